@@ -1,0 +1,43 @@
+# Two commands set everything up on a machine that has only Python 3.11+, git and make:
+#   make run    shortest flights over a real route map
+#   make test   the whole test suite
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: run test test-large lint format bench clean help
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+$(READY): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("warpladder needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+run: $(READY)  ## shortest flights between 150 airports, and one journey
+	$(BIN)/warpladder paths data/flights.csv --from KEF --to NAN
+
+test: $(READY)  ## run the test suite (unit, property, golden, doctests)
+	$(BIN)/python -m pytest -q
+
+test-large: $(READY)  ## the tests that take minutes or gigabytes
+	$(BIN)/python -m pytest -q -m large
+
+lint: $(READY)  ## formatting, lint rules and strict types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY)  ## apply the formatter and the safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## check and time everything; writes benchmarks/results/*.json
+	$(BIN)/python benchmarks/shortest_paths.py
+
+clean:  ## remove compiled kernels and caches (needed after editing a file of LLVM tiles)
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis

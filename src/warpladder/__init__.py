@@ -1,0 +1,61 @@
+"""Four classic computations at the limit of the hardware, and the ladder of steps that leads there.
+
+>>> import warpladder as wl
+>>> wl.shortest_paths([[0, 3, 9], [9, 0, 4], [1, 9, 0]]).dist_matrix
+array([[0, 3, 7],
+       [5, 0, 4],
+       [1, 4, 0]])
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warpladder.device.doctor import doctor
+    from warpladder.shortest_paths.api import shortest_paths
+    from warpladder.shortest_paths.graph import Graph, read_graph
+    from warpladder.shortest_paths.result import ShortestPaths
+
+__all__ = ["Graph", "ShortestPaths", "__version__", "doctor", "read_graph", "shortest_paths"]
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Graph": "shortest_paths.graph",
+    "ShortestPaths": "shortest_paths.result",
+    "doctor": "device.doctor",
+    "read_graph": "shortest_paths.graph",
+    "shortest_paths": "shortest_paths.api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: importing the package costs next to nothing."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """The package itself, whose verbs stay verbs.
+
+    Python binds a subpackage to its name in the parent when it is first imported; that would turn
+    `warpladder.shortest_paths` from the function into the subpackage of the same name.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
