@@ -1,0 +1,1 @@
+"""Files in, files out: readers and writers that know formats and no algorithms."""

@@ -1,0 +1,102 @@
+"""Which columns of a table hold the edges' sources, targets and weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from warpladder.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["Columns", "choose_columns", "names_edges"]
+
+_KNOWN_NAMES = {
+    "source": {"source", "from", "src", "u", "tail", "start", "origin", "fromnodeid", "from_node"},
+    "target": {"target", "to", "dst", "v", "head", "end", "destination", "tonodeid", "to_node"},
+    "weight": {"weight", "length", "distance", "cost", "w", "km", "dist", "len", "time", "value"},
+}
+
+
+class Columns(NamedTuple):
+    """Column numbers counted from 0; `weight` is None where edges have none."""
+
+    source: int
+    target: int
+    weight: int | None
+
+
+def names_edges(names: Sequence[str]) -> bool:
+    """Tell whether a row of fields reads like a header: it names a source and a target.
+
+    Examples
+    --------
+    >>> names_edges(["From", "To", "km"]), names_edges(["a", "b", "5"])
+    (True, False)
+    """
+    return bool(_known(names, "source")) and bool(_known(names, "target"))
+
+
+def choose_columns(
+    path: Path,
+    names: Sequence[str] | None,
+    count: int,
+    source: str | int | None,
+    target: str | int | None,
+    weight: str | int | None,
+) -> Columns:
+    """Choose the columns from what the person said, else from the header, else from the order.
+
+    `names` is the header, None where there is none, and `count` the number of columns. Where source
+    and target are given and weight is not, edges have no weights.
+    """
+    listing = (
+        ", ".join(repr(name) for name in names) if names is not None else f"{count} without names"
+    )
+    remedy = (
+        f"columns found: {listing}; "
+        "choose with source=, target=, weight= (a name or a number from 0)"
+    )
+
+    def resolve(role: str, choice: str | int) -> int:
+        if isinstance(choice, str) and names is not None and choice in names:
+            return names.index(choice)
+        number = int(choice) if str(choice).isdecimal() else count
+        if number >= count:
+            raise InputError(f"{path}: {role}={choice!r} is no column; {remedy}")
+        return number
+
+    if (source is None) != (target is None):
+        raise InputError(f"{path}: give both source= and target=, or neither; {remedy}")
+    if count < 2:
+        raise InputError(f"{path}: edges need a source and a target column; {remedy}")
+    weight_column = None if weight is None else resolve("weight", weight)
+    if source is not None and target is not None:
+        ends = resolve("source", source), resolve("target", target)
+    elif names is not None and names_edges(names):
+        sources, targets = _known(names, "source"), _known(names, "target")
+        if len(sources) > 1 or len(targets) > 1:
+            raise InputError(f"{path}: more than one column may be the source or target; {remedy}")
+        ends = sources[0], targets[0]
+        if weight is None and count > 2:
+            # Beside source and target, a third and last column is the weight whatever its name.
+            others = [i for i in range(count) if i not in ends]
+            candidates = others if count == 3 else _known(names, "weight")
+            if len(candidates) != 1:
+                raise InputError(f"{path}: it is not clear which column is the weight; {remedy}")
+            weight_column = candidates[0]
+    elif count > 3:
+        raise InputError(f"{path}: it is not clear which columns hold the edges; {remedy}")
+    else:
+        ends = 0, 1
+        if weight is None and count == 3:
+            weight_column = 2
+    columns = Columns(*ends, weight_column)
+    if len(set(columns)) < 3:
+        raise InputError(f"{path}: source, target and weight must be different columns; {remedy}")
+    return columns
+
+
+def _known(names: Sequence[str], role: str) -> list[int]:
+    return [i for i, name in enumerate(names) if name.strip().lower() in _KNOWN_NAMES[role]]

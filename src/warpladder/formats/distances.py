@@ -1,0 +1,200 @@
+"""Distance matrices to files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.files import as_path, plain_suffix
+from warpladder.formats.parquet import import_pyarrow
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["DISTANCE_FORMATS", "check_target", "write_distances"]
+
+#: What can be written, by extension, with a one-line description.
+DISTANCE_FORMATS: dict[str, str] = {
+    ".npy": "NumPy array, without labels",
+    ".npz": "NumPy archive of dist_matrix and labels",
+    ".csv": "table with labels in the first row and column",
+    ".parquet": "table with a column of labels and one column per vertex (extra: parquet)",
+}
+_PACKABLE = {".npy", ".csv"}
+_LABEL_COLUMN = "vertex"
+
+
+def check_target(path: str | os.PathLike[str]) -> None:
+    """Raise now what `write_distances` would raise about `path` after a long computation.
+
+    Parameters
+    ----------
+    path
+        Where the distances will be written.
+
+    Raises
+    ------
+    InputError
+        The extension is not known, or the folder is not there or not writable.
+    MissingExtraError
+        The extension needs a package that is not installed.
+
+    Examples
+    --------
+    >>> check_target("answer.xls")
+    Traceback (most recent call last):
+    warpladder.errors.InputError: cannot write answer.xls: use one of .npy, .npz, .csv, .parquet ...
+    """
+    path = as_path(path)
+    suffix = plain_suffix(path)
+    if suffix not in _WRITERS:
+        known = ", ".join(DISTANCE_FORMATS)
+        raise InputError(
+            f"cannot write {path}: use one of {known} as extension, or .npy.gz or .csv.gz"
+        )
+    if path.suffix.lower() == ".gz" and suffix not in _PACKABLE:
+        raise InputError(f"cannot write {path}: {suffix} is an archive already; drop the .gz")
+    if suffix == ".parquet":
+        import_pyarrow("writing Parquet")
+    check_writable(path)
+
+
+def write_distances(
+    path: str | os.PathLike[str],
+    matrix: ArrayLike,
+    labels: Sequence[Any] | None,
+    *,
+    no_path: float | None = None,
+) -> None:
+    """Write a distance matrix, whole or not at all, in the format the extension says.
+
+    Parameters
+    ----------
+    path
+        The file, one of `DISTANCE_FORMATS`; one that is there is replaced.
+    matrix
+        Shape (n, n), distances from the row's vertex to the column's.
+    labels
+        One label per vertex, None to number them from 0.
+    no_path
+        The value that stands for "no path" in `matrix`; ``.csv`` and ``.parquet`` leave it empty.
+        None writes every value as it is.
+
+    Raises
+    ------
+    InputError
+        As `check_target`; or the matrix is not square, or the labels do not fit it.
+    MissingExtraError
+        As `check_target`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "answer.csv")
+    ...     write_distances(file, [[0.0, 1.5], [np.inf, 0.0]], ["a", "b"], no_path=np.inf)
+    ...     print(file.read_text(), end="")
+    ,a,b
+    a,0.0,1.5
+    b,,0.0
+    """
+    check_target(path)
+    path = as_path(path)
+    distances = np.asarray(matrix)
+    if distances.ndim != 2 or distances.shape[0] != distances.shape[1]:
+        raise InputError(f"matrix must be square, not of shape {distances.shape}")
+    if distances.dtype.kind not in "biuf":
+        raise InputTypeError(f"matrix must hold real numbers, not dtype {distances.dtype}")
+    if labels is not None and len(labels) != len(distances):
+        raise InputError(f"labels has {len(labels)} items for a matrix of {len(distances)} rows")
+    with atomic_write(path) as file:
+        _WRITERS[plain_suffix(path)](file, distances, labels, no_path)
+
+
+def _write_npy(
+    file: IO[bytes], distances: NDArray[Any], _labels: Sequence[Any] | None, _no_path: float | None
+) -> None:
+    np.lib.format.write_array(file, distances, allow_pickle=False)
+
+
+def _write_npz(
+    file: IO[bytes], distances: NDArray[Any], labels: Sequence[Any] | None, _no_path: float | None
+) -> None:
+    arrays = {"dist_matrix": distances}
+    if labels is not None:
+        arrays["labels"] = _label_array(labels)
+    np.savez(file, allow_pickle=False, **arrays)
+
+
+def _label_array(labels: Sequence[Any]) -> NDArray[Any]:
+    """Return integers as integers and anything else as text, so that nothing is pickled."""
+    if all(isinstance(label, (int, np.integer)) for label in labels):
+        integers = np.array(labels)
+        if integers.dtype.kind in "iu":
+            return integers
+    return np.array([str(label) for label in labels], dtype=np.str_)
+
+
+def _write_csv(
+    file: IO[bytes], distances: NDArray[Any], labels: Sequence[Any] | None, no_path: float | None
+) -> None:
+    names = _names(labels, len(distances))
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["", *names])
+    rows = (_cells(row, no_path) for row in distances)
+    writer.writerows([name, *row] for name, row in zip(names, rows, strict=True))
+    # The file itself is not this function's to close.
+    text.detach()
+
+
+def _cells(row: NDArray[Any], no_path: float | None) -> Iterator[Any]:
+    # A narrow float has a shorter text than the same value as a Python float.
+    is_narrow = row.dtype.kind == "f" and row.dtype.itemsize < 8
+    cells: list[Any] = (row.astype(np.str_) if is_narrow else row).tolist()
+    if no_path is not None:
+        for i in np.flatnonzero(_is_no_path(row, no_path)):
+            cells[i] = ""
+    return iter(cells)
+
+
+def _write_parquet(
+    file: IO[bytes], distances: NDArray[Any], labels: Sequence[Any] | None, no_path: float | None
+) -> None:
+    pa = import_pyarrow("writing Parquet")
+    names = _names(labels, len(distances))
+    if len({_LABEL_COLUMN, *names}) <= len(names):
+        raise InputError(
+            "Parquet needs a different name for each column: two labels are the same as text, "
+            f"or one is {_LABEL_COLUMN!r}"
+        )
+    columns = {
+        _LABEL_COLUMN: pa.array(_label_array(range(len(names)) if labels is None else labels))
+    }
+    for name, column in zip(names, distances.T, strict=True):
+        mask = None if no_path is None else _is_no_path(column, no_path)
+        columns[name] = pa.array(np.ascontiguousarray(column), mask=mask)
+    pa.parquet.write_table(pa.table(columns), file)
+
+
+def _names(labels: Sequence[Any] | None, n: int) -> list[str]:
+    return [str(label) for label in (range(n) if labels is None else labels)]
+
+
+def _is_no_path(values: NDArray[Any], no_path: float) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.isnan(values) if np.isnan(no_path) else values == no_path
+    return found
+
+
+_WRITERS: dict[
+    str, Callable[[IO[bytes], NDArray[Any], Sequence[Any] | None, float | None], None]
+] = {".npy": _write_npy, ".npz": _write_npz, ".csv": _write_csv, ".parquet": _write_parquet}

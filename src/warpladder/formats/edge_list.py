@@ -1,0 +1,172 @@
+"""Edge lists: one edge per line, in columns parted by white space, commas, semicolons or tabs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+from typing import IO
+
+from warpladder.errors import FileFormatError, InputError
+from warpladder.formats.columns import choose_columns, names_edges
+from warpladder.formats.edges import EdgeTable
+from warpladder.formats.fields import Field, Layout, is_number, parse_rows, split_row
+from warpladder.formats.labels import number_vertices, vertex_names, weights_as_text
+from warpladder.formats.text import TextFile, is_content
+
+__all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain_edges"]
+
+_COMMENTS = "#%"
+# SNAP states the direction in words, KONECT by `sym` or `asym` in its first line.
+_DIRECTION = re.compile(r"\b(un)?directed graph\b|^%\s*(sym)\b", re.IGNORECASE)
+#: The character between the columns of a table with a header, by the file's extension.
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def read_edge_list(
+    file: TextFile,
+    *,
+    directed: bool | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+) -> EdgeTable:
+    """Read an edge list; whatever is not said is found out from the file."""
+    first = file.first_content(_COMMENTS)
+    if directed is None:
+        directed = _states_directed(file.lines[:first])
+    if first is None:
+        file_is_empty = TextFile(file.path, [])
+        columns = parse_rows(
+            file_is_empty, Layout((Field("id", "source"), Field("id", "target")), ""), 0
+        )
+        return EdgeTable(columns[0], columns[1], None, 0, None, directed)
+
+    delimiter = _delimiter_of(file.lines[first]) if delimiter is None else _checked(delimiter)
+    tokens = _split(file, first, delimiter)
+    if header is None:
+        header = any(isinstance(c, str) and not c.isdecimal() for c in (source, target, weight))
+        header = header or _is_header(file, first, delimiter)
+    names = tokens if header else None
+    chosen = choose_columns(file.path, names, len(tokens), source, target, weight)
+
+    fields = [Field("ignored", "column")] * len(tokens)
+    fields[chosen.source] = Field("id", "source")
+    fields[chosen.target] = Field("id", "target")
+    if chosen.weight is not None:
+        title = f"weight (column {tokens[chosen.weight]!r})" if header else "weight"
+        fields[chosen.weight] = Field("weight", title)
+    shape = f"{len(tokens)} fields, as in line {first + 1}"
+    layout = Layout(tuple(fields), shape, _COMMENTS, delimiter)
+    columns = parse_rows(file, layout, first + header)
+    sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
+    weights = None if chosen.weight is None else columns[chosen.weight]
+    return EdgeTable(sources, targets, weights, n, labels, directed)
+
+
+def _states_directed(lines: list[str]) -> bool:
+    statements = (
+        _DIRECTION.search(line.strip()) for line in lines if not is_content(line, _COMMENTS)
+    )
+    first = next((statement for statement in statements if statement), None)
+    return first is None or not (first[1] or first[2])
+
+
+def _checked(delimiter: str) -> str | None:
+    if delimiter == " ":
+        return None
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise InputError(
+            f"delimiter={delimiter!r} must be one character, as ',', ';', '\\t' or ' '"
+        )
+    return delimiter
+
+
+def _delimiter_of(line: str) -> str | None:
+    if all(map(is_number, line.split())):
+        return None
+    return next((character for character in "\t;," if character in line), None)
+
+
+def _split(file: TextFile, index: int, delimiter: str | None) -> list[str]:
+    try:
+        return split_row(file.lines[index], delimiter)
+    except csv.Error as error:
+        raise file.error(index, "fields with closed quotes") from error
+
+
+def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:
+    tokens = _split(file, first, delimiter)
+    if names_edges(tokens):
+        return True
+    second = file.first_content(_COMMENTS, first + 1)
+    if second is None or any(map(is_number, tokens)):
+        return False
+    if any(map(is_number, _split(file, second, delimiter))):
+        expected = "an edge, or names like 'source target weight' (header=True or False tells)"
+        raise file.error(first, expected)
+    return False
+
+
+def write_plain_edges(file: IO[bytes], table: EdgeTable, comment: str | None) -> None:
+    """Write tabbed columns without a header, as SNAP does."""
+    names, rows = _named_rows(table)
+    _check_plain(names, rows)
+    _write_comments(file, table, comment)
+    file.write("".join("\t".join(row) + "\n" for row in rows).encode())
+
+
+def write_delimited_edges(
+    file: IO[bytes], table: EdgeTable, comment: str | None, delimiter: str
+) -> None:
+    """Write a header and one row per edge, fields in quotes where they need them."""
+    names, rows = _named_rows(table)
+    # Many readers of such tables know no comments, so they stand only where they say something.
+    if comment or not table.directed:
+        _write_comments(file, table, comment)
+    text = io.StringIO(newline="")
+    # A name that begins like a comment is told from one by its quotes.
+    needs_quotes = any(name[0] in _COMMENTS for name in names)
+    writer = csv.writer(
+        text,
+        delimiter=delimiter,
+        quoting=csv.QUOTE_ALL if needs_quotes else csv.QUOTE_MINIMAL,
+        lineterminator="\n",
+    )
+    writer.writerow(["source", "target", "weight"][: 2 if table.weights is None else 3])
+    writer.writerows(rows)
+    file.write(text.getvalue().encode())
+
+
+def _named_rows(table: EdgeTable) -> tuple[list[str], list[list[str]]]:
+    names = vertex_names(table, "edges")
+    ends = zip(table.sources.tolist(), table.targets.tolist(), strict=True)
+    rows = [[names[u], names[v]] for u, v in ends]
+    if table.weights is not None:
+        rows = [[*row, weight] for row, weight in zip(rows, weights_as_text(table), strict=True)]
+    return names, rows
+
+
+def _write_comments(file: IO[bytes], table: EdgeTable, comment: str | None) -> None:
+    # The direction is stated first, so that nothing in the comment can be taken for it.
+    lines = [f"{'Directed' if table.directed else 'Undirected'} graph"]
+    lines += (comment or "").splitlines()
+    file.write("".join(f"# {line}\n" for line in lines).encode())
+
+
+def _check_plain(names: list[str], rows: list[list[str]]) -> None:
+    """Refuse what plain columns, without header and quotes, would not give back."""
+    for name in names:
+        if len(name.split()) > 1 or '"' in name or name[0] in _COMMENTS:
+            raise InputError(f"the vertex label {name!r} needs quotes; write the edges as .csv")
+    if rows:
+        sample = TextFile(Path("edges"), ["\t".join(row) for row in rows[:2]])
+        try:
+            looks_like_header = _is_header(sample, 0, "\t")
+        except FileFormatError:
+            looks_like_header = True
+        if looks_like_header:
+            raise InputError("the first edge would be taken for a header; write the edges as .csv")

@@ -1,0 +1,101 @@
+"""From names in a file to vertex numbers, and from a table to the words of a text file."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warpladder.formats.edges import EdgeTable
+
+__all__ = ["number_vertices", "vertex_names", "weights_as_text"]
+
+Vertices = NDArray[np.int64]
+# Line ends and what UTF-8 cannot hold.
+_UNWRITABLE = re.compile("[\r\n\0\ud800-\udfff]")
+
+
+def number_vertices(
+    sources: NDArray[Any], targets: NDArray[Any]
+) -> tuple[Vertices, Vertices, Sequence[Any] | None, int]:
+    """Return both ends of the edges as vertex indices, the labels, and how many vertices there are.
+
+    Vertices are numbered in the order of their labels, so that the order of lines does not matter:
+    numbers by value, also where they are written as names, any other names as text. The labels are
+    None where they would be 0, 1, 2, ...
+
+    Examples
+    --------
+    >>> number_vertices(np.array([7, 3]), np.array([3, 9]))
+    (array([1, 0]), array([0, 2]), [3, 7, 9], 3)
+    """
+    ends = np.column_stack((sources, targets)).ravel()
+    labels: list[Any]
+    if ends.dtype == object:
+        names = ends.tolist()
+        # A name that is not yet there gets the next number.
+        numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        first_seen = np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
+        labels = sorted(numbers, key=int if all(map(str.isdecimal, numbers)) else None)
+        indices = np.empty(len(labels), np.int64)
+        indices[[numbers[label] for label in labels]] = np.arange(len(labels))
+        indices = indices[first_seen]
+    else:
+        ids, indices = np.unique(ends, return_inverse=True)
+        labels = ids.tolist()
+    pairs = indices.reshape(-1, 2)
+    plain = labels == list(range(len(labels)))
+    return (
+        np.ascontiguousarray(pairs[:, 0], dtype=np.int64),
+        np.ascontiguousarray(pairs[:, 1], dtype=np.int64),
+        None if plain else labels,
+        len(labels),
+    )
+
+
+def vertex_names(table: EdgeTable, format_name: str) -> list[str]:
+    """Return every vertex's name for a format that knows vertices only by the edges' ends.
+
+    Raises InputError where reading the file back could not give the same vertices.
+    """
+    names = [str(label) for label in (range(table.n) if table.labels is None else table.labels)]
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"two vertices have the same label as text, so {format_name} would join them"
+        )
+    for name in names:
+        # A byte order mark in front would be taken for the file's own.
+        if not name or name != name.strip() or _UNWRITABLE.search(name) or name[0] == "\ufeff":
+            raise InputError(
+                f"the vertex label {name!r} cannot be written to {format_name}: it is empty, has "
+                "blanks around it or holds a character no text line can; rename the vertex"
+            )
+    touched = np.zeros(table.n, dtype=bool)
+    touched[table.sources] = True
+    touched[table.targets] = True
+    if not touched.all():
+        lonely = names[int(np.argmin(touched))]
+        raise InputError(
+            f"vertex {lonely!r} has no edge, and {format_name} has no place for it; "
+            "write dimacs, matrix-market or metis, or drop the vertex"
+        )
+    return names
+
+
+def weights_as_text(table: EdgeTable) -> list[str]:
+    """Return every edge's weight as text that reads back as the same number, 1 for none."""
+    if table.weights is None:
+        return ["1"] * len(table.sources)
+    is_float = table.weights.dtype.kind == "f"
+    # Booleans become 0 and 1; a narrow float is written with all the digits of its value.
+    values = table.weights.astype(np.float64) if is_float else table.weights + np.int8(0)
+    return list(map(repr, values.tolist()))

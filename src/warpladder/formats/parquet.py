@@ -1,0 +1,81 @@
+"""Parquet files: one row per edge, columns chosen as in an edge list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.errors import FileFormatError, MissingExtraError
+from warpladder.formats.arrays import check_weights
+from warpladder.formats.columns import choose_columns
+from warpladder.formats.edges import EdgeTable
+from warpladder.formats.files import open_binary
+from warpladder.formats.labels import number_vertices
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["import_pyarrow", "read_parquet"]
+
+
+def import_pyarrow(purpose: str) -> Any:
+    """Return pyarrow with its Parquet module, or raise MissingExtraError."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet
+    except ImportError as error:
+        raise MissingExtraError(purpose, "pyarrow", "parquet") from error
+    return pa
+
+
+def read_parquet(
+    path: Path,
+    *,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+) -> EdgeTable:
+    """Read edges as directed, the weights in the dtype the file stores."""
+    pa = import_pyarrow("reading Parquet")
+    with open_binary(path) as content:
+        try:
+            file = pa.parquet.ParquetFile(content)
+            names = list(file.schema_arrow.names)
+            chosen = choose_columns(path, names, len(names), source, target, weight)
+            table = file.read(columns=[names[i] for i in chosen if i is not None])
+        except (pa.ArrowException, OSError) as error:
+            raise FileFormatError(
+                path, None, "a whole Parquet file", f"a broken one ({error})"
+            ) from error
+
+    def column(index: int) -> Any:
+        values = table.column(names[index])
+        if values.null_count:
+            row = values.is_null().index(True).as_py()
+            expected = f"a value in every row of column {names[index]!r}"
+            raise FileFormatError(path, None, expected, f"none in row {row}, counted from 0")
+        return values
+
+    ends = [_ids(path, names[i], column(i)) for i in (chosen.source, chosen.target)]
+    if any(end.dtype == object for end in ends):
+        ends = [end.astype(str).astype(object) for end in ends]
+    sources, targets, labels, n = number_vertices(*ends)
+    weights = None
+    if chosen.weight is not None:
+        weights = np.array(column(chosen.weight).to_numpy())
+        check_weights(path, weights)
+    return EdgeTable(sources, targets, weights, n, labels, directed=True)
+
+
+def _ids(path: Path, name: str, values: Any) -> NDArray[Any]:
+    ids: NDArray[Any] = values.to_numpy()
+    if ids.dtype.kind in "iu":
+        return ids
+    # An empty table may hold columns without a type.
+    if len(ids) and not isinstance(ids[0], str):
+        found = f"type {values.type}"
+        raise FileFormatError(path, None, f"integers or text in column {name!r}", found)
+    return np.array(ids, dtype=object)

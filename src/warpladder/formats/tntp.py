@@ -1,0 +1,97 @@
+"""TNTP road networks (Transportation Networks for Research): links with their travel times."""
+
+from __future__ import annotations
+
+import re
+
+from warpladder.errors import InputError
+from warpladder.formats.edges import EdgeTable
+from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
+from warpladder.formats.text import TextFile
+
+__all__ = ["FIRST_TAG", "read_tntp"]
+
+FIRST_TAG = "<NUMBER OF"
+_END_TAG = "END OF METADATA"
+_TAG = re.compile(r"\s*<([^>]*)>(.*)")
+_STANDARD_COLUMNS = (
+    *("init_node", "term_node", "capacity", "length", "free_flow_time"),
+    *("b", "power", "speed", "toll", "link_type"),
+)
+
+
+def read_tntp(file: TextFile, *, weight: str | int | None = None) -> EdgeTable:
+    """Read the links; `weight` is a column's name or number, by default ``free_flow_time``."""
+    counts, start = _read_metadata(file)
+    names = _column_names(file, start)
+    column = _weight_column(file, names, "free_flow_time" if weight is None else weight)
+    n, _ = counts["NUMBER OF NODES"]
+
+    fields = [Field("ignored", name) for name in names]
+    fields[0] = Field("vertex", "init node")
+    fields[1] = Field("vertex", "term node")
+    fields[column] = Field("weight", names[column])
+    # The semicolon becomes a field of its own, wherever it is attached.
+    spaced = TextFile(file.path, [line.replace(";", " ;") for line in file.lines])
+    shape = f"{len(names)} fields and ';'"
+    layout = Layout((*fields, Field("word", ";")), shape, comments="~", n=n)
+    columns = parse_rows(spaced, layout, start)
+    sources, targets, weights = columns[0], columns[1], columns[column]
+    if "NUMBER OF LINKS" in counts:
+        m, m_line = counts["NUMBER OF LINKS"]
+        if len(sources) != m:
+            found = f"{len(sources)} links in the file"
+            raise file.error(m_line, f"{m} links, as this line says", found)
+    return EdgeTable(sources - 1, targets - 1, weights, n, range(1, n + 1), directed=True)
+
+
+def _read_metadata(file: TextFile) -> tuple[dict[str, tuple[int, int]], int]:
+    """Return the counts by tag, each with the index of its line, and where the metadata ends."""
+    counts: dict[str, tuple[int, int]] = {}
+    for index, line in enumerate(file.lines):
+        tag = _TAG.match(line)
+        if tag is None:
+            if line.strip() and not line.lstrip().startswith("~"):
+                raise file.error(index, f"metadata '<NAME> value' up to '<{_END_TAG}>'")
+            continue
+        name, value = tag[1].strip().upper(), tag[2].strip()
+        if name == _END_TAG:
+            if "NUMBER OF NODES" not in counts:
+                raise file.error(index, "'<NUMBER OF NODES>' before the end of the metadata")
+            return counts, index + 1
+        if name in {"NUMBER OF NODES", "NUMBER OF LINKS"}:
+            if not is_integer(value) or int(value) < 0:
+                raise file.error(index, f"a count after '<{name}>'")
+            counts[name] = int(value), index
+    raise file.ended(f"'<{_END_TAG}>'")
+
+
+def _column_names(file: TextFile, start: int) -> list[str]:
+    """Return the names in the last ``~`` line before the links, else the standard ones."""
+    first_link = file.first_content("~", start)
+    marked = [line.strip() for line in file.lines[start:first_link] if "~" in line]
+    if not marked:
+        return list(_STANDARD_COLUMNS)
+    text = marked[-1].lstrip("~").replace(";", " ").strip()
+    # With tabs between them, names may hold blanks.
+    words = text.split("\t") if "\t" in text else text.split()
+    names = [_plain(word) for word in words if word.strip()]
+    return names if len(names) > 2 else list(_STANDARD_COLUMNS)
+
+
+def _plain(name: str) -> str:
+    return "_".join(name.lower().split())
+
+
+def _weight_column(file: TextFile, names: list[str], weight: str | int) -> int:
+    column = len(names)
+    if str(weight).isdecimal():
+        column = int(weight)
+    elif isinstance(weight, str) and _plain(weight) in names:
+        column = names.index(_plain(weight))
+    if not 2 <= column < len(names):
+        found = ", ".join(names[2:])
+        raise InputError(
+            f"{file.path}: weight={weight!r} is no column of weights; choose from {found}"
+        )
+    return column

@@ -1,0 +1,106 @@
+"""A file is written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warpladder.errors import InputError
+from warpladder.formats.atomic import atomic_write, check_writable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("stop", [ValueError, KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("name", ["g.txt", "g.txt.gz"])
+@pytest.mark.parametrize("exists", [True, False])
+def test_nothing_is_left_of_a_broken_write(
+    tmp_path: Path, stop: type[BaseException], name: str, exists: bool
+) -> None:
+    path = tmp_path / name
+    if exists:
+        path.write_text("old")
+
+    def break_off() -> None:
+        with atomic_write(path) as file:
+            file.write(b"half")
+            raise stop
+
+    with pytest.raises(stop):
+        break_off()
+    assert [file.name for file in tmp_path.iterdir()] == ([name] if exists else [])
+    assert not exists or path.read_text() == "old"
+
+
+def test_old_file_stands_until_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    path.write_text("old")
+    with atomic_write(path) as file:
+        file.write(b"new")
+        file.flush()
+        assert path.read_text() == "old"
+        (temporary,) = [other for other in tmp_path.iterdir() if other != path]
+        assert temporary.read_text() == "new"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_permissions(tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    reference = tmp_path / "reference"
+    reference.touch()
+    old.touch()
+    old.chmod(0o640)
+    for path in (new, old):
+        with atomic_write(path) as file:
+            file.write(b"x")
+    assert stat.S_IMODE(new.stat().st_mode) == stat.S_IMODE(reference.stat().st_mode)
+    assert stat.S_IMODE(old.stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    target = tmp_path / "folder" / "target"
+    target.write_text("old")
+    link = tmp_path / "link"
+    link.symlink_to(target)
+    with atomic_write(link) as file:
+        file.write(b"new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+
+
+def test_long_name(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 250)
+    with atomic_write(path) as file:
+        file.write(b"x")
+    assert path.read_bytes() == b"x"
+
+
+def test_full_disk_is_told_with_the_path(tmp_path: Path) -> None:
+    def fill() -> None:
+        with atomic_write(tmp_path / "g.txt"):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(InputError, match=r"g\.txt: No space left on device"):
+        fill()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_check_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_writable(tmp_path / "g.txt")
+    with pytest.raises(InputError, match="no regular file"):
+        check_writable(tmp_path)
+    with pytest.raises(InputError, match=r"there is no folder .*none"):
+        check_writable(tmp_path / "none" / "g.txt")
+    # Root may write anywhere, so the refusal is acted.
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match="is not writable"):
+        check_writable(tmp_path / "g.txt")
+    assert list(tmp_path.iterdir()) == []
