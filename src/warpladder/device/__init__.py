@@ -1,0 +1,1 @@
+"""The hardware: what is there, and how work is started on it."""

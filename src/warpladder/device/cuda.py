@@ -1,0 +1,89 @@
+"""What CUDA finds on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["CudaReport", "Gpu", "probe_cuda"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One CUDA device and the limits a kernel author asks for first.
+
+    Attributes
+    ----------
+    name
+        As the driver gives it.
+    compute_capability
+        Major and minor version.
+    multiprocessors
+        Number of streaming multiprocessors (SMs).
+    memory_bytes
+        Global memory.
+    threads_per_block, shared_bytes_per_block
+        Most that one block may have; shared memory with the opt-in above the default.
+    registers_per_multiprocessor, threads_per_multiprocessor
+        What resident blocks share.
+    """
+
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    memory_bytes: int
+    threads_per_block: int
+    shared_bytes_per_block: int
+    registers_per_multiprocessor: int
+    threads_per_multiprocessor: int
+
+
+@dataclass(frozen=True, slots=True)
+class CudaReport:
+    """The CUDA driver (None where there is none), its GPUs, and why there are none."""
+
+    driver: str | None
+    gpus: tuple[Gpu, ...]
+    why_not: str
+
+
+def probe_cuda() -> CudaReport:
+    """Return the driver and the GPUs, or the reason why there are none; never raises.
+
+    Examples
+    --------
+    >>> report = probe_cuda()
+    >>> bool(report.gpus) != bool(report.why_not)
+    True
+    """
+    try:
+        from numba import cuda
+    except ImportError as fault:
+        return CudaReport(None, (), f"numba's CUDA target cannot be imported: {fault}")
+    if not cuda.is_available():
+        return CudaReport(None, (), _why_not_available(cuda))
+    major, minor = cuda.cudadrv.driver.driver.get_version()
+    return CudaReport(
+        f"{major}.{minor}", tuple(_describe(device) for device in cuda.list_devices()), ""
+    )
+
+
+def _why_not_available(cuda: Any) -> str:
+    fault = cuda.cuda_error()
+    lines = str(fault or "no CUDA device is visible").split()
+    return " ".join(lines)
+
+
+def _describe(device: Any) -> Gpu:
+    with device:
+        memory = device.get_primary_context().get_memory_info().total
+    return Gpu(
+        name=device.name.decode() if isinstance(device.name, bytes) else device.name,
+        compute_capability=tuple(device.compute_capability),
+        multiprocessors=device.MULTIPROCESSOR_COUNT,
+        memory_bytes=int(memory),
+        threads_per_block=device.MAX_THREADS_PER_BLOCK,
+        shared_bytes_per_block=device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        registers_per_multiprocessor=device.MAX_REGISTERS_PER_MULTIPROCESSOR,
+        threads_per_multiprocessor=device.MAX_THREADS_PER_MULTI_PROCESSOR,
+    )

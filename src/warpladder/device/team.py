@@ -1,0 +1,196 @@
+"""A team of CPU threads that run one compiled function together.
+
+Compiled with ``nogil=True``, the workers of a team run truly in parallel inside one Python process.
+They agree among themselves, without the interpreter, through a small array of 64-bit words that all
+of them see:
+
+* `next_task` deals out tasks one by one, so that a core that is slowed down simply takes fewer;
+* `barrier` lets no worker pass before all have arrived (a count of arrivals and an *epoch*: the
+  last to arrive clears the count and only then opens the next epoch, so the barrier can be used
+  again at once);
+* the caller reads the progress and can abort: everyone leaves at the next task or barrier.
+
+Measured on two cores, one barrier costs under a microsecond; handing each phase to a pool of Python
+threads costs about fifty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+__all__ = [
+    "barrier",
+    "finish_task",
+    "is_aborted",
+    "new_state",
+    "next_task",
+    "report_progress",
+    "run_team",
+    "worker_count",
+]
+
+# Each word has two cache lines to itself, or the workers would contend for a line without sharing a
+# word.
+_ARRIVED, _EPOCH, _ABORT, _TASK, _DONE, _PROGRESS, _WORDS = 0, 16, 32, 48, 64, 80, 96
+_SPINS_BEFORE_YIELD = 4096
+
+
+def worker_count() -> int:
+    """Return how many workers a team has: the cores this process may use, or ``NUMBA_NUM_THREADS``.
+
+    Examples
+    --------
+    >>> worker_count() >= 1
+    True
+    """
+    asked = os.environ.get("NUMBA_NUM_THREADS", "")
+    if asked.isdecimal() and int(asked) > 0:
+        return int(asked)
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def new_state() -> NDArray[np.int64]:
+    """Return the shared words of a new team."""
+    return np.zeros(_WORDS, dtype=np.int64)
+
+
+def run_team(
+    worker: Callable[[int], object],
+    workers: int,
+    state: NDArray[np.int64],
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Run ``worker(0) ... worker(workers - 1)`` in threads until all return.
+
+    Parameters
+    ----------
+    worker
+        Calls a compiled function that releases the interpreter lock.
+    workers
+        How many.
+    state
+        The shared words (`new_state`) that the compiled function was given.
+    progress
+        Called about ten times a second, from this thread, with the count last given to
+        `report_progress`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        On Ctrl-C, after every worker has left.
+    """
+    with ThreadPoolExecutor(workers, thread_name_prefix="warpladder") as pool:
+        try:
+            pending = {pool.submit(worker, index) for index in range(workers)}
+            while pending:
+                done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+                if progress is not None:
+                    progress(int(state[_PROGRESS]))
+        except BaseException:
+            state[_ABORT] = 1
+            raise
+
+
+def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    view = context.make_array(signature.args[0])(context, builder, args[0])
+    return builder.gep(view.data, [args[1]])
+
+
+@intrinsic
+def _load(typingctx, words, index):
+    def codegen(context, builder, signature, args):
+        return builder.load_atomic(_address(context, builder, signature, args), "seq_cst", 8)
+
+    return types.int64(words, types.intp), codegen
+
+
+@intrinsic
+def _store(typingctx, words, index, value):
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        builder.store_atomic(args[2], address, "seq_cst", 8)
+        return context.get_dummy_value()
+
+    return types.void(words, types.intp, types.int64), codegen
+
+
+@intrinsic
+def _fetch_add(typingctx, words, index, value):
+    def codegen(context, builder, signature, args):
+        address = _address(context, builder, signature, args)
+        return builder.atomic_rmw("add", address, args[2], "seq_cst")
+
+    return types.int64(words, types.intp, types.int64), codegen
+
+
+@intrinsic
+def _yield_core(typingctx):
+    """Let another thread have this core, where the system has a plain call for it."""
+
+    def codegen(context, builder, signature, args):
+        if os.name == "posix":
+            function = ir.FunctionType(ir.IntType(32), [])
+            name = "sched_yield"
+            existing = builder.module.globals.get(name)
+            builder.call(existing or ir.Function(builder.module, function, name), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@njit(nogil=True, cache=True)
+def next_task(state: Any) -> Any:
+    """Return the number of the next task of this phase, counted from 0."""
+    return _fetch_add(state, _TASK, 1)
+
+
+@njit(nogil=True, cache=True)
+def finish_task(state: Any) -> Any:
+    """Count one task of this phase as finished; return how many had been before."""
+    return _fetch_add(state, _DONE, 1)
+
+
+@njit(nogil=True, cache=True)
+def is_aborted(state: Any) -> Any:
+    """Return whether the caller wants everyone to leave."""
+    return _load(state, _ABORT) != 0
+
+
+@njit(nogil=True, cache=True)
+def report_progress(state: Any, count: Any) -> None:
+    """Tell the caller how far the team is."""
+    _store(state, _PROGRESS, count)
+
+
+@njit(nogil=True, cache=True)
+def barrier(state: Any, workers: Any) -> Any:
+    """Wait for all workers and start the next phase at task 0; False where the caller aborted."""
+    epoch = _load(state, _EPOCH)
+    if _fetch_add(state, _ARRIVED, 1) == workers - 1:
+        _store(state, _ARRIVED, 0)
+        _store(state, _TASK, 0)
+        _store(state, _DONE, 0)
+        _store(state, _EPOCH, epoch + 1)
+        return not is_aborted(state)
+    spins = 0
+    while _load(state, _EPOCH) == epoch:
+        if is_aborted(state):
+            return False
+        spins += 1
+        if spins > _SPINS_BEFORE_YIELD:
+            _yield_core()
+    return not is_aborted(state)
