@@ -1,0 +1,236 @@
+"""The library call: `shortest_paths`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from warpladder.device.select import choose_device
+from warpladder.errors import InputError, TooLargeError
+from warpladder.shortest_paths.graph import Graph, as_graph, distance_dtype
+from warpladder.shortest_paths.result import ShortestPaths
+
+__all__ = ["shortest_paths"]
+
+_METHODS = ("auto", "floyd-warshall", "dijkstra")
+_NEGATIVE_CYCLE = ("raise", "mark")
+# Below this even the start of processes for Dijkstra costs more than Floyd-Warshall.
+_SPARSE_FROM = 2048
+_EXACT_IN_FLOAT64 = 2.0**53
+
+
+class _Method(NamedTuple):
+    name: str
+    why: str
+
+
+def shortest_paths(
+    graph: Any,
+    *,
+    dtype: DTypeLike | None = None,
+    next_hops: bool = False,
+    method: Literal["auto", "floyd-warshall", "dijkstra"] = "auto",
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    overwrite: bool = False,
+    negative_cycle: Literal["raise", "mark"] = "raise",
+    no_edge: float = np.inf,
+    progress: Callable[[float], None] | None = None,
+) -> ShortestPaths:
+    """Find the shortest paths between all pairs of vertices.
+
+    Parameters
+    ----------
+    graph
+        A dense matrix of weights, shape (n, n); a `Graph`; a scipy.sparse matrix or array (its
+        stored entries are the edges, explicit zeros too); a NetworkX graph (edge attribute
+        ``weight``, 1 where it is missing); or ``(sources, targets, weights)``. In a dense matrix a
+        0 is an edge of weight 0, **unlike SciPy's rule for dense input**; what means "no edge" is
+        ``no_edge``. The diagonal counts as 0 unless it is negative. Of parallel edges the lightest
+        counts.
+    dtype
+        Of the distances: int16, int32, int64, float32 or float64. By default that of the weights;
+        smaller integers, bool and float16 go to the next of these, edges without weights to int16
+        or int32.
+    next_hops
+        Whether to find the paths too, not only their lengths; takes about twice the time.
+    method
+        ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (one run per
+        source on all cores, for sparse graphs without negative weights; extra ``sparse``) or
+        ``"auto"``, which estimates both.
+    device
+        ``"cpu"``, ``"cuda"`` (not in this version) or ``"auto"``.
+    overwrite
+        Whether a dense matrix given as a NumPy array may be used up for the result, to save memory.
+    negative_cycle
+        ``"raise"`` a `NegativeCycleError` that carries the cycle's vertices, or ``"mark"`` the
+        pairs that a negative cycle lies between with `ShortestPaths.unbounded` and answer all
+        others.
+    no_edge
+        The value that means "no edge" in a dense matrix: by default infinity, and for integers the
+        largest value of their type. Infinity always means it.
+    progress
+        Called from time to time, in the calling thread, with the fraction done.
+
+    Returns
+    -------
+    ShortestPaths
+        Distances in `ShortestPaths.dist_matrix`; infinity, or the largest value of an integer dtype
+        (`ShortestPaths.unreachable`), where there is no path.
+
+    Raises
+    ------
+    InputError
+        The graph is not square, a weight is NaN or -inf, an option is unknown.
+    InputTypeError
+        The graph or its dtype is of a kind that is not taken.
+    NegativeCycleError
+        There is a negative cycle.
+    DistanceOverflowError
+        A distance does not fit ``dtype``. Without ``dtype`` the next wider one is taken instead,
+        and `why` says so.
+    TooLargeError
+        The matrices would not fit the memory of this machine.
+    DeviceError
+        The device is not there.
+    MissingExtraError
+        ``method="dijkstra"`` without SciPy.
+
+    Notes
+    -----
+    Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. An integer distance is exact or
+    refused: an integer dtype holds distances below half its range. A float distance is the rounded
+    sum along its path, with a relative error of at most n units in the last place for weights of
+    one sign. The sums that decide whether a cycle is negative are exact.
+
+    Where two paths have the same length, which one `ShortestPaths.next_hops` follows is not
+    specified.
+
+    References
+    ----------
+    .. [1] Floyd (1962), "Algorithm 97"; Warshall (1962), "A theorem on Boolean matrices".
+    .. [2] Venkataraman, Sahni, Mukhopadhyaya, "A blocked all-pairs shortest-paths algorithm", 2003.
+
+    Examples
+    --------
+    >>> import numpy as np, warpladder as wl
+    >>> inf = np.inf
+    >>> roads = np.array([[0, 4, inf], [inf, 0, 7], [1, inf, 0]])
+    >>> answer = wl.shortest_paths(roads, next_hops=True)
+    >>> answer.dist_matrix
+    array([[ 0.,  4., 11.],
+           [ 8.,  0.,  7.],
+           [ 1.,  5.,  0.]])
+    >>> answer.path(1, 0)
+    [1, 2, 0]
+    """
+    _check_option("method", method, _METHODS)
+    _check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
+    choice = choose_device(device)
+    known = as_graph(graph, no_edge)
+    asked = None if dtype is None else distance_dtype(dtype, "dtype")
+    kind = asked or _dtype_of(known)
+    _check_memory(known.n, kind, next_hops=next_hops)
+    chosen = _choose_method(known, kind, method)
+
+    if chosen.name == "dijkstra":
+        from warpladder.shortest_paths.paths import hops_from_predecessors
+        from warpladder.shortest_paths.sparse import dijkstra
+
+        dist, links = dijkstra(known, kind, next_hops=next_hops, progress=progress)
+        hops = None if links is None else hops_from_predecessors(links)
+        return ShortestPaths(
+            dist, hops, known, "dijkstra", f"Dijkstra from every vertex: {chosen.why}"
+        )
+
+    from warpladder.shortest_paths.solve import solve
+
+    solution = solve(
+        known,
+        kind,
+        widen=asked is None,
+        next_hops=bool(next_hops),
+        overwrite=overwrite,
+        mark=negative_cycle == "mark",
+        progress=progress,
+    )
+    reasons = [f"blocked Floyd-Warshall on {choice.why}", chosen.why, solution.note]
+    why = "; ".join(reason for reason in reasons if reason)
+    return ShortestPaths(solution.dist, solution.hops, known, "floyd-warshall", why)
+
+
+def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
+
+
+def _dtype_of(graph: Graph) -> np.dtype[Any]:
+    given = graph.weights if graph.matrix is None else graph.matrix
+    if given is not None:
+        return distance_dtype(given.dtype, "graph")
+    # Without weights no distance exceeds n - 1.
+    return np.dtype(np.int16 if graph.n <= np.iinfo(np.int16).max // 2 else np.int32)
+
+
+def _check_memory(n: int, dtype: np.dtype[Any], *, next_hops: bool) -> None:
+    needed = n * n * (dtype.itemsize + (4 if next_hops else 0))
+    try:
+        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return
+    if needed > present:
+        raise TooLargeError(
+            f"graph: all distances between {n:,} vertices take {needed / 2**30:,.0f} GiB as "
+            f"{dtype.name}{' with next hops' if next_hops else ''}, "
+            f"this machine has {present / 2**30:,.0f} GiB"
+        )
+
+
+def _choose_method(graph: Graph, dtype: np.dtype[Any], asked: str) -> _Method:
+    obstacle = _obstacle_to_dijkstra(graph, dtype)
+    if asked == "dijkstra":
+        if obstacle:
+            raise InputError(f'method="dijkstra": {obstacle}; use "floyd-warshall"')
+        return _Method("dijkstra", "as asked")
+    if asked == "floyd-warshall":
+        return _Method("floyd-warshall", "")
+    if graph.matrix is not None or graph.n < _SPARSE_FROM:
+        return _Method("floyd-warshall", "")
+    from warpladder.shortest_paths.sparse import (
+        floyd_warshall_seconds,
+        is_installed,
+        sparse_seconds,
+    )
+
+    arcs = graph.edge_count * (1 if graph.directed else 2)
+    by_blocks = floyd_warshall_seconds(graph.n, dtype)
+    by_source = sparse_seconds(graph.n, arcs)
+    if by_blocks <= by_source:
+        why = f"estimated {by_blocks:.1f} s, Dijkstra from every vertex {by_source:.1f} s"
+        return _Method("floyd-warshall", why)
+    if obstacle:
+        return _Method("floyd-warshall", f"Dijkstra would be faster but {obstacle}")
+    if not is_installed():
+        why = "Dijkstra would be faster but needs scipy: pip install 'warpladder[sparse]'"
+        return _Method("floyd-warshall", why)
+    return _Method("dijkstra", f"estimated {by_source:.1f} s, Floyd-Warshall {by_blocks:.1f} s")
+
+
+def _obstacle_to_dijkstra(graph: Graph, dtype: np.dtype[Any]) -> str:
+    """Return why Dijkstra cannot answer for this graph, or nothing."""
+    if graph.matrix is not None:
+        return "the graph is a dense matrix"
+    if graph.weights is None:
+        return ""
+    finite = graph.weights[graph.weights != np.inf]
+    if finite.size and finite.min() < 0:
+        return "there are negative weights"
+    longest = float(finite.max(initial=0)) * graph.n
+    if dtype.kind == "i" and longest >= min(_EXACT_IN_FLOAT64, float(np.iinfo(dtype).max // 2)):
+        return f"distances might exceed what {dtype.name} holds exactly"
+    if dtype.kind == "i" and finite.dtype.kind == "f":
+        return "the weights are floats and the dtype an integer"
+    return ""

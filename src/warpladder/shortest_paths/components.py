@@ -1,0 +1,43 @@
+"""How many pieces a graph falls into when the direction of its edges is ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+__all__ = ["count_components"]
+
+
+def count_components(n: int, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> int:
+    """Return the number of connected components of ``n`` vertices, directions ignored.
+
+    Examples
+    --------
+    >>> count_components(5, np.array([0, 3]), np.array([1, 4]))
+    3
+    """
+    return int(_count(n, sources, targets))
+
+
+@njit(nogil=True, cache=True)
+def _count(n: Any, sources: Any, targets: Any) -> Any:
+    leader = np.arange(n)
+    count = n
+    for edge in range(sources.size):
+        u = _find(leader, sources[edge])
+        v = _find(leader, targets[edge])
+        if u != v:
+            leader[max(u, v)] = min(u, v)
+            count -= 1
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _find(leader: Any, vertex: Any) -> Any:
+    while leader[vertex] != vertex:
+        leader[vertex] = leader[leader[vertex]]
+        vertex = leader[vertex]
+    return vertex

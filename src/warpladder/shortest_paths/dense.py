@@ -1,0 +1,252 @@
+"""From weights to the matrix that the engine works on, and from its result to the caller's matrix.
+
+Inside the engine "no path" is infinity for floating-point numbers and half the largest value for
+integers, so that the sum of two of them cannot wrap. Outside it is infinity, or the largest value
+of the integer type.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
+
+from warpladder.device.team import worker_count
+
+__all__ = [
+    "NO_HOP",
+    "WeightSummary",
+    "export_dist",
+    "hop_matrix",
+    "import_weights",
+    "inner_no_path",
+    "outer_no_path",
+    "scatter_edges",
+]
+
+NO_HOP = -1
+"""The next hop of a pair without a path."""
+
+_PARALLEL_CELLS = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class WeightSummary:
+    """What one pass over the weights found.
+
+    Attributes
+    ----------
+    nan_at
+        Row and column of a NaN, or None.
+    lightest, heaviest
+        Smallest and largest weight among the edges (infinities of the other sign where there are
+        none).
+    sum_of_largest, sum_of_smallest
+        Sums over vertices of the largest weight (if positive) and the smallest (if negative) among
+        the edges that leave it. A simple path leaves each vertex at most once, so every distance
+        lies between the two.
+    """
+
+    nan_at: tuple[int, int] | None
+    lightest: float
+    heaviest: float
+    sum_of_largest: float
+    sum_of_smallest: float
+
+
+def outer_no_path(dtype: DTypeLike) -> Any:
+    """Return what stands in a distance matrix of this dtype where there is no path.
+
+    Examples
+    --------
+    >>> int(outer_no_path("int16"))
+    32767
+    """
+    dtype = np.dtype(dtype)
+    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
+
+
+def inner_no_path(dtype: DTypeLike) -> Any:
+    """Return what the engine itself computes with where there is no path.
+
+    Examples
+    --------
+    >>> int(inner_no_path("int16"))
+    16383
+    """
+    dtype = np.dtype(dtype)
+    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max // 2)
+
+
+def hop_matrix(dtype: DTypeLike, n: int, *, wanted: bool) -> NDArray[Any]:
+    """Return an uninitialised matrix of next hops, empty where they are not wanted.
+
+    Vector lanes of hops as wide as those of the distances keep the tile full, so int16 distances
+    carry int16 hops as long as those can count the vertices.
+    """
+    narrow = np.dtype(dtype) == np.int16 and n <= np.iinfo(np.int16).max
+    size = n if wanted else 0
+    return np.empty((size, size), dtype=np.int16 if narrow else np.int32)
+
+
+def import_weights(
+    source: NDArray[Any], dist: NDArray[Any], hops: NDArray[Any], absent: Any
+) -> WeightSummary:
+    """Copy weights into the engine's form, in one pass on all cores.
+
+    Parameters
+    ----------
+    source
+        Weights, shape (n, n), C-contiguous, of the dtype of ``dist``; may be ``dist`` itself.
+    dist
+        Receives the weights; `inner_no_path` where there is no edge and at most 0 on the diagonal.
+    hops
+        Receives the first next hops, unless empty.
+    absent
+        The value that means "no edge"; infinity always does.
+    """
+    n = len(dist)
+    carry = True if hops.size else None
+    no_path = inner_no_path(dist.dtype)
+    absent = dist.dtype.type(absent)
+    none = (
+        np.array([-np.inf, np.inf])
+        if dist.dtype.kind == "f"
+        else np.array(_integer_range(dist.dtype))
+    )
+    largest, smallest = (np.full(n, value, dist.dtype) for value in none)
+    nan_columns = np.full(n, -1)
+
+    def import_chunk(chunk: tuple[int, int]) -> None:
+        _import_rows(
+            source, dist, hops, carry, absent, no_path, *chunk, largest, smallest, nan_columns
+        )
+
+    _over_rows(import_chunk, n)
+    rows_with_nan = np.flatnonzero(nan_columns >= 0)
+    nan_at = None
+    if rows_with_nan.size:
+        nan_at = (int(rows_with_nan[0]), int(nan_columns[rows_with_nan[0]]))
+    return WeightSummary(
+        nan_at=nan_at,
+        lightest=smallest.min(initial=none[1]).item(),
+        heaviest=largest.max(initial=none[0]).item(),
+        sum_of_largest=_sum(np.maximum(largest, 0)),
+        sum_of_smallest=_sum(np.minimum(smallest, 0)),
+    )
+
+
+def export_dist(dist: NDArray[Any], hops: NDArray[Any], threshold: Any) -> int:
+    """Give "no path" its outer value and no next hop, in place; return how many pairs have none.
+
+    Parameters
+    ----------
+    dist, hops
+        As the engine left them.
+    threshold
+        Entries of at least this are no paths.
+    """
+    counts: list[int] = []
+    carry = True if hops.size else None
+    no_path = outer_no_path(dist.dtype)
+
+    def export_chunk(chunk: tuple[int, int]) -> None:
+        counts.append(_export_rows(dist, hops, carry, dist.dtype.type(threshold), no_path, *chunk))
+
+    _over_rows(export_chunk, len(dist))
+    return sum(counts)
+
+
+def _sum(values: NDArray[Any]) -> float:
+    # An infinite sum is an answer here: it proves nothing about the range.
+    with np.errstate(over="ignore"):
+        return float(values.sum(dtype=np.float64))
+
+
+def _integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
+
+
+def _over_rows(task: Any, n: int) -> None:
+    workers = worker_count()
+    if n * n < _PARALLEL_CELLS or workers == 1:
+        task((0, n))
+        return
+    bounds = np.linspace(0, n, 4 * workers + 1).astype(int).tolist()
+    with ThreadPoolExecutor(workers) as pool:
+        list(pool.map(task, pairwise(bounds)))
+
+
+@njit(nogil=True, cache=True)
+def _import_rows(
+    source: Any,
+    dist: Any,
+    hops: Any,
+    carry: Any,
+    absent: Any,
+    no_path: Any,
+    first: Any,
+    last: Any,
+    largest: Any,
+    smallest: Any,
+    nan_columns: Any,
+) -> None:
+    absent_is_nan = np.isnan(absent)
+    for i in range(first, last):
+        row = source[i]
+        target = dist[i]
+        high = largest[i]
+        low = smallest[i]
+        for j in range(row.size):
+            weight = row[j]
+            is_nan = np.isnan(weight)
+            if weight == absent or (np.isinf(weight) and weight > 0) or (absent_is_nan and is_nan):
+                target[j] = no_path
+                if carry is not None:
+                    hops[i, j] = NO_HOP
+                continue
+            if is_nan:
+                nan_columns[i] = j
+            target[j] = weight
+            if j != i or weight < 0:
+                high = max(high, weight)
+                low = min(low, weight)
+            if carry is not None:
+                hops[i, j] = j
+        if not target[i] < 0:
+            target[i] = 0
+        if carry is not None:
+            hops[i, i] = i
+        largest[i] = high
+        smallest[i] = low
+
+
+@njit(nogil=True, cache=True)
+def _export_rows(
+    dist: Any, hops: Any, carry: Any, threshold: Any, no_path: Any, first: Any, last: Any
+) -> Any:
+    count = 0
+    for i in range(first, last):
+        row = dist[i]
+        for j in range(row.size):
+            if row[j] >= threshold:
+                row[j] = no_path
+                count += 1
+                if carry is not None:
+                    hops[i, j] = NO_HOP
+    return count
+
+
+@njit(nogil=True, cache=True)
+def scatter_edges(sources: Any, targets: Any, weights: Any, both_ways: Any, dist: Any) -> None:
+    """Write edges into a matrix filled with "no edge"; of parallel edges the lightest counts."""
+    for edge in range(sources.size):
+        u, v, weight = sources[edge], targets[edge], weights[edge]
+        dist[u, v] = min(dist[u, v], weight)
+        if both_ways:
+            dist[v, u] = min(dist[v, u], weight)

@@ -1,0 +1,478 @@
+"""A graph as the caller gave it: edges or a matrix, with the names of its vertices."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from warpladder.errors import InputError, InputTypeError, UnknownVertexError
+from warpladder.formats.edges import DenseTable
+
+__all__ = ["Graph", "as_graph", "distance_dtype", "read_graph"]
+
+_KEPT = tuple(map(np.dtype, ("int16", "int32", "int64", "float32", "float64")))
+_TAKEN_AS = {
+    "bool": "int16", "int8": "int16", "uint8": "int16", "uint16": "int32", "uint32": "int64",
+    "uint64": "int64", "float16": "float32",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A weighted graph whose vertices are numbered 0 .. n-1 and may have labels.
+
+    Made by `Graph.from_edges`, `Graph.from_matrix` or `read_graph`.
+
+    Attributes
+    ----------
+    n
+        Number of vertices.
+    sources, targets
+        Ends of the edges, shape (m,); empty for a graph given as a matrix.
+    weights
+        Their weights, shape (m,), or None where every edge counts 1.
+    matrix
+        The weights as a dense matrix, shape (n, n), or None for a graph given by edges.
+    no_edge
+        The value in ``matrix`` that means "no edge"; infinity always does.
+    labels
+        One per vertex, or None where vertices are known by their index.
+    directed
+        False where each edge stands for both directions.
+    """
+
+    n: int
+    sources: NDArray[np.int64] = field(repr=False)
+    targets: NDArray[np.int64] = field(repr=False)
+    weights: NDArray[Any] | None = field(repr=False)
+    matrix: NDArray[Any] | None = field(repr=False)
+    no_edge: Any
+    labels: Sequence[Hashable] | None = field(repr=False)
+    directed: bool
+
+    @classmethod
+    def from_edges(
+        cls,
+        sources: ArrayLike,
+        targets: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        n: int | None = None,
+        labels: Sequence[Hashable] | None = None,
+        directed: bool = True,
+    ) -> Graph:
+        """Make a graph from its edges.
+
+        Parameters
+        ----------
+        sources, targets
+            Ends of each edge, shape (m,): vertex indices, or labels (strings or any other hashable
+            objects).
+        weights
+            Shape (m,), real; every edge counts 1 where it is None. An infinite weight is no edge.
+            Of parallel edges the lightest counts.
+        n
+            Number of vertices; by default as many as the edges or ``labels`` name.
+        labels
+            One label per vertex, in the order of their indices; by default the labels in the edges
+            in the order they first appear.
+        directed
+            Whether an edge leads from source to target only.
+
+        Raises
+        ------
+        InputError
+            Lengths differ, an index is out of range, a weight is NaN or -inf, labels repeat.
+        InputTypeError
+            Weights are not real numbers.
+
+        Examples
+        --------
+        >>> graph = Graph.from_edges(["A", "B", "A"], ["B", "C", "C"], [4, 7, 13])
+        >>> graph.n, graph.edge_count, list(graph.labels)
+        (3, 3, ['A', 'B', 'C'])
+        """
+        ends = [
+            _one_dimensional(values, name)
+            for values, name in ((sources, "sources"), (targets, "targets"))
+        ]
+        if ends[0].size != ends[1].size:
+            raise InputError(
+                f"sources has {ends[0].size} entries and targets {ends[1].size}; "
+                "each edge needs both"
+            )
+        names = None if labels is None else list(labels)
+        _check_labels(names)
+        if ends[0].size == 0:
+            u, v = np.empty((2, 0), np.int64)
+        elif all(end.dtype.kind in "iu" for end in ends):
+            u, v = (end.astype(np.int64) for end in ends)
+        else:
+            u, v, names = _number_labels(ends[0], ends[1], names)
+        if n is None:
+            n = (
+                len(names)
+                if names is not None
+                else int(max(u.max(initial=-1), v.max(initial=-1))) + 1
+            )
+        if names is not None and len(names) != n:
+            raise InputError(f"labels has {len(names)} entries for n = {n} vertices")
+        for end, name in ((u, "sources"), (v, "targets")):
+            outside = np.flatnonzero((end < 0) | (end >= n))
+            if outside.size:
+                raise InputError(
+                    f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
+                    f"0 .. {n - 1}; give n= if there are more"
+                )
+        return cls(n, u, v, _check_weights(weights, u.size), None, None, names, directed)
+
+    @classmethod
+    def from_matrix(
+        cls,
+        matrix: ArrayLike,
+        *,
+        no_edge: float = np.inf,
+        labels: Sequence[Hashable] | None = None,
+    ) -> Graph:
+        """Make a graph from a dense matrix of weights; it is kept as it is, without a copy.
+
+        Parameters
+        ----------
+        matrix
+            Shape (n, n), real; entry (i, j) is the weight of the edge from i to j. The diagonal
+            counts as 0 unless it is negative.
+        no_edge
+            The value that means "no edge". Infinity always does; for integers the default stands
+            for the largest value of their type. A 0 is an edge of weight 0, but in a boolean matrix
+            False is no edge.
+        labels
+            One label per vertex.
+
+        Examples
+        --------
+        >>> Graph.from_matrix([[0, 4], [0, 0]], no_edge=0).edge_count
+        1
+        """
+        if isinstance(matrix, np.ma.MaskedArray):
+            raise InputTypeError(
+                "graph: masked arrays are not taken; fill them first, as in matrix.filled(np.inf)"
+            )
+        array = np.asarray(matrix)
+        if array.size == 0 and array.ndim < 2:
+            array = array.reshape(0, 0).astype(np.float64)
+        if array.ndim != 2 or array.shape[0] != array.shape[1]:
+            raise InputError(
+                f"graph: a matrix of weights must be square, this has shape {array.shape}"
+            )
+        _require_real(array, "graph")
+        names = None if labels is None else list(labels)
+        _check_labels(names)
+        if names is not None and len(names) != len(array):
+            raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
+        absent: Any = no_edge
+        if array.dtype.kind in "iu" and no_edge == np.inf:
+            absent = np.iinfo(array.dtype).max
+        elif array.dtype.kind == "b":
+            absent = False
+        empty = np.empty(0, np.int64)
+        return cls(len(array), empty, empty, None, array, absent, names, directed=True)
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges: as given, or the off-diagonal edges of a matrix."""
+        if self.matrix is None:
+            return int(self.sources.size)
+        present = self.present
+        return int(np.count_nonzero(present) - np.count_nonzero(present.diagonal()))
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Where ``matrix`` has an edge, shape (n, n)."""
+        assert self.matrix is not None  # noqa: S101 - only asked of graphs given as a matrix
+        return ~_absent(self.matrix, self.no_edge)
+
+    @property
+    def components(self) -> int:
+        """Number of connected components, directions ignored."""
+        from warpladder.shortest_paths.components import count_components
+
+        if self.matrix is None:
+            return count_components(self.n, self.sources, self.targets)
+        return count_components(self.n, *np.nonzero(self.present))
+
+    @cached_property
+    def index_of(self) -> Mapping[Hashable, int]:
+        """Vertex index by label; empty where vertices have no labels."""
+        return {label: index for index, label in enumerate(self.labels or ())}
+
+    def vertex(self, label: Hashable) -> int:
+        """Return the index of a vertex, by its label or, where no label matches, by its index.
+
+        Raises
+        ------
+        UnknownVertexError
+            There is no such vertex.
+        """
+        try:
+            index = self.index_of.get(label)
+        except TypeError:
+            index = None
+        if index is not None:
+            return index
+        numeric_labels = self.labels is not None and any(
+            isinstance(known, int) for known in self.labels[:1]
+        )
+        if (
+            isinstance(label, int | np.integer)
+            and not isinstance(label, bool)
+            and not numeric_labels
+            and 0 <= label < self.n
+        ):
+            return int(label)
+        raise UnknownVertexError(f"no vertex {label!r}; {self._known_vertices()}")
+
+    def label(self, index: int) -> Hashable:
+        """Return the label of a vertex, or its index where vertices have none."""
+        return index if self.labels is None else self.labels[index]
+
+    def with_direction(self, *, directed: bool) -> Graph:
+        """Return this graph with its edges taken as directed or not.
+
+        Raises
+        ------
+        InputError
+            The graph was given as a matrix, which says by itself what is symmetric.
+        """
+        if self.matrix is not None:
+            if directed:
+                return self
+            raise InputError(
+                "directed=False: a matrix holds both directions; make it symmetric instead"
+            )
+        return Graph(
+            self.n, self.sources, self.targets, self.weights, None, None, self.labels, directed
+        )
+
+    def _known_vertices(self) -> str:
+        if self.n == 0:
+            return "the graph has none"
+        if self.labels is None:
+            return f"vertices are 0 .. {self.n - 1}"
+        shown = ", ".join(map(repr, self.labels[:5]))
+        return f"the {self.n} labels begin {shown}" if self.n > 5 else f"labels are {shown}"
+
+
+def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
+    """Return a `Graph` for anything `shortest_paths` takes.
+
+    Raises
+    ------
+    InputTypeError
+        It is nothing that can be taken for a graph.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, str | Path):
+        raise InputTypeError(
+            "graph: a path was given; read it first with warpladder.read_graph(path)"
+        )
+    if isinstance(graph, tuple):
+        if len(graph) not in {2, 3}:
+            raise InputTypeError(
+                "graph: a tuple must be (sources, targets) or (sources, targets, weights), "
+                f"this has {len(graph)} parts"
+            )
+        return Graph.from_edges(*graph)
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(graph):
+        return _from_sparse(graph)
+    networkx = sys.modules.get("networkx")
+    if networkx is not None and isinstance(graph, networkx.Graph):
+        return _from_networkx(graph)
+    try:
+        array = np.asarray(graph)
+    except (TypeError, ValueError) as fault:
+        raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
+    if array.dtype == object or array.ndim == 0:
+        raise InputTypeError(
+            f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
+            "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"
+        )
+    return Graph.from_matrix(
+        graph if isinstance(graph, np.ma.MaskedArray) else array, no_edge=no_edge
+    )
+
+
+def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
+    """Return the dtype in which distances of such weights are computed.
+
+    Examples
+    --------
+    >>> distance_dtype("uint8", "graph")
+    dtype('int16')
+    """
+    try:
+        asked = np.dtype(dtype).newbyteorder("=")
+    except TypeError:
+        asked = None
+    if asked in _KEPT:
+        return np.dtype(asked)
+    if asked is not None and asked.name in _TAKEN_AS:
+        return np.dtype(_TAKEN_AS[asked.name])
+    kept = ", ".join(kind.name for kind in _KEPT)
+    raise InputTypeError(f"{name}: dtype {dtype!s} is not taken; convert to one of {kept}")
+
+
+def read_graph(path: str | Path, **options: Any) -> Graph:
+    r"""Read a graph from a file.
+
+    Parameters
+    ----------
+    path
+        The file; gzip is seen through.
+    **options
+        ``format``, ``directed``, and for tables of edges ``source``, ``target``, ``weight``
+        (columns by name or number), ``header``, ``delimiter``: see
+        `warpladder.formats.graphs.read`.
+
+    Raises
+    ------
+    FileFormatError
+        The file does not follow its format; the message names the line.
+    MissingExtraError
+        The format needs a library that is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "roads.csv"
+    >>> _ = path.write_text("from,to,km\nA,B,4\nB,C,7\n")
+    >>> read_graph(path)
+    Graph(n=3, no_edge=None, directed=True)
+    >>> folder.cleanup()
+    """
+    from warpladder.formats.graphs import read
+
+    table = read(path, **options)
+    if isinstance(table, DenseTable):
+        return Graph.from_matrix(table.matrix, labels=table.labels)
+    weights = table.weights
+    if weights is not None and weights.dtype == np.int64 and _fits_int32(weights):
+        weights = weights.astype(np.int32)
+    return Graph.from_edges(
+        table.sources,
+        table.targets,
+        weights,
+        n=table.n,
+        labels=table.labels,
+        directed=table.directed,
+    )
+
+
+def _from_sparse(matrix: Any) -> Graph:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"graph: a matrix of weights must be square, this has shape {matrix.shape}"
+        )
+    edges = matrix.tocoo()
+    return Graph.from_edges(edges.row, edges.col, edges.data, n=matrix.shape[0])
+
+
+def _from_networkx(graph: Any) -> Graph:
+    labels = list(graph)
+    index = {label: position for position, label in enumerate(labels)}
+    edges = list(graph.edges(data="weight", default=1))
+    weights = [1 if weight is None else weight for _, _, weight in edges]
+    return Graph.from_edges(
+        np.array([index[u] for u, _, _ in edges], np.int64),
+        np.array([index[v] for _, v, _ in edges], np.int64),
+        weights,
+        n=len(labels),
+        labels=labels,
+        directed=graph.is_directed(),
+    )
+
+
+def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim == 2 and isinstance(values, list | tuple):
+        # Labels that are tuples, such as grid positions, are labels and not a second dimension.
+        array = np.empty(len(values), object)
+        array[:] = [tuple(value) for value in values]  # type: ignore[arg-type, union-attr]
+    if array.ndim != 1:
+        raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
+    return array
+
+
+def _number_labels(
+    sources: NDArray[Any], targets: NDArray[Any], labels: list[Hashable] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
+    known = {label: index for index, label in enumerate(labels or ())}
+    ends = np.empty((sources.size, 2), np.int64)
+    for edge, pair in enumerate(zip(sources.tolist(), targets.tolist(), strict=True)):
+        for side, label in enumerate(pair):
+            if labels is not None and label not in known:
+                raise InputError(f"edge {edge} names {label!r}, which labels does not list")
+            ends[edge, side] = known.setdefault(label, len(known))
+    return ends[:, 0].copy(), ends[:, 1].copy(), list(known)
+
+
+def _check_labels(labels: list[Hashable] | None) -> None:
+    if labels is None:
+        return
+    seen: set[Hashable] = set()
+    for label in labels:
+        if label in seen:
+            raise InputError(f"labels: {label!r} appears twice")
+        seen.add(label)
+
+
+def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
+    if weights is None:
+        return None
+    array = np.asarray(weights)
+    if array.shape != (m,):
+        raise InputError(
+            f"weights has shape {array.shape}; one weight for each of the {m} edges is needed"
+        )
+    if m == 0 and array.dtype == np.float64 and not isinstance(weights, np.ndarray):
+        return None
+    _require_real(array, "weights")
+    if array.dtype.kind == "f":
+        wrong = np.flatnonzero(np.isnan(array) | (array == -np.inf))
+        if wrong.size:
+            raise InputError(
+                f"weights[{wrong[0]}] is {array[wrong[0]]}; "
+                "a weight must be a number (inf: no edge)"
+            )
+    return array
+
+
+def _require_real(array: NDArray[Any], name: str) -> None:
+    distance_dtype(array.dtype, name)
+    if array.dtype == np.uint64 and array.size:
+        largest = array.max(where=array != np.iinfo(np.uint64).max, initial=0)
+        if largest > np.iinfo(np.int64).max:
+            raise InputError(
+                f"{name}: {largest} does not fit int64, in which distances are computed"
+            )
+
+
+def _absent(matrix: NDArray[Any], no_edge: Any) -> NDArray[np.bool_]:
+    absent = np.isinf(matrix) if matrix.dtype.kind == "f" else np.zeros(matrix.shape, np.bool_)
+    if no_edge is None:
+        return absent
+    return absent | (np.isnan(matrix) if np.isnan(no_edge) else matrix == no_edge)
+
+
+def _fits_int32(weights: NDArray[Any]) -> bool:
+    limits = np.iinfo(np.int32)
+    return bool(weights.min(initial=0) >= limits.min and weights.max(initial=0) <= limits.max)

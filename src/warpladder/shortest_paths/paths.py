@@ -1,0 +1,225 @@
+"""Next hops and predecessors: made safe, turned into each other, and walked.
+
+A matrix of next hops is right when following it always ends. Distances that fall at every step
+guarantee that; an edge of weight 0 (or one that rounding swallows) does not: on a cycle of weight 0
+two vertices can each name the other as the next hop to a third, both correctly by the distances.
+The blocked algorithm is open to this because it relaxes in another order than the textbook's. So
+where a cycle of weight 0 is possible, `mend_loops` searches every column for a loop and rebuilds
+those that have one.
+
+HB exploration 8 asks for the matrix of next hops and the walk along it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.shortest_paths.dense import NO_HOP
+
+__all__ = [
+    "hops_from_predecessors",
+    "may_loop",
+    "mend_loops",
+    "predecessors_from_hops",
+    "walk_pairs",
+]
+
+
+def may_loop(lightest: float, dist: NDArray[Any], no_path: Any) -> bool:
+    """Return whether distances might fail to fall along the next hops.
+
+    Integer distances fall by at least the lightest edge. A rounded one is off by at most ``2 n``
+    units in the last place of the largest distance, so a lightest edge above twice that still makes
+    every step a step down.
+    """
+    if lightest <= 0:
+        return True
+    if dist.dtype.kind == "i" or not dist.size:
+        return False
+    longest = float(np.max(dist, where=dist != no_path, initial=0))
+    return bool(lightest <= 4 * len(dist) * np.finfo(dist.dtype).eps * longest)
+
+
+def mend_loops(dist: NDArray[Any], links: NDArray[Any], direct: NDArray[np.bool_]) -> int:
+    """Rebuild, in place, every column of ``links`` that leads in circles; return how many did.
+
+    Parameters
+    ----------
+    dist
+        Distances, shape (n, n).
+    links
+        ``links[i, j]``: the vertex after i on the way to j, `NO_HOP` where there is none.
+    direct
+        True at (i, x) where the edge from i to x is itself a shortest path, so that ``dist[i, x]``
+        is its weight.
+
+    Notes
+    -----
+    A column is rebuilt as a tree by Dijkstra's algorithm on the slack
+    ``dist[i, x] + dist[x, j] - dist[i, j]``, which is 0 along every shortest path whatever the
+    signs of the weights, and a few roundings at most otherwise. Cost O(n^2) per column rebuilt.
+    """
+    return int(_mend(dist, links, direct))
+
+
+def predecessors_from_hops(dist: NDArray[Any], hops: NDArray[Any]) -> NDArray[np.int32]:
+    """Return for each pair the vertex before the last, by following the next hops.
+
+    `NO_HOP` where there is no path and on the diagonal.
+    """
+    result = np.empty(hops.shape, np.int32)
+    _last_edges(hops, result)
+    n = len(hops)
+    direct = hops == np.arange(n)
+    np.fill_diagonal(direct, val=False)
+    mend_loops(dist.T, result.T, direct.T)
+    np.fill_diagonal(result, NO_HOP)
+    return result
+
+
+def hops_from_predecessors(predecessors: NDArray[Any]) -> NDArray[np.int32]:
+    """Return next hops for a matrix of predecessors whose rows are trees.
+
+    ``predecessors[i, j]`` is the vertex before j on the path from i; negative where there is none.
+    """
+    hops = np.empty(predecessors.shape, np.int32)
+    _first_edges(predecessors, hops)
+    return hops
+
+
+def walk_pairs(hops: NDArray[Any], pairs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the vertices along the path of each pair (source, target); none without a path."""
+    lengths = _path_lengths(hops, pairs)
+    ends = np.cumsum(lengths)
+    vertices = np.empty(int(ends[-1]) if ends.size else 0, np.int64)
+    _fill_paths(hops, pairs, ends - lengths, lengths, vertices)
+    return np.split(vertices, ends[:-1]) if ends.size else []
+
+
+@njit(nogil=True, cache=True)
+def _mend(dist: Any, links: Any, direct: Any) -> Any:
+    mended = 0
+    for target in range(links.shape[0]):
+        if _loops(links, target):
+            _grow_tree(dist, links, direct, target)
+            mended += 1
+    return mended
+
+
+@njit(nogil=True, cache=True)
+def _loops(links: Any, target: Any) -> Any:
+    n = links.shape[0]
+    walk_of = np.zeros(n, np.int64)
+    walk_of[target] = n + 1
+    for start in range(n):
+        vertex = start
+        while vertex >= 0 and walk_of[vertex] == 0:
+            walk_of[vertex] = start + 1
+            vertex = links[vertex, target]
+        if vertex >= 0 and vertex != target and walk_of[vertex] == start + 1:
+            return True
+    return False
+
+
+@njit(nogil=True, cache=True)
+def _grow_tree(dist: Any, links: Any, direct: Any, target: Any) -> None:
+    n = links.shape[0]
+    slack = np.full(n, np.inf)
+    slack[target] = 0.0
+    settled = np.zeros(n, np.bool_)
+    for _ in range(n):
+        nearest = -1
+        least = np.inf
+        for vertex in range(n):
+            if not settled[vertex] and slack[vertex] < least:
+                nearest = vertex
+                least = slack[vertex]
+        if nearest < 0:
+            return
+        settled[nearest] = True
+        for vertex in range(n):
+            if not settled[vertex] and direct[vertex, nearest] and links[vertex, target] >= 0:
+                excess = dist[vertex, nearest] + dist[nearest, target] - dist[vertex, target]
+                total = slack[nearest] + max(float(excess), 0.0)
+                if total < slack[vertex]:
+                    slack[vertex] = total
+                    links[vertex, target] = nearest
+
+
+@njit(nogil=True, cache=True)
+def _last_edges(hops: Any, result: Any) -> None:
+    n = hops.shape[0]
+    trail = np.empty(n, np.int64)
+    for target in range(n):
+        for i in range(n):
+            result[i, target] = -2
+        for start in range(n):
+            length = 0
+            vertex = start
+            last = np.int64(-2)
+            while last == -2:
+                hop = hops[vertex, target]
+                if vertex == target or hop < 0:
+                    last = NO_HOP
+                elif result[vertex, target] != -2:
+                    last = result[vertex, target]
+                elif hop == target:
+                    last = vertex
+                    result[vertex, target] = last
+                else:
+                    trail[length] = vertex
+                    length += 1
+                    vertex = hop
+            for step in range(length):
+                result[trail[step], target] = last
+            result[start, target] = last
+
+
+@njit(nogil=True, cache=True)
+def _first_edges(predecessors: Any, hops: Any) -> None:
+    n = predecessors.shape[0]
+    trail = np.empty(n, np.int64)
+    for source in range(n):
+        row = predecessors[source]
+        hop_row = hops[source]
+        for j in range(n):
+            hop_row[j] = -2
+        hop_row[source] = source
+        for end in range(n):
+            length = 0
+            vertex = end
+            while hop_row[vertex] == -2 and row[vertex] >= 0 and row[vertex] != source:
+                trail[length] = vertex
+                length += 1
+                vertex = row[vertex]
+            if hop_row[vertex] == -2:
+                hop_row[vertex] = vertex if row[vertex] == source else NO_HOP
+            for step in range(length):
+                hop_row[trail[step]] = hop_row[vertex]
+
+
+@njit(nogil=True, cache=True)
+def _path_lengths(hops: Any, pairs: Any) -> Any:
+    lengths = np.zeros(len(pairs), np.int64)
+    for index in range(len(pairs)):
+        vertex, target = pairs[index]
+        if vertex != target and hops[vertex, target] < 0:
+            continue
+        lengths[index] = 1
+        while vertex != target:
+            vertex = hops[vertex, target]
+            lengths[index] += 1
+    return lengths
+
+
+@njit(nogil=True, cache=True)
+def _fill_paths(hops: Any, pairs: Any, starts: Any, lengths: Any, vertices: Any) -> None:
+    for index in range(len(pairs)):
+        vertex, target = pairs[index]
+        for step in range(lengths[index]):
+            vertices[starts[index] + step] = vertex
+            vertex = hops[vertex, target]

@@ -1,0 +1,172 @@
+"""The answer: distances between all pairs, and the paths behind them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.errors import InputError, MissingExtraError
+from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
+from warpladder.shortest_paths.graph import Graph
+
+__all__ = ["SCIPY_NO_PREDECESSOR", "ShortestPaths"]
+
+SCIPY_NO_PREDECESSOR = -9999
+"""What SciPy writes where a pair has no predecessor."""
+
+
+@dataclass(frozen=True, eq=False)
+class ShortestPaths:
+    """Shortest paths between all pairs of vertices.
+
+    Attributes
+    ----------
+    dist_matrix
+        Shape (n, n); entry (i, j) is the length of a shortest path from i to j, `unreachable` where
+        there is none and `unbounded` where a negative cycle lies on the way.
+    next_hops
+        Shape (n, n), int32; the vertex to step to from i on the way to j, i itself on the diagonal
+        and -1 where there is no path. None unless asked for.
+    graph
+        The graph that was asked about.
+    method
+        ``"floyd-warshall"`` or ``"dijkstra"``.
+    why
+        Why this method, device and dtype, for people.
+    """
+
+    dist_matrix: NDArray[Any]
+    next_hops: NDArray[np.int32] | None
+    graph: Graph = field(repr=False)
+    method: str
+    why: str
+
+    @property
+    def unreachable(self) -> Any:
+        """Entry of `dist_matrix` without a path: infinity, or the largest integer of the dtype."""
+        return outer_no_path(self.dist_matrix.dtype)
+
+    @property
+    def unbounded(self) -> Any:
+        """Entry of `dist_matrix` without a minimum: -inf, or the least integer of the dtype."""
+        dtype = self.dist_matrix.dtype
+        return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
+
+    @cached_property
+    def predecessors(self) -> NDArray[np.int32]:
+        """Vertex before j on the path from i; -9999, as in SciPy, where there is none or i = j.
+
+        Shape (n, n), int32, derived from the next hops on first use in O(n^2). Each row is a tree.
+        """
+        from warpladder.shortest_paths.paths import predecessors_from_hops
+
+        result = predecessors_from_hops(self.dist_matrix, self._hops("predecessors"))
+        result[result == NO_HOP] = SCIPY_NO_PREDECESSOR
+        return result
+
+    def distance(self, source: Hashable, target: Hashable) -> float:
+        """Return the distance between two vertices, by label or index; inf where there is no path.
+
+        Raises
+        ------
+        UnknownVertexError
+            There is no such vertex.
+        """
+        value = self.dist_matrix[self.graph.vertex(source), self.graph.vertex(target)]
+        if value == self.unreachable:
+            return math.inf
+        return -math.inf if value == self.unbounded else value.item()
+
+    def path(self, source: Hashable, target: Hashable) -> list[Any]:
+        """Return the labels along a shortest path, both ends included; empty where there is none.
+
+        Raises
+        ------
+        InputError
+            The paths were not asked for (``next_hops=True``).
+        UnknownVertexError
+            There is no such vertex.
+        """
+        return self.paths([(source, target)])[0]
+
+    def paths(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> list[list[Any]]:
+        """Return a shortest path for each pair (source, target), as `path` does for one."""
+        from warpladder.shortest_paths.paths import walk_pairs
+
+        hops = self._hops("paths")
+        ends = [(self.graph.vertex(u), self.graph.vertex(v)) for u, v in pairs]
+        walks = walk_pairs(hops, np.array(ends, np.int64).reshape(-1, 2))
+        return [[self.graph.label(vertex) for vertex in walk.tolist()] for walk in walks]
+
+    def eccentricity(self, *, reachable_only: bool = False) -> NDArray[Any]:
+        """Return for each vertex the distance to the vertex farthest from it, shape (n,).
+
+        Infinity where some vertex cannot be reached, unless ``reachable_only`` leaves those out.
+        """
+        dist, unreachable = self.dist_matrix, self.unreachable
+        if reachable_only:
+            return np.max(dist, axis=1, where=dist != unreachable, initial=0)
+        farthest = dist.max(axis=1, initial=0)
+        if dist.dtype.kind == "i" and (farthest == unreachable).any():
+            return np.where(farthest == unreachable, np.inf, farthest)
+        return farthest
+
+    def diameter(self, *, reachable_only: bool = False) -> float:
+        """Return the largest eccentricity.
+
+        Raises
+        ------
+        InputError
+            The graph has no vertices.
+        """
+        return self._some_vertices(self.eccentricity(reachable_only=reachable_only)).max().item()
+
+    def radius(self, *, reachable_only: bool = False) -> float:
+        """Return the smallest eccentricity.
+
+        Raises
+        ------
+        InputError
+            The graph has no vertices.
+        """
+        return self._some_vertices(self.eccentricity(reachable_only=reachable_only)).min().item()
+
+    def to_pandas(self) -> Any:
+        """Return the distances as a DataFrame with the labels on both axes.
+
+        Integer distances become nullable integers, with ``<NA>`` where there is no path.
+
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtraError("to_pandas()", "pandas", "pandas") from None
+        labels = list(self.graph.labels or range(self.graph.n))
+        frame = pd.DataFrame(self.dist_matrix, index=labels, columns=labels)
+        if self.dist_matrix.dtype.kind == "i":
+            name = self.dist_matrix.dtype.name
+            frame = frame.astype(name.capitalize()).mask(self.dist_matrix == self.unreachable)
+        return frame
+
+    def _hops(self, wanted: str) -> NDArray[np.int32]:
+        if self.next_hops is None:
+            raise InputError(
+                f"{wanted} need the next hops: call shortest_paths(..., next_hops=True)"
+            )
+        return self.next_hops
+
+    @staticmethod
+    def _some_vertices(values: NDArray[Any]) -> NDArray[Any]:
+        if not values.size:
+            raise InputError("graph: it has no vertices, so no diameter and no radius")
+        return values

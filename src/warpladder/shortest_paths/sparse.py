@@ -1,0 +1,129 @@
+"""Per-source Dijkstra by SciPy, on all cores.
+
+A large sparse graph has far fewer than n^2 edges, and ``n (m + n log n)`` steps are then fewer than
+``n^3``, though each costs a hundred times as much as one vectorised relaxation. SciPy keeps the
+interpreter lock while it runs, so the sources are dealt out to processes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.device.simd import vector_unit
+from warpladder.device.team import worker_count
+from warpladder.errors import MissingExtraError
+from warpladder.shortest_paths.dense import outer_no_path
+from warpladder.shortest_paths.graph import Graph
+
+__all__ = ["dijkstra", "floyd_warshall_seconds", "is_installed", "sparse_seconds"]
+
+# Measured on one core of the machine named in benchmarks/results: SciPy's Dijkstra per edge or heap
+# level of a vertex, the start of a process, and relaxations of 32-bit numbers per second and byte
+# of vector.
+_STEP_SECONDS = 10e-9
+_START_SECONDS = 1.5
+_RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
+
+
+def is_installed() -> bool:
+    """Return whether the extra ``sparse`` is there."""
+    from importlib.util import find_spec
+
+    return find_spec("scipy") is not None and find_spec("joblib") is not None
+
+
+def sparse_seconds(n: int, m: int) -> float:
+    """Estimate the time of `dijkstra` for n vertices and m directed edges, in seconds."""
+    steps = n * (m + n * math.log2(max(n, 2)))
+    return _START_SECONDS + steps * _STEP_SECONDS / worker_count()
+
+
+def floyd_warshall_seconds(n: int, dtype: np.dtype[Any]) -> float:
+    """Estimate the time of the blocked Floyd-Warshall, in seconds."""
+    rate = _RELAXATIONS_PER_VECTOR_BYTE * vector_unit().bytes * 4 / dtype.itemsize * worker_count()
+    return float(n**3 / rate)
+
+
+def dijkstra(
+    graph: Graph,
+    dtype: np.dtype[Any],
+    *,
+    next_hops: bool,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+    """Return distances and, if wanted, predecessors (negative where there is none).
+
+    Parameters
+    ----------
+    graph
+        Given by edges, without negative weights. Distances must be below 2**53 where ``dtype`` is
+        an integer: SciPy computes in float64.
+    dtype
+        Of the distances.
+    next_hops
+        Whether predecessors are wanted.
+    progress
+        Called with the fraction done.
+
+    Raises
+    ------
+    MissingExtraError
+        SciPy or joblib is not installed.
+    """
+    if not is_installed():
+        raise MissingExtraError('method="dijkstra"', "scipy with joblib", "sparse")
+    from joblib import Parallel, delayed
+
+    edges = _compressed_rows(graph)
+    dist = np.empty((graph.n, graph.n), dtype)
+    predecessors = np.empty((graph.n, graph.n), np.int32) if next_hops else None
+    workers = worker_count()
+    step = max(1, min(256, graph.n // (4 * workers) or 1))
+    starts = range(0, graph.n, step)
+    tasks = (
+        delayed(_rows)(edges, start, min(start + step, graph.n), dtype, next_hops)
+        for start in starts
+    )
+    results = Parallel(n_jobs=workers, return_as="generator")(tasks)
+    for start, (rows, links) in zip(starts, results, strict=True):
+        dist[start : start + len(rows)] = rows
+        if predecessors is not None:
+            predecessors[start : start + len(rows)] = links
+        if progress is not None:
+            progress((start + len(rows)) / graph.n)
+    return dist, predecessors
+
+
+def _rows(
+    edges: Any, start: int, stop: int, dtype: np.dtype[Any], next_hops: bool
+) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+    from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
+
+    found = scipy_dijkstra(edges, indices=np.arange(start, stop), return_predecessors=next_hops)
+    dist, links = found if next_hops else (found, None)
+    if dtype.kind == "i":
+        dist[np.isinf(dist)] = outer_no_path(dtype)
+    return dist.astype(dtype), links
+
+
+def _compressed_rows(graph: Graph) -> Any:
+    """Return the edges in compressed rows: the lightest of parallel ones, no loops, none absent."""
+    from scipy.sparse import csr_array
+
+    u, v = graph.sources, graph.targets
+    weights = np.ones(u.size) if graph.weights is None else graph.weights.astype(np.float64)
+    if not graph.directed:
+        u, v, weights = np.r_[u, v], np.r_[v, u], np.r_[weights, weights]
+    kept = (u != v) & (weights != np.inf)
+    u, v, weights = u[kept], v[kept], weights[kept]
+    order = np.lexsort((weights, v, u))
+    u, v, weights = u[order], v[order], weights[order]
+    first = np.ones(u.size, np.bool_)
+    first[1:] = (u[1:] != u[:-1]) | (v[1:] != v[:-1])
+    row_starts = np.searchsorted(u[first], np.arange(graph.n + 1))
+    return csr_array((weights[first], v[first], row_starts), shape=(graph.n, graph.n))

@@ -1,0 +1,219 @@
+"""Distances that do not fit, weights below zero, cycles of weight zero and less."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import DTYPES, absent, as_float, check_hops, distances, random_weights
+
+import warpladder as wl
+from warpladder import errors
+
+_CHAIN = ([0, 1, 2], [1, 2, 3])
+
+
+def _chain(weights, dtype):
+    return wl.Graph.from_edges(*_CHAIN, np.array(weights, dtype), n=5)
+
+
+def test_a_distance_too_large_for_int16_widens_it_and_says_so():
+    answer = wl.shortest_paths(_chain([10000, 10000, 10000], "int16"))
+    assert answer.dist_matrix.dtype == np.int32
+    assert answer.distance(0, 3) == 30000
+    assert answer.distance(0, 4) == np.inf
+    assert "int32 because a distance does not fit int16" in answer.why
+
+
+def test_a_distance_just_within_half_the_range_is_kept():
+    answer = wl.shortest_paths(_chain([8000, 8000, 382], "int16"))
+    assert answer.dist_matrix.dtype == np.int16
+    assert answer.distance(0, 3) == 16382
+
+
+def test_int16_is_kept_where_only_the_sum_of_all_weights_is_too_large():
+    weights = random_weights(400, "int16", density=0.02, low=50, seed=2)
+    answer = wl.shortest_paths(weights)
+    assert answer.dist_matrix.dtype == np.int16
+    assert np.array_equal(as_float(answer.dist_matrix), distances(weights))
+
+
+def test_an_explicit_dtype_is_refused_instead_of_widened():
+    with pytest.raises(errors.DistanceOverflowError, match="int16 cannot hold; take dtype='int32'"):
+        wl.shortest_paths(_chain([10000, 10000, 10000], "int32"), dtype="int16")
+
+
+def test_a_weight_too_large_for_the_dtype_is_refused():
+    with pytest.raises(errors.DistanceOverflowError, match="weight"):
+        wl.shortest_paths(_chain([100000, 1, 1], "int32"), dtype="int16")
+
+
+def test_int64_overflow_is_refused_with_a_remedy():
+    with pytest.raises(errors.DistanceOverflowError, match="scale the weights down"):
+        wl.shortest_paths(_chain([2**61, 2**61, 2**61], "int64"))
+
+
+def test_float32_overflow_widens_and_float64_overflow_is_refused():
+    answer = wl.shortest_paths(_chain([3e38, 3e38, 1], "float32"))
+    assert answer.dist_matrix.dtype == np.float64
+    assert answer.distance(0, 2) == 2 * float(np.float32(3e38))
+    with pytest.raises(errors.DistanceOverflowError):
+        wl.shortest_paths(_chain([1.7e308, 1.7e308, 1], "float64"))
+
+
+def test_overwriting_never_spoils_a_matrix_that_has_to_be_widened():
+    weights = np.full((3, 3), absent("int16"), "int16")
+    weights[0, 1] = weights[1, 2] = 16000
+    answer = wl.shortest_paths(weights, overwrite=True)
+    assert answer.distance(0, 2) == 32000
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_overwrite_reuses_the_memory(dtype):
+    weights = random_weights(64, dtype, high=9)
+    expected = distances(weights)
+    answer = wl.shortest_paths(weights, overwrite=True)
+    assert np.array_equal(as_float(answer.dist_matrix), expected)
+    assert np.shares_memory(answer.dist_matrix, weights)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [2, 30, 97, 300])
+def test_negative_edges_without_negative_cycles(n, dtype):
+    rng = np.random.default_rng(n)
+    # Shifting by a potential keeps every cycle's weight, so none turns negative.
+    height = rng.integers(0, 50, n)
+    plain = random_weights(n, dtype, density=0.3, high=40, seed=n)
+    weights = plain.copy()
+    edges = plain != absent(dtype)
+    weights[edges] = (plain + height[:, None] - height[None, :]).astype(dtype)[edges]
+    answer = wl.shortest_paths(weights, next_hops=True)
+    assert answer.dist_matrix.dtype == np.dtype(dtype)
+    assert np.array_equal(as_float(answer.dist_matrix), distances(weights))
+    check_hops(weights, answer.dist_matrix, answer.next_hops)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_negative_cycle_is_named(dtype):
+    graph = wl.Graph.from_edges(
+        ["a", "b", "c", "d", "c"], ["b", "c", "d", "b", "e"], np.array([1, 2, -5, 1, 7], dtype)
+    )
+    with pytest.raises(errors.NegativeCycleError) as caught:
+        wl.shortest_paths(graph)
+    cycle = caught.value.cycle
+    assert sorted(cycle) == ["b", "c", "d"]
+    assert cycle[cycle.index("b") - 2] == "c"  # the order is that of the edges
+    assert caught.value.weight == -2
+    assert "b" in str(caught.value)
+
+
+def test_a_negative_self_loop_is_a_negative_cycle():
+    with pytest.raises(errors.NegativeCycleError) as caught:
+        wl.shortest_paths(np.array([[0.0, 1], [1, -1]]))
+    assert caught.value.cycle == [1]
+
+
+def test_an_undirected_negative_edge_is_a_negative_cycle():
+    graph = wl.Graph.from_edges([0, 1], [1, 2], [-1, 5], directed=False)
+    with pytest.raises(errors.NegativeCycleError):
+        wl.shortest_paths(graph)
+
+
+def _marked_by_walks(weights):
+    """Pairs with a walk through a vertex that can get below zero on itself: by brute force."""
+    n = len(weights)
+    dist = as_float(weights)
+    np.fill_diagonal(dist, np.minimum(np.diagonal(dist), 0))
+    bounded = dist.copy()
+    for _ in range(2 * n):
+        bounded = np.minimum(bounded, (bounded[:, :, None] + bounded[None, :, :]).min(axis=1))
+        bounded = np.maximum(bounded, -1e15)
+    bad = np.diagonal(bounded) < 0
+    reach = np.isfinite(bounded)
+    return (reach[:, None, :] & reach.T[None, :, :] & bad).any(axis=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(1, 14),
+    dtype=st.sampled_from(DTYPES),
+    density=st.floats(0.05, 0.5),
+    low=st.integers(-9, 0),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_exactly_the_affected_pairs_are_marked(n, dtype, density, low, seed):
+    weights = random_weights(n, dtype, density=density, low=low, high=20, seed=seed)
+    np.fill_diagonal(weights, 0)
+    marked = _marked_by_walks(weights)
+    answer = wl.shortest_paths(weights, negative_cycle="mark", next_hops=True)
+    assert np.array_equal(answer.dist_matrix == answer.unbounded, marked)
+    if marked.any():
+        with pytest.raises(errors.NegativeCycleError) as caught:
+            wl.shortest_paths(weights)
+        cycle = caught.value.cycle
+        total = sum(weights[u, v] for u, v in zip(cycle, cycle[1:] + cycle[:1], strict=True))
+        assert total == caught.value.weight < 0
+    # What is left must be what Floyd-Warshall finds without the vertices of negative cycles.
+    plain = as_float(weights)
+    bad = np.diagonal(marked)
+    plain[bad] = plain[:, bad] = np.inf
+    np.fill_diagonal(plain, 0)
+    for k in range(n):
+        plain = np.minimum(plain, plain[:, k, None] + plain[None, k, :])
+    assert np.array_equal(as_float(answer.dist_matrix)[~marked], plain[~marked])
+    assert (answer.next_hops[marked] == -1).all()
+
+
+def test_rounding_makes_no_negative_cycle():
+    # 0.1 + 0.2 - 0.3 is above zero for the doubles that stand for these numbers, in any order.
+    graph = wl.Graph.from_edges([0, 1, 2], [1, 2, 0], [0.1, 0.2, -0.3])
+    answer = wl.shortest_paths(graph, next_hops=True)
+    assert (np.diagonal(answer.dist_matrix) == 0).all()
+    assert answer.path(0, 2) == [0, 1, 2]
+
+
+def test_rounding_hides_no_negative_cycle():
+    weights = [1e16, 1.0, -1e16, -2.0]
+    graph = wl.Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], weights)
+    with pytest.raises(errors.NegativeCycleError) as caught:
+        wl.shortest_paths(graph)
+    assert caught.value.weight == -1.0
+
+
+def test_next_hops_do_not_run_in_circles_on_a_cycle_of_weight_zero():
+    # Vertices 0 and 3 form the cycle; two equally long ways lead to 5, one from each of them.
+    edges = [(0, 3, 0), (3, 0, 0), (3, 1, 1), (1, 4, 1), (4, 5, 1), (0, 2, 1), (2, 4, 1)]
+    for shift in range(6):
+        u, v, w = np.array(edges).T
+        weights = np.full((200, 200), absent("int32"), "int32")
+        place = (np.arange(6) * 37 + shift * 11) % 200
+        weights[place[u], place[v]] = w
+        answer = wl.shortest_paths(weights, next_hops=True)
+        check_hops(weights, answer.dist_matrix, answer.next_hops)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    n=st.integers(2, 120),
+    dtype=st.sampled_from(DTYPES),
+    density=st.floats(0.01, 0.3),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_many_cycles_of_weight_zero(n, dtype, density, seed):
+    weights = random_weights(n, dtype, density=density, low=0, high=2, seed=seed)
+    answer = wl.shortest_paths(weights, next_hops=True)
+    check_hops(weights, answer.dist_matrix, answer.next_hops)
+    trees = answer.predecessors
+    reverse = np.where(trees == -9999, -1, trees).T.copy()
+    np.fill_diagonal(reverse, np.arange(n))
+    check_hops(weights.T, answer.dist_matrix.T, reverse)
+
+
+def test_edges_that_rounding_swallows_make_no_circles():
+    weights = np.full((4, 4), np.inf, "float32")
+    weights[0, 1] = weights[1, 0] = 1e-30
+    weights[0, 2] = weights[1, 2] = 1e10
+    weights[2, 3] = 1.0
+    answer = wl.shortest_paths(weights, next_hops=True)
+    check_hops(weights, answer.dist_matrix, answer.next_hops)
