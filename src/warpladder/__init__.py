@@ -38,6 +38,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    if _HOME[name].startswith(f"{name}."):
+        # `import warpladder.shortest_paths.tiles as tiles` looks for the subpackage by this name.
+        value.__name__ = f"{__name__}.{name}"
     globals()[name] = value
     return value
 
@@ -50,7 +53,8 @@ class _Package(ModuleType):
     """The package itself, whose verbs stay verbs.
 
     Python binds a subpackage to its name in the parent when it is first imported; that would turn
-    `warpladder.shortest_paths` from the function into the subpackage of the same name.
+    `warpladder.shortest_paths` from the function into the subpackage of the same name. The modules
+    of the subpackage are imported as ever.
     """
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -10,13 +10,13 @@ from oracles import DTYPES, absent, as_float, check_hops, distances, random_weig
 
 import warpladder as wl
 from warpladder.device.team import worker_count
-from warpladder.shortest_paths.cpu import _TEAM_FROM
+from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.tiles import PANEL_UNIT, tile_shape
 
 _SIZES = sorted(
     {0, 1, 2, 3, 5, 7, 31, 32, 33, 47, 48, 49, 101}
     | {k * PANEL_UNIT + d for k in (1, 2) for d in (-1, 0, 1)}
-    | {_TEAM_FROM - 1, _TEAM_FROM, _TEAM_FROM + 1}
+    | {SERIAL_UP_TO - 1, SERIAL_UP_TO, SERIAL_UP_TO + 1}
     | {4 * PANEL_UNIT + d for d in (-1, 0, 1)}
     | {577, 769}
 )

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from warpladder.shortest_paths.graph import Graph
 
 MAKERS: dict[str, Callable[..., Graph]] = {
-    "random": lambda **options: random_graph(30, density=0.3, **options),
-    "grid": lambda **options: grid(5, 7, **options),
-    "scale-free": lambda **options: scale_free(40, edges_per_vertex=3, **options),
+    "random": lambda **options: random_graph(30, density=0.3, **{"weights": (1, 100), **options}),
+    "grid": lambda **options: grid(5, 7, **{"weights": (1, 100), **options}),
+    "scale-free": lambda **options: scale_free(
+        40, edges_per_vertex=3, **{"weights": (1, 100), **options}
+    ),
 }
 every_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 
@@ -73,10 +75,12 @@ def test_a_random_graph_has_the_edges_asked_for(
     n: int, share: float, directed: bool, seed: int
 ) -> None:
     possible = n * (n - 1) // (1 if directed else 2)
-    by_density = random_graph(n, density=share, directed=directed, seed=seed)
+    by_density = random_graph(n, density=share, directed=directed, seed=seed, weights=(1, 9))
     assert_simple(by_density)
     assert by_density.edge_count == round(share * possible)
-    by_number = random_graph(n, edges=round(share * possible), directed=directed, seed=seed)
+    by_number = random_graph(
+        n, edges=round(share * possible), directed=directed, seed=seed, weights=(1, 9)
+    )
     assert same(by_density, by_number)
 
 

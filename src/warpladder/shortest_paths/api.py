@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from warpladder.device.select import choose_device
+from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError, TooLargeError
 from warpladder.shortest_paths.graph import Graph, as_graph, distance_dtype
 from warpladder.shortest_paths.result import ShortestPaths
 
-__all__ = ["shortest_paths"]
+__all__ = ["default_dtype", "shortest_paths"]
 
 _METHODS = ("auto", "floyd-warshall", "dijkstra")
 _NEGATIVE_CYCLE = ("raise", "mark")
@@ -132,7 +133,7 @@ def shortest_paths(
     choice = choose_device(device)
     known = as_graph(graph, no_edge)
     asked = None if dtype is None else distance_dtype(dtype, "dtype")
-    kind = asked or _dtype_of(known)
+    kind = asked or default_dtype(known)
     _check_memory(known.n, kind, next_hops=next_hops)
     chosen = _choose_method(known, kind, method)
 
@@ -146,6 +147,7 @@ def shortest_paths(
             dist, hops, known, "dijkstra", f"Dijkstra from every vertex: {chosen.why}"
         )
 
+    from warpladder.shortest_paths.cpu import workers_for
     from warpladder.shortest_paths.solve import solve
 
     solution = solve(
@@ -157,8 +159,10 @@ def shortest_paths(
         mark=negative_cycle == "mark",
         progress=progress,
     )
-    reasons = [f"blocked Floyd-Warshall on {choice.why}", chosen.why, solution.note]
-    why = "; ".join(reason for reason in reasons if reason)
+    workers = workers_for(known.n)
+    cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
+    remarks = [chosen.why, solution.note, choice.why if device == "auto" else ""]
+    why = "; ".join([f"blocked Floyd-Warshall on {cores}", *filter(None, remarks)])
     return ShortestPaths(solution.dist, solution.hops, known, "floyd-warshall", why)
 
 
@@ -167,7 +171,14 @@ def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:
         raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
 
 
-def _dtype_of(graph: Graph) -> np.dtype[Any]:
+def default_dtype(graph: Graph) -> np.dtype[Any]:
+    """Return the dtype in which `shortest_paths` computes unless another is asked for.
+
+    Examples
+    --------
+    >>> default_dtype(Graph.from_edges([0, 1], [1, 2]))
+    dtype('int16')
+    """
     given = graph.weights if graph.matrix is None else graph.matrix
     if given is not None:
         return distance_dtype(given.dtype, "graph")

@@ -28,19 +28,21 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.team import barrier, finish_task, is_aborted, next_task, report_progress
-from warpladder.shortest_paths.tiles import relax_tile, relax_tile_with_hops
+from warpladder.shortest_paths.tiles import (
+    relax_tile,
+    relax_tile_with_hops,
+    tile_columns,
+    tile_rows,
+)
 
 __all__ = ["close_range", "close_team"]
 
-_DEPTH = 128
-"""Intermediates taken at a time while a strip is relaxed, see `_relax_strip`."""
-
 
 @njit(nogil=True, cache=True)
-def close_range(matrix, carry, low, high, panel, tile, pad):
+def close_range(matrix, carry, low, high, panel, pad):
     """Close the square block ``[low, high)`` of a matrix in place, on this thread alone."""
     dist, _ = matrix
-    rows, columns = tile
+    rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
     span = high - low
     left = _left_buffers(matrix, carry, span, panel, rows)
     right = np.empty(_round_up(span, columns) * panel, dist.dtype)
@@ -57,18 +59,18 @@ def close_range(matrix, carry, low, high, panel, tile, pad):
         for j0 in range(low, high, columns):
             j1 = min(j0 + columns, high)
             packed = right[(j0 - low) * panel :]
-            _relax_row_panel(matrix, carry, k0, k1, j0, j1, tile, pad, left, strip, packed, edge)
+            _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, left, strip, packed, edge)
         for i0, i1 in ((low, k0), (k1, high)):
             if i0 < i1:
                 _relax_rows(
-                    matrix, carry, i0, i1, k0, k1, low, high, panel, tile, pad,
+                    matrix, carry, i0, i1, k0, k1, low, high, panel, pad,
                     left, right_diagonal, right, edge,
                 )  # fmt: skip
 
 
 @njit(nogil=True, cache=True)
 def close_team(
-    matrix, carry, panel, inner_panel, chunk, tile, pad,
+    matrix, carry, panel, inner_panel, chunk, pad,
     workers, worker, state, diagonal, right_diagonal, right,
 ):  # fmt: skip
     """Close a whole matrix in place, as one worker of a team.
@@ -78,13 +80,13 @@ def close_team(
     """
     dist, _ = matrix
     n = dist.shape[0]
-    rows, columns = tile
+    rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
     left = _left_buffers(matrix, carry, chunk, panel, rows)
     strip = np.empty(columns * panel, dist.dtype)
     edge = _edge_tile(matrix, rows, columns)
     if worker == 0:
         k1 = min(panel, n)
-        close_range(matrix, carry, 0, k1, inner_panel, tile, pad)
+        close_range(matrix, carry, 0, k1, inner_panel, pad)
         _pack_left(matrix, carry, 0, k1, 0, k1, rows, pad, diagonal)
     if not barrier(state, workers):
         return
@@ -97,9 +99,7 @@ def close_team(
         while j0 < n and not is_aborted(state):
             j1 = min(j0 + columns, n)
             packed = right[j0 * panel :]
-            _relax_row_panel(
-                matrix, carry, k0, k1, j0, j1, tile, pad, diagonal, strip, packed, edge
-            )
+            _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, diagonal, strip, packed, edge)
             j0 = next_task(state) * columns
         if not barrier(state, workers):
             return
@@ -123,11 +123,11 @@ def close_team(
             if i0 >= n:
                 break
             _relax_rows(
-                matrix, carry, i0, i1, k0, k1, 0, n, panel, tile, pad,
+                matrix, carry, i0, i1, k0, k1, 0, n, panel, pad,
                 left, right_diagonal, right, edge,
             )  # fmt: skip
             if task < ahead and finish_task(state) == ahead - 1:
-                close_range(matrix, carry, k1, k2, inner_panel, tile, pad)
+                close_range(matrix, carry, k1, k2, inner_panel, pad)
                 _pack_left(matrix, carry, k1, k2, k1, k2, rows, pad, diagonal)
             task = next_task(state)
         if not barrier(state, workers):
@@ -155,74 +155,65 @@ def _close_diagonal(matrix, carry, k0, k1):
 
 
 @njit(nogil=True, cache=True)
-def _relax_row_panel(matrix, carry, k0, k1, j0, j1, tile, pad, diagonal, strip, packed, edge):
+def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, diagonal, strip, packed, edge):
     """Relax the panel's rows in columns ``[j0, j1)`` and pack them for the third phase."""
     dist, _ = matrix
-    _, columns = tile
+    columns = tile_columns(dist, carry)
     if j0 < k0 or j1 > k1:
         _pack_right(dist, k0, k1, j0, j1, columns, pad, strip)
-        _relax_strip(matrix, carry, k0, k1, j0, j1, diagonal, strip, k1 - k0, tile, edge)
+        _relax_strip(matrix, carry, k0, k1, j0, j1, diagonal, strip, k1 - k0, edge)
     _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
 
 
 @njit(nogil=True, cache=True)
 def _relax_rows(
-    matrix, carry, i0, i1, k0, k1, low, high, panel, tile, pad, left, right_diagonal, right, edge
+    matrix, carry, i0, i1, k0, k1, low, high, panel, pad, left, right_diagonal, right, edge
 ):  # fmt: skip
     """Relax rows ``[i0, i1)``, none of them in the panel: first the column panel, then the rest."""
-    rows, columns = tile
+    dist, _ = matrix
+    rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
     depth = k1 - k0
     _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left)
     for j0 in range(k0, k1, columns):
         packed = right_diagonal[(j0 - k0) * depth :]
         j1 = min(j0 + columns, k1)
-        _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, tile, edge)
+        _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, edge)
     _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left)
     for j0 in range(low, high, columns):
         j1 = min(j0 + columns, high)
         if j0 < k0 or j1 > k1:
             packed = right[(j0 - low) * panel :]
-            _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, tile, edge)
+            _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, edge)
 
 
 @njit(nogil=True, cache=True)
-def _relax_strip(matrix, carry, i0, i1, j0, j1, left, right, depth, tile, edge):
-    """Relax rows ``[i0, i1)`` of one strip of columns, a piece of the depth at a time.
-
-    The piece of ``right`` that all rows share then stays in the first-level cache and the strip of
-    the matrix in the second. Streaming ``right`` from the second-level cache instead was seen to
-    cost int32 a quarter of its rate.
-    """
-    rows, columns = tile
-    for k in range(0, depth, _DEPTH):
-        piece = min(_DEPTH, depth - k)
-        for i in range(i0, i1, rows):
-            i_end = min(i + rows, i1)
-            left_at = (i - i0) * depth + k * rows
-            right_at = k * columns
-            _relax(
-                matrix, carry, i, i_end, j0, j1, left, left_at, right, right_at, piece, tile, edge
-            )
+def _relax_strip(matrix, carry, i0, i1, j0, j1, left, right, depth, edge):
+    """Relax rows ``[i0, i1)`` of one strip of columns; all tiles share the strip of ``right``."""
+    rows = tile_rows(matrix[0], carry)
+    for i in range(i0, i1, rows):
+        i_end = min(i + rows, i1)
+        _relax(matrix, carry, i, i_end, j0, j1, left, (i - i0) * depth, right, depth, edge)
 
 
 @njit(nogil=True, cache=True)
-def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, right_at, depth, tile, edge):
+def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     """Relax one tile; one that hangs over the edge is relaxed in a scratch tile of full size."""
-    if i1 - i0 == tile[0] and j1 - j0 == tile[1]:
-        _relax_whole(matrix, carry, i0, j0, left, left_at, right, right_at, depth)
+    dist, _ = matrix
+    if i1 - i0 == tile_rows(dist, carry) and j1 - j0 == tile_columns(dist, carry):
+        _relax_whole(matrix, carry, i0, j0, left, left_at, right, depth)
         return
     _copy_block(matrix, carry, i0, j0, edge, 0, 0, i1 - i0, j1 - j0)
-    _relax_whole(edge, carry, 0, 0, left, left_at, right, right_at, depth)
+    _relax_whole(edge, carry, 0, 0, left, left_at, right, depth)
     _copy_block(edge, carry, 0, 0, matrix, i0, j0, i1 - i0, j1 - j0)
 
 
 @njit(nogil=True, cache=True)
-def _relax_whole(matrix, carry, i, j, left, left_at, right, right_at, depth):
+def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
     dist, hops = matrix
     if carry is None:
-        relax_tile(dist, i, j, left[0], left_at, right, right_at, depth)
+        relax_tile(dist, i, j, left[0], left_at, right, depth)
     else:
-        relax_tile_with_hops(dist, hops, i, j, left[0], left[1], left_at, right, right_at, depth)
+        relax_tile_with_hops(dist, hops, i, j, left[0], left[1], left_at, right, depth)
 
 
 @njit(nogil=True, cache=True)

@@ -13,20 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from warpladder.device.team import new_state, run_team, worker_count
 from warpladder.shortest_paths.blocked import close_range, close_team
 from warpladder.shortest_paths.dense import inner_no_path
-from warpladder.shortest_paths.tiles import PANEL_UNIT, tile_shape
+from warpladder.shortest_paths.tiles import PANEL_UNIT
 
-__all__ = ["floyd_warshall", "workspace_bytes"]
+__all__ = ["SERIAL_UP_TO", "floyd_warshall", "workers_for"]
 
-# Measured on two AVX-512 cores: below this size starting threads costs more than the second core
-# gives.
-_TEAM_FROM = 256
+SERIAL_UP_TO = 256
+"""Number of vertices up to which one core is faster: starting threads costs more than they give."""
+
 _INNER_PANEL = PANEL_UNIT // 2
-# 48 rows of a strip, a piece of the panel and the tile's own rows share the first-level cache.
+# Rows per task: many tasks, so that a slower core takes fewer; each re-reads the packed row panel.
 _CHUNK = 48
 
 
@@ -46,15 +46,13 @@ def floyd_warshall(
     """
     n = len(dist)
     carry = True if hops.size else None
-    shape = tile_shape(dist.dtype, hops=carry is not None)
-    tile = (shape.rows, shape.columns)
     no_path = inner_no_path(dist.dtype)
-    if n <= _TEAM_FROM:
+    if n <= SERIAL_UP_TO:
         panel = PANEL_UNIT if n > PANEL_UNIT else _INNER_PANEL
-        close_range((dist, hops), carry, 0, n, panel, tile, no_path)
+        close_range((dist, hops), carry, 0, n, panel, no_path)
         return
 
-    workers = worker_count()
+    workers = workers_for(n)
     panel = _panel_height(n)
     state = new_state()
     packed, right_diagonal, right = _shared_panels(dist.dtype, n, panel)
@@ -62,27 +60,22 @@ def floyd_warshall(
 
     def work(worker: int) -> None:
         close_team(
-            (dist, hops), carry, panel, _INNER_PANEL, _CHUNK, tile, no_path,
+            (dist, hops), carry, panel, _INNER_PANEL, _CHUNK, no_path,
             workers, worker, state, diagonal, right_diagonal, right,
         )  # fmt: skip
 
     run_team(work, workers, state, None if progress is None else lambda k: progress(k / n))
 
 
-def workspace_bytes(dtype: DTypeLike, n: int) -> int:
-    """Return the memory that `floyd_warshall` takes besides its arguments, in bytes.
+def workers_for(n: int) -> int:
+    """Return how many workers `floyd_warshall` takes for n vertices.
 
     Examples
     --------
-    >>> workspace_bytes("float32", 8192) < 0.1 * 8192**2 * 4
-    True
+    >>> workers_for(10)
+    1
     """
-    if n <= _TEAM_FROM:
-        return 4 * PANEL_UNIT * n * np.dtype(dtype).itemsize
-    workers = worker_count()
-    panel = _panel_height(n)
-    private = workers * panel * (panel + _CHUNK) * np.dtype(dtype).itemsize
-    return private + panel * (2 * panel + n) * np.dtype(dtype).itemsize
+    return worker_count() if n > SERIAL_UP_TO else 1
 
 
 def _panel_height(n: int) -> int:

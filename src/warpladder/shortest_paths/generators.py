@@ -72,7 +72,7 @@ def random_graph(
     density: float | None = None,
     edges: int | None = None,
     directed: bool = True,
-    weights: tuple[int, int] | None = (1, 100),
+    weights: tuple[int, int] | None = None,
     seed: int | np.random.Generator = 0,
 ) -> Graph:
     """Make a graph of edges drawn at random, every set of that many edges being equally likely.
@@ -133,7 +133,7 @@ def grid(
     columns: int,
     *,
     directed: bool = False,
-    weights: tuple[int, int] | None = (1, 100),
+    weights: tuple[int, int] | None = None,
     seed: int | np.random.Generator = 0,
 ) -> Graph:
     """Make a lattice, like the streets of a planned town: each vertex has up to four neighbours.
@@ -189,7 +189,7 @@ def scale_free(
     *,
     edges_per_vertex: int,
     directed: bool = False,
-    weights: tuple[int, int] | None = (1, 100),
+    weights: tuple[int, int] | None = None,
     seed: int | np.random.Generator = 0,
 ) -> Graph:
     """Make a connected network of few hubs and many vertices of low degree, like flights or links.

@@ -17,7 +17,7 @@ from warpladder.formats.edges import DenseTable
 
 __all__ = ["Graph", "as_graph", "distance_dtype", "read_graph"]
 
-_KEPT = tuple(map(np.dtype, ("int16", "int32", "int64", "float32", "float64")))
+_KEPT = ("int16", "int32", "int64", "float32", "float64")
 _TAKEN_AS = {
     "bool": "int16", "int8": "int16", "uint8": "int16", "uint16": "int32", "uint32": "int64",
     "uint64": "int64", "float16": "float32",
@@ -319,15 +319,13 @@ def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
     dtype('int16')
     """
     try:
-        asked = np.dtype(dtype).newbyteorder("=")
+        asked = np.dtype(dtype).newbyteorder("=").name
     except TypeError:
-        asked = None
-    if asked in _KEPT:
-        return np.dtype(asked)
-    if asked is not None and asked.name in _TAKEN_AS:
-        return np.dtype(_TAKEN_AS[asked.name])
-    kept = ", ".join(kind.name for kind in _KEPT)
-    raise InputTypeError(f"{name}: dtype {dtype!s} is not taken; convert to one of {kept}")
+        asked = ""
+    if asked not in {*_KEPT, *_TAKEN_AS}:
+        kept = ", ".join(_KEPT)
+        raise InputTypeError(f"{name}: dtype {dtype!s} is not taken; convert to one of {kept}")
+    return np.dtype(_TAKEN_AS.get(asked, asked))
 
 
 def read_graph(path: str | Path, **options: Any) -> Graph:

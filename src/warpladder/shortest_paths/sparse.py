@@ -106,9 +106,11 @@ def _rows(
 
     found = scipy_dijkstra(edges, indices=np.arange(start, stop), return_predecessors=next_hops)
     dist, links = found if next_hops else (found, None)
-    if dtype.kind == "i":
-        dist[np.isinf(dist)] = outer_no_path(dtype)
-    return dist.astype(dtype), links
+    if dtype.kind == "f":
+        return dist.astype(dtype), links
+    rows = np.full(dist.shape, outer_no_path(dtype), dtype)
+    np.copyto(rows, dist, where=np.isfinite(dist), casting="unsafe")
+    return rows, links
 
 
 def _compressed_rows(graph: Graph) -> Any:

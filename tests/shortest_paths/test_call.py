@@ -1,0 +1,363 @@
+"""What `shortest_paths` takes, gives and refuses."""
+
+from __future__ import annotations
+
+import math
+import platform
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from oracles import absent, check_hops, distances, random_weights
+from scipy.sparse import csgraph
+
+import warpladder as wl
+from warpladder import errors
+from warpladder.shortest_paths import sparse
+
+INF = np.inf
+TRIANGLE = np.array([[0, 4, INF], [INF, 0, 7], [1, INF, 0]])
+CLOSED = [[0, 4, 11], [8, 0, 7], [1, 5, 0]]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        TRIANGLE,
+        TRIANGLE.tolist(),
+        TRIANGLE.astype(np.float32),
+        np.asfortranarray(TRIANGLE),
+        np.ascontiguousarray(TRIANGLE[::-1, ::-1])[::-1, ::-1],
+        TRIANGLE.astype(">f8"),
+        ([0, 1, 2], [1, 2, 0], [4, 7, 1]),
+        (np.array([0, 1, 2]), np.array([1, 2, 0]), np.array([4.0, 7.0, 1.0])),
+        wl.Graph.from_edges([0, 1, 2], [1, 2, 0], [4, 7, 1]),
+        sp.csr_array(([4, 7, 1], ([0, 1, 2], [1, 2, 0])), shape=(3, 3)),
+        sp.coo_matrix(([4.0, 7, 1], ([0, 1, 2], [1, 2, 0])), shape=(3, 3)),
+        nx.DiGraph([(0, 1, {"weight": 4}), (1, 2, {"weight": 7}), (2, 0, {"weight": 1})]),
+    ],
+)
+def test_every_kind_of_graph(graph):
+    assert np.array_equal(wl.shortest_paths(graph).dist_matrix, CLOSED)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("int16", "int16"), ("int32", "int32"), ("int64", "int64"), ("float32", "float32"),
+        ("float64", "float64"), ("int8", "int16"), ("uint8", "int16"), ("uint16", "int32"),
+        ("uint32", "int64"), ("uint64", "int64"), ("float16", "float32"),
+    ],
+)  # fmt: skip
+def test_the_dtype_is_kept_or_the_next_that_holds_it(given, kept):
+    weights = np.array([[0, 3, 9], [9, 0, 4], [1, 9, 0]], given)
+    answer = wl.shortest_paths(weights)
+    assert answer.dist_matrix.dtype == np.dtype(kept)
+    assert answer.dist_matrix.tolist() == [[0, 3, 7], [5, 0, 4], [1, 4, 0]]
+
+
+def test_the_largest_integer_of_any_type_is_no_edge():
+    for dtype in ("int8", "uint8", "uint16", "uint32", "uint64", "int64"):
+        weights = np.full((2, 2), np.iinfo(dtype).max, dtype)
+        weights[0, 1] = 5
+        answer = wl.shortest_paths(weights)
+        assert answer.distance(0, 1) == 5
+        assert answer.distance(1, 0) == math.inf
+
+
+def test_false_is_no_edge():
+    adjacency = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], bool)
+    answer = wl.shortest_paths(adjacency)
+    assert answer.distance(0, 2) == 2
+    assert answer.distance(2, 0) == math.inf
+
+
+def test_zero_is_an_edge_unless_no_edge_says_otherwise():
+    weights = np.array([[0, 0, 5], [5, 0, 5], [5, 5, 0]])
+    assert wl.shortest_paths(weights).distance(0, 1) == 0
+    assert wl.shortest_paths(weights, no_edge=0).distance(0, 1) == 10
+    expected = csgraph.floyd_warshall(weights)
+    assert np.array_equal(wl.shortest_paths(weights, no_edge=0).dist_matrix, expected)
+
+
+def test_nan_may_mean_no_edge():
+    weights = np.array([[0, 2, np.nan], [np.nan, 0, INF], [1, np.nan, 0]])
+    answer = wl.shortest_paths(weights, no_edge=np.nan)
+    assert answer.dist_matrix.tolist() == [[0, 2, INF], [INF, 0, INF], [1, 3, 0]]
+
+
+def test_dtype_converts_the_weights():
+    assert wl.shortest_paths(TRIANGLE, dtype="int32").dist_matrix.dtype == np.int32
+    assert np.array_equal(wl.shortest_paths(TRIANGLE, dtype="int16").dist_matrix, CLOSED)
+    with pytest.raises(errors.InputError, match="fractions"):
+        wl.shortest_paths(TRIANGLE / 8, dtype="int32")
+
+
+def test_parallel_edges_count_by_the_lightest_and_loops_not_at_all():
+    graph = wl.Graph.from_edges([0, 0, 0, 1], [1, 1, 0, 1], [7, 3, 5, 9])
+    assert wl.shortest_paths(graph).dist_matrix.tolist() == [[0, 3], [absent("int64"), 0]]
+
+
+def test_an_infinite_weight_is_no_edge():
+    graph = wl.Graph.from_edges([0, 1], [1, 0], [INF, 3.0])
+    assert wl.shortest_paths(graph).distance(0, 1) == INF
+
+
+def test_multigraphs_and_missing_weights():
+    graph = nx.MultiGraph()
+    graph.add_edge("a", "b", weight=7)
+    graph.add_edge("a", "b", weight=3)
+    graph.add_edge("b", "c")
+    graph.add_node("alone")
+    answer = wl.shortest_paths(graph)
+    assert answer.distance("c", "a") == 4
+    assert answer.distance("a", "alone") == INF
+
+
+def test_networkx_agrees_on_a_random_graph():
+    graph = nx.gnp_random_graph(60, 0.08, seed=3, directed=True)
+    rng = np.random.default_rng(3)
+    for _, _, data in graph.edges(data=True):
+        data["weight"] = float(rng.random())
+    assert np.allclose(wl.shortest_paths(graph).dist_matrix, nx.floyd_warshall_numpy(graph))
+
+
+@pytest.mark.parametrize(
+    ("graph", "error", "message"),
+    [
+        (np.zeros((2, 3)), errors.InputError, r"must be square, this has shape \(2, 3\)"),
+        (np.zeros(4), errors.InputError, "must be square"),
+        (np.array([[0, np.nan], [1, 0]]), errors.InputError, r"weight \(0, 1\) is NaN"),
+        (np.array([[0, -INF], [1, 0]]), errors.InputError, "-inf"),
+        (np.array([[0, 1j], [1, 0]]), errors.InputTypeError, "complex128 is not taken"),
+        (np.array([["a", "b"], ["c", "d"]]), errors.InputTypeError, "not taken"),
+        (np.zeros((2, 2), np.longdouble), errors.InputTypeError, "not taken"),
+        (object(), errors.InputTypeError, "object is not taken"),
+        ("roads.gr", errors.InputTypeError, r"read_graph\(path\)"),
+        (([0], [1], [np.nan]), errors.InputError, r"weights\[0\] is nan"),
+        (([0], [1], [-INF]), errors.InputError, r"weights\[0\] is -inf"),
+        (([0, 1], [1], [1]), errors.InputError, "sources has 2 entries and targets 1"),
+        (([0], [1], [1, 2]), errors.InputError, r"weights has shape \(2,\)"),
+        (([-1], [1], [1]), errors.InputError, r"sources\[0\] is -1"),
+        (([0], [1], [1], 5), errors.InputTypeError, "tuple"),
+        ([[0, 1], [2]], errors.InputTypeError, "cannot be read"),
+        (np.ma.masked_array(np.zeros((2, 2)), True), errors.InputTypeError, "masked"),
+        (np.full((2, 2), 2**64 - 2, "uint64"), errors.InputError, "does not fit int64"),
+    ],
+)
+def test_what_is_refused_is_named(graph, error, message):
+    with pytest.raises(error, match=message):
+        wl.shortest_paths(graph)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"method": "johnson"}, errors.InputError, "method='johnson' is not known; use one of"),
+        ({"device": "tpu"}, errors.InputError, "device='tpu' is not known"),
+        ({"device": "cuda"}, errors.DeviceError, "no CUDA engine yet"),
+        ({"negative_cycle": "ignore"}, errors.InputError, "negative_cycle='ignore'"),
+        ({"dtype": "complex64"}, errors.InputTypeError, "dtype: dtype complex64 is not taken"),
+        ({"dtype": "no such"}, errors.InputTypeError, "no such"),
+        ({"method": "dijkstra"}, errors.InputError, "the graph is a dense matrix"),
+    ],
+)
+def test_options_that_are_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        wl.shortest_paths(TRIANGLE, **options)
+
+
+def test_a_matrix_beyond_memory_is_refused_before_it_is_tried():
+    graph = wl.Graph.from_edges([0], [10_000_000], [1])
+    with pytest.raises(errors.TooLargeError, match="GiB"):
+        wl.shortest_paths(graph)
+
+
+def test_every_error_is_also_the_built_in_one():
+    assert issubclass(errors.InputError, ValueError)
+    assert issubclass(errors.InputTypeError, TypeError)
+    assert issubclass(errors.UnknownVertexError, KeyError)
+    assert issubclass(errors.TooLargeError, MemoryError)
+    assert issubclass(errors.MissingExtraError, ImportError)
+    assert issubclass(errors.DeviceError, RuntimeError)
+
+
+class TestAnswer:
+    """What a `ShortestPaths` tells."""
+
+    @pytest.fixture
+    def answer(self):
+        graph = wl.Graph.from_edges(
+            ["a", "b", "c"], ["b", "c", "d"], [2, 3, 4], labels=["a", "b", "c", "d", "e"]
+        )
+        return wl.shortest_paths(graph, next_hops=True)
+
+    def test_by_label_or_index(self, answer):
+        assert answer.distance("a", "d") == answer.distance(0, 3) == 9
+        assert answer.path("a", "d") == answer.path(0, 3) == ["a", "b", "c", "d"]
+        assert answer.distance("d", "a") == INF
+        assert answer.path("d", "a") == []
+        assert answer.path("e", "e") == ["e"]
+
+    def test_many_at_once(self, answer):
+        found = answer.paths([("a", "c"), ("c", "a"), ("b", "b")])
+        assert found == [["a", "b", "c"], [], ["b"]]
+        assert answer.paths([]) == []
+
+    @pytest.mark.parametrize("vertex", ["f", 5, -1, 1.5, None, ["a"], True])
+    def test_unknown_vertices(self, answer, vertex):
+        with pytest.raises(errors.UnknownVertexError, match="no vertex"):
+            answer.distance(vertex, "a")
+
+    def test_numeric_labels_come_before_indices(self):
+        answer = wl.shortest_paths(wl.Graph.from_edges([0], [1], [5], labels=[7, 9]))
+        assert answer.distance(7, 9) == 5
+        with pytest.raises(errors.UnknownVertexError):
+            answer.distance(0, 1)
+
+    def test_paths_need_next_hops(self):
+        answer = wl.shortest_paths(TRIANGLE)
+        assert answer.next_hops is None
+        with pytest.raises(errors.InputError, match="next_hops=True"):
+            answer.path(0, 1)
+        with pytest.raises(errors.InputError, match="next_hops=True"):
+            _ = answer.predecessors
+
+    def test_measures(self, answer):
+        assert answer.eccentricity().tolist() == [INF] * 5
+        assert answer.eccentricity(reachable_only=True).tolist() == [9, 7, 4, 0, 0]
+        assert answer.diameter() == INF
+        assert (answer.diameter(reachable_only=True), answer.radius(reachable_only=True)) == (9, 0)
+        closed = wl.shortest_paths(TRIANGLE)
+        assert closed.eccentricity().tolist() == [11, 8, 5]
+        assert (closed.diameter(), closed.radius()) == (11, 5)
+
+    def test_an_empty_graph_has_no_diameter(self):
+        answer = wl.shortest_paths(np.empty((0, 0)))
+        assert answer.dist_matrix.shape == (0, 0)
+        assert answer.eccentricity().shape == (0,)
+        with pytest.raises(errors.InputError, match="no vertices"):
+            answer.diameter()
+
+    def test_to_pandas(self, answer):
+        frame = answer.to_pandas()
+        assert list(frame.index) == list(frame.columns) == list("abcde")
+        assert frame.loc["a", "d"] == 9
+        assert frame.loc["d", "a"] is pd.NA
+        assert wl.shortest_paths(TRIANGLE).to_pandas().loc[0, 2] == 11.0
+
+    def test_predecessors_are_scipys(self):
+        weights = random_weights(120, "float64", density=0.05, seed=6)
+        weights[weights != INF] += np.random.default_rng(6).random((weights != INF).sum())
+        answer = wl.shortest_paths(weights, next_hops=True)
+        edges = csgraph.csgraph_from_dense(weights, null_value=INF)
+        dist, predecessors = csgraph.floyd_warshall(edges, return_predecessors=True)
+        assert np.allclose(answer.dist_matrix, dist)
+        # Random weights leave one shortest path for each pair.
+        assert np.array_equal(answer.predecessors, predecessors)
+
+
+class TestDijkstra:
+    """The engine for large sparse graphs, by SciPy in processes."""
+
+    @pytest.mark.parametrize("directed", [True, False])
+    def test_it_agrees_with_floyd_warshall(self, directed):
+        rng = np.random.default_rng(2)
+        ends = rng.integers(0, 150, (2, 500))
+        weights = rng.integers(0, 20, 500)
+        graph = wl.Graph.from_edges(*ends, weights, n=151, directed=directed)
+        by_source = wl.shortest_paths(graph, method="dijkstra", next_hops=True)
+        by_blocks = wl.shortest_paths(graph, method="floyd-warshall", next_hops=True)
+        assert by_source.method == "dijkstra"
+        assert by_source.dist_matrix.dtype == by_blocks.dist_matrix.dtype == np.int64
+        assert np.array_equal(by_source.dist_matrix, by_blocks.dist_matrix)
+        dense = np.full((151, 151), absent("int64"))
+        np.minimum.at(dense, tuple(ends), weights)
+        if not directed:
+            np.minimum.at(dense, tuple(ends[::-1]), weights)
+        check_hops(dense, by_source.dist_matrix, by_source.next_hops)
+
+    def test_negative_weights_are_refused(self):
+        with pytest.raises(errors.InputError, match="negative weights"):
+            wl.shortest_paths(([0], [1], [-1]), method="dijkstra")
+
+    def test_auto_takes_it_for_a_large_sparse_graph_only(self, monkeypatch):
+        from warpladder.shortest_paths import api
+
+        graph = wl.Graph.from_edges(np.arange(30000), (np.arange(30000) + 1) % 30000)
+        chosen = api._choose_method(graph, np.dtype("int32"), "auto")
+        assert chosen.name == "dijkstra"
+        assert "estimated" in chosen.why
+        small = wl.Graph.from_edges(np.arange(3000), (np.arange(3000) + 1) % 3000)
+        assert api._choose_method(small, np.dtype("int32"), "auto").name == "floyd-warshall"
+        monkeypatch.setattr(sparse, "is_installed", lambda: False)
+        without = api._choose_method(graph, np.dtype("int32"), "auto")
+        assert without.name == "floyd-warshall"
+        assert "pip install 'warpladder[sparse]'" in without.why
+
+    def test_a_missing_library_is_answered_with_the_install_line(self, monkeypatch):
+        monkeypatch.setattr(sparse, "is_installed", lambda: False)
+        with pytest.raises(errors.MissingExtraError, match=r"warpladder\[sparse\]"):
+            wl.shortest_paths(([0], [1], [1]), method="dijkstra")
+
+
+class TestPackage:
+    """The package as a whole."""
+
+    def test_all_is_what_is_there(self):
+        assert wl.__all__ == sorted(wl.__all__)
+        for name in wl.__all__:
+            assert getattr(wl, name) is not None
+        with pytest.raises(AttributeError, match="no_such"):
+            _ = wl.no_such
+
+    def test_a_verb_stays_a_verb_when_its_subpackage_is_imported(self):
+        code = (
+            "import warpladder.shortest_paths.tiles as tiles, warpladder as wl;"
+            "from warpladder.shortest_paths import graph;"
+            "print(wl.shortest_paths([[0]]).dist_matrix, tiles.__name__, graph.__name__)"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert result.stdout.split() == [
+            "[[0]]", "warpladder.shortest_paths.tiles", "warpladder.shortest_paths.graph"
+        ]  # fmt: skip
+
+    def test_importing_it_imports_nothing_heavy(self):
+        code = (
+            "import sys, warpladder; print({'numpy', 'numba', 'typer', 'rich'} & set(sys.modules))"
+        )
+        result = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        assert result.stdout.strip() == "set()"
+
+    @pytest.mark.skipif(platform.machine() not in {"x86_64", "AMD64"}, reason="names x86 features")
+    def test_other_vector_units_give_the_same_bits(self, tmp_path):
+        code = (
+            "import numpy as np, sys, warpladder as wl; from warpladder.device.simd import *;"
+            "w = np.random.default_rng(0).random((300, 300)).astype('float32');"
+            "a = wl.shortest_paths(w, next_hops=True); name = vector_unit().name;"
+            "np.savez(sys.argv[1], dist=a.dist_matrix, hops=a.next_hops, name=name)"
+        )
+        weights = np.random.default_rng(0).random((300, 300)).astype("float32")
+        here = wl.shortest_paths(weights)
+        bound = 2 * len(weights) * np.finfo("float32").eps
+        assert np.allclose(here.dist_matrix, distances(weights), rtol=bound, atol=0)
+        for name, features in {"AVX2": "+avx2,+fma,+avx", "SSE2": "+sse2"}.items():
+            file = tmp_path / f"{name}.npz"
+            env = {
+                "NUMBA_CACHE_DIR": str(tmp_path / name),
+                "NUMBA_CPU_NAME": "generic",
+                "NUMBA_CPU_FEATURES": features,
+            }
+            subprocess.run([sys.executable, "-c", code, str(file)], env=env, check=True)
+            with np.load(file) as found:
+                assert found["name"] == name
+                assert np.array_equal(found["dist"], here.dist_matrix)
+                check_hops(weights, found["dist"], found["hops"])

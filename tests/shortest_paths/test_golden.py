@@ -1,0 +1,127 @@
+"""The worked example of HB: its six-vertex graph, the matrices M_0 .. M_6, the paths."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from warpladder.shortest_paths.trace import trace_matrices
+
+_EDGES = """\
+A B 4
+A D 5
+A E 5
+B C 7
+B D 3
+C F 4
+D A 7
+D C 3
+D E 4
+D F 3
+E A 2
+E D 6
+F D 2
+F E 1
+--END--
+"""
+
+_X = np.iinfo(np.int32).max
+_PRINTED = {
+    0: [
+        [0, 4, _X, 5, 5, _X],
+        [_X, 0, 7, 3, _X, _X],
+        [_X, _X, 0, _X, _X, 4],
+        [7, _X, 3, 0, 4, 3],
+        [2, _X, _X, 6, 0, _X],
+        [_X, _X, _X, 2, 1, 0],
+    ],
+    1: [
+        [0, 4, _X, 5, 5, _X],
+        [_X, 0, 7, 3, _X, _X],
+        [_X, _X, 0, _X, _X, 4],
+        [7, 11, 3, 0, 4, 3],
+        [2, 6, _X, 6, 0, _X],
+        [_X, _X, _X, 2, 1, 0],
+    ],
+    2: [
+        [0, 4, 11, 5, 5, _X],
+        [_X, 0, 7, 3, _X, _X],
+        [_X, _X, 0, _X, _X, 4],
+        [7, 11, 3, 0, 4, 3],
+        [2, 6, 13, 6, 0, _X],
+        [_X, _X, _X, 2, 1, 0],
+    ],
+    3: [
+        [0, 4, 11, 5, 5, 15],
+        [_X, 0, 7, 3, _X, 11],
+        [_X, _X, 0, _X, _X, 4],
+        [7, 11, 3, 0, 4, 3],
+        [2, 6, 13, 6, 0, 17],
+        [_X, _X, _X, 2, 1, 0],
+    ],
+    4: [
+        [0, 4, 8, 5, 5, 8],
+        [10, 0, 6, 3, 7, 6],
+        [_X, _X, 0, _X, _X, 4],
+        [7, 11, 3, 0, 4, 3],
+        [2, 6, 9, 6, 0, 9],
+        [9, 13, 5, 2, 1, 0],
+    ],
+    5: [
+        [0, 4, 8, 5, 5, 8],
+        [9, 0, 6, 3, 7, 6],
+        [_X, _X, 0, _X, _X, 4],
+        [6, 10, 3, 0, 4, 3],
+        [2, 6, 9, 6, 0, 9],
+        [3, 7, 5, 2, 1, 0],
+    ],
+    6: [
+        [0, 4, 8, 5, 5, 8],
+        [9, 0, 6, 3, 7, 6],
+        [7, 11, 0, 6, 5, 4],
+        [6, 10, 3, 0, 4, 3],
+        [2, 6, 9, 6, 0, 9],
+        [3, 7, 5, 2, 1, 0],
+    ],
+}
+
+
+@pytest.fixture
+def graph(tmp_path):
+    path = tmp_path / "graph1.txt"
+    path.write_text(_EDGES)
+    return wl.read_graph(path)
+
+
+def test_every_matrix_is_the_one_hb_prints(graph):
+    assert list(graph.labels) == list("ABCDEF")
+    steps = trace_matrices(graph, np.dtype(np.int32))
+    assert len(steps) == 7
+    for k, printed in _PRINTED.items():
+        assert np.array_equal(steps[k], printed), f"M_{k}"
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float32", "float64"])
+def test_the_engine_ends_at_the_last_of_them(graph, dtype):
+    assert np.array_equal(wl.shortest_paths(graph, dtype=dtype).dist_matrix, _PRINTED[6])
+
+
+def test_the_paths_behind_them(graph):
+    answer = wl.shortest_paths(graph, next_hops=True)
+    assert answer.path("C", "B") == ["C", "F", "E", "A", "B"]
+    assert answer.path("F", "C") == ["F", "D", "C"]
+    assert answer.path("A", "F") == ["A", "D", "F"]
+    assert answer.path("A", "C") == ["A", "D", "C"]
+    assert answer.path("E", "E") == ["E"]
+    assert answer.distance("C", "B") == 11
+
+
+def test_the_four_pairs_without_a_path_in_m5_are_in_row_c():
+    step = np.array(_PRINTED[5])
+    assert {(int(i), int(j)) for i, j in np.argwhere(step == _X)} == {
+        (2, 0),
+        (2, 1),
+        (2, 3),
+        (2, 4),
+    }
