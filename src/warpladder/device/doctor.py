@@ -121,4 +121,4 @@ def _jit_cache() -> Path:
     """Return the folder in which Numba keeps what it compiled for the shortest paths."""
     from warpladder.shortest_paths.blocked import close_range
 
-    return Path(close_range.stats.cache_path)
+    return Path(str(close_range.stats.cache_path))

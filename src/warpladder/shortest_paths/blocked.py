@@ -45,7 +45,7 @@ def close_range(matrix, carry, low, high, panel, pad):
     rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
     span = high - low
     left = _left_buffers(matrix, carry, span, panel, rows)
-    right = np.empty(_round_up(span, columns) * panel, dist.dtype)
+    right = np.empty((span + 2 * columns) * panel, dist.dtype)
     right_diagonal = np.empty(_round_up(panel, columns) * panel, dist.dtype)
     strip = np.empty(columns * panel, dist.dtype)
     edge = _edge_tile(matrix, rows, columns)
@@ -56,9 +56,9 @@ def close_range(matrix, carry, low, high, panel, pad):
             return
         _pack_left(matrix, carry, k0, k1, k0, k1, rows, pad, left)
         _pack_right(dist, k0, k1, k0, k1, columns, pad, right_diagonal)
-        for j0 in range(low, high, columns):
-            j1 = min(j0 + columns, high)
-            packed = right[(j0 - low) * panel :]
+        for index in range(_strips(low, k0, k1, high, columns)):
+            j0, j1 = _strip(index, low, k0, k1, high, columns)
+            packed = right[index * columns * panel :]
             _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, left, strip, packed, edge)
         for i0, i1 in ((low, k0), (k1, high)):
             if i0 < i1:
@@ -95,12 +95,12 @@ def close_team(
         k2 = min(k1 + panel, n)
         if worker == 0:
             _pack_right(dist, k0, k1, k0, k1, columns, pad, right_diagonal)
-        j0 = next_task(state) * columns
-        while j0 < n and not is_aborted(state):
-            j1 = min(j0 + columns, n)
-            packed = right[j0 * panel :]
+        index = next_task(state)
+        while index < _strips(0, k0, k1, n, columns) and not is_aborted(state):
+            j0, j1 = _strip(index, 0, k0, k1, n, columns)
+            packed = right[index * columns * panel :]
             _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, diagonal, strip, packed, edge)
-            j0 = next_task(state) * columns
+            index = next_task(state)
         if not barrier(state, workers):
             return
 
@@ -159,9 +159,8 @@ def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, diagonal, strip, packed
     """Relax the panel's rows in columns ``[j0, j1)`` and pack them for the third phase."""
     dist, _ = matrix
     columns = tile_columns(dist, carry)
-    if j0 < k0 or j1 > k1:
-        _pack_right(dist, k0, k1, j0, j1, columns, pad, strip)
-        _relax_strip(matrix, carry, k0, k1, j0, j1, diagonal, strip, k1 - k0, edge)
+    _pack_right(dist, k0, k1, j0, j1, columns, pad, strip)
+    _relax_strip(matrix, carry, k0, k1, j0, j1, diagonal, strip, k1 - k0, edge)
     _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
 
 
@@ -179,11 +178,31 @@ def _relax_rows(
         j1 = min(j0 + columns, k1)
         _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, edge)
     _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left)
-    for j0 in range(low, high, columns):
-        j1 = min(j0 + columns, high)
-        if j0 < k0 or j1 > k1:
-            packed = right[(j0 - low) * panel :]
-            _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, edge)
+    for index in range(_strips(low, k0, k1, high, columns)):
+        j0, j1 = _strip(index, low, k0, k1, high, columns)
+        packed = right[index * columns * panel :]
+        _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, edge)
+
+
+@njit(nogil=True, cache=True)
+def _strips(low, k0, k1, high, columns):
+    """Return how many strips the columns of ``[low, high)`` outside the panel make."""
+    return (k0 - low + columns - 1) // columns + (high - k1 + columns - 1) // columns
+
+
+@njit(nogil=True, cache=True)
+def _strip(index, low, k0, k1, high, columns):
+    """Return the columns of a strip: first those left of the panel, then those right of it.
+
+    No strip reaches into the panel. Relaxing closed entries again would change no exact sum, but
+    might round one anew, and the result would depend on the width of the vectors.
+    """
+    before = (k0 - low + columns - 1) // columns
+    if index < before:
+        j0 = low + index * columns
+        return j0, min(j0 + columns, k0)
+    j0 = k1 + (index - before) * columns
+    return j0, min(j0 + columns, high)
 
 
 @njit(nogil=True, cache=True)

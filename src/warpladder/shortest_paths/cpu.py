@@ -92,5 +92,5 @@ def _shared_panels(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     diagonal = np.empty((panel + PANEL_UNIT) * panel, dtype)
     right_diagonal = np.empty((panel + PANEL_UNIT) * panel, dtype)
-    right = np.empty((n + PANEL_UNIT) * panel, dtype)
+    right = np.empty((n + 2 * PANEL_UNIT) * panel, dtype)
     return diagonal, right_diagonal, right

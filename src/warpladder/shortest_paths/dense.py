@@ -67,8 +67,9 @@ def outer_no_path(dtype: DTypeLike) -> Any:
     >>> int(outer_no_path("int16"))
     32767
     """
-    dtype = np.dtype(dtype)
-    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max)
+    kind = np.dtype(dtype)
+    limit: Any = np.inf if kind.kind == "f" else np.iinfo(kind).max
+    return kind.type(limit)
 
 
 def inner_no_path(dtype: DTypeLike) -> Any:
@@ -79,8 +80,9 @@ def inner_no_path(dtype: DTypeLike) -> Any:
     >>> int(inner_no_path("int16"))
     16383
     """
-    dtype = np.dtype(dtype)
-    return dtype.type(np.inf if dtype.kind == "f" else np.iinfo(dtype).max // 2)
+    kind = np.dtype(dtype)
+    limit: Any = np.inf if kind.kind == "f" else np.iinfo(kind).max // 2
+    return kind.type(limit)
 
 
 def hop_matrix(dtype: DTypeLike, n: int, *, wanted: bool) -> NDArray[Any]:

@@ -404,7 +404,7 @@ def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.ndim == 2 and isinstance(values, list | tuple):
         # Labels that are tuples, such as grid positions, are labels and not a second dimension.
         array = np.empty(len(values), object)
-        array[:] = [tuple(value) for value in values]  # type: ignore[arg-type, union-attr]
+        array[:] = [tuple(value) for value in values]
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
     return array
@@ -468,7 +468,8 @@ def _absent(matrix: NDArray[Any], no_edge: Any) -> NDArray[np.bool_]:
     absent = np.isinf(matrix) if matrix.dtype.kind == "f" else np.zeros(matrix.shape, np.bool_)
     if no_edge is None:
         return absent
-    return absent | (np.isnan(matrix) if np.isnan(no_edge) else matrix == no_edge)
+    missing: NDArray[np.bool_] = np.isnan(matrix) if np.isnan(no_edge) else matrix == no_edge
+    return absent | missing
 
 
 def _fits_int32(weights: NDArray[Any]) -> bool:

@@ -160,7 +160,7 @@ def _last_edges(hops: Any, result: Any) -> None:
         for start in range(n):
             length = 0
             vertex = start
-            last = np.int64(-2)
+            last: Any = -2
             while last == -2:
                 hop = hops[vertex, target]
                 if vertex == target or hop < 0:

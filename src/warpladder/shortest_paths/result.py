@@ -110,8 +110,10 @@ class ShortestPaths:
         Infinity where some vertex cannot be reached, unless ``reachable_only`` leaves those out.
         """
         dist, unreachable = self.dist_matrix, self.unreachable
+        farthest: NDArray[Any]
         if reachable_only:
-            return np.max(dist, axis=1, where=dist != unreachable, initial=0)
+            farthest = np.max(dist, axis=1, where=dist != unreachable, initial=0)
+            return farthest
         farthest = dist.max(axis=1, initial=0)
         if dist.dtype.kind == "i" and (farthest == unreachable).any():
             return np.where(farthest == unreachable, np.inf, farthest)
@@ -125,7 +127,7 @@ class ShortestPaths:
         InputError
             The graph has no vertices.
         """
-        return self._some_vertices(self.eccentricity(reachable_only=reachable_only)).max().item()
+        return max(self._eccentricities(reachable_only))
 
     def radius(self, *, reachable_only: bool = False) -> float:
         """Return the smallest eccentricity.
@@ -135,7 +137,7 @@ class ShortestPaths:
         InputError
             The graph has no vertices.
         """
-        return self._some_vertices(self.eccentricity(reachable_only=reachable_only)).min().item()
+        return min(self._eccentricities(reachable_only))
 
     def to_pandas(self) -> Any:
         """Return the distances as a DataFrame with the labels on both axes.
@@ -165,8 +167,8 @@ class ShortestPaths:
             )
         return self.next_hops
 
-    @staticmethod
-    def _some_vertices(values: NDArray[Any]) -> NDArray[Any]:
-        if not values.size:
+    def _eccentricities(self, reachable_only: bool) -> list[float]:
+        if not self.graph.n:
             raise InputError("graph: it has no vertices, so no diameter and no radius")
+        values: list[float] = self.eccentricity(reachable_only=reachable_only).tolist()
         return values
