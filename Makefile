@@ -37,6 +37,8 @@ format: $(READY)  ## apply the formatter and the safe fixes
 
 bench: $(READY)  ## check and time everything; writes benchmarks/results/*.json
 	$(BIN)/python benchmarks/shortest_paths.py
+	$(BIN)/python benchmarks/graph_files.py
+	$(BIN)/python benchmarks/plot.py
 
 clean:  ## remove compiled kernels and caches (needed after editing a file of LLVM tiles)
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -21,14 +21,17 @@ __all__ = ["relaxations_per_second"]
 _SECONDS = 0.05
 
 
-def relaxations_per_second(dtype: str) -> float:
+def relaxations_per_second(dtype: str) -> dict[str, float]:
     """Return the rate of ``c = min(c, a + b)`` on all cores at once, operands in registers.
 
-    For floating-point numbers the addition is tried both as an add and as a fused multiply-add with
-    1; the better one is the ceiling.
+    ``add`` is the rate with the addition as the language has it. For floating-point numbers it can
+    also be a fused multiply-add with 1, which other pipes of the core may run; ``best`` is the
+    better of the two, and the ceiling.
     """
-    forms = (False, True) if np.dtype(dtype).kind == "f" and _has_fma() else (False,)
-    return max(_rate(dtype, fused=fused) for fused in forms)
+    rates = {"add": _rate(dtype, fused=False)}
+    if np.dtype(dtype).kind == "f" and _has_fma():
+        rates["fused"] = _rate(dtype, fused=True)
+    return {**rates, "best": max(rates.values())}
 
 
 def _has_fma() -> bool:
@@ -66,7 +69,7 @@ def _time(kernel: Any, cell: np.ndarray[Any, Any], repeats: int) -> float:
 
 
 def _make_kernel(*, fused: bool) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def relax_registers(typingctx: Any, cell: Any, repeats: Any) -> Any:  # noqa: ARG001 - Numba reads these names
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _emit(context, builder, signature, args, fused=fused)

@@ -245,13 +245,13 @@ def test_tntp_unknown_weight_lists_the_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a,b,c,d\n1,2,3,4\n", {"header": True}, "'a', 'b', 'c', 'd'; choose with source="),
+        ("a,b,c,d\n1,2,3,4\n", {"header": True}, "'a', 'b', 'c', 'd'; choose the source"),
         ("1 2 3 4\n", {}, "4 without names"),
         ("1\n", {}, "source and a target"),
         ("source,target,x,y\n1,2,3,4\n", {}, "which column is the weight"),
         ("source,target,cost,km\n1,2,3,4\n", {}, "which column is the weight"),
         ("source,target,u\n1,2,3\n", {}, "more than one column may be the source"),
-        ("source,target\n1,2\n", {"source": "source"}, "both source= and target="),
+        ("source,target\n1,2\n", {"source": "source"}, "both the source and the target"),
         ("source,target\n1,2\n", {"source": "source", "target": "x"}, "target='x' is no column"),
         ("source,target\n1,2\n", {"source": 0, "target": 2}, "target=2 is no column"),
         ("source,target\n1,2\n", {"source": 0, "target": 0}, "different columns"),

@@ -174,7 +174,14 @@ def _solve(graph: Graph, wanted: dict[str, Any]) -> tuple[ShortestPaths, float]:
     console = stderr()
     columns = (TextColumn("shortest paths"), BarColumn(), TextColumn("{task.percentage:3.0f} %"))
     began = perf_counter()
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+    shown = Progress(
+        *columns,
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with shown as bar:
         task = bar.add_task("run", total=1.0, visible=False)
 
         def show(done: float) -> None:
@@ -258,9 +265,8 @@ def _json_details(
 
 
 def _plain(answer: ShortestPaths, matrix: np.ndarray[Any, Any]) -> list[list[Any]]:
-    return [
-        [None if value == answer.unreachable else value.item() for value in row] for row in matrix
-    ]
+    special = {answer.unreachable: None, answer.unbounded: "-inf"}
+    return [[special.get(value, value.item()) for value in row] for row in matrix]
 
 
 def _print(
@@ -311,8 +317,9 @@ def _matrix_table(answer: ShortestPaths, matrix: np.ndarray[Any, Any]) -> Table:
     table.add_column("", style="bold")
     for vertex in range(len(matrix)):
         table.add_column(str(answer.graph.label(vertex)), justify="right")
+    special = {answer.unreachable: "--", answer.unbounded: "-inf"}
     for vertex, row in enumerate(matrix):
-        cells = ["--" if value == answer.unreachable else _number(value.item()) for value in row]
+        cells = [special.get(value) or _number(value.item()) for value in row]
         table.add_row(str(answer.graph.label(vertex)), *cells)
     return table
 
@@ -322,8 +329,9 @@ def _route_table(graph: Graph, route: dict[str, Any], ends: tuple[int, int]) -> 
 
     start, end = (graph.label(vertex) for vertex in ends)
     if not route["vertices"]:
-        reason = "a negative cycle lies between" if route["total"] < 0 else "no path leads"
-        return f"[bold]{reason} {start} and {end}[/]"
+        if route["total"] < 0:
+            return f"a negative cycle lies between {start} and {end}"
+        return f"no path leads from {start} to {end}"
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_footer=True)
     table.add_column(f"path from {start} to {end}", footer="total")
     table.add_column("length", justify="right", footer=_number(route["total"]))

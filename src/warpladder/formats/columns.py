@@ -56,7 +56,7 @@ def choose_columns(
     )
     remedy = (
         f"columns found: {listing}; "
-        "choose with source=, target=, weight= (a name or a number from 0)"
+        "choose the source, target and weight columns (by a name, or a number from 0)"
     )
 
     def resolve(role: str, choice: str | int) -> int:
@@ -68,7 +68,7 @@ def choose_columns(
         return number
 
     if (source is None) != (target is None):
-        raise InputError(f"{path}: give both source= and target=, or neither; {remedy}")
+        raise InputError(f"{path}: give both the source and the target column, or neither; {remedy}")
     if count < 2:
         raise InputError(f"{path}: edges need a source and a target column; {remedy}")
     weight_column = None if weight is None else resolve("weight", weight)

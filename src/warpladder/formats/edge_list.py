@@ -106,7 +106,7 @@ def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:
     if second is None or any(map(is_number, tokens)):
         return False
     if any(map(is_number, _split(file, second, delimiter))):
-        expected = "an edge, or names like 'source target weight' (header=True or False tells)"
+        expected = "an edge, or names like 'source target weight'"
         raise file.error(first, expected)
     return False
 

@@ -253,7 +253,7 @@ def write(
         raise InputError(
             f"cannot tell a format to write {path} in; use one of the extensions "
             f"{', '.join(s for s, n in _BY_SUFFIX.items() if n in _WRITERS)} "
-            f"or format= one of {', '.join(WRITABLE_FORMATS)}"
+            f"or a format, one of {', '.join(WRITABLE_FORMATS)}"
         )
     if table.weights is not None and not (np.asarray(table.weights) > -np.inf).all():
         raise InputError("table has a weight that is NaN or -inf, which no graph file takes")

@@ -1,0 +1,91 @@
+"""What the benchmarks share: interleaved timing, the machine's description, tables and JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import warpladder as wl
+
+__all__ = ["Target", "interleave", "print_table", "print_targets", "quantiles", "write_results"]
+
+_RESULTS = Path(__file__).parent / "results"
+
+
+class Target(dict[str, Any]):
+    """A figure that an issue or the design asks for, beside the one reached."""
+
+    def __init__(self, name: str, value: float, limit: float, *, at_most: bool = False) -> None:
+        met = value <= limit if at_most else value >= limit
+        super().__init__(name=name, value=value, limit=limit, at_most=at_most, met=met)
+
+
+def interleave(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """Time each task once per round, in turn, so that a change of the machine's mood hits all.
+
+    A task that returns a float reports its own figure; any other is timed in seconds.
+    """
+    figures: dict[str, list[float]] = {name: [] for name in tasks}
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            began = perf_counter()
+            answer = task()
+            seconds = perf_counter() - began
+            figures[name].append(answer if isinstance(answer, float) else seconds)
+    return figures
+
+
+def quantiles(values: list[float]) -> dict[str, float]:
+    """Return the least, the median and the largest."""
+    return {"min": min(values), "median": statistics.median(values), "max": max(values)}
+
+
+def machine() -> dict[str, Any]:
+    """Return what `warpladder.doctor` found, without what is private to this computer."""
+    found = wl.doctor().as_dict()
+    del found["jit_cache"], found["jit_cache_bytes"]
+    return found
+
+
+def print_table(title: str, rows: list[dict[str, Any]]) -> None:
+    """Print rows with the same keys as a table."""
+    table = Table(title=title, title_justify="left")
+    for key in rows[0]:
+        table.add_column(key.replace("_", " "), justify="right" if key != "case" else "left")
+    for row in rows:
+        table.add_row(*(f"{v:,.3g}" if isinstance(v, float) else str(v) for v in row.values()))
+    Console(width=120).print(table)
+
+
+def print_targets(targets: list[Target]) -> None:
+    """Print each target with what was reached."""
+    rows = [
+        {
+            "case": target["name"],
+            "reached": float(target["value"]),
+            "asked": f"{'<=' if target['at_most'] else '>='} {target['limit']:g}",
+            "met": "yes" if target["met"] else "NO",
+        }
+        for target in targets
+    ]
+    print_table("targets", rows)
+
+
+def write_results(name: str, document: dict[str, Any]) -> Path:
+    """Write one suite's results with the machine and the date; the file is named after both."""
+    described = machine()
+    cpu = re.sub(r"[^a-z0-9]+", "-", described["cpu"].lower()).strip("-")
+    _RESULTS.mkdir(exist_ok=True)
+    path = _RESULTS / f"{name}-{cpu}-{described['vector']['name'].lower()}.json"
+    date = datetime.now(UTC).date().isoformat()
+    path.write_text(json.dumps({"date": date, "machine": described, **document}, indent=1) + "\n")
+    return path
