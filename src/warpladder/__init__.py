@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from warpladder.device.doctor import doctor
     from warpladder.shortest_paths.api import shortest_paths
-    from warpladder.shortest_paths.graph import Graph, read_graph
+    from warpladder.shortest_paths.graph import Graph
+    from warpladder.shortest_paths.intake import read_graph
     from warpladder.shortest_paths.result import ShortestPaths
 
 __all__ = ["Graph", "ShortestPaths", "__version__", "doctor", "read_graph", "shortest_paths"]
@@ -28,7 +29,7 @@ _HOME = {
     "Graph": "shortest_paths.graph",
     "ShortestPaths": "shortest_paths.result",
     "doctor": "device.doctor",
-    "read_graph": "shortest_paths.graph",
+    "read_graph": "shortest_paths.intake",
     "shortest_paths": "shortest_paths.api",
 }
 

@@ -83,7 +83,7 @@ def paths(
     """
     from warpladder.cli.output import print_json
     from warpladder.errors import InputError
-    from warpladder.shortest_paths.graph import read_graph
+    from warpladder.shortest_paths.intake import read_graph
 
     if (start is None) != (end is None):
         raise typer.BadParameter("give both ends of the path, --from A and --to B")

@@ -12,7 +12,7 @@ from typing import Any
 from warpladder.device.cuda import CudaReport, probe_cuda
 from warpladder.device.select import Choice, choose_device
 from warpladder.device.simd import VectorUnit, vector_unit
-from warpladder.device.team import worker_count
+from warpladder.device.team import barrier, worker_count
 
 __all__ = ["Diagnosis", "doctor"]
 
@@ -118,7 +118,7 @@ def _version(package: str) -> str | None:
 
 
 def _jit_cache() -> Path:
-    """Return the folder in which Numba keeps what it compiled for the shortest paths."""
-    from warpladder.shortest_paths.blocked import close_range
-
-    return Path(str(close_range.stats.cache_path))
+    """Return the folder below which Numba keeps what it compiled for this package."""
+    cache = Path(str(barrier.stats.cache_path))
+    package = Path(__file__).parent.parent
+    return package if cache.is_relative_to(package) else cache.parent

@@ -68,7 +68,9 @@ def choose_columns(
         return number
 
     if (source is None) != (target is None):
-        raise InputError(f"{path}: give both the source and the target column, or neither; {remedy}")
+        raise InputError(
+            f"{path}: give both the source and the target column, or neither; {remedy}"
+        )
     if count < 2:
         raise InputError(f"{path}: edges need a source and a target column; {remedy}")
     weight_column = None if weight is None else resolve("weight", weight)

@@ -12,7 +12,8 @@ from numpy.typing import DTypeLike
 from warpladder.device.select import choose_device
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError, TooLargeError
-from warpladder.shortest_paths.graph import Graph, as_graph, distance_dtype
+from warpladder.shortest_paths.graph import Graph, distance_dtype
+from warpladder.shortest_paths.intake import as_graph
 from warpladder.shortest_paths.result import ShortestPaths
 
 __all__ = ["default_dtype", "shortest_paths"]

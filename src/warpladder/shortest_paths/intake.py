@@ -1,0 +1,133 @@
+"""From what callers have, arrays, other libraries' graphs and files, to a `Graph`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.edges import DenseTable
+from warpladder.shortest_paths.graph import Graph
+
+__all__ = ["as_graph", "read_graph"]
+
+
+def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
+    """Return a `Graph` for anything `shortest_paths` takes.
+
+    Raises
+    ------
+    InputTypeError
+        It is nothing that can be taken for a graph.
+    """
+    if isinstance(graph, Graph):
+        return graph
+    if isinstance(graph, str | Path):
+        raise InputTypeError(
+            "graph: a path was given; read it first with warpladder.read_graph(path)"
+        )
+    if isinstance(graph, tuple):
+        if len(graph) not in {2, 3}:
+            raise InputTypeError(
+                "graph: a tuple must be (sources, targets) or (sources, targets, weights), "
+                f"this has {len(graph)} parts"
+            )
+        return Graph.from_edges(*graph)
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(graph):
+        return _from_sparse(graph)
+    networkx = sys.modules.get("networkx")
+    if networkx is not None and isinstance(graph, networkx.Graph):
+        return _from_networkx(graph)
+    try:
+        array = np.asarray(graph)
+    except (TypeError, ValueError) as fault:
+        raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
+    if array.dtype == object or array.ndim == 0:
+        raise InputTypeError(
+            f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
+            "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"
+        )
+    return Graph.from_matrix(
+        graph if isinstance(graph, np.ma.MaskedArray) else array, no_edge=no_edge
+    )
+
+
+def read_graph(path: str | Path, **options: Any) -> Graph:
+    r"""Read a graph from a file.
+
+    Parameters
+    ----------
+    path
+        The file; gzip is seen through.
+    **options
+        ``format``, ``directed``, and for tables of edges ``source``, ``target``, ``weight``
+        (columns by name or number), ``header``, ``delimiter``: see
+        `warpladder.formats.graphs.read`.
+
+    Raises
+    ------
+    FileFormatError
+        The file does not follow its format; the message names the line.
+    MissingExtraError
+        The format needs a library that is not installed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "roads.csv"
+    >>> _ = path.write_text("from,to,km\nA,B,4\nB,C,7\n")
+    >>> read_graph(path)
+    Graph(n=3, no_edge=None, directed=True)
+    >>> folder.cleanup()
+    """
+    from warpladder.formats.graphs import read
+
+    table = read(path, **options)
+    if isinstance(table, DenseTable):
+        return Graph.from_matrix(table.matrix, labels=table.labels)
+    weights = table.weights
+    if weights is not None and weights.dtype == np.int64 and _fits_int32(weights):
+        weights = weights.astype(np.int32)
+    return Graph.from_edges(
+        table.sources,
+        table.targets,
+        weights,
+        n=table.n,
+        labels=table.labels,
+        directed=table.directed,
+    )
+
+
+def _from_sparse(matrix: Any) -> Graph:
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(
+            f"graph: a matrix of weights must be square, this has shape {matrix.shape}"
+        )
+    edges = matrix.tocoo()
+    return Graph.from_edges(edges.row, edges.col, edges.data, n=matrix.shape[0])
+
+
+def _from_networkx(graph: Any) -> Graph:
+    labels = list(graph)
+    index = {label: position for position, label in enumerate(labels)}
+    edges = list(graph.edges(data="weight", default=1))
+    weights = [1 if weight is None else weight for _, _, weight in edges]
+    return Graph.from_edges(
+        np.array([index[u] for u, _, _ in edges], np.int64),
+        np.array([index[v] for _, v, _ in edges], np.int64),
+        weights,
+        n=len(labels),
+        labels=labels,
+        directed=graph.is_directed(),
+    )
+
+
+def _fits_int32(weights: NDArray[Any]) -> bool:
+    limits = np.iinfo(np.int32)
+    return bool(weights.min(initial=0) >= limits.min and weights.max(initial=0) <= limits.max)
