@@ -101,7 +101,7 @@ class NegativeCycleError(InputError):
 
 
 class DistanceOverflowError(InputError):
-    """A distance does not fit the integer dtype that was asked for."""
+    """A distance does not fit the dtype that was asked for, nor any wider one."""
 
 
 class UnknownVertexError(WarpladderError, KeyError):

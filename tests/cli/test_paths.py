@@ -236,3 +236,69 @@ def test_version_and_help():
         result = run(*command, "--help")
         assert result.returncode == 0
         assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_labels_that_look_like_markup_or_steer_a_terminal(tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text("[red] [/foo] 1\n[/foo] \x1b[2J 2\n--END--\n")
+    result = run("paths", path, "--from", "[red]", "--to", "[/foo]")
+    assert result.returncode == 0, result.stderr
+    assert "[red] -> [/foo]" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_numbers_are_shown_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text("".join(f"v{i} v{i + 1} 123456789\n" for i in range(11)) + "--END--\n")
+    shown = run("paths", path).stdout
+    assert "…" not in shown
+    assert "123,456,789" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_trace_does_not_overflow(tmp_path):
+    path = tmp_path / "g.txt"
+    path.write_text("a b 16000\nb c 16000\nc d 16000\na d 5\n--END--\n")
+    document = json.loads(run("paths", path, "--dtype", "int32", "--trace", "--json").stdout)
+    assert document["trace"][2][0][2] == 32000
+    assert document["trace"][3][0][3] == 5
+
+
+@pytest.mark.parametrize("vertex", ["0", "--5", "9" * 5000, "-1"])
+def test_a_number_is_no_index_where_vertices_have_names(ring, vertex):
+    result = run("paths", ring, f"--from={vertex}", "--to", "a")
+    assert result.returncode == 1
+    assert "no vertex" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_vast_graph_in_a_small_file(tmp_path):
+    path = tmp_path / "vast.gr"
+    path.write_text("p sp 300000000 1\na 1 2 5\n")
+    result = run("paths", path)
+    assert result.returncode == 1
+    assert "GiB" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_line(ring):
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [*_COMMAND, "paths", str(ring)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "space" in result.stderr
+
+
+def test_marked_integers_are_written_as_infinities(ring, tmp_path):
+    ring.write_text("a b -2\nb a 1\nc a 1\n--END--\n")
+    target = tmp_path / "dist.csv"
+    result = run("paths", ring, "--negative-cycle", "mark", "-o", target)
+    assert result.returncode == 0, result.stderr
+    assert target.read_text().splitlines()[1] == "a,-inf,-inf,"

@@ -96,10 +96,11 @@ def graph(tmp_path):
 
 def test_every_matrix_is_the_one_hb_prints(graph):
     assert list(graph.labels) == list("ABCDEF")
-    steps = trace_matrices(graph, np.dtype(np.int32))
+    steps = trace_matrices(graph)
     assert len(steps) == 7
     for k, printed in _PRINTED.items():
-        assert np.array_equal(steps[k], printed), f"M_{k}"
+        shown = [[_X if value == np.inf else value for value in row] for row in steps[k]]
+        assert shown == printed, f"M_{k}"
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float32", "float64"])

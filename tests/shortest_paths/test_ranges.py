@@ -23,7 +23,7 @@ def test_a_distance_too_large_for_int16_widens_it_and_says_so():
     assert answer.dist_matrix.dtype == np.int32
     assert answer.distance(0, 3) == 30000
     assert answer.distance(0, 4) == np.inf
-    assert "int32 because a distance does not fit int16" in answer.why
+    assert "int32 because int16 cannot hold a distance" in answer.why
 
 
 def test_a_distance_just_within_half_the_range_is_kept():

@@ -68,8 +68,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, _interrupt)
     try:
         app()
-    except WarpladderError as fault:
-        typer.echo(f"warpladder: {fault}", err=True)
+    except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
+        reason = str(fault) or type(fault).__name__
+        typer.echo(f"warpladder: {reason}", err=True)
         sys.exit(1)
     except _Interrupted:
         typer.echo("warpladder: interrupted; no file was changed", err=True)

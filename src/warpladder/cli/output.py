@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import typer
@@ -23,13 +22,5 @@ def stderr() -> Console:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document; infinities become null, which JSON has."""
-    typer.echo(json.dumps(_finite(document), indent=2, ensure_ascii=False))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """Print one JSON document; labels of any kind become text."""
+    typer.echo(json.dumps(document, indent=2, default=str, allow_nan=False))

@@ -10,18 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    import numpy as np
-    from rich.table import Table
-
     from warpladder.shortest_paths.graph import Graph
     from warpladder.shortest_paths.result import ShortestPaths
 
 __all__ = ["paths"]
 
-_SHOWN = 10
 _TRACED = 10
 _PROGRESS_FROM_SECONDS = 2.0
-_WORTH_TELLING_SECONDS = 1.5
 
 
 def paths(
@@ -82,14 +77,15 @@ def paths(
     [bold]warpladder paths flights.csv --from KEF --to NAN[/]
     """
     from warpladder.cli.output import print_json
+    from warpladder.cli.paths_view import as_document, show
     from warpladder.errors import InputError
+    from warpladder.formats.distances import check_target
     from warpladder.shortest_paths.intake import read_graph
+    from warpladder.shortest_paths.trace import trace_matrices
 
     if (start is None) != (end is None):
         raise typer.BadParameter("give both ends of the path, --from A and --to B")
     if output is not None:
-        from warpladder.formats.distances import check_target
-
         check_target(output)
     columns = {"source": source, "target": target, "weight": weight}
     graph = read_graph(
@@ -113,19 +109,27 @@ def paths(
     }
     setup = _warm_up(graph, wanted)
     answer, seconds = _solve(graph, wanted)
-    steps = _trace(graph, answer.dist_matrix.dtype) if trace else []
+    steps = trace_matrices(graph) if trace else []
     if output is not None:
-        from warpladder.formats.distances import write_distances
-
-        write_distances(output, answer.dist_matrix, graph.labels, no_path=answer.unreachable)
+        _write(output, answer)
     facts = _facts(graph, answer, seconds, setup)
     route = None if ends is None else _route(answer, *ends)
     if json:
-        print_json({**facts, **_json_details(answer, route, steps)})
+        print_json(as_document(facts, answer, route, steps))
     else:
-        _print(answer, facts, route, ends, steps)
+        show(facts, answer, route, steps)
         if output is not None:
-            _remark(f"wrote {output}")
+            typer.echo(f"wrote {output}", err=True)
+
+
+def _write(path: Path, answer: ShortestPaths) -> None:
+    from warpladder.formats.distances import write_distances
+
+    dist, no_path = answer.dist_matrix, answer.unreachable
+    if (dist == answer.unbounded).any():
+        # Whoever reads the file must not take the integer that stands for -inf for a distance.
+        dist, no_path = answer.with_infinities(), float("inf")
+    write_distances(path, dist, answer.graph.labels, no_path=no_path)
 
 
 def _column(text: str) -> str | int:
@@ -133,15 +137,16 @@ def _column(text: str) -> str | int:
 
 
 def _vertex(graph: Graph, text: str) -> int:
-    """Find a vertex by what was typed: its label, or a number."""
+    """Find a vertex by what was typed: its label, or its index where vertices have none."""
     from warpladder.errors import UnknownVertexError
 
     try:
         return graph.vertex(text)
     except UnknownVertexError:
-        if not text.lstrip("-").isdecimal():
+        number = int(text) if text.isdecimal() and len(text) < 20 else None
+        if number is None or not (graph.labels is None or number in graph.index_of):
             raise
-        return graph.vertex(int(text))
+        return graph.vertex(number)
 
 
 def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
@@ -160,7 +165,13 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
         n = min(graph.n, SERIAL_UP_TO + 1)
         asked = wanted["dtype"]
         dtype = default_dtype(graph) if asked is None else distance_dtype(asked, "--dtype")
-        shortest_paths(np.zeros((n, n), dtype), next_hops=wanted["next_hops"])
+        given = graph.weights if graph.matrix is None else graph.matrix
+        weight = -1 if given is not None and given.min(initial=0) < 0 else 1
+        ends = ([0], [n - 1]) if n else ([], [])
+        sample: Any = (*ends, np.full(len(ends[0]), max(weight, n == 1), dtype))
+        if graph.matrix is not None:
+            sample = np.full((n, n), 1, dtype)
+        shortest_paths(sample, next_hops=wanted["next_hops"])
     return perf_counter() - began
 
 
@@ -206,7 +217,7 @@ def _facts(graph: Graph, answer: ShortestPaths, seconds: float, setup: float) ->
         "seconds": seconds,
         "setup_seconds": setup,
     }
-    if answer.method == "floyd-warshall":
+    if answer.method == "floyd-warshall" and graph.n:
         facts["relaxations_per_second"] = graph.n**3 / seconds
     if graph.n:
         facts["longest_distance"] = answer.diameter(reachable_only=True)
@@ -215,141 +226,22 @@ def _facts(graph: Graph, answer: ShortestPaths, seconds: float, setup: float) ->
 
 def _route(answer: ShortestPaths, start: int, end: int) -> dict[str, Any]:
     """Return the path between two vertex indices with the length of each leg."""
+    import numpy as np
+
+    from warpladder.cli.paths_view import plain
     from warpladder.shortest_paths.paths import walk_pairs
 
     graph = answer.graph
     assert answer.next_hops is not None  # noqa: S101 - asked for together with the path
-    vertices = walk_pairs(answer.next_hops, _pair(start, end))[0].tolist()
+    vertices = walk_pairs(answer.next_hops, np.array([[start, end]]))[0].tolist()
     legs = [
-        {
-            "from": graph.label(u),
-            "to": graph.label(v),
-            "length": answer.dist_matrix[u, v].item(),
-        }
+        {"from": graph.label(u), "to": graph.label(v), "length": answer.dist_matrix[u, v].item()}
         for u, v in pairwise(vertices)
     ]
-    value = answer.dist_matrix[start, end]
-    if value == answer.unreachable:
-        total = float("inf")
-    else:
-        total = float("-inf") if value == answer.unbounded else value.item()
-    return {"vertices": [graph.label(vertex) for vertex in vertices], "legs": legs, "total": total}
-
-
-def _pair(start: int, end: int) -> Any:
-    import numpy as np
-
-    return np.array([[start, end]], np.int64)
-
-
-def _trace(graph: Graph, dtype: np.dtype[Any]) -> list[np.ndarray[Any, Any]]:
-    """Return M_0 .. M_n: distances over paths through the first k vertices only."""
-    from warpladder.shortest_paths.trace import trace_matrices
-
-    return trace_matrices(graph, dtype)
-
-
-def _json_details(
-    answer: ShortestPaths, route: dict[str, Any] | None, steps: list[np.ndarray[Any, Any]]
-) -> dict[str, Any]:
-    first = min(_SHOWN, answer.graph.n)
-    details: dict[str, Any] = {
-        "labels": [answer.graph.label(vertex) for vertex in range(first)],
-        "distances": _plain(answer, answer.dist_matrix[:first, :first]),
+    return {
+        "from": graph.label(start),
+        "to": graph.label(end),
+        "vertices": [graph.label(vertex) for vertex in vertices],
+        "legs": legs,
+        "total": plain(answer, answer.dist_matrix[start, end]),
     }
-    if route is not None:
-        details["path"] = route
-    if steps:
-        details["trace"] = [_plain(answer, step) for step in steps]
-    return details
-
-
-def _plain(answer: ShortestPaths, matrix: np.ndarray[Any, Any]) -> list[list[Any]]:
-    special = {answer.unreachable: None, answer.unbounded: "-inf"}
-    return [[special.get(value, value.item()) for value in row] for row in matrix]
-
-
-def _print(
-    answer: ShortestPaths,
-    facts: dict[str, Any],
-    route: dict[str, Any] | None,
-    ends: tuple[int, int] | None,
-    steps: list[np.ndarray[Any, Any]],
-) -> None:
-    from rich.table import Table
-
-    from warpladder.cli.output import stdout
-
-    console = stdout()
-    for k, step in enumerate(steps):
-        via = f"M_{k}" if k == 0 else f"M_{k}: paths through {answer.graph.label(k - 1)} too"
-        console.print(f"[bold]{via}[/]")
-        console.print(_matrix_table(answer, step), "")
-    summary = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    summary.add_column(style="bold", no_wrap=True)
-    summary.add_column(overflow="fold")
-    kind = "directed" if facts["directed"] else "undirected"
-    summary.add_row("graph", f"{facts['vertices']:,} vertices, {facts['edges']:,} {kind} edges")
-    summary.add_row("components", f"{facts['components']:,}")
-    summary.add_row("method", facts["why"])
-    pace = ""
-    if "relaxations_per_second" in facts:
-        pace = f", {_si(facts['relaxations_per_second'])} relaxations/s"
-    summary.add_row("time", f"{_si(facts['seconds'])}s ({facts['dtype']}){pace}")
-    if facts["setup_seconds"] > _WORTH_TELLING_SECONDS:
-        summary.add_row(
-            "set-up", f"{_si(facts['setup_seconds'])}s to compile kernels, kept for the next run"
-        )
-    if "longest_distance" in facts:
-        summary.add_row("longest", _number(facts["longest_distance"]))
-    console.print(summary)
-    first = min(_SHOWN, answer.graph.n)
-    if first and not steps:
-        console.print("", _matrix_table(answer, answer.dist_matrix[:first, :first]), sep="\n")
-    if route is not None and ends is not None:
-        console.print("", _route_table(answer.graph, route, ends), sep="\n")
-
-
-def _matrix_table(answer: ShortestPaths, matrix: np.ndarray[Any, Any]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("", style="bold")
-    for vertex in range(len(matrix)):
-        table.add_column(str(answer.graph.label(vertex)), justify="right")
-    special = {answer.unreachable: "--", answer.unbounded: "-inf"}
-    for vertex, row in enumerate(matrix):
-        cells = [special.get(value) or _number(value.item()) for value in row]
-        table.add_row(str(answer.graph.label(vertex)), *cells)
-    return table
-
-
-def _route_table(graph: Graph, route: dict[str, Any], ends: tuple[int, int]) -> Table | str:
-    from rich.table import Table
-
-    start, end = (graph.label(vertex) for vertex in ends)
-    if not route["vertices"]:
-        if route["total"] < 0:
-            return f"a negative cycle lies between {start} and {end}"
-        return f"no path leads from {start} to {end}"
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_footer=True)
-    table.add_column(f"path from {start} to {end}", footer="total")
-    table.add_column("length", justify="right", footer=_number(route["total"]))
-    for leg in route["legs"]:
-        table.add_row(f"{leg['from']} -> {leg['to']}", _number(leg["length"]))
-    return table
-
-
-def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-def _si(value: float) -> str:
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m")):
-        if value >= factor:
-            return f"{value / factor:.3g} {prefix}"
-    return f"{value / 1e-6:.3g} u"
-
-
-def _remark(text: str) -> None:
-    typer.echo(text, err=True)

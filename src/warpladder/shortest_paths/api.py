@@ -66,7 +66,8 @@ def shortest_paths(
     device
         ``"cpu"``, ``"cuda"`` (not in this version) or ``"auto"``.
     overwrite
-        Whether a dense matrix given as a NumPy array may be used up for the result, to save memory.
+        Whether a C-ordered NumPy matrix may be used up for the result, to save memory; it then
+        holds the distances. It is left alone where next hops or a wider dtype could need it again.
     negative_cycle
         ``"raise"`` a `NegativeCycleError` that carries the cycle's vertices, or ``"mark"`` the
         pairs that a negative cycle lies between with `ShortestPaths.unbounded` and answer all
@@ -75,7 +76,8 @@ def shortest_paths(
         The value that means "no edge" in a dense matrix: by default infinity, and for integers the
         largest value of their type. Infinity always means it.
     progress
-        Called from time to time, in the calling thread, with the fraction done.
+        Called about ten times a second, in the calling thread, with the fraction done, while all
+        cores are at work; not at all for a few hundred vertices.
 
     Returns
     -------
@@ -106,7 +108,8 @@ def shortest_paths(
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. An integer distance is exact or
     refused: an integer dtype holds distances below half its range. A float distance is the rounded
     sum along its path, with a relative error of at most n units in the last place for weights of
-    one sign. The sums that decide whether a cycle is negative are exact.
+    one sign. Whether a cycle is negative is decided with sums of 106 bits, from the weights as
+    ``dtype`` holds them.
 
     Where two paths have the same length, which one `ShortestPaths.next_hops` follows is not
     specified.
@@ -137,29 +140,26 @@ def shortest_paths(
     kind = asked or default_dtype(known)
     _check_memory(known.n, kind, next_hops=next_hops)
     chosen = _choose_method(known, kind, method)
+    try:
+        if chosen.name == "dijkstra":
+            return _by_source(known, kind, asked is None, next_hops, chosen.why, progress)
+        from warpladder.shortest_paths.solve import solve
 
-    if chosen.name == "dijkstra":
-        from warpladder.shortest_paths.paths import hops_from_predecessors
-        from warpladder.shortest_paths.sparse import dijkstra
-
-        dist, links = dijkstra(known, kind, next_hops=next_hops, progress=progress)
-        hops = None if links is None else hops_from_predecessors(links)
-        return ShortestPaths(
-            dist, hops, known, "dijkstra", f"Dijkstra from every vertex: {chosen.why}"
+        solution = solve(
+            known,
+            kind,
+            widen=asked is None,
+            next_hops=bool(next_hops),
+            overwrite=bool(overwrite),
+            mark=negative_cycle == "mark",
+            progress=progress,
         )
-
+    except MemoryError:
+        raise TooLargeError(
+            f"graph: the memory at hand does not hold all distances between {known.n:,} vertices"
+        ) from None
     from warpladder.shortest_paths.cpu import workers_for
-    from warpladder.shortest_paths.solve import solve
 
-    solution = solve(
-        known,
-        kind,
-        widen=asked is None,
-        next_hops=bool(next_hops),
-        overwrite=overwrite,
-        mark=negative_cycle == "mark",
-        progress=progress,
-    )
     workers = workers_for(known.n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
     remarks = [chosen.why, solution.note, choice.why if device == "auto" else ""]
@@ -167,8 +167,29 @@ def shortest_paths(
     return ShortestPaths(solution.dist, solution.hops, known, "floyd-warshall", why)
 
 
+def _by_source(
+    graph: Graph,
+    dtype: np.dtype[Any],
+    widen: bool,
+    next_hops: bool,
+    why: str,
+    progress: Callable[[float], None] | None,
+) -> ShortestPaths:
+    from warpladder.shortest_paths.paths import hops_from_predecessors
+    from warpladder.shortest_paths.sparse import dijkstra
+    from warpladder.shortest_paths.widening import in_fitting_dtype
+
+    def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
+        return dijkstra(graph, tried, next_hops=next_hops, progress=progress)
+
+    (dist, links), note = in_fitting_dtype(compute, dtype, widen=widen)
+    hops = None if links is None else hops_from_predecessors(links)
+    reasons = "; ".join(filter(None, [f"Dijkstra from every vertex: {why}", note]))
+    return ShortestPaths(dist, hops, graph, "dijkstra", reasons)
+
+
 def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
+    if not (isinstance(value, str) and value in known):
         raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
 
 
@@ -235,14 +256,14 @@ def _obstacle_to_dijkstra(graph: Graph, dtype: np.dtype[Any]) -> str:
     """Return why Dijkstra cannot answer for this graph, or nothing."""
     if graph.matrix is not None:
         return "the graph is a dense matrix"
-    if graph.weights is None:
-        return ""
-    finite = graph.weights[graph.weights != np.inf]
+    weights = np.ones(1) if graph.weights is None else graph.weights
+    finite = weights[weights != np.inf]
     if finite.size and finite.min() < 0:
         return "there are negative weights"
     longest = float(finite.max(initial=0)) * graph.n
-    if dtype.kind == "i" and longest >= min(_EXACT_IN_FLOAT64, float(np.iinfo(dtype).max // 2)):
-        return f"distances might exceed what {dtype.name} holds exactly"
-    if dtype.kind == "i" and finite.dtype.kind == "f":
+    limit = _EXACT_IN_FLOAT64 if dtype.kind == "i" else float(np.finfo(dtype).max)
+    if longest >= limit:
+        return f"distances might exceed {limit:.3g}, up to which it is exact"
+    if dtype.kind == "i" and weights.dtype.kind == "f" and graph.weights is not None:
         return "the weights are floats and the dtype an integer"
     return ""

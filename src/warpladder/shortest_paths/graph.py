@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+import math
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ class Graph:
     matrix
         The weights as a dense matrix, shape (n, n), or None for a graph given by edges.
     no_edge
-        The value in ``matrix`` that means "no edge"; infinity always does.
+        The value in ``matrix`` that means "no edge", of its dtype; infinity always does.
     labels
         One per vertex, or None where vertices are known by their index.
     directed
@@ -105,14 +107,20 @@ class Graph:
                 f"sources has {ends[0].size} entries and targets {ends[1].size}; "
                 "each edge needs both"
             )
-        names = None if labels is None else list(labels)
-        _check_labels(names)
+        names = _as_labels(labels)
         if ends[0].size == 0:
             u, v = np.empty((2, 0), np.int64)
         elif all(end.dtype.kind in "iu" for end in ends):
+            for end, name in zip(ends, ("sources", "targets"), strict=True):
+                if end.max() > np.iinfo(np.int64).max:
+                    raise InputError(f"{name}: {end.max()} is no vertex index")
             u, v = (end.astype(np.int64) for end in ends)
         else:
             u, v, names = _number_labels(ends[0], ends[1], names)
+        if n is not None and not isinstance(n, Integral):
+            raise InputTypeError(f"n must be an integer, not {type(n).__name__}")
+        if n is not None and n < 0:
+            raise InputError(f"n={n} must not be negative")
         if n is None:
             n = (
                 len(names)
@@ -169,16 +177,11 @@ class Graph:
                 f"graph: a matrix of weights must be square, this has shape {array.shape}"
             )
         _require_real(array, "graph")
-        names = None if labels is None else list(labels)
-        _check_labels(names)
+        names = _as_labels(labels)
         if names is not None and len(names) != len(array):
             raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
-        absent: Any = no_edge
-        if array.dtype.kind in "iu" and no_edge == np.inf:
-            absent = np.iinfo(array.dtype).max
-        elif array.dtype.kind == "b":
-            absent = False
         empty = np.empty(0, np.int64)
+        absent = _absent_value(array.dtype, no_edge)
         return cls(len(array), empty, empty, None, array, absent, names, directed=True)
 
     @property
@@ -210,7 +213,9 @@ class Graph:
         return {label: index for index, label in enumerate(self.labels or ())}
 
     def vertex(self, label: Hashable) -> int:
-        """Return the index of a vertex, by its label or, where no label matches, by its index.
+        """Return the index of a vertex, by its label or by its index.
+
+        An index is taken where vertices have no labels or none of the labels is a number.
 
         Raises
         ------
@@ -221,19 +226,22 @@ class Graph:
             index = self.index_of.get(label)
         except TypeError:
             index = None
+        if index is None and isinstance(label, Integral) and not isinstance(label, bool):
+            # A file's vertex 7 may be the text "7".
+            index = self.index_of.get(str(label))
+            if index is None and not self._has_numeric_labels and 0 <= label < self.n:
+                index = int(label)
         if index is not None:
             return index
-        numeric_labels = self.labels is not None and any(
-            isinstance(known, int) for known in self.labels[:1]
-        )
-        if (
-            isinstance(label, int | np.integer)
-            and not isinstance(label, bool)
-            and not numeric_labels
-            and 0 <= label < self.n
-        ):
-            return int(label)
         raise UnknownVertexError(f"no vertex {label!r}; {self._known_vertices()}")
+
+    @cached_property
+    def _has_numeric_labels(self) -> bool:
+        """Whether a number could be a label, so that it must not be taken for an index."""
+        return any(
+            isinstance(label, Integral) or (isinstance(label, str) and label.isdecimal())
+            for label in self.labels or ()
+        )
 
     def label(self, index: int) -> Hashable:
         """Return the label of a vertex, or its index where vertices have none."""
@@ -285,18 +293,19 @@ def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
 
 
 def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
-    array = np.asarray(values)
-    if array.ndim == 2 and isinstance(values, list | tuple):
-        # Labels that are tuples, such as grid positions, are labels and not a second dimension.
+    if isinstance(values, list | tuple) and not all(isinstance(v, Integral) for v in values):
+        # As objects, or labels of mixed types would all become text and tuples a second dimension.
         array = np.empty(len(values), object)
-        array[:] = [tuple(value) for value in values]
+        array[:] = values
+        return array
+    array = np.asarray(values)
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
     return array
 
 
 def _number_labels(
-    sources: NDArray[Any], targets: NDArray[Any], labels: list[Hashable] | None
+    sources: NDArray[Any], targets: NDArray[Any], labels: Sequence[Hashable] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
     known = {label: index for index, label in enumerate(labels or ())}
     ends = np.empty((sources.size, 2), np.int64)
@@ -308,14 +317,23 @@ def _number_labels(
     return ends[:, 0].copy(), ends[:, 1].copy(), list(known)
 
 
-def _check_labels(labels: list[Hashable] | None) -> None:
-    if labels is None:
-        return
+def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
+    """Return labels as a list without repetition, a range as it is."""
+    if labels is None or isinstance(labels, range):
+        return labels
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        raise InputTypeError(f"labels must be a sequence, not {type(labels).__name__}")
+    labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     seen: set[Hashable] = set()
     for label in labels:
-        if label in seen:
+        try:
+            is_known = label in seen
+        except TypeError:
+            raise InputTypeError(f"labels: {label!r} is not hashable") from None
+        if is_known:
             raise InputError(f"labels: {label!r} appears twice")
         seen.add(label)
+    return labels
 
 
 def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
@@ -350,8 +368,20 @@ def _require_real(array: NDArray[Any], name: str) -> None:
 
 
 def _absent(matrix: NDArray[Any], no_edge: Any) -> NDArray[np.bool_]:
-    absent = np.isinf(matrix) if matrix.dtype.kind == "f" else np.zeros(matrix.shape, np.bool_)
-    if no_edge is None:
-        return absent
     missing: NDArray[np.bool_] = np.isnan(matrix) if np.isnan(no_edge) else matrix == no_edge
-    return absent | missing
+    infinite: NDArray[np.bool_] = matrix == np.inf
+    return missing | infinite
+
+
+def _absent_value(dtype: np.dtype[Any], no_edge: Any) -> Any:
+    """Return what means "no edge" in a matrix of a dtype, as a value of that dtype."""
+    if not isinstance(no_edge, Real | np.number):
+        raise InputTypeError(f"no_edge must be a number, not {type(no_edge).__name__}")
+    value = float(no_edge)
+    if dtype.kind == "b":
+        return np.False_ if value == np.inf else np.bool_(value)
+    if dtype.kind == "f":
+        return dtype.type(no_edge)
+    limits = np.iinfo(dtype)
+    fits = math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
+    return dtype.type(int(value) if fits else limits.max)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,35 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
     InputTypeError
         It is nothing that can be taken for a graph.
     """
-    if isinstance(graph, Graph):
-        return graph
+    by_edges = _with_edges(graph)
+    if by_edges is not None:
+        if not (isinstance(no_edge, Real) and no_edge == np.inf):
+            raise InputError(
+                f"no_edge={no_edge!r} goes with a dense matrix only; this graph lists its edges"
+            )
+        return by_edges
     if isinstance(graph, str | Path):
         raise InputTypeError(
             "graph: a path was given; read it first with warpladder.read_graph(path)"
         )
+    try:
+        array = np.asarray(graph)
+    except (TypeError, ValueError) as fault:
+        raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
+    if array.dtype == object or array.ndim == 0:
+        raise InputTypeError(
+            f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
+            "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"
+        )
+    return Graph.from_matrix(
+        graph if isinstance(graph, np.ma.MaskedArray) else array, no_edge=no_edge
+    )
+
+
+def _with_edges(graph: Any) -> Graph | None:
+    """Return a `Graph` for what lists its edges, None for anything else."""
+    if isinstance(graph, Graph):
+        return graph
     if isinstance(graph, tuple):
         if len(graph) not in {2, 3}:
             raise InputTypeError(
@@ -43,18 +67,7 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(graph, networkx.Graph):
         return _from_networkx(graph)
-    try:
-        array = np.asarray(graph)
-    except (TypeError, ValueError) as fault:
-        raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
-    if array.dtype == object or array.ndim == 0:
-        raise InputTypeError(
-            f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
-            "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"
-        )
-    return Graph.from_matrix(
-        graph if isinstance(graph, np.ma.MaskedArray) else array, no_edge=no_edge
-    )
+    return None
 
 
 def read_graph(path: str | Path, **options: Any) -> Graph:

@@ -5,8 +5,10 @@ Bellman-Ford from an imagined vertex with an edge of weight 0 to every other: ea
 fell are looked at again, and after each round the parents are searched for a cycle, so a negative
 one is found as soon as it closes.
 
-Sums are exact: 64-bit integers, and for floating-point weights pairs of doubles (106 bits), so that
-rounding neither invents a negative cycle nor hides one.
+Sums are carried far beyond the weights' own precision: 64-bit integers for integers, pairs of
+doubles (106 bits) for floating-point weights, and a cycle found there is confirmed with a correctly
+rounded sum. Rounding so invents no negative cycle, and hides one only where weights differ by more
+than 106 bits in size.
 
 Source: Bellman (1958), Ford (1956); Cherkassky & Goldberg, "Negative-cycle detection algorithms"
 (1999).
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 
 from warpladder.shortest_paths.dense import inner_no_path
 
-__all__ = ["Cycle", "find_negative_cycle"]
+__all__ = ["Cycle", "Potentials", "find_negative_cycle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,28 @@ class Cycle:
     weight: float
 
 
-def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, float]:
-    """Return a negative cycle, or None and the least weight of any path (at most 0).
+@dataclass(frozen=True, slots=True)
+class Potentials:
+    """For each vertex the least weight of a path that ends there, as the sum of two numbers.
+
+    Attributes
+    ----------
+    high, low
+        Shape (n,); ``low`` is zero for integer weights.
+    """
+
+    high: NDArray[Any]
+    low: NDArray[np.float64]
+
+    @property
+    def floor(self) -> float:
+        """Least weight of any path, at most 0."""
+        least: float = self.high.min(initial=0).item()
+        return least
+
+
+def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
+    """Return a negative cycle or None, and the potentials, which are final where there is none.
 
     Parameters
     ----------
@@ -46,24 +68,25 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, float]:
 
     Examples
     --------
-    >>> find_negative_cycle(np.array([[0, 2], [-3, 0]], dtype="int32"))
-    (Cycle(vertices=[1, 0], weight=-1), 0.0)
+    >>> cycle, _ = find_negative_cycle(np.array([[0, 2], [-3, 0]], dtype="int32"))
+    >>> cycle
+    Cycle(vertices=[1, 0], weight=-1)
     """
     n = len(dist)
+    is_integer = dist.dtype.kind == "i"
     parents = np.full(n, -1)
-    exact = np.int64 if dist.dtype.kind == "i" else np.float64
-    potentials = np.zeros(n, exact)
-    remainders = None if dist.dtype.kind == "i" else np.zeros(n)
-    start = _settle(dist, inner_no_path(dist.dtype), potentials, remainders, parents)
+    potentials = Potentials(np.zeros(n, np.int64 if is_integer else np.float64), np.zeros(n))
+    remainders = None if is_integer else potentials.low
+    start = _settle(dist, inner_no_path(dist.dtype), potentials.high, remainders, parents)
     if start < 0:
-        return None, potentials.min(initial=0).item()
+        return None, potentials
     vertices = [start]
     while (vertex := int(parents[vertices[-1]])) != start:
         vertices.append(vertex)
     vertices.reverse()
     edges = [dist[u, v].item() for u, v in zip(vertices, vertices[1:] + vertices[:1], strict=True)]
-    weight = sum(edges) if dist.dtype.kind == "i" else math.fsum(edges)
-    return Cycle(vertices, weight), 0.0
+    weight = sum(edges) if is_integer else math.fsum(edges)
+    return (Cycle(vertices, weight) if weight < 0 else None), potentials
 
 
 @njit(nogil=True, cache=True)

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from warpladder.shortest_paths.dense import NO_HOP
+from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
 __all__ = [
     "hops_from_predecessors",
@@ -44,7 +44,7 @@ def may_loop(lightest: float, dist: NDArray[Any], no_path: Any) -> bool:
     return bool(lightest <= 4 * len(dist) * np.finfo(dist.dtype).eps * longest)
 
 
-def mend_loops(dist: NDArray[Any], links: NDArray[Any], direct: NDArray[np.bool_]) -> int:
+def mend_loops(dist: NDArray[Any], links: NDArray[Any], weights: NDArray[Any]) -> int:
     """Rebuild, in place, every column of ``links`` that leads in circles; return how many did.
 
     Parameters
@@ -53,17 +53,16 @@ def mend_loops(dist: NDArray[Any], links: NDArray[Any], direct: NDArray[np.bool_
         Distances, shape (n, n).
     links
         ``links[i, j]``: the vertex after i on the way to j, `NO_HOP` where there is none.
-    direct
-        True at (i, x) where the edge from i to x is itself a shortest path, so that ``dist[i, x]``
-        is its weight.
+    weights
+        Of the edges, shape (n, n), `inner_no_path` where there is none.
 
     Notes
     -----
     A column is rebuilt as a tree by Dijkstra's algorithm on the slack
-    ``dist[i, x] + dist[x, j] - dist[i, j]``, which is 0 along every shortest path whatever the
+    ``weights[i, x] + dist[x, j] - dist[i, j]``, which is 0 along every shortest path whatever the
     signs of the weights, and a few roundings at most otherwise. Cost O(n^2) per column rebuilt.
     """
-    return int(_mend(dist, links, direct))
+    return int(_mend(dist, links, weights, inner_no_path(dist.dtype)))
 
 
 def predecessors_from_hops(dist: NDArray[Any], hops: NDArray[Any]) -> NDArray[np.int32]:
@@ -71,12 +70,16 @@ def predecessors_from_hops(dist: NDArray[Any], hops: NDArray[Any]) -> NDArray[np
 
     `NO_HOP` where there is no path and on the diagonal.
     """
+    n = len(hops)
     result = np.empty(hops.shape, np.int32)
     _last_edges(hops, result)
-    n = len(hops)
-    direct = hops == np.arange(n)
-    np.fill_diagonal(direct, val=False)
-    mend_loops(dist.T, result.T, direct.T)
+    # Only edges that some next hop takes: every pair is joined by such, and they are real ones.
+    vertices = np.broadcast_to(np.arange(n)[:, None], hops.shape)
+    taken = hops != NO_HOP
+    weights = np.full(dist.shape, inner_no_path(dist.dtype), dist.dtype)
+    ends = (vertices[taken], hops[taken])
+    weights[ends] = dist[ends]
+    mend_loops(dist.T, result.T, weights.T)
     np.fill_diagonal(result, NO_HOP)
     return result
 
@@ -101,11 +104,11 @@ def walk_pairs(hops: NDArray[Any], pairs: NDArray[np.int64]) -> list[NDArray[np.
 
 
 @njit(nogil=True, cache=True)
-def _mend(dist: Any, links: Any, direct: Any) -> Any:
+def _mend(dist: Any, links: Any, weights: Any, no_edge: Any) -> Any:
     mended = 0
     for target in range(links.shape[0]):
         if _loops(links, target):
-            _grow_tree(dist, links, direct, target)
+            _grow_tree(dist, links, weights, no_edge, target)
             mended += 1
     return mended
 
@@ -126,7 +129,7 @@ def _loops(links: Any, target: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _grow_tree(dist: Any, links: Any, direct: Any, target: Any) -> None:
+def _grow_tree(dist: Any, links: Any, weights: Any, no_edge: Any, target: Any) -> None:
     n = links.shape[0]
     slack = np.full(n, np.inf)
     slack[target] = 0.0
@@ -142,8 +145,9 @@ def _grow_tree(dist: Any, links: Any, direct: Any, target: Any) -> None:
             return
         settled[nearest] = True
         for vertex in range(n):
-            if not settled[vertex] and direct[vertex, nearest] and links[vertex, target] >= 0:
-                excess = dist[vertex, nearest] + dist[nearest, target] - dist[vertex, target]
+            weight = weights[vertex, nearest]
+            if not settled[vertex] and weight < no_edge and links[vertex, target] >= 0:
+                excess = weight + dist[nearest, target] - dist[vertex, target]
                 total = slack[nearest] + max(float(excess), 0.0)
                 if total < slack[vertex]:
                     slack[vertex] = total
@@ -171,6 +175,8 @@ def _last_edges(hops: Any, result: Any) -> None:
                     last = vertex
                     result[vertex, target] = last
                 else:
+                    if length == n:
+                        raise ValueError("next hops lead in a circle")
                     trail[length] = vertex
                     length += 1
                     vertex = hop
@@ -193,6 +199,8 @@ def _first_edges(predecessors: Any, hops: Any) -> None:
             length = 0
             vertex = end
             while hop_row[vertex] == -2 and row[vertex] >= 0 and row[vertex] != source:
+                if length == n:
+                    raise ValueError("predecessors lead in a circle")
                 trail[length] = vertex
                 length += 1
                 vertex = row[vertex]
@@ -207,10 +215,12 @@ def _path_lengths(hops: Any, pairs: Any) -> Any:
     lengths = np.zeros(len(pairs), np.int64)
     for index in range(len(pairs)):
         vertex, target = pairs[index]
-        if vertex != target and hops[vertex, target] < 0:
+        if hops[vertex, target] < 0:
             continue
         lengths[index] = 1
         while vertex != target:
+            if lengths[index] > len(hops):
+                raise ValueError("next hops lead in a circle")
             vertex = hops[vertex, target]
             lengths[index] += 1
     return lengths

@@ -111,13 +111,14 @@ class ShortestPaths:
         """
         dist, unreachable = self.dist_matrix, self.unreachable
         farthest: NDArray[Any]
+        if not self.graph.n:
+            return np.zeros(0, dist.dtype)
         if reachable_only:
-            farthest = np.max(dist, axis=1, where=dist != unreachable, initial=0)
-            return farthest
-        farthest = dist.max(axis=1, initial=0)
-        if dist.dtype.kind == "i" and (farthest == unreachable).any():
-            return np.where(farthest == unreachable, np.inf, farthest)
-        return farthest
+            where = dist != unreachable
+            farthest = np.max(dist, axis=1, where=where, initial=self.unbounded)
+        else:
+            farthest = dist.max(axis=1)
+        return self._with_infinities(farthest)
 
     def diameter(self, *, reachable_only: bool = False) -> float:
         """Return the largest eccentricity.
@@ -142,7 +143,8 @@ class ShortestPaths:
     def to_pandas(self) -> Any:
         """Return the distances as a DataFrame with the labels on both axes.
 
-        Integer distances become nullable integers, with ``<NA>`` where there is no path.
+        Integer distances become nullable integers, with ``<NA>`` where there is no path; where some
+        are unbounded, floating-point numbers.
 
         Raises
         ------
@@ -154,11 +156,28 @@ class ShortestPaths:
         except ImportError:
             raise MissingExtraError("to_pandas()", "pandas", "pandas") from None
         labels = list(self.graph.labels or range(self.graph.n))
-        frame = pd.DataFrame(self.dist_matrix, index=labels, columns=labels)
-        if self.dist_matrix.dtype.kind == "i":
-            name = self.dist_matrix.dtype.name
-            frame = frame.astype(name.capitalize()).mask(self.dist_matrix == self.unreachable)
-        return frame
+        dist = self.dist_matrix
+        if dist.dtype.kind == "i" and not (dist == self.unbounded).any():
+            frame = pd.DataFrame(dist, index=labels, columns=labels)
+            return frame.astype(dist.dtype.name.capitalize()).mask(dist == self.unreachable)
+        return pd.DataFrame(self._with_infinities(dist), index=labels, columns=labels)
+
+    def with_infinities(self) -> NDArray[Any]:
+        """Return the distances with true infinities: as float64 where an integer dtype has none.
+
+        An integer matrix without special entries, and any floating-point one, is returned as it is.
+        """
+        return self._with_infinities(self.dist_matrix)
+
+    def _with_infinities(self, values: NDArray[Any]) -> NDArray[Any]:
+        if values.dtype.kind == "f":
+            return values
+        no_path, no_bound = values == self.unreachable, values == self.unbounded
+        if not (no_path.any() or no_bound.any()):
+            return values
+        result = values.astype(np.float64)
+        result[no_path], result[no_bound] = np.inf, -np.inf
+        return result
 
     def _hops(self, wanted: str) -> NDArray[np.int32]:
         if self.next_hops is None:

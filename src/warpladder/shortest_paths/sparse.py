@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from warpladder.device.simd import vector_unit
 from warpladder.device.team import worker_count
 from warpladder.errors import MissingExtraError
-from warpladder.shortest_paths.dense import outer_no_path
+from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.widening import DoesNotFitError
 
 __all__ = ["dijkstra", "floyd_warshall_seconds", "is_installed", "sparse_seconds"]
 
@@ -74,6 +75,8 @@ def dijkstra(
     ------
     MissingExtraError
         SciPy or joblib is not installed.
+    DoesNotFitError
+        A distance does not fit an integer dtype.
     """
     if not is_installed():
         raise MissingExtraError('method="dijkstra"', "scipy with joblib", "sparse")
@@ -108,8 +111,12 @@ def _rows(
     dist, links = found if next_hops else (found, None)
     if dtype.kind == "f":
         return dist.astype(dtype), links
+    reached = np.isfinite(dist)
+    longest = dist.max(where=reached, initial=0)
+    if longest >= inner_no_path(dtype):
+        raise DoesNotFitError(f"there is a distance of {longest:.0f}")
     rows = np.full(dist.shape, outer_no_path(dtype), dtype)
-    np.copyto(rows, dist, where=np.isfinite(dist), casting="unsafe")
+    np.copyto(rows, dist, where=reached, casting="unsafe")
     return rows, links
 
 

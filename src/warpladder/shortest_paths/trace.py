@@ -1,51 +1,58 @@
 """The matrices M_0, M_1, ..., M_n of the textbook algorithm, one intermediate vertex at a time.
 
 ``M_k[i, j]`` is the length of a shortest path from i to j whose inner vertices are all among the
-first k. HB prints them for its six-vertex graph. This is the plain recurrence, kept apart from the
-engine so that it can bear witness against it.
+first k. HB prints them for its six-vertex graph. This is the plain recurrence on Python's own
+numbers, kept apart from the engine so that it can bear witness against it.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from warpladder.shortest_paths.dense import outer_no_path
 from warpladder.shortest_paths.graph import Graph
 
 __all__ = ["trace_matrices"]
 
+_Matrix = list[list[Any]]
 
-def trace_matrices(graph: Graph, dtype: np.dtype[Any]) -> list[NDArray[Any]]:
-    """Return M_0 .. M_n, each of shape (n, n); cost O(n^3) time and memory.
+
+def trace_matrices(graph: Graph) -> list[_Matrix]:
+    """Return M_0 .. M_n as lists of rows, infinite where there is no path; cost O(n^4).
+
+    Integer weights give Python's integers, which no sum can overflow.
 
     Parameters
     ----------
     graph
         A small graph.
-    dtype
-        In which its distances are known to fit.
 
     Examples
     --------
     >>> chain = Graph.from_edges([0, 1], [1, 2], [4, 7])
-    >>> [int(step[0, 2] == 11) for step in trace_matrices(chain, np.dtype("float64"))]
-    [0, 0, 1, 1]
+    >>> [step[0][2] for step in trace_matrices(chain)]
+    [inf, inf, 11, 11]
     """
-    step = np.full((graph.n, graph.n), np.inf)
-    if graph.matrix is not None:
-        step[graph.present] = graph.matrix[graph.present]
-    else:
-        weights = np.ones(graph.sources.size) if graph.weights is None else graph.weights
-        np.minimum.at(step, (graph.sources, graph.targets), weights)
-        if not graph.directed:
-            np.minimum.at(step, (graph.targets, graph.sources), weights)
-    np.fill_diagonal(step, np.minimum(step.diagonal(), 0))
+    step: _Matrix = [[math.inf] * graph.n for _ in range(graph.n)]
+    for u, v, weight in _edges(graph):
+        step[u][v] = min(step[u][v], weight)
+    for vertex in range(graph.n):
+        step[vertex][vertex] = min(step[vertex][vertex], 0)
     steps = [step]
     for k in range(graph.n):
-        step = np.minimum(step, step[:, k, None] + step[None, k, :])
+        via = step[k]
+        step = [[min(d, row[k] + via[j]) for j, d in enumerate(row)] for row in step]
         steps.append(step)
-    no_path = outer_no_path(dtype)
-    return [np.where(np.isinf(found), no_path, found).astype(dtype) for found in steps]
+    return steps
+
+
+def _edges(graph: Graph) -> list[tuple[int, int, Any]]:
+    if graph.matrix is not None:
+        ends = np.nonzero(graph.present)
+        sources, targets = (end.tolist() for end in ends)
+        return list(zip(sources, targets, graph.matrix[ends].tolist(), strict=True))
+    weights = np.ones(graph.sources.size, int) if graph.weights is None else graph.weights
+    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), weights.tolist(), strict=True))
+    return edges if graph.directed else edges + [(v, u, weight) for u, v, weight in edges]

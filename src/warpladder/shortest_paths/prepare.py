@@ -1,0 +1,254 @@
+"""From a graph to a matrix on which Floyd-Warshall cannot go wrong.
+
+NaN and -inf are refused. A negative cycle is found before the run; or, where its pairs are to be
+marked, every vertex that shares a strong component with one is taken out.
+
+Floating-point weights below zero are made non-negative with the potentials p that Bellman-Ford
+leaves: ``w + p[u] - p[v]`` has the same shortest paths. Without that, the rounding of a cycle of
+weight 0 would put a tiny negative number on the diagonal, and Floyd-Warshall doubles it with every
+vertex.
+Integers are exact and need no such care.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.errors import InputError, NegativeCycleError
+from warpladder.shortest_paths.dense import (
+    NO_HOP,
+    WeightSummary,
+    import_weights,
+    inner_no_path,
+    outer_no_path,
+    scatter_edges,
+)
+from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.negative_cycles import Potentials, find_negative_cycle
+from warpladder.shortest_paths.reachability import reachable
+from warpladder.shortest_paths.widening import DoesNotFitError, wider_dtype
+
+__all__ = ["Prepared", "prepare", "restore_weights"]
+
+_LARGEST_EXACT_SUM = 2**61
+# One part in a million covers the rounding of a sum of weights.
+_SLACK = 1 + 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What the engine needs, and what is needed to read its answer.
+
+    Attributes
+    ----------
+    dist
+        The matrix to close.
+    lightest
+        Lightest edge in it.
+    threshold
+        Closed entries of at least this are no paths.
+    edges
+        Where there are edges, if the weights alone do not prove that all distances stay below the
+        threshold; else None.
+    potentials
+        By which floating-point weights were shifted, or None.
+    marks
+        Pairs that a negative cycle lies between, or None.
+    """
+
+    dist: NDArray[Any]
+    lightest: float
+    threshold: Any
+    edges: NDArray[np.bool_] | None
+    potentials: Potentials | None
+    marks: NDArray[np.bool_] | None
+
+
+def prepare(
+    graph: Graph, dtype: np.dtype[Any], hops: NDArray[Any], *, overwrite: bool, mark: bool
+) -> Prepared:
+    """Return the matrix for a graph, with first next hops in ``hops`` unless that is empty.
+
+    Parameters
+    ----------
+    graph
+        Any graph.
+    dtype
+        In which to compute.
+    hops
+        See `dense.hop_matrix`.
+    overwrite
+        Whether the graph's own matrix may be used up.
+    mark
+        Whether negative cycles are cut out instead of refused.
+
+    Raises
+    ------
+    DoesNotFitError
+        A weight or the most negative path does not fit the dtype.
+    InputError
+        A weight is NaN or -inf, or a fraction where an integer is wanted.
+    NegativeCycleError
+        There is one and ``mark`` is False.
+    """
+    source, absent, is_ours = _weights_as(graph, dtype)
+    dist = source if is_ours or _may_overwrite(source, overwrite) else np.empty_like(source)
+    summary = import_weights(source, dist, hops, absent)
+    _check(summary, dtype)
+    threshold = inner_no_path(dtype)
+    limit = float(np.finfo(dtype).max) if dtype.kind == "f" else float(threshold)
+    if summary.lightest >= 0:
+        proven = summary.sum_of_largest * _SLACK < limit
+        edges = None if proven else _edges(dist)
+        return Prepared(dist, summary.lightest, threshold, edges, None, None)
+
+    cycle, potentials = find_negative_cycle(dist)
+    marks = None
+    if cycle is not None:
+        if not mark:
+            labels = [graph.label(vertex) for vertex in cycle.vertices]
+            raise NegativeCycleError(labels, cycle.weight)
+        marks, potentials = _cut_negative_cycles(dist, hops)
+    floor = potentials.floor
+    if dtype.kind == "i":
+        threshold = int(threshold) + 2 * int(floor)
+        if threshold <= 0:
+            raise DoesNotFitError(f"there is a path of weight {int(floor)}")
+        limit = float(threshold)
+    else:
+        limit += 2 * floor
+    edges = None if summary.sum_of_largest * _SLACK < limit else _edges(dist)
+    if dtype.kind == "f":
+        _shift(dist, potentials.high, potentials.low)
+        return Prepared(dist, 0.0, threshold, edges, potentials, marks)
+    return Prepared(dist, summary.lightest, threshold, edges, None, marks)
+
+
+def restore_weights(dist: NDArray[Any], potentials: Potentials) -> None:
+    """Take the potentials out of distances again, in place."""
+    _unshift(dist, potentials.high, potentials.low)
+
+
+def _weights_as(graph: Graph, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Any, bool]:
+    """Return a C-contiguous matrix of weights, its "no edge", and whether it is ours to change."""
+    no_path = outer_no_path(dtype)
+    if graph.matrix is None:
+        dist = np.full((graph.n, graph.n), no_path, dtype)
+        weights = np.ones(graph.sources.size, dtype)
+        if graph.weights is not None:
+            weights = _convert(graph.weights, dtype, graph.weights == np.inf)
+        scatter_edges(graph.sources, graph.targets, weights, not graph.directed, dist)
+        return dist, no_path, True
+    if graph.matrix.dtype == dtype:
+        contiguous = np.ascontiguousarray(graph.matrix)
+        is_copy = contiguous is not graph.matrix and contiguous.base is None
+        return contiguous, graph.no_edge, is_copy
+    return _convert(graph.matrix, dtype, ~graph.present), no_path, True
+
+
+def _convert(
+    weights: NDArray[Any], dtype: np.dtype[Any], absent: NDArray[np.bool_]
+) -> NDArray[Any]:
+    """Return weights in another dtype, with "no edge" where they are absent."""
+    kept = weights[~absent]
+    if kept.dtype.kind == "f" and not np.isfinite(kept).all():
+        place = np.argwhere(~absent & ~np.isfinite(weights))[0].tolist()
+        raise InputError(_not_a_weight(place, weights[tuple(place)]))
+    if dtype.kind == "i" and kept.size:
+        if kept.dtype.kind == "f" and not np.array_equal(kept, np.trunc(kept)):
+            raise InputError(f"dtype: {dtype.name} cannot hold weights with fractions; use a float")
+        low, high = kept.min(), kept.max()
+        if not (low >= np.iinfo(dtype).min and high < np.iinfo(dtype).max):
+            raise DoesNotFitError(f"there is a weight of {high if high > 0 else low}")
+    if dtype.kind == "f" and kept.size:
+        largest = np.abs(kept.astype(np.float64)).max()
+        if largest > np.finfo(dtype).max:
+            raise DoesNotFitError(f"there is a weight of {largest:g} in size")
+    converted = np.full(weights.shape, outer_no_path(dtype), dtype)
+    np.copyto(converted, weights, where=~absent, casting="unsafe")
+    return converted
+
+
+def _may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
+    """Return whether the result may stand where the weights were.
+
+    A matrix may be needed again in a wider dtype, so it is used up only where the weights exclude
+    that or there is none wider.
+    """
+    if not (overwrite and source.flags.writeable):
+        return False
+    if source.dtype.kind == "f" and wider_dtype(source.dtype) is None:
+        return True
+    no_path = outer_no_path(source.dtype)
+    limit = float(no_path // 2 if source.dtype.kind == "i" else np.finfo(source.dtype).max)
+    heaviest = float(source.max(where=source != no_path, initial=0))
+    return bool(source.min(initial=0) >= 0 and heaviest * len(source) < limit)
+
+
+def _check(summary: WeightSummary, dtype: np.dtype[Any]) -> None:
+    if summary.nan_at is not None:
+        raise InputError(_not_a_weight(list(summary.nan_at), np.nan))
+    if summary.lightest == -np.inf:
+        raise InputError("graph: a weight is -inf; a weight must be a number (inf: no edge)")
+    if dtype.kind == "i" and summary.heaviest >= int(inner_no_path(dtype)):
+        raise DoesNotFitError(f"there is a weight of {summary.heaviest}")
+    smallest_sum = -np.finfo(dtype).max if dtype.kind == "f" else -_LARGEST_EXACT_SUM
+    if summary.sum_of_smallest <= smallest_sum:
+        raise DoesNotFitError("the weights below zero may add up to a path")
+
+
+def _not_a_weight(place: list[int], value: float) -> str:
+    where = ", ".join(map(str, place))
+    return f"graph: weight ({where}) is {'NaN' if np.isnan(value) else value}; use inf for no edge"
+
+
+def _edges(dist: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(dist < inner_no_path(dist.dtype))
+
+
+def _cut_negative_cycles(
+    dist: NDArray[Any], hops: NDArray[Any]
+) -> tuple[NDArray[np.bool_], Potentials]:
+    """Take every vertex that shares a strong component with a negative cycle out of the graph.
+
+    Returns the pairs such a cycle lies between, and potentials of what is left. A pair with no such
+    vertex on any of its paths keeps all of them.
+    """
+    n = len(dist)
+    bits = reachable(_edges(dist))
+    reach = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=n).astype(np.bool_)
+    affected = np.zeros((n, n), np.bool_)
+    while True:
+        cycle, potentials = find_negative_cycle(dist)
+        if cycle is None:
+            return affected, potentials
+        vertex = cycle.vertices[0]
+        component = np.flatnonzero(reach[vertex] & reach[:, vertex])
+        affected |= np.outer(reach[:, vertex], reach[vertex])
+        dist[component, :] = dist[:, component] = inner_no_path(dist.dtype)
+        dist[component, component] = 0
+        if hops.size:
+            hops[component, :] = hops[:, component] = NO_HOP
+            hops[component, component] = component
+
+
+@njit(nogil=True, cache=True)
+def _shift(dist: Any, high: Any, low: Any) -> None:
+    for u in range(len(dist)):
+        row = dist[u]
+        for v in range(row.size):
+            # What rounding leaves below zero is zero; the diagonal stays as it is.
+            row[v] = max(((high[u] - high[v]) + row[v]) + (low[u] - low[v]), 0.0)
+
+
+@njit(nogil=True, cache=True)
+def _unshift(dist: Any, high: Any, low: Any) -> None:
+    for u in range(len(dist)):
+        row = dist[u]
+        for v in range(row.size):
+            row[v] = ((high[v] - high[u]) + row[v]) + (low[v] - low[u])

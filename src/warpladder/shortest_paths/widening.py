@@ -1,0 +1,66 @@
+"""Trying a dtype, and the next wider one where a distance does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from warpladder.errors import DistanceOverflowError
+
+__all__ = ["DoesNotFitError", "in_fitting_dtype", "wider_dtype"]
+
+_WIDER = {"int16": "int32", "int32": "int64", "float32": "float64"}
+_Answer = TypeVar("_Answer")
+
+
+class DoesNotFitError(Exception):
+    """A weight or a distance is too large for the dtype at hand; says which."""
+
+
+def wider_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    """Return the next wider dtype of the kind, None after the last.
+
+    Examples
+    --------
+    >>> wider_dtype(np.dtype("int16"))
+    dtype('int32')
+    """
+    return np.dtype(_WIDER[dtype.name]) if dtype.name in _WIDER else None
+
+
+def in_fitting_dtype(
+    compute: Callable[[np.dtype[Any]], _Answer], dtype: np.dtype[Any], *, widen: bool
+) -> tuple[_Answer, str]:
+    """Return what ``compute`` gives in a dtype that holds it, and a remark where that is another.
+
+    Parameters
+    ----------
+    compute
+        Raises `DoesNotFitError` where the dtype is too narrow.
+    dtype
+        Tried first.
+    widen
+        Whether wider ones may be tried.
+
+    Raises
+    ------
+    DistanceOverflowError
+        There is no wider one, or none is wanted.
+    """
+    tried = dtype
+    while True:
+        try:
+            answer = compute(tried)
+        except DoesNotFitError as fault:
+            wider = wider_dtype(tried)
+            if not widen or wider is None:
+                remedy = f"take dtype={wider.name!r}" if wider else "scale the weights down"
+                raise DistanceOverflowError(
+                    f"graph: {fault}, which {tried.name} cannot hold; {remedy}"
+                ) from None
+            tried = wider
+        else:
+            note = f"{tried.name} because {dtype.name} cannot hold a distance"
+            return answer, "" if tried == dtype else note

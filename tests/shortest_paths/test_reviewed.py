@@ -1,0 +1,267 @@
+"""Cases that once gave a wrong answer, a crash or an untrue reason, each by its story."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from oracles import absent, check_hops, distances
+
+import warpladder as wl
+from warpladder import errors
+from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
+
+INF = np.inf
+
+
+def test_height_differences_that_rounding_makes_loop():
+    weights = np.array(
+        [
+            [0, -155.6, -2574.1, INF],
+            [INF, 0, -2418.5, -295.0],
+            [2574.1, INF, 0, INF],
+            [INF, 295.0, -2123.5, 0],
+        ],
+        np.float32,
+    )
+    answer = wl.shortest_paths(weights, next_hops=True)
+    for source in range(4):
+        for target in range(4):
+            assert len(answer.path(source, target)) <= 4
+    assert answer.predecessors.shape == (4, 4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("seed", range(40))
+def test_elevations_with_one_decimal(dtype, seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 30))
+    height = np.round(rng.random(n) * 3000, 1)
+    weights = (height[None, :] - height[:, None]).astype(dtype)
+    weights[rng.random((n, n)) < 0.4] = INF
+    np.fill_diagonal(weights, 0)
+    try:
+        answer = wl.shortest_paths(weights, next_hops=True)
+    except errors.NegativeCycleError as fault:
+        # As rounded, some cycles of such differences really are below zero.
+        cycle = fault.cycle
+        edges = [float(weights[u, v]) for u, v in zip(cycle, [*cycle[1:], cycle[0]], strict=True)]
+        assert sum(map(Fraction, edges)) < 0
+        return
+    pairs = [(u, v) for u in range(n) for v in range(n)]
+    bound = 4 * n * np.finfo(dtype).eps * 3000
+    for (u, v), path in zip(pairs, answer.paths(pairs), strict=True):
+        length = sum(float(weights[a, b]) for a, b in pairwise(path))
+        if path:
+            assert abs(length - answer.dist_matrix[u, v]) <= bound
+        else:
+            assert answer.dist_matrix[u, v] == INF
+    assert answer.predecessors.shape == (n, n)
+
+
+def test_exact_differences_of_very_different_size_stay_bounded():
+    side = 14
+    n = side * side
+    rows, columns = np.divmod(np.arange(n), side)
+    rng = np.random.default_rng(0)
+    steps = np.where(
+        rng.random(n) < 0.5, 2.0**60 * rng.integers(1, 900, n), rng.integers(1, 900, n)
+    )
+    height = np.where(rng.random(n) < 0.5, steps, steps / 1024)
+    near = np.abs(rows[:, None] - rows) + np.abs(columns[:, None] - columns) == 1
+    weights = np.where(near, height[None, :] - height[:, None], INF)
+    exact = near & (height[:, None] + np.where(near, weights, 0) == height[None, :])
+    weights[~(exact & exact.T)] = INF
+    np.fill_diagonal(weights, 0)
+    answer = wl.shortest_paths(weights, next_hops=True)
+    largest = np.abs(height).max()
+    finite = np.isfinite(answer.dist_matrix)
+    expected = height[None, :] - height[:, None]
+    error = np.abs(answer.dist_matrix - expected)[finite].max()
+    assert error <= 4 * n * np.finfo(float).eps * largest
+
+
+def test_overwriting_a_float32_matrix_that_must_widen():
+    weights = np.full((4, 4), INF, np.float32)
+    weights[0, 1] = weights[1, 2] = 3e38
+    weights[2, 3] = 1
+    answer = wl.shortest_paths(weights, next_hops=True, overwrite=True)
+    assert answer.dist_matrix.dtype == np.float64
+    assert answer.path(1, 3) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@pytest.mark.parametrize("value", [-INF, np.nan])
+def test_what_is_no_weight_is_refused_in_any_dtype(dtype, value):
+    with pytest.raises(errors.InputError, match=r"NaN|-inf"):
+        wl.shortest_paths([[0.0, value], [1.0, 0.0]], dtype=dtype)
+
+
+def test_the_largest_weights_of_int64():
+    for weight in (2**62 - 2, 2**62 - 1, 2**62):
+        try:
+            answer = wl.shortest_paths(([0], [1], np.array([weight])))
+        except errors.DistanceOverflowError:
+            assert weight >= 2**62 - 1
+        else:
+            assert answer.distance(0, 1) == weight
+    edges = ([0, 2], [1, 3], np.array([4611668426241343191, -8796093022356]))
+    with suppress(errors.DistanceOverflowError):
+        assert wl.shortest_paths(edges).distance(0, 1) == edges[2][0]
+
+
+def test_dijkstra_widens_and_refuses_like_floyd_warshall():
+    chain = ([0, 1, 2], [1, 2, 3])
+    answer = wl.shortest_paths((*chain, np.full(3, 12000, "int16")), method="dijkstra")
+    assert answer.dist_matrix.dtype == np.int32
+    assert answer.distance(0, 3) == 36000
+    with pytest.raises(errors.DistanceOverflowError):
+        wl.shortest_paths((*chain, np.full(3, 12000, "int16")), method="dijkstra", dtype="int16")
+    with pytest.raises(errors.InputError, match="exact"):
+        wl.shortest_paths((*chain, np.full(3, 3e38, "float32")), method="dijkstra")
+
+
+def test_a_cycle_beyond_double_double_is_not_called_negative():
+    weights = [1e200, -1e200, 1e100, 1, -1e100, -0.5]
+    graph = Graph.from_edges(np.arange(6), (np.arange(6) + 1) % 6, weights)
+    try:
+        wl.shortest_paths(graph)
+    except errors.NegativeCycleError as fault:
+        pytest.fail(f"its weight is 0.5: {fault}")
+
+
+class TestLabels:
+    """A number is a label where labels are numbers, whatever stands for them."""
+
+    def test_numpy_integers(self):
+        graph = Graph.from_matrix([[0, 5], [INF, 0]], labels=np.array([10, 20]))
+        assert wl.shortest_paths(graph).distance(10, 20) == 5
+        with pytest.raises(errors.UnknownVertexError):
+            graph.vertex(1)
+
+    def test_numbers_as_text(self, tmp_path):
+        path = tmp_path / "g.txt"
+        path.write_text("1 2 5\n2 3 5\n--END--\n")
+        graph = wl.read_graph(path)
+        assert graph.vertex(1) == graph.vertex("1") == 0
+        with pytest.raises(errors.UnknownVertexError):
+            graph.vertex(0)
+
+    def test_mixed_types_stay_apart(self):
+        graph = Graph.from_edges([1, "a"], ["a", "b"], [2, 3])
+        assert list(graph.labels) == [1, "a", "b"]
+        assert wl.shortest_paths(graph, next_hops=True).path(1, "b") == [1, "a", "b"]
+
+    def test_tuples_are_labels(self):
+        graph = Graph.from_edges([(0, 0), (0, 1)], [(0, 1), (1, 1)], [2, 3])
+        assert wl.shortest_paths(graph).distance((0, 0), (1, 1)) == 5
+
+
+class TestMarks:
+    """Pairs without a minimum look like it everywhere."""
+
+    @pytest.fixture(params=["int16", "float64"])
+    def answer(self, request):
+        weights = np.array([-5, 1, 2], request.param)
+        graph = Graph.from_edges(["a", "b", "b"], ["b", "a", "c"], weights)
+        return wl.shortest_paths(graph, negative_cycle="mark", next_hops=True)
+
+    def test_distances_and_paths(self, answer):
+        assert answer.distance("a", "a") == -INF
+        assert answer.path("a", "a") == []
+        assert answer.path("c", "c") == ["c"]
+
+    def test_measures_and_frames(self, answer):
+        assert answer.eccentricity(reachable_only=True).tolist() == [-INF, -INF, 0]
+        assert answer.to_pandas().loc["a", "c"] == -INF
+        assert answer.with_infinities().tolist()[2] == [INF, INF, 0]
+
+
+class TestNoEdge:
+    """What means "no edge" is one value of the matrix's own type."""
+
+    def test_only_for_dense_graphs(self):
+        with pytest.raises(errors.InputError, match="dense matrix only"):
+            wl.shortest_paths(([0], [1], [1]), no_edge=0)
+
+    def test_a_value_that_integers_lack_means_the_default(self):
+        weights = np.array([[0, 3], [absent("int32"), 0]], "int32")
+        for value in (np.nan, 0.5, -INF, INF):
+            graph = Graph.from_matrix(weights, no_edge=value)
+            assert graph.edge_count == 1
+            assert wl.shortest_paths(graph).distance(1, 0) == INF
+
+    def test_it_is_rounded_like_the_matrix(self):
+        weights = np.array([[0, 0.1], [2, 0]], np.float32)
+        answer = wl.shortest_paths(weights, no_edge=np.float64(0.1), dtype="float64")
+        assert answer.distance(0, 1) == INF
+
+    def test_true_may_be_no_edge(self):
+        weights = np.array([[True, False], [True, True]])
+        answer = wl.shortest_paths(weights, no_edge=True)
+        assert answer.distance(0, 1) == 0
+        assert answer.distance(1, 0) == INF
+
+    def test_it_must_be_a_number(self):
+        with pytest.raises(errors.InputTypeError, match="no_edge"):
+            wl.shortest_paths(np.zeros((2, 2)), no_edge="x")
+
+
+def test_int16_is_kept_where_only_the_sum_of_negative_weights_is_large():
+    n = 200
+    weights = np.full((n, n), absent("int16"), "int16")
+    weights[1:, 0] = -100
+    weights[0, 1:] = 100
+    answer = wl.shortest_paths(weights, dtype="int16")
+    assert answer.dist_matrix.dtype == np.int16
+    assert np.array_equal(answer.dist_matrix, distances(weights))
+
+
+def test_walks_refuse_hops_that_lead_in_circles():
+    circle = np.array([[0, 1, 1], [0, 1, 0], [0, 0, 2]], "int32")
+    with pytest.raises(ValueError, match="circle"):
+        walk_pairs(circle, np.array([[0, 2]]))
+    with pytest.raises(ValueError, match="circle"):
+        predecessors_from_hops(np.zeros((3, 3)), circle)
+
+
+def test_memory_that_is_not_there_is_an_error_of_ours(monkeypatch):
+    from warpladder.shortest_paths import solve
+
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(solve, "prepare", fail)
+    with pytest.raises(errors.TooLargeError, match="memory"):
+        wl.shortest_paths(np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: Graph.from_edges([0], [1], n=2.5), errors.InputTypeError),
+        (lambda: Graph.from_edges([0], [1], n="3"), errors.InputTypeError),
+        (lambda: Graph.from_edges([], [], n=-1), errors.InputError),
+        (lambda: Graph.from_edges([0], [1], labels=5), errors.InputTypeError),
+        (lambda: Graph.from_edges([0], [1], labels=[[], {}]), errors.InputTypeError),
+        (lambda: Graph.from_edges(np.array([2**63], "uint64"), [1]), errors.InputError),
+        (lambda: wl.shortest_paths([[0]], negative_cycle=np.zeros(2)), errors.InputError),
+    ],
+)
+def test_arguments_of_the_wrong_kind(make, error):
+    with pytest.raises(error):
+        make()
+
+
+def test_zero_cycles_in_floats_still_give_sound_hops():
+    rng = np.random.default_rng(3)
+    height = rng.integers(0, 50, 80).astype(float)
+    weights = np.where(rng.random((80, 80)) < 0.2, height[None, :] - height[:, None], INF)
+    np.fill_diagonal(weights, 0)
+    answer = wl.shortest_paths(weights, next_hops=True)
+    assert np.array_equal(answer.dist_matrix, distances(weights))
+    check_hops(weights, answer.dist_matrix, answer.next_hops)
