@@ -35,10 +35,10 @@ format: $(READY)  ## apply the formatter and the safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## check and time everything; writes benchmarks/results/*.json
+bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/shortest_paths.py
 	$(BIN)/python benchmarks/graph_files.py
-	$(BIN)/python benchmarks/plot.py
+	$(BIN)/python benchmarks/publish.py
 
 clean:  ## remove compiled kernels and caches (needed after editing a file of LLVM tiles)
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
