@@ -14,7 +14,7 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.edges import DenseTable
 from warpladder.shortest_paths.graph import Graph
 
-__all__ = ["as_graph", "read_graph"]
+__all__ = ["as_graph", "from_networkx", "read_graph"]
 
 
 def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
@@ -66,7 +66,7 @@ def _with_edges(graph: Any) -> Graph | None:
         return _from_sparse(graph)
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(graph, networkx.Graph):
-        return _from_networkx(graph)
+        return from_networkx(graph)
     return None
 
 
@@ -126,11 +126,12 @@ def _from_sparse(matrix: Any) -> Graph:
     return Graph.from_edges(edges.row, edges.col, edges.data, n=matrix.shape[0])
 
 
-def _from_networkx(graph: Any) -> Graph:
+def from_networkx(graph: Any, weight: str = "weight") -> Graph:
+    """Return a `Graph` for a NetworkX graph; an edge without the attribute ``weight`` counts 1."""
     labels = list(graph)
     index = {label: position for position, label in enumerate(labels)}
-    edges = list(graph.edges(data="weight", default=1))
-    weights = [1 if weight is None else weight for _, _, weight in edges]
+    edges = list(graph.edges(data=weight, default=1))
+    weights = [1 if value is None else value for _, _, value in edges]
     return Graph.from_edges(
         np.array([index[u] for u, _, _ in edges], np.int64),
         np.array([index[v] for _, v, _ in edges], np.int64),

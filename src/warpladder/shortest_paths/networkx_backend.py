@@ -1,0 +1,121 @@
+"""NetworkX's Floyd-Warshall functions, run by `shortest_paths`.
+
+NetworkX finds this module through its entry points: ``nx.floyd_warshall_numpy(graph,
+backend="warpladder")``, or ``NETWORKX_BACKEND_PRIORITY=warpladder`` for all calls it can take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warpladder.shortest_paths.result import ShortestPaths
+
+__all__ = ["Backend", "get_info"]
+
+_FUNCTIONS = (
+    "floyd_warshall",
+    "floyd_warshall_numpy",
+    "floyd_warshall_predecessor_and_distance",
+)
+
+
+def get_info() -> dict[str, Any]:
+    """Describe the backend to NetworkX; imports nothing."""
+    return {
+        "backend_name": "warpladder",
+        "project": "warpladder",
+        "package": "warpladder",
+        "short_summary": "All-pairs shortest paths at the limit of the CPU.",
+        "functions": {name: {} for name in _FUNCTIONS},
+    }
+
+
+class _Wrapped:
+    """A NetworkX graph on its way through this backend."""
+
+    __networkx_backend__ = "warpladder"
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+
+    def is_directed(self) -> bool:
+        """Return what the graph says; NetworkX asks before it dispatches."""
+        return bool(self.graph.is_directed())
+
+    def is_multigraph(self) -> bool:
+        """Return what the graph says; NetworkX asks before it dispatches."""
+        return bool(self.graph.is_multigraph())
+
+
+class Backend:
+    """The functions, under NetworkX's names and with NetworkX's answers."""
+
+    @staticmethod
+    def convert_from_nx(graph: Any, *_: Any, **__: Any) -> Any:
+        """Take a graph as it is: `shortest_paths` reads it directly."""
+        return graph if isinstance(graph, _Wrapped) else _Wrapped(graph)
+
+    @staticmethod
+    def convert_to_nx(result: Any, *_: Any, **__: Any) -> Any:
+        """Give a graph back; other results are NetworkX's own kinds already."""
+        return result.graph if isinstance(result, _Wrapped) else result
+
+    @staticmethod
+    def floyd_warshall_numpy(
+        graph: Any, nodelist: Sequence[Hashable] | None = None, weight: str = "weight"
+    ) -> Any:
+        """Return the matrix of distances in float64, vertices in the order of ``nodelist``."""
+        import networkx as nx
+        import numpy as np
+
+        known = Backend.convert_to_nx(graph)
+        if nodelist is not None and not (len(nodelist) == len(known) == len(set(nodelist))):
+            raise nx.NetworkXError("nodelist must name every node of the graph once")
+        answer = _solve(known, weight, next_hops=False)
+        dist = answer.with_infinities().astype(np.float64)
+        if nodelist is None:
+            return dist
+        order = [answer.graph.vertex(label) for label in nodelist]
+        return dist[np.ix_(order, order)]
+
+    @staticmethod
+    def floyd_warshall(graph: Any, weight: str = "weight") -> dict[Any, dict[Any, Any]]:
+        """Return distances as dictionaries by source and target."""
+        return _by_label(_solve(Backend.convert_to_nx(graph), weight, next_hops=False))
+
+    @staticmethod
+    def floyd_warshall_predecessor_and_distance(
+        graph: Any, weight: str = "weight"
+    ) -> tuple[dict[Any, dict[Any, Any]], dict[Any, dict[Any, Any]]]:
+        """Return predecessors, of reached targets only, and distances as dictionaries."""
+        answer = _solve(Backend.convert_to_nx(graph), weight, next_hops=True)
+        labels = answer.graph.labels or ()
+        predecessors = {
+            source: {labels[j]: labels[via] for j, via in enumerate(row) if via >= 0}
+            for source, row in zip(labels, answer.predecessors.tolist(), strict=True)
+        }
+        return {u: row for u, row in predecessors.items() if row}, _by_label(answer)
+
+
+def _solve(graph: Any, weight: str, *, next_hops: bool) -> ShortestPaths:
+    import networkx as nx
+
+    from warpladder.errors import NegativeCycleError
+    from warpladder.shortest_paths.api import shortest_paths
+    from warpladder.shortest_paths.intake import from_networkx
+
+    try:
+        return shortest_paths(from_networkx(graph, weight), next_hops=next_hops)
+    except NegativeCycleError as fault:
+        raise nx.NetworkXUnbounded(str(fault)) from None
+
+
+def _by_label(answer: ShortestPaths) -> dict[Any, dict[Any, Any]]:
+    labels = answer.graph.labels or ()
+    rows = answer.with_infinities().tolist()
+    return {
+        source: dict(zip(labels, row, strict=True))
+        for source, row in zip(labels, rows, strict=True)
+    }
