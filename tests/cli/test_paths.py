@@ -302,3 +302,11 @@ def test_marked_integers_are_written_as_infinities(ring, tmp_path):
     result = run("paths", ring, "--negative-cycle", "mark", "-o", target)
     assert result.returncode == 0, result.stderr
     assert target.read_text().splitlines()[1] == "a,-inf,-inf,"
+
+
+@pytest.mark.parametrize("threads", ["0", "-2", "many"])
+def test_a_number_of_threads_that_is_none(ring, threads):
+    result = run("paths", ring, env={"NUMBA_NUM_THREADS": threads})
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "NUMBA_NUM_THREADS" in result.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 from types import FrameType
@@ -13,7 +14,7 @@ import typer
 from warpladder.cli.doctor import doctor
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.paths import paths
-from warpladder.errors import WarpladderError
+from warpladder.errors import InputError, WarpladderError
 
 __all__ = ["app", "main"]
 
@@ -60,6 +61,12 @@ def _options(
     """Take the options that stand before a command."""
 
 
+def _check_threads(asked: str) -> None:
+    """Refuse what Numba would refuse with a traceback when it is first imported."""
+    if not (asked.isdecimal() and int(asked) > 0):
+        raise InputError(f"NUMBA_NUM_THREADS={asked!r} must be a whole number above 0")
+
+
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and status 1."""
     # A command makes many objects that live to its end; not searching them for garbage saves 10 %
@@ -67,6 +74,7 @@ def main() -> None:
     gc.disable()
     signal.signal(signal.SIGINT, _interrupt)
     try:
+        _check_threads(os.environ.get("NUMBA_NUM_THREADS", "1"))
         app()
     except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
         reason = str(fault) or type(fault).__name__

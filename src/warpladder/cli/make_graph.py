@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 __all__ = ["make_graph"]
 
 make_graph = typer.Typer(
-    help="""Make a graph to try things on: a cycle, a random graph, a lattice, a scale-free network.
+    help="""Make a graph to try things on.
 
-    Vertices are called 0, 1, 2, ... (in DIMACS, MatrixMarket and METIS files, which count from 1,
-    they are 1, 2, 3, ...). The same options give the same graph every time.
+    Vertices are called 0, 1, 2, ...; in DIMACS, MatrixMarket and METIS files,
+    which count from 1, they are 1, 2, 3, ... The same options give the same
+    graph every time.
 
     [bold]warpladder make-graph cycle --n 10 > ring.txt[/]
 
-    [bold]warpladder make-graph random --n 1000 --density 0.1 --weights 1:100 -o random.gr[/]
+    [bold]warpladder make-graph random --n 1000 --density 0.1 -o random.gr[/]
     """,
     no_args_is_help=True,
     rich_markup_mode="rich",

@@ -62,7 +62,6 @@ class Graph:
         sources: ArrayLike,
         targets: ArrayLike,
         weights: ArrayLike | None = None,
-        *,
         n: int | None = None,
         labels: Sequence[Hashable] | None = None,
         directed: bool = True,
