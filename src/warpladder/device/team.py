@@ -10,8 +10,8 @@ of them see:
   again at once);
 * the caller reads the progress and can abort: everyone leaves at the next task or barrier.
 
-Measured on two cores, one barrier costs under a microsecond; handing each phase to a pool of Python
-threads costs about fifty.
+Measured on two cores, one barrier costs 0.1 us; handing a phase to a pool of Python threads and
+waiting for it costs 65 us.
 """
 
 from __future__ import annotations
