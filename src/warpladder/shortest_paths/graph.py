@@ -246,24 +246,6 @@ class Graph:
         """Return the label of a vertex, or its index where vertices have none."""
         return index if self.labels is None else self.labels[index]
 
-    def with_direction(self, *, directed: bool) -> Graph:
-        """Return this graph with its edges taken as directed or not.
-
-        Raises
-        ------
-        InputError
-            The graph was given as a matrix, which says by itself what is symmetric.
-        """
-        if self.matrix is not None:
-            if directed:
-                return self
-            raise InputError(
-                "directed=False: a matrix holds both directions; make it symmetric instead"
-            )
-        return Graph(
-            self.n, self.sources, self.targets, self.weights, None, None, self.labels, directed
-        )
-
     def _known_vertices(self) -> str:
         if self.n == 0:
             return "the graph has none"

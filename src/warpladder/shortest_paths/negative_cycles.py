@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import inner_no_path
 
 __all__ = ["Cycle", "Potentials", "find_negative_cycle"]
@@ -121,7 +122,7 @@ def _settle(dist: Any, no_path: Any, potentials: Any, remainders: Any, parents: 
                 fell[v] = True
                 changed = True
         if changed:
-            vertex = _on_parent_cycle(parents)
+            vertex = vertex_on_cycle(parents, -1)
             if vertex >= 0:
                 return vertex
     return -1
@@ -135,17 +136,3 @@ def _add_to_pair(high: Any, low: Any, value: Any) -> Any:
     error = (high - (total - part)) + (value - part) + low
     result = total + error
     return result, error - (result - total)
-
-
-@njit(nogil=True, cache=True)
-def _on_parent_cycle(parents: Any) -> Any:
-    n = parents.size
-    walk_of = np.zeros(n, np.int64)
-    for start in range(n):
-        vertex = start
-        while vertex >= 0 and walk_of[vertex] == 0:
-            walk_of[vertex] = start + 1
-            vertex = parents[vertex]
-        if vertex >= 0 and walk_of[vertex] == start + 1:
-            return vertex
-    return -1

@@ -18,10 +18,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
 __all__ = [
     "hops_from_predecessors",
+    "leads_in_circles",
     "may_loop",
     "mend_loops",
     "predecessors_from_hops",
@@ -42,6 +44,17 @@ def may_loop(lightest: float, dist: NDArray[Any], no_path: Any) -> bool:
         return False
     longest = float(np.max(dist, where=dist != no_path, initial=0))
     return bool(lightest <= 4 * len(dist) * np.finfo(dist.dtype).eps * longest)
+
+
+def leads_in_circles(links: NDArray[Any]) -> bool:
+    """Return whether following some column of ``links`` never ends; cost O(n^2).
+
+    Examples
+    --------
+    >>> leads_in_circles(np.array([[0, 1, 1], [0, 1, 0], [0, 0, 2]]))
+    True
+    """
+    return bool(_any_loop(links))
 
 
 def mend_loops(dist: NDArray[Any], links: NDArray[Any], weights: NDArray[Any]) -> int:
@@ -107,23 +120,16 @@ def walk_pairs(hops: NDArray[Any], pairs: NDArray[np.int64]) -> list[NDArray[np.
 def _mend(dist: Any, links: Any, weights: Any, no_edge: Any) -> Any:
     mended = 0
     for target in range(links.shape[0]):
-        if _loops(links, target):
+        if vertex_on_cycle(links[:, target], target) >= 0:
             _grow_tree(dist, links, weights, no_edge, target)
             mended += 1
     return mended
 
 
 @njit(nogil=True, cache=True)
-def _loops(links: Any, target: Any) -> Any:
-    n = links.shape[0]
-    walk_of = np.zeros(n, np.int64)
-    walk_of[target] = n + 1
-    for start in range(n):
-        vertex = start
-        while vertex >= 0 and walk_of[vertex] == 0:
-            walk_of[vertex] = start + 1
-            vertex = links[vertex, target]
-        if vertex >= 0 and vertex != target and walk_of[vertex] == start + 1:
+def _any_loop(links: Any) -> Any:
+    for target in range(links.shape[0]):  # noqa: SIM110 - Numba compiles no generator expression
+        if vertex_on_cycle(links[:, target], target) >= 0:
             return True
     return False
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from warpladder.shortest_paths.cpu import floyd_warshall
 from warpladder.shortest_paths.dense import NO_HOP, export_dist, hop_matrix, outer_no_path
 from warpladder.shortest_paths.graph import Graph
-from warpladder.shortest_paths.paths import may_loop, mend_loops
+from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
 from warpladder.shortest_paths.prepare import prepare, restore_weights
 from warpladder.shortest_paths.reachability import count_pairs, reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, in_fitting_dtype
@@ -101,7 +101,7 @@ def _solve_in(
     found = None
     if next_hops:
         found = hops.astype(np.int32, copy=False)
-        if may_loop(ready.lightest, dist, outer_no_path(dtype)):
+        if may_loop(ready.lightest, dist, outer_no_path(dtype)) and leads_in_circles(found):
             nothing = hop_matrix(dtype, graph.n, wanted=False)
             weights = prepare(graph, dtype, nothing, overwrite=False, mark=mark).dist
             mend_loops(dist, found, weights)

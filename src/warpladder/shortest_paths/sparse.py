@@ -1,8 +1,8 @@
 """Per-source Dijkstra by SciPy, on all cores.
 
 A large sparse graph has far fewer than n^2 edges, and ``n (m + n log n)`` steps are then fewer than
-``n^3``, though each costs a hundred times as much as one vectorised relaxation. SciPy keeps the
-interpreter lock while it runs, so the sources are dealt out to processes.
+``n^3``, though each takes about 400 times as long as one vectorised 32-bit relaxation. SciPy keeps
+the interpreter lock while it runs, so the sources are dealt out to processes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ from warpladder.shortest_paths.widening import DoesNotFitError
 
 __all__ = ["dijkstra", "floyd_warshall_seconds", "is_installed", "sparse_seconds"]
 
-# Measured on one core of the machine named in benchmarks/results: SciPy's Dijkstra per edge or heap
-# level of a vertex, the start of a process, and relaxations of 32-bit numbers per second and byte
-# of vector.
+# Measured on the machine named in benchmarks/results: SciPy's Dijkstra per edge or heap level of a
+# vertex on one core, the start of the processes, 32-bit relaxations per second and vector byte.
 _STEP_SECONDS = 10e-9
-_START_SECONDS = 1.5
+_START_SECONDS = 0.8
 _RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
 
 
