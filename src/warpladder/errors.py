@@ -3,19 +3,19 @@
 The tree::
 
     WarpladderError
-    ├── InputError (ValueError)          an argument cannot be used; the message names it and the
-    remedy
-    │   ├── FileFormatError              a file is malformed: path, line, what was expected, what
-    was found
-    │   ├── NegativeCycleError           the graph has a cycle of negative weight; carries its
-    vertices
+    ├── InputError (ValueError)          an argument cannot be used; the message says what to do
+    │   ├── FileFormatError              a file is malformed: path, line, expected, found
+    │   ├── NegativeCycleError           the graph has a negative cycle; carries its vertices
     │   └── DistanceOverflowError        a distance does not fit the dtype that was asked for
     ├── InputTypeError (TypeError)       an argument is of a kind that is not taken
     ├── UnknownVertexError (KeyError)    no vertex has that label or index
     ├── TooLargeError (MemoryError)      the answer does not fit this machine's memory
-    ├── MissingExtraError (ImportError)  an optional dependency is needed; the message has the
-    install line
+    ├── MissingExtraError (ImportError)  an optional dependency is needed; names the install line
+    ├── UnsupportedKernelError (NotImplementedError)
+    │                                    the simulator cannot run a construct of a kernel
     └── DeviceError (RuntimeError)       the device asked for is not there or cannot run this
+        ├── LaunchError                  a launch configuration that the device refuses
+        └── KernelFault                  a check of the simulator failed: which, where, who
 
 Each also derives from the built-in class in brackets, so code that knows nothing of warpladder can
 still catch it.
@@ -32,10 +32,13 @@ __all__ = [
     "FileFormatError",
     "InputError",
     "InputTypeError",
+    "KernelFault",
+    "LaunchError",
     "MissingExtraError",
     "NegativeCycleError",
     "TooLargeError",
     "UnknownVertexError",
+    "UnsupportedKernelError",
     "WarpladderError",
 ]
 
@@ -132,3 +135,25 @@ class MissingExtraError(WarpladderError, ImportError):
 
 class DeviceError(WarpladderError, RuntimeError):
     """The device asked for is not there or cannot run this."""
+
+
+class LaunchError(DeviceError):
+    """A launch configuration goes beyond what the device or the kernel allows."""
+
+
+class KernelFault(DeviceError):
+    """A check of the simulator found a fault in a kernel.
+
+    Attributes
+    ----------
+    check
+        ``"memcheck"``, ``"racecheck"``, ``"initcheck"``, ``"synccheck"`` or ``"livelock"``.
+    """
+
+    def __init__(self, check: str, message: str) -> None:
+        self.check = check
+        super().__init__(f"{check}: {message}")
+
+
+class UnsupportedKernelError(WarpladderError, NotImplementedError):
+    """A kernel uses a construct that the simulator cannot run; it is named, with its line."""

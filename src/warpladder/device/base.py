@@ -1,0 +1,99 @@
+"""What the host code of a rung may ask of a device, whichever device it is.
+
+`CudaDevice` (`warpladder.device.cuda_device`) drives a GPU through numba-cuda; `SimulatedDevice`
+(`warpladder.simulator`) runs the same kernels with none. Host code written against `Device` runs
+on both without a change.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from warpladder.device.properties import DeviceProperties
+
+__all__ = ["Device", "Event", "Grid", "Stream"]
+
+#: Blocks in a grid or threads in a block: one number, or one to three of them.
+Grid = int | tuple[int, ...]
+
+
+class Stream(Protocol):
+    """A queue of work: what is put on one stream runs in the order in which it was put."""
+
+    def synchronize(self) -> None:
+        """Wait until everything on this stream is done."""
+
+
+class Event(Protocol):
+    """A mark in a stream, from which time can be read."""
+
+    def record(self, stream: Any = None) -> None:
+        """Place the mark behind everything that is on ``stream`` by now."""
+
+    def synchronize(self) -> None:
+        """Wait until the mark is reached."""
+
+    def elapsed_ms(self, later: Any) -> float:
+        """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
+
+
+@runtime_checkable
+class Device(Protocol):
+    """Memory, kernels, streams and events of one device.
+
+    Arrays that a device hands out are opaque to host code, but for ``shape``, ``dtype``, basic
+    slicing, and being arguments of kernels that the same device launches.
+    """
+
+    properties: DeviceProperties
+
+    def to_device(self, host_array: NDArray[Any], *, stream: Any = None) -> Any:
+        """Return a copy of ``host_array`` on the device; one that is there already passes."""
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
+        """Return an array on the device whose contents are undefined."""
+
+    def full(self, shape: int | tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
+        """Return an array on the device with ``value`` in every place."""
+
+    def pinned(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return a page-locked host array: copies to and from it overlap with kernels."""
+
+    def to_host(
+        self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
+    ) -> NDArray[Any]:
+        """Return the contents of ``device_array`` on the host, in ``out`` where it is given.
+
+        Without a stream the copy is complete on return; with one, when the stream is.
+        """
+
+    def launch(
+        self,
+        kernel: Any,
+        grid: Grid,
+        block: Grid,
+        *args: Any,
+        shared_bytes: int = 0,
+        stream: Any = None,
+        cooperative: bool = False,
+    ) -> None:
+        """Start ``kernel`` on ``grid`` blocks of ``block`` threads.
+
+        ``shared_bytes`` is the dynamic shared memory of a block. A ``cooperative`` launch promises
+        that all blocks are resident together, and is refused where they cannot be.
+        """
+
+    def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
+        """Return how many blocks of ``kernel`` one multiprocessor holds at a time."""
+
+    def stream(self) -> Stream:
+        """Return a new stream."""
+
+    def event(self) -> Event:
+        """Return a new event."""
+
+    def synchronize(self) -> None:
+        """Wait until everything on the device is done."""

@@ -1,0 +1,1 @@
+"""The laboratory: rungs are stated, verified, counted, timed and explained here."""

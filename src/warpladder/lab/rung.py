@@ -1,0 +1,202 @@
+"""The contract of a rung: what every step of a ladder states about itself, and how it is run.
+
+A ladder is an explicit list of rungs; a rung is one file with a docstring that teaches, kernels,
+one host function and one `Rung` record. Everything that shows rungs (listings, tests, benchmarks,
+plots) reads these records and keeps no list of its own.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+__all__ = ["Bound", "Ladder", "Prediction", "Rung", "Task", "Work", "WrongRung"]
+
+#: Sizes at which mistakes show: none, one, a warp and its neighbours, primes, no multiple of a tile.
+AWKWARD_SIZES = (0, 1, 2, 31, 32, 33, 61, 97, 130)
+
+
+class Work(NamedTuple):
+    """What a problem asks for at the least: useful operations, and bytes to and from memory."""
+
+    operations: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A problem that rungs solve, with its oracle.
+
+    Attributes
+    ----------
+    name
+        What is computed, in a few words.
+    make
+        ``make(n, seed) -> problem``, any record of host arrays and sizes; the same for the same
+        arguments.
+    oracle
+        ``oracle(problem) -> expected``, an array or a tuple of arrays, by NumPy or a plain
+        independent implementation.
+    work
+        ``work(problem) -> Work``.
+    unit
+        What ``Work.operations`` counts, in the plural: ``"additions"``.
+    default_n
+        The size that ``climb`` takes when none is asked for.
+    sizes
+        Sizes at which every rung is verified.
+    """
+
+    name: str
+    make: Callable[[int, int], Any]
+    oracle: Callable[[Any], Any]
+    work: Callable[[Any], Work]
+    unit: str
+    default_n: int
+    sizes: tuple[int, ...] = AWKWARD_SIZES
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What limits a rung on a perfect GPU, and the formula for it in words."""
+
+    by: Literal["dram", "shared", "issue", "latency", "pcie"]
+    formula: str
+
+
+_RELATIONS: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A claim about a counter, made before measuring and checked on the simulator.
+
+    Attributes
+    ----------
+    counter
+        An attribute of `warpladder.simulator.Counters`.
+    relation
+        ``"=="``, ``"<"``, ``"<="``, ``">"`` or ``">="``.
+    value
+        What the counter is compared with: itself, or as a multiple of ``than``'s counter.
+    n
+        The problem size at which the claim is made.
+    why
+        One sentence for a learner.
+    than
+        Name of another rung of the same ladder: the claim is then about this rung's counter
+        divided by that rung's, on the same problem.
+    tolerance
+        For ``"=="``: how far apart the two may be, as a fraction of ``value``.
+    """
+
+    counter: str
+    relation: Literal["==", "<", "<=", ">", ">="]
+    value: float
+    n: int
+    why: str
+    than: str | None = None
+    tolerance: float = 0.0
+
+    def holds(self, measured: float) -> bool:
+        """Return whether ``measured`` (a ratio where ``than`` is given) is as claimed."""
+        if self.relation == "==":
+            return abs(measured - self.value) <= self.tolerance * abs(self.value)
+        return _RELATIONS[self.relation](measured, self.value)
+
+    def __str__(self) -> str:
+        of = f" of {self.than}'s" if self.than else ""
+        return f"{self.counter} {self.relation} {self.value:g}{of} at n = {self.n}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One step of a ladder.
+
+    Attributes
+    ----------
+    name, title
+        kebab-case identifier, and one line.
+    source
+        Key and place in the source documents (``"RD 2"``), or ``"beyond"``.
+    run
+        ``run(device, problem) -> result``, shaped as the oracle's answer. A rung on the CPU takes
+        None for the device.
+    task
+        The problem solved.
+    bound
+        What limits it on a perfect GPU.
+    kernels
+        The ``@cuda.jit`` kernels that `run` launches; ``explain`` prints them.
+    predicts
+        Claims that the counters must show.
+    exact
+        Whether the result equals the oracle's bit for bit; else `tolerance` holds.
+    tolerance
+        ``tolerance(problem) -> (relative, absolute)``, derived in the rung's docstring.
+    limits
+        Sizes or devices it cannot take, and why; empty where there are none.
+    max_n
+        The largest size it takes, where there is one.
+    on
+        ``"device"`` for kernels, ``"cpu"`` for host code.
+    """
+
+    name: str
+    title: str
+    source: str
+    run: Callable[[Any, Any], Any]
+    task: Task
+    bound: Bound
+    kernels: tuple[Any, ...] = ()
+    predicts: tuple[Prediction, ...] = ()
+    exact: bool = True
+    tolerance: Callable[[Any], tuple[float, float]] | None = None
+    limits: str = ""
+    max_n: int | None = None
+    on: Literal["device", "cpu"] = "device"
+
+
+@dataclass(frozen=True, slots=True)
+class WrongRung:
+    """A deliberately broken kernel, and the check of the simulator that must catch it.
+
+    Attributes
+    ----------
+    rung
+        The broken computation, in the form of a rung.
+    caught_by
+        ``"memcheck"``, ``"racecheck"``, ``"initcheck"``, ``"synccheck"`` or ``"livelock"``.
+    visible_under
+        Schedules of the simulator under which the result is wrong to the eye, with checks off.
+    n
+        The problem size at which it is shown.
+    """
+
+    rung: Rung
+    caught_by: Literal["memcheck", "racecheck", "initcheck", "synccheck", "livelock"]
+    n: int
+    visible_under: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Rungs in the order in which they are climbed, and the wrong ones beside them."""
+
+    name: str
+    title: str
+    rungs: tuple[Rung, ...]
+    wrong: tuple[WrongRung, ...] = field(default=())
+
+    def find(self, name: str) -> Rung | None:
+        """Return the rung of this name, or None."""
+        every = (*self.rungs, *(wrong.rung for wrong in self.wrong))
+        return next((rung for rung in every if rung.name == name), None)

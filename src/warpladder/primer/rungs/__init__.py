@@ -1,0 +1,1 @@
+"""One file per rung; `warpladder.primer.ladder` has their order."""

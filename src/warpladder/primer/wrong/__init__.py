@@ -1,0 +1,1 @@
+"""Deliberately broken kernels, and the check that must catch each."""
