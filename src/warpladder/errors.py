@@ -15,7 +15,7 @@ The tree::
     │                                    the simulator cannot run a construct of a kernel
     └── DeviceError (RuntimeError)       the device asked for is not there or cannot run this
         ├── LaunchError                  a launch configuration that the device refuses
-        └── KernelFault                  a check of the simulator failed: which, where, who
+        └── KernelFaultError                  a check of the simulator failed: which, where, who
 
 Each also derives from the built-in class in brackets, so code that knows nothing of warpladder can
 still catch it.
@@ -32,7 +32,7 @@ __all__ = [
     "FileFormatError",
     "InputError",
     "InputTypeError",
-    "KernelFault",
+    "KernelFaultError",
     "LaunchError",
     "MissingExtraError",
     "NegativeCycleError",
@@ -141,7 +141,7 @@ class LaunchError(DeviceError):
     """A launch configuration goes beyond what the device or the kernel allows."""
 
 
-class KernelFault(DeviceError):
+class KernelFaultError(DeviceError):
     """A check of the simulator found a fault in a kernel.
 
     Attributes

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 __all__ = ["Bound", "Ladder", "Prediction", "Rung", "Task", "Work", "WrongRung"]
 
-#: Sizes at which mistakes show: none, one, a warp and its neighbours, primes, no multiple of a tile.
+#: Sizes at which mistakes show: none, one, a warp and its neighbours, primes, no tile multiple.
 AWKWARD_SIZES = (0, 1, 2, 31, 32, 33, 61, 97, 130)
 
 
