@@ -11,7 +11,10 @@ from typing import Annotated
 
 import typer
 
+from warpladder.cli.climb import climb
 from warpladder.cli.doctor import doctor
+from warpladder.cli.explain import explain
+from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.paths import paths
 from warpladder.errors import InputError, WarpladderError
@@ -27,6 +30,9 @@ app = typer.Typer(
 )
 app.command("paths")(paths)
 app.add_typer(make_graph, name="make-graph")
+app.command("ladders")(ladders)
+app.command("climb")(climb)
+app.command("explain")(explain)
 app.command("doctor")(doctor)
 
 # The exit status of a program that SIGINT ended, as shells count it.

@@ -85,5 +85,14 @@ def _describe(device: Any) -> Gpu:
         threads_per_block=device.MAX_THREADS_PER_BLOCK,
         shared_bytes_per_block=device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
         registers_per_multiprocessor=device.MAX_REGISTERS_PER_MULTIPROCESSOR,
-        threads_per_multiprocessor=device.MAX_THREADS_PER_MULTI_PROCESSOR,
+        threads_per_multiprocessor=_threads_per_multiprocessor(device),
     )
+
+
+def _threads_per_multiprocessor(device: Any) -> int:
+    """Read an attribute whose name depends on the version of numba-cuda."""
+    for name in ("MAX_THREADS_PER_MULTIPROCESSOR", "MAX_THREADS_PER_MULTI_PROCESSOR"):
+        value = getattr(device, name, None)
+        if value is not None:
+            return int(value)
+    return 0

@@ -1,10 +1,20 @@
-"""The limits of CUDA devices by compute capability."""
+"""The limits of CUDA devices by compute capability.
+
+Figures are those of the CUDA C++ Programming Guide, "Technical Specifications per Compute
+Capability" (releases 11 for 5.0 to 7.2, 13 for 7.5 and later), and of the tuning guide of each
+architecture. How registers and shared memory are handed out is stated by `cuda_occupancy.h`, the
+header of CUDA 13 that is NVIDIA's occupancy calculator. Where these disagree, as the Blackwell
+tuning guide does on the blocks per multiprocessor of 12.x (32, elsewhere 24), the header decides.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["DeviceProperties"]
+from warpladder.errors import InputError
+
+__all__ = ["DeviceProperties", "known_capabilities", "properties_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,14 @@ class DeviceProperties:
         The most that a block may have as dynamic shared memory.
     shared_bytes_per_multiprocessor
         What resident blocks share.
+    shared_bytes_reserved_per_block
+        Shared memory that the driver takes for itself in each block.
+    shared_allocation_unit
+        Bytes; a block's shared memory, the driver's part in it, is rounded up to a multiple.
+    register_allocation_unit
+        Registers of a warp are rounded up to a multiple.
+    partitions_per_multiprocessor
+        Parts of a multiprocessor, each with its own registers; a warp lives in one of them.
     warp_size
         Threads in a warp.
     """
@@ -52,4 +70,125 @@ class DeviceProperties:
     shared_bytes_per_block: int
     shared_bytes_per_block_optin: int
     shared_bytes_per_multiprocessor: int
+    shared_bytes_reserved_per_block: int
+    shared_allocation_unit: int
+    register_allocation_unit: int
+    partitions_per_multiprocessor: int
     warp_size: int = 32
+
+
+class _Row(NamedTuple):
+    """What differs between compute capabilities, and one device of that capability."""
+
+    device: str
+    multiprocessors: int
+    memory_gib: int
+    threads: int
+    blocks: int
+    registers_per_block_kib: int
+    shared_kib: int
+    shared_kib_per_block: int
+    partitions: int = 4
+
+
+# Device, its multiprocessors and its memory (as advertised, a GB taken for a GiB); per
+# multiprocessor: threads and blocks; per block: thousands (1024) of registers; KiB of shared
+# memory per multiprocessor, and of it per block with the opt-in.
+_TABLE = {
+    (5, 0): _Row("GTX 750 Ti", 5, 2, 2048, 32, 64, 64, 48),
+    (5, 2): _Row("GTX 980", 16, 4, 2048, 32, 64, 96, 48),
+    (5, 3): _Row("Jetson TX1", 2, 4, 2048, 32, 32, 64, 48),
+    (6, 0): _Row("P100", 56, 16, 2048, 32, 64, 64, 48, partitions=2),
+    (6, 1): _Row("GTX 1080 Ti", 28, 11, 2048, 32, 64, 96, 48),
+    (6, 2): _Row("Jetson TX2", 2, 8, 2048, 32, 32, 64, 48),
+    (7, 0): _Row("V100", 80, 16, 2048, 32, 64, 96, 96),
+    (7, 2): _Row("Jetson AGX Xavier", 8, 32, 2048, 32, 64, 96, 96),
+    (7, 5): _Row("T4", 40, 16, 1024, 16, 64, 64, 64),
+    (8, 0): _Row("A100", 108, 40, 2048, 32, 64, 164, 163),
+    (8, 6): _Row("RTX 3090", 82, 24, 1536, 16, 64, 100, 99),
+    (8, 7): _Row("Jetson AGX Orin", 16, 64, 1536, 16, 64, 164, 163),
+    (8, 9): _Row("RTX 4090", 128, 24, 1536, 24, 64, 100, 99),
+    (9, 0): _Row("H200", 132, 141, 2048, 32, 64, 228, 227),
+    (10, 0): _Row("B200", 148, 180, 2048, 32, 64, 228, 227),
+    # All that a Blackwell Ultra has; products have some of it switched off.
+    (10, 3): _Row("full GB300", 160, 288, 2048, 32, 64, 228, 227),
+    (11, 0): _Row("Jetson Thor", 20, 128, 1536, 24, 64, 228, 227),
+    (12, 0): _Row("RTX 5090", 170, 32, 1536, 24, 64, 100, 99),
+    (12, 1): _Row("GB10", 48, 128, 1536, 24, 64, 100, 99),
+}
+
+
+def properties_of(
+    compute_capability: tuple[int, int],
+    multiprocessors: int | None = None,
+    name: str | None = None,
+) -> DeviceProperties:
+    """Return the properties of a typical device of this compute capability.
+
+    Parameters
+    ----------
+    compute_capability
+        Major and minor version.
+    multiprocessors
+        How many multiprocessors; by default those of the device that stands for the capability.
+    name
+        What to call it; by default it is named by the capability and its size.
+
+    Raises
+    ------
+    InputError
+        The capability is not known, or there is no multiprocessor.
+
+    Examples
+    --------
+    >>> hopper = properties_of((9, 0))
+    >>> hopper.name, hopper.multiprocessors
+    ('simulated sm_90 (H200-sized)', 132)
+    >>> hopper.shared_bytes_per_block_optin
+    232448
+    >>> properties_of((9, 0), multiprocessors=4).name
+    'simulated sm_90 (4 multiprocessors)'
+    """
+    if compute_capability not in _TABLE:
+        known = ", ".join(map(str, _TABLE))
+        raise InputError(
+            f"compute_capability={compute_capability!r} is not known; use one of {known}"
+        )
+    if multiprocessors is not None and multiprocessors < 1:
+        raise InputError(f"multiprocessors={multiprocessors}: a device has at least one")
+    row = _TABLE[compute_capability]
+    major, minor = compute_capability
+    size = f"{multiprocessors} multiprocessors" if multiprocessors else f"{row.device}-sized"
+    ampere_or_later = major >= 8
+    return DeviceProperties(
+        name=name or f"simulated sm_{major}{minor} ({size})",
+        compute_capability=compute_capability,
+        multiprocessors=multiprocessors or row.multiprocessors,
+        memory_bytes=row.memory_gib << 30,
+        max_threads_per_block=1024,
+        max_block_dim=(1024, 1024, 64),
+        max_grid_dim=(2**31 - 1, 65535, 65535),
+        max_threads_per_multiprocessor=row.threads,
+        max_blocks_per_multiprocessor=row.blocks,
+        registers_per_multiprocessor=64 << 10,
+        registers_per_block=row.registers_per_block_kib << 10,
+        max_registers_per_thread=255,
+        shared_bytes_per_block=48 << 10,
+        shared_bytes_per_block_optin=row.shared_kib_per_block << 10,
+        shared_bytes_per_multiprocessor=row.shared_kib << 10,
+        shared_bytes_reserved_per_block=1024 if ampere_or_later else 0,
+        shared_allocation_unit=128 if ampere_or_later else 256,
+        register_allocation_unit=256,
+        partitions_per_multiprocessor=row.partitions,
+    )
+
+
+def known_capabilities() -> tuple[tuple[int, int], ...]:
+    """Return the compute capabilities that `properties_of` knows, the oldest first.
+
+    Examples
+    --------
+    >>> known_capabilities()[0]
+    (5, 0)
+    """
+    return tuple(_TABLE)

@@ -1,0 +1,208 @@
+"""``warpladder explain``: a rung's kernels with what a GPU would do beside each line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from warpladder.lab.explain import Explanation, Listing
+    from warpladder.lab.gutter import Column
+    from warpladder.lab.verify import PredictionResult
+
+__all__ = ["explain"]
+
+# Characters that the source is left of a narrow terminal: kernels are indented once or twice.
+_SOURCE_WIDTH = 45
+
+
+def explain(
+    rung: Annotated[
+        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+    ],
+    device: Annotated[
+        str, typer.Option(metavar="NAME", help="simulator: no other counts line by line.")
+    ] = "simulator",
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n",
+            metavar="N",
+            help="Problem size; by default that of the first prediction.",
+            min=0,
+            show_default=False,
+        ),
+    ] = None,
+    compute_capability: Annotated[
+        str, typer.Option(metavar="X.Y", help="Of the GPU to simulate.")
+    ] = "9.0",
+    lines: Annotated[
+        bool, typer.Option("--lines/--no-lines", help="Whether to print the kernels.")
+    ] = True,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+) -> None:
+    """Explain a rung with counted evidence; no GPU is needed.
+
+    Prints the rung's idea, its kernels with what a GPU would do beside each line
+    (a legend below says what every column means), the totals, and each prediction
+    beside what was counted. The totals bear Nsight Compute's names.
+
+    A wrong rung is counted with the checks off; then it is said which check
+    catches it, and under which schedules its result is wrong.
+
+    [bold]warpladder explain primer/strided-access[/]
+
+    [bold]warpladder explain primer/strided-access --no-lines --n 1000[/]
+    """
+    from functools import partial
+
+    from warpladder.cli.output import print_json, stdout
+    from warpladder.lab.documents import explanation_document
+    from warpladder.lab.explain import explain as explain_rung
+    from warpladder.lab.registry import find_rung
+
+    if device != "simulator":
+        raise typer.BadParameter(
+            f"{device!r}: only the simulator counts line by line", param_hint="--device"
+        )
+    version = _version(compute_capability)
+    ladder, found = find_rung(rung)
+    from warpladder.simulator import SimulatedDevice
+
+    explanation = explain_rung(
+        ladder, found, partial(SimulatedDevice, compute_capability=version), n
+    )
+    if json:
+        print_json(explanation_document(explanation, lines=lines))
+    else:
+        _show(stdout(), explanation, lines=lines)
+
+
+def _version(text: str) -> tuple[int, int]:
+    major, _, minor = text.partition(".")
+    if not (major.isdecimal() and minor.isdecimal()):
+        raise typer.BadParameter(
+            f"{text!r} is not two numbers as in 9.0", param_hint="--compute-capability"
+        )
+    return int(major), int(minor)
+
+
+def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
+    from rich.text import Text
+
+    from warpladder.lab.gutter import WIDTH, choose_columns
+
+    rung = explanation.rung
+    console.print(
+        Text.assemble((f"{explanation.ladder.name}/{rung.name}", "bold"), f": {rung.title}")
+    )
+    console.print("", Text(explanation.idea), sep="\n")
+    listings = (*explanation.kernels, *explanation.elsewhere)
+    counted = [line.counters for one in listings for line in one.lines if line.counters]
+    most = max(console.width - _SOURCE_WIDTH, 0) // WIDTH
+    columns = choose_columns(counted, most)
+    for listing in listings:
+        console.print()
+        console.print(_heading(listing, explanation.n))
+        if lines:
+            console.print(_source(listing, columns))
+        if listing.launches:
+            console.print(*[""] * lines, _totals(listing), sep="\n")
+    if lines and columns:
+        console.print("", _legend(columns), sep="\n")
+    for result in explanation.predictions:
+        console.print("", _prediction(result), sep="\n")
+    if explanation.wrong is not None:
+        fault = explanation.wrong.fault or "no check stopped it"
+        console.print("", Text(f"A wrong rung, by intent. With checks on: {fault}"), sep="\n")
+        for schedule, seen in explanation.wrong.visible.items():
+            outcome = "wrong" if seen else "right"
+            console.print(
+                f"With checks off, its result under the schedule {schedule} is {outcome}."
+            )
+
+
+def _heading(listing: Listing, n: int) -> Text:
+    from rich.text import Text
+
+    heading = Text(listing.name, "bold")
+    if listing.launches:
+        first, times = listing.launches[0], len(listing.launches)
+        started = f"{times} launches, the first with" if times > 1 else "1 launch,"
+        shared = f", {first.shared_bytes} bytes of shared memory" if first.shared_bytes else ""
+        shape = f"grid {_extent(first.grid)}, block {_extent(first.block)}"
+        heading.append(f", n = {n}: {started} {shape}{shared}", "not bold")
+    return heading
+
+
+def _extent(size: tuple[int, ...]) -> str:
+    while len(size) > 1 and size[-1] == 1:
+        size = size[:-1]
+    return " x ".join(map(str, size))
+
+
+def _source(listing: Listing, columns: list[Column]) -> Table:
+    from rich.syntax import Syntax
+    from rich.table import Table
+    from rich.text import Text
+
+    from warpladder.lab.gutter import WIDTH, short
+
+    table = Table(box=None, padding=0, header_style="bold", show_header=bool(columns))
+    for column in columns:
+        table.add_column(column.heading, justify="right", width=WIDTH, no_wrap=True)
+    number_width = len(str(listing.lines[-1].number)) + 2
+    table.add_column("", justify="right", width=number_width, style="dim", no_wrap=True)
+    table.add_column("", overflow="fold")
+    syntax = Syntax("", "python", theme="ansi_dark", background_color="default")
+    code = syntax.highlight("\n".join(line.text for line in listing.lines))
+    for line, text in zip(listing.lines, code.split("\n", allow_blank=True), strict=False):
+        values = [column.value(line.counters) if line.counters else None for column in columns]
+        cells = ["" if value is None else short(value) for value in values]
+        table.add_row(*cells, str(line.number), Text.assemble("  ", text))
+    return table
+
+
+def _totals(listing: Listing) -> Table:
+    from rich.table import Table
+
+    from warpladder.lab.documents import counters_document
+
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    for name, value in counters_document(listing.counters).items():
+        if value:
+            table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value:.4g}")
+    return table
+
+
+def _legend(columns: list[Column]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for column in columns:
+        table.add_row(column.heading, column.meaning)
+    return table
+
+
+def _prediction(result: PredictionResult) -> Text:
+    from rich.text import Text
+
+    if result.counted is None:
+        counted = result.fault
+    elif result.base is None:
+        counted = f"{result.counted:.4g}"
+    else:
+        counted = f"{result.counted:.6g} / {result.base:.6g} = {result.measured:.4g}"
+    mark = Text("holds  ", "green") if result.ok else Text("FAILS  ", "bold red")
+    return Text.assemble(
+        mark, f"predicted {result.prediction}, counted {counted}\n", result.prediction.why
+    )

@@ -1,0 +1,616 @@
+"""A GPU, driven through numba-cuda.
+
+What this adds to numba-cuda: faults of the driver come as errors that name the kernel and its
+launch; a block may have all the shared memory that the GPU can give; a cooperative launch that
+cannot be resident is refused with the numbers; arrays are never bound to a stream behind the
+caller's back; kernels can be timed.
+
+The kernels' own faults (an index out of bounds, say) come to light at the next call that waits for
+the GPU; `warpladder.simulator` says which line and which thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from warpladder.device.cuda import probe_cuda
+from warpladder.device.properties import DeviceProperties, known_capabilities, properties_of
+from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import DTypeLike, NDArray
+
+    from warpladder.device.base import Grid
+
+__all__ = ["CudaDevice", "CudaEvent", "CudaStream"]
+
+# What the driver tells, by the names that different releases of numba-cuda know it under.
+_ATTRIBUTES = {
+    "multiprocessors": ("MULTIPROCESSOR_COUNT",),
+    "max_threads_per_block": ("MAX_THREADS_PER_BLOCK",),
+    "max_threads_per_multiprocessor": (
+        "MAX_THREADS_PER_MULTIPROCESSOR",
+        "MAX_THREADS_PER_MULTI_PROCESSOR",
+    ),
+    "max_blocks_per_multiprocessor": ("MAX_BLOCKS_PER_MULTIPROCESSOR",),
+    "registers_per_multiprocessor": ("MAX_REGISTERS_PER_MULTIPROCESSOR",),
+    "registers_per_block": ("MAX_REGISTERS_PER_BLOCK",),
+    "shared_bytes_per_block": ("MAX_SHARED_MEMORY_PER_BLOCK",),
+    "shared_bytes_per_block_optin": ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",),
+    "shared_bytes_per_multiprocessor": ("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",),
+    "shared_bytes_reserved_per_block": ("RESERVED_SHARED_MEMORY_PER_BLOCK",),
+    "warp_size": ("WARP_SIZE",),
+}
+
+# Codes by which the driver refuses a launch; the GPU works on.
+_REFUSALS = (
+    "CUDA_ERROR_INVALID_VALUE",
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+)
+
+# Codes of a kernel that went wrong; every later call gives the same.
+_FATAL = (
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "CUDA_ERROR_MISALIGNED_ADDRESS",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+    "CUDA_ERROR_INVALID_PC",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+    "CUDA_ERROR_LAUNCH_TIMEOUT",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "CUDA_ERROR_ASSERT",
+)
+
+_FILL_THREADS = 256
+
+
+class CudaStream:
+    """A queue of work on a `CudaDevice`; made by `CudaDevice.stream`."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        with device._current(), _named("making a stream"):
+            self._stream = device._cuda.stream()
+
+    def synchronize(self) -> None:
+        """Wait until everything on this stream is done."""
+        with self._device._current(), _named("waiting for a stream"):
+            self._stream.synchronize()
+
+
+class CudaEvent:
+    """A mark in a stream of a `CudaDevice`; made by `CudaDevice.event`."""
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        with device._current(), _named("making an event"):
+            self._event = device._cuda.event()
+
+    def record(self, stream: Any = None) -> None:
+        """Place the mark behind everything that is on ``stream`` by now."""
+        with self._device._current(), _named("recording an event"):
+            self._event.record(_numba_stream(stream))
+
+    def synchronize(self) -> None:
+        """Wait until the mark is reached."""
+        with self._device._current(), _named("waiting for an event"):
+            self._event.synchronize()
+
+    def elapsed_ms(self, later: Any) -> float:
+        """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
+        with self._device._current(), _named("reading the time between two events"):
+            return float(self._device._cuda.event_elapsed_time(self._event, later._event))
+
+
+class CudaDevice:
+    """A GPU as a `warpladder.device.base.Device`.
+
+    Work put on no stream goes to the default stream, which waits for all others and for which all
+    others wait.
+
+    Parameters
+    ----------
+    index
+        Which GPU, in the order of the driver.
+    time_kernels
+        Whether to add up the time of all kernels in `kernel_ms`.
+
+    Attributes
+    ----------
+    properties
+        As the driver tells; by compute capability what it does not tell.
+    kernel_ms
+        Milliseconds of all kernels launched before the last `synchronize`, since the device was
+        made or since `reset_kernel_ms`; NaN without ``time_kernels``. Taken by events around each
+        launch, so where the GPU has nothing else to do the time that the host needs to launch
+        (tens of microseconds) is in it.
+
+    Raises
+    ------
+    DeviceError
+        There is no GPU; the message says why.
+    InputError
+        There are GPUs, but none with this index.
+    """
+
+    properties: DeviceProperties
+
+    def __init__(self, index: int = 0, *, time_kernels: bool = False) -> None:
+        self._cuda = _numba_cuda()
+        count = len(self._cuda.gpus)
+        if not 0 <= index < count:
+            raise InputError(f"index={index}: the GPUs of this machine are 0 to {count - 1}")
+        self._index = index
+        self._time_kernels = time_kernels
+        self._timed: list[tuple[CudaEvent, CudaEvent]] = []
+        # By compiled kernel, the dynamic shared memory that the driver was asked to allow it.
+        self._allowed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+        with self._current(), _named(f"opening GPU {index}"):
+            context = self._cuda.current_context()
+            self.properties = _read_properties(
+                self._cuda.gpus[index], int(context.get_memory_info().total)
+            )
+        self.kernel_ms = 0.0 if time_kernels else math.nan
+
+    def to_device(self, host_array: NDArray[Any], *, stream: Any = None) -> Any:
+        """Return a copy of ``host_array`` on the device, in C order.
+
+        An array that is on the GPU already passes: Numba's as it is, that of another library
+        (CuPy, PyTorch, whatever has ``__cuda_array_interface__``) as a view of the same memory.
+        With a stream, a page-locked ``host_array`` must live and keep its values until the copy is
+        done.
+        """
+        import numpy as np
+
+        if hasattr(host_array, "__cuda_array_interface__"):
+            return self._as_numba(host_array)
+        host = np.asarray(host_array, order="C")
+        device_array = self.empty(host.shape, host.dtype)
+        with self._current(), _named(f"copying {host.nbytes} bytes to the GPU"):
+            device_array.copy_to_device(host, stream=_numba_stream(stream))
+        return device_array
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
+        """Return an array on the device whose contents are undefined.
+
+        Raises
+        ------
+        TooLargeError
+            The GPU has not that much memory left.
+        """
+        needed = _bytes_of(shape, dtype)
+        with self._current():
+            try:
+                with _named(f"allocating {needed} bytes on the GPU"):
+                    return self._cuda.device_array(_as_shape(shape), dtype)
+            except DeviceError as fault:
+                if "CUDA_ERROR_OUT_OF_MEMORY" not in str(fault):
+                    raise
+                free = int(self._cuda.current_context().get_memory_info().free)
+                raise TooLargeError(
+                    f"an array of {needed} bytes does not fit: {self.properties.name} has {free} "
+                    f"of its {self.properties.memory_bytes} bytes free"
+                ) from fault
+
+    def full(self, shape: int | tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
+        """Return an array on the device with ``value`` in every place."""
+        import numpy as np
+
+        pattern = np.full(1, value, dtype)
+        device_array = self.empty(shape, dtype)
+        if device_array.size == 0:
+            return device_array
+        different_bytes = set(pattern.tobytes())
+        with self._current(), _named(f"filling {device_array.nbytes} bytes on the GPU"):
+            if len(different_bytes) == 1:
+                from numba.cuda.cudadrv.driver import device_memset
+
+                device_memset(device_array, different_bytes.pop(), device_array.nbytes)
+            else:
+                most_blocks = 32 * self.properties.multiprocessors
+                blocks = min(-(-device_array.size // _FILL_THREADS), most_blocks)
+                configured = _configured(_fill_kernel(), blocks, _FILL_THREADS, 0, 0)
+                configured(device_array.reshape(device_array.size), pattern[0])
+        return device_array
+
+    def pinned(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return a page-locked host array: copies to and from it overlap with kernels."""
+        import numpy as np
+
+        needed = _bytes_of(shape, dtype)
+        if needed == 0:  # the driver has no page-locked memory of no bytes
+            return np.empty(shape, dtype)
+        with self._current(), _named(f"allocating {needed} bytes of page-locked host memory"):
+            pinned: NDArray[Any] = self._cuda.pinned_array(_as_shape(shape), dtype)
+        return pinned
+
+    def to_host(
+        self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
+    ) -> NDArray[Any]:
+        """Return the contents of ``device_array`` on the host, in ``out`` where it is given.
+
+        Without a stream the copy is complete on return; with one, when the stream is.
+        """
+        source = self._as_numba(device_array)
+        if out is not None:
+            _check_out(out, source)
+        numba_stream = _numba_stream(stream)
+        with self._current(), _named(f"copying {source.nbytes} bytes from the GPU"):
+            if out is None or source.flags["C_CONTIGUOUS"]:
+                host: NDArray[Any] = source.copy_to_host(out, stream=numba_stream)
+                if stream is None and source.stream:
+                    # Numba copies on the stream to which another library bound the array.
+                    source.stream.synchronize()
+                return host
+            # Numba copies into `out` only where the strides are the same.
+            host = source.copy_to_host(stream=numba_stream)
+            waits = numba_stream or source.stream
+            if waits:
+                waits.synchronize()
+            out[...] = host
+            return out
+
+    def launch(
+        self,
+        kernel: Any,
+        grid: Grid,
+        block: Grid,
+        *args: Any,
+        shared_bytes: int = 0,
+        stream: Any = None,
+        cooperative: bool = False,
+    ) -> None:
+        """Start ``kernel`` on ``grid`` blocks of ``block`` threads.
+
+        ``shared_bytes`` is the dynamic shared memory of a block. A ``cooperative`` launch promises
+        that all blocks are resident together, and is refused where they cannot be.
+
+        Raises
+        ------
+        LaunchError
+            The device or the driver refuses this launch.
+        DeviceError
+            The driver reports another fault, of this launch or of a kernel before it.
+        """
+        name = _name(kernel)
+        blocks = _dimensions("grid", grid, self.properties.max_grid_dim, name)
+        threads = _dimensions("block", block, self.properties.max_block_dim, name)
+        self._check_block(name, math.prod(threads), shared_bytes)
+        numba_stream = _numba_stream(stream)
+        with self._current(), _launching(kernel, blocks, threads, shared_bytes):
+            compiled = None
+            if shared_bytes or cooperative or self._time_kernels:
+                compiled = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
+                self._allow_shared(name, compiled, shared_bytes)
+            configured = _configured(kernel, blocks, threads, numba_stream, shared_bytes)
+            with self._timing(stream):
+                if cooperative:
+                    self._check_resident(name, compiled, blocks, threads, shared_bytes)
+                    with _launched_together(compiled):
+                        configured(*args)
+                else:
+                    configured(*args)
+
+    def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
+        """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
+
+        That depends on the registers of the compiled kernel, and so on the types of its arguments:
+        the variant compiled last counts.
+
+        Raises
+        ------
+        LaunchError
+            The kernel was not compiled yet, or the device cannot launch such blocks at all.
+        """
+        name = _name(kernel)
+        threads = math.prod(_dimensions("block", block, self.properties.max_block_dim, name))
+        self._check_block(name, threads, shared_bytes)
+        if not kernel.overloads:
+            raise LaunchError(
+                f"{name}: how many of its blocks fit is known once it is compiled for the types of "
+                "its arguments; launch it once before"
+            )
+        compiled = list(kernel.overloads.values())[-1]
+        with self._current(), _named(f"{name}: asking how many blocks fit"):
+            self._allow_shared(name, compiled, shared_bytes)
+            resident = compiled.max_cooperative_grid_blocks(threads, shared_bytes)
+        return int(resident) // self.properties.multiprocessors
+
+    def stream(self) -> CudaStream:
+        """Return a new stream."""
+        return CudaStream(self)
+
+    def event(self) -> CudaEvent:
+        """Return a new event."""
+        return CudaEvent(self)
+
+    def synchronize(self) -> None:
+        """Wait until everything on the device is done."""
+        with self._current(), _named("waiting for the GPU"):
+            self._cuda.synchronize()
+        self.kernel_ms += sum(start.elapsed_ms(end) for start, end in self._timed)
+        self._timed.clear()
+
+    def reset_kernel_ms(self) -> None:
+        """Forget the time of the kernels launched so far."""
+        self._timed.clear()
+        self.kernel_ms = 0.0 if self._time_kernels else math.nan
+
+    @contextmanager
+    def _current(self) -> Iterator[None]:
+        """Make this the GPU on which Numba works."""
+        # Numba gives memory back whenever an array dies, and needs some context for that; so the
+        # first one on a thread is left there.
+        if self._cuda.gpus.current is None:
+            self._cuda.current_context(self._index)
+        with self._cuda.gpus[self._index]:
+            yield
+
+    def _as_numba(self, array: Any) -> Any:
+        """Return an array of the GPU as Numba's own, which shares its memory."""
+        if not hasattr(array, "__cuda_array_interface__"):
+            raise InputTypeError(
+                f"device_array is a {type(array).__name__}; an array on the GPU is needed"
+            )
+        if getattr(array, "__cuda_ndarray__", False):
+            return array
+        with self._current(), _named("taking an array of another library"):
+            return self._cuda.as_cuda_array(array)
+
+    def _check_block(self, name: str, threads: int, shared_bytes: int) -> None:
+        properties = self.properties
+        if threads > properties.max_threads_per_block:
+            raise LaunchError(
+                f"{name}: a block of {threads} threads; {properties.name} takes at most "
+                f"{properties.max_threads_per_block}"
+            )
+        if not 0 <= shared_bytes <= properties.shared_bytes_per_block_optin:
+            raise LaunchError(
+                f"{name}: shared_bytes={shared_bytes}; a block on {properties.name} has 0 to "
+                f"{properties.shared_bytes_per_block_optin}"
+            )
+
+    def _allow_shared(self, name: str, compiled: Any, shared_bytes: int) -> None:
+        """Ask the driver for more shared memory than a block may have by default."""
+        properties = self.properties
+        static = int(compiled.shared_mem_per_block)
+        if static + shared_bytes <= properties.shared_bytes_per_block:
+            return
+        if static + shared_bytes > properties.shared_bytes_per_block_optin:
+            raise LaunchError(
+                f"{name}: shared_bytes={shared_bytes} and {static} bytes of static arrays; a block "
+                f"on {properties.name} has at most {properties.shared_bytes_per_block_optin}"
+            )
+        if shared_bytes > self._allowed.get(compiled, 0):
+            _set_max_dynamic_shared(compiled.library.get_cufunc(), shared_bytes, self._index)
+            self._allowed[compiled] = shared_bytes
+
+    def _check_resident(
+        self,
+        name: str,
+        compiled: Any,
+        blocks: tuple[int, ...],
+        threads: tuple[int, ...],
+        shared_bytes: int,
+    ) -> None:
+        """Raise `LaunchError` where not all blocks of a cooperative launch are resident."""
+        block = math.prod(threads)
+        resident = int(compiled.max_cooperative_grid_blocks(block, shared_bytes))
+        if math.prod(blocks) > resident:
+            raise LaunchError(
+                f"{name}: a cooperative launch of {math.prod(blocks)} blocks of {block} threads "
+                f"with shared_bytes={shared_bytes}; {self.properties.name} holds {resident} of "
+                f"them at a time on its {self.properties.multiprocessors} multiprocessors: "
+                "give each thread more of the work"
+            )
+
+    @contextmanager
+    def _timing(self, stream: Any) -> Iterator[None]:
+        if not self._time_kernels:
+            yield
+            return
+        start, end = self.event(), self.event()
+        start.record(stream)
+        yield
+        end.record(stream)
+        self._timed.append((start, end))
+
+
+def _numba_cuda() -> Any:
+    """Return `numba.cuda`, or raise `DeviceError` with the reason why it has no GPU."""
+    try:
+        from numba import cuda
+    except ImportError:
+        available = False
+    else:
+        available = cuda.is_available()
+    if not available:
+        raise DeviceError(
+            f"there is no CUDA GPU to use: {probe_cuda().why_not.rstrip('.')}; the simulator and "
+            "the CPU need none"
+        )
+    return cuda
+
+
+def _read_properties(gpu: Any, memory_bytes: int) -> DeviceProperties:
+    """Return what the driver tells of a GPU, completed by compute capability."""
+    major, minor = gpu.compute_capability
+    capability = (int(major), int(minor))
+    # A GPU newer than the table is completed from the newest one before it.
+    nearest = max(known for known in known_capabilities() if known <= capability)
+    told: dict[str, Any] = {
+        field: int(getattr(gpu, name))
+        for field, names in _ATTRIBUTES.items()
+        for name in names
+        if hasattr(gpu, name)
+    }
+    return replace(
+        properties_of(nearest),
+        name=gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name),
+        compute_capability=capability,
+        memory_bytes=memory_bytes,
+        max_block_dim=(
+            int(gpu.MAX_BLOCK_DIM_X),
+            int(gpu.MAX_BLOCK_DIM_Y),
+            int(gpu.MAX_BLOCK_DIM_Z),
+        ),
+        max_grid_dim=(int(gpu.MAX_GRID_DIM_X), int(gpu.MAX_GRID_DIM_Y), int(gpu.MAX_GRID_DIM_Z)),
+        **told,
+    )
+
+
+def _set_max_dynamic_shared(function: Any, shared_bytes: int, index: int) -> None:
+    from numba.cuda.cudadrv.driver import binding, driver
+
+    attribute = binding.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    # Newer releases of numba-cuda hold a CUkernel, older ones a CUfunction.
+    if type(function.handle).__name__ == "CUkernel":
+        driver.cuKernelSetAttribute(attribute, shared_bytes, function.handle, index)
+    else:
+        driver.cuFuncSetAttribute(function.handle, attribute, shared_bytes)
+
+
+@functools.cache
+def _fill_kernel() -> Any:
+    from numba import cuda
+
+    @cuda.jit
+    def fill(out: Any, value: Any) -> None:
+        for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+            out[i] = value
+
+    return fill
+
+
+def _configured(kernel: Any, grid: Grid, block: Grid, stream: Any, shared_bytes: int) -> Any:
+    """Return ``kernel`` ready to be called, without the warning that its grid is small."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU under")
+        return kernel[grid, block, stream, shared_bytes]
+
+
+@contextmanager
+def _launched_together(compiled: Any) -> Iterator[None]:
+    """Let Numba launch cooperatively even a kernel without a grid barrier of its own."""
+    usual = compiled.cooperative
+    compiled.cooperative = True
+    try:
+        yield
+    finally:
+        compiled.cooperative = usual
+
+
+@contextmanager
+def _named(doing: str) -> Iterator[None]:
+    """Turn a fault of the driver into a `DeviceError` that says what was being done."""
+    try:
+        yield
+    except Exception as fault:
+        if not _is_of_driver(fault):
+            raise
+        raise DeviceError(f"{doing}: {_reason(fault)}") from fault
+
+
+@contextmanager
+def _launching(
+    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int
+) -> Iterator[None]:
+    """Turn a fault of the driver into an error that describes the launch."""
+    try:
+        yield
+    except Exception as fault:
+        # cuda.core itself refuses a cooperative launch that is too large, with a ValueError.
+        too_large = isinstance(fault, ValueError) and "exceeds the limit" in str(fault)
+        if not (too_large or _is_of_driver(fault)):
+            raise
+        launch = f"{_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
+        reason = _reason(fault)
+        if not (too_large or any(code in reason for code in _REFUSALS)):
+            raise DeviceError(f"{launch}: {reason}") from fault
+        if kernel.overloads:
+            compiled = list(kernel.overloads.values())[-1]
+            reason += (
+                f"; the compiled kernel takes {compiled.regs_per_thread} registers per thread and "
+                f"at most {compiled.max_threads_per_block} threads per block"
+            )
+        raise LaunchError(f"{launch}: {reason}") from fault
+
+
+def _is_of_driver(fault: Exception) -> bool:
+    from numba.cuda.cudadrv.error import CudaDriverError
+
+    # cuda.core, through which newer releases launch, has moved its error class about.
+    return isinstance(fault, CudaDriverError) or type(fault).__module__.startswith("cuda.")
+
+
+def _reason(fault: Exception) -> str:
+    reason = " ".join(str(fault).split())
+    if any(code in reason for code in _FATAL):
+        reason += "; a kernel before this call went wrong, and this process has lost the GPU"
+    return reason
+
+
+def _name(kernel: Any) -> str:
+    function = getattr(kernel, "py_func", None)
+    if function is None:
+        raise InputTypeError(
+            f"kernel is a {type(kernel).__name__}; a function decorated with numba.cuda.jit is "
+            "needed"
+        )
+    return str(function.__name__)
+
+
+def _numba_stream(stream: Any) -> Any:
+    """Return Numba's stream for one of ours, 0 for none; Numba's own pass."""
+    if stream is None:
+        return 0
+    return stream._stream if isinstance(stream, CudaStream) else stream
+
+
+def _dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Return x, y, z of a grid or a block, the missing ones as 1."""
+    numbers = given if isinstance(given, (tuple, list)) else (given,)
+    try:
+        sizes = tuple(operator.index(number) for number in numbers)
+    except TypeError:
+        sizes = ()
+    if not 1 <= len(sizes) <= 3:
+        raise LaunchError(f"{name}: {argument}={given!r} is not one to three whole numbers")
+    sizes += (1,) * (3 - len(sizes))
+    if not all(1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
+        raise LaunchError(f"{name}: {argument}={given!r} is not within 1 to {most} in x, y, z")
+    return sizes
+
+
+def _as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    plain = tuple(operator.index(size) for size in sizes)
+    if any(size < 0 for size in plain):
+        raise InputError(f"shape={shape!r}: no size can be negative")
+    return plain
+
+
+def _bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
+    import numpy as np
+
+    return math.prod(_as_shape(shape)) * np.dtype(dtype).itemsize
+
+
+def _check_out(out: NDArray[Any], source: Any) -> None:
+    if out.shape != source.shape or out.dtype != source.dtype:
+        raise InputError(
+            f"out has shape {out.shape} and dtype {out.dtype}; {source.shape} and {source.dtype} "
+            "are needed"
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise InputError("out must be contiguous in C order and writeable")

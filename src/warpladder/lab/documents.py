@@ -1,0 +1,146 @@
+"""What the laboratory finds as plain dictionaries, for JSON; numbers that are none are null."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from warpladder.lab.climb import Row
+from warpladder.lab.explain import Explanation, Listing
+from warpladder.lab.rung import Ladder, Rung
+from warpladder.lab.verify import PredictionResult, WrongResult
+from warpladder.simulator.counters import Counters
+
+__all__ = [
+    "counters_document",
+    "explanation_document",
+    "ladder_document",
+    "row_document",
+    "wrong_document",
+]
+
+
+def counters_document(counters: Counters) -> dict[str, float]:
+    """Return every sum and every ratio by name.
+
+    Examples
+    --------
+    >>> counters_document(Counters(global_load_requests=2, global_load_sectors=8))[
+    ...     "global_load_sectors_per_request"
+    ... ]
+    4.0
+    """
+    ratios = [name for name, kind in vars(Counters).items() if isinstance(kind, property)]
+    return {**asdict(counters), **{name: getattr(counters, name) for name in ratios}}
+
+
+def ladder_document(ladder: Ladder) -> dict[str, Any]:
+    """Return a ladder with what its rungs state about themselves."""
+    return {
+        "name": ladder.name,
+        "title": ladder.title,
+        "rungs": [_rung_document(rung) for rung in ladder.rungs],
+        "wrong": [
+            {
+                **_rung_document(wrong.rung),
+                "caught_by": wrong.caught_by,
+                "visible_under": list(wrong.visible_under),
+                "n": wrong.n,
+            }
+            for wrong in ladder.wrong
+        ],
+    }
+
+
+def row_document(row: Row) -> dict[str, Any]:
+    """Return what became of one rung in a climb."""
+    return {
+        "rung": row.rung.name,
+        "ok": not row.faults,
+        "faults": row.faults,
+        "verified": [asdict(verdict) for verdict in row.verdicts],
+        "predictions": [_prediction_document(result) for result in row.predictions],
+        "n": row.n,
+        "seconds": row.timing and row.timing.total_seconds,
+        "kernel_seconds": row.timing and row.timing.kernel_seconds,
+        "repetitions": row.timing and row.timing.repetitions,
+        "rate": row.rate,
+        "unit": row.rung.task.unit,
+        "percent_of_bound": row.percent_of_bound,
+        "skipped": row.skipped,
+    }
+
+
+def wrong_document(result: WrongResult) -> dict[str, Any]:
+    """Return how a wrong rung was caught."""
+    return {
+        "rung": result.wrong.rung.name,
+        "caught_by": result.wrong.caught_by,
+        "caught": result.caught,
+        "fault": result.fault,
+        "visible_under": result.visible,
+        "ok": result.ok,
+    }
+
+
+def explanation_document(explanation: Explanation, *, lines: bool = True) -> dict[str, Any]:
+    """Return a rung explained; with ``lines``, every line of its kernels."""
+    return {
+        "ladder": explanation.ladder.name,
+        **_rung_document(explanation.rung),
+        "n": explanation.n,
+        "idea": explanation.idea,
+        "kernels": [_listing_document(kernel, lines=lines) for kernel in explanation.kernels],
+        "elsewhere": [_listing_document(other, lines=lines) for other in explanation.elsewhere],
+        "predictions": [_prediction_document(result) for result in explanation.predictions],
+        "wrong": explanation.wrong and wrong_document(explanation.wrong),
+    }
+
+
+def _rung_document(rung: Rung) -> dict[str, Any]:
+    return {
+        "rung": rung.name,
+        "title": rung.title,
+        "source": rung.source,
+        "task": rung.task.name,
+        "bound": {"by": rung.bound.by, "formula": rung.bound.formula},
+        "on": rung.on,
+        "exact": rung.exact,
+        "max_n": rung.max_n,
+        "limits": rung.limits,
+        "predicts": [asdict(claim) for claim in rung.predicts],
+    }
+
+
+def _prediction_document(result: PredictionResult) -> dict[str, Any]:
+    return {
+        **asdict(result.prediction),
+        "counted": result.counted,
+        "base": result.base,
+        "measured": None if math.isnan(result.measured) else result.measured,
+        "ok": result.ok,
+        "fault": result.fault,
+    }
+
+
+def _listing_document(listing: Listing, *, lines: bool) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "name": listing.name,
+        "file": listing.file,
+        "launches": [
+            {"grid": launch.grid, "block": launch.block, "shared_bytes": launch.shared_bytes}
+            for launch in listing.launches
+        ],
+        "counters": counters_document(listing.counters),
+    }
+    if lines:
+        document["lines"] = [
+            {
+                "number": line.number,
+                "text": line.text,
+                "counters": line.counters and counters_document(line.counters),
+            }
+            for line in listing.lines
+        ]
+    return document

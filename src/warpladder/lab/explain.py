@@ -1,0 +1,174 @@
+"""A rung's kernels, line by line, beside what a GPU would do there."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpladder.lab.devices import Simulated
+from warpladder.lab.rung import Ladder, Rung
+from warpladder.lab.verify import (
+    PredictionResult,
+    WrongResult,
+    check_predictions,
+    check_wrong,
+    count,
+)
+from warpladder.simulator.counters import Counters
+
+if TYPE_CHECKING:
+    from warpladder.simulator.kernel import LaunchReport
+
+__all__ = ["Explanation", "Line", "Listing", "explain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of source, and what was counted there; None where nothing was executed."""
+
+    number: int
+    text: str
+    counters: Counters | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The source of one kernel, or the lines of one other file that kernels executed.
+
+    Attributes
+    ----------
+    name
+        Of the kernel; of the file where it is none.
+    file
+        Where the source stands.
+    lines
+        In order.
+    launches
+        Every launch of this kernel; none for other files and for code of the CPU.
+    """
+
+    name: str
+    file: str
+    lines: tuple[Line, ...]
+    launches: tuple[LaunchReport, ...] = ()
+
+    @property
+    def counters(self) -> Counters:
+        """What was counted in all launches of the kernel."""
+        total = Counters()
+        for launch in self.launches:
+            total.add(launch.counters)
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A rung, explained with counted evidence.
+
+    Attributes
+    ----------
+    ladder, rung, n
+        What was run, at which size.
+    idea
+        The first paragraph of the rung's file.
+    kernels
+        In the order in which the rung lists them; for a rung on the CPU, its host function.
+    elsewhere
+        Lines of other functions that the kernels called, by file.
+    predictions
+        Beside what was counted.
+    wrong
+        For a wrong rung, how it was caught.
+    """
+
+    ladder: Ladder
+    rung: Rung
+    n: int
+    idea: str
+    kernels: tuple[Listing, ...]
+    elsewhere: tuple[Listing, ...]
+    predictions: tuple[PredictionResult, ...]
+    wrong: WrongResult | None
+
+
+def explain(
+    ladder: Ladder, rung: Rung, device_factory: Callable[..., Simulated], n: int | None = None
+) -> Explanation:
+    """Run a rung on a simulated device and gather what was counted, line by line.
+
+    Parameters
+    ----------
+    ladder, rung
+        The rung, right or wrong, and its ladder. A wrong one is counted with the checks off.
+    device_factory
+        Makes simulated devices; takes the keywords ``schedule`` and ``checks``.
+    n
+        Problem size; by default that of the rung's first prediction, or the largest at which it is
+        verified.
+    """
+    wrong = next((wrong for wrong in ladder.wrong if wrong.rung.name == rung.name), None)
+    size = _size(rung) if n is None else n
+    make_device = device_factory if wrong is None else partial(device_factory, checks=False)
+    device = make_device()
+    if rung.on == "device":
+        count(rung, device, size)
+    counted = {(_resolved(file), line): sums for (file, line), sums in device.line_counters.items()}
+    kernels = tuple(
+        _listing(kernel, counted, device.launches) for kernel in rung.kernels or (rung.run,)
+    )
+    return Explanation(
+        ladder,
+        rung,
+        size,
+        _first_paragraph(rung),
+        kernels,
+        _elsewhere(kernels, counted),
+        tuple(check_predictions(rung, ladder, make_device)),
+        None if wrong is None else check_wrong(wrong, device_factory),
+    )
+
+
+def _size(rung: Rung) -> int:
+    if rung.predicts:
+        return rung.predicts[0].n
+    return max(n for n in rung.task.sizes if rung.max_n is None or n <= rung.max_n)
+
+
+def _first_paragraph(rung: Rung) -> str:
+    text = inspect.cleandoc(sys.modules[rung.run.__module__].__doc__ or rung.title)
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def _listing(
+    kernel: Any, counted: dict[tuple[str, int], Counters], launches: list[LaunchReport]
+) -> Listing:
+    function = getattr(kernel, "py_func", kernel)
+    source, first = inspect.getsourcelines(function)
+    file = _resolved(inspect.getsourcefile(function) or "")
+    lines = tuple(
+        Line(number, text.rstrip(), counted.get((file, number)))
+        for number, text in enumerate(source, first)
+    )
+    own = tuple(launch for launch in launches if launch.kernel == function.__name__)
+    return Listing(function.__name__, file, lines, own)
+
+
+def _elsewhere(
+    kernels: tuple[Listing, ...], counted: dict[tuple[str, int], Counters]
+) -> tuple[Listing, ...]:
+    shown = {(kernel.file, line.number) for kernel in kernels for line in kernel.lines}
+    by_file: dict[str, list[Line]] = {}
+    for file, number in sorted(counted.keys() - shown):
+        text = linecache.getline(file, number).rstrip()
+        by_file.setdefault(file, []).append(Line(number, text, counted[file, number]))
+    return tuple(Listing(Path(file).name, file, tuple(lines)) for file, lines in by_file.items())
+
+
+def _resolved(file: str) -> str:
+    return str(Path(file).resolve())

@@ -1,0 +1,79 @@
+"""The ladders by name: the one place that lists them, each imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from importlib import import_module
+from typing import cast
+
+from warpladder.errors import InputError
+from warpladder.lab.rung import Ladder, Rung
+
+__all__ = ["LADDERS", "find_ladder", "find_rung", "ladders"]
+
+#: Where each ladder stands, as ``module:attribute``, in the order in which to learn them.
+LADDERS: dict[str, str] = {
+    "primer": "warpladder.primer.ladder:LADDER",
+}
+
+
+def ladders() -> list[Ladder]:
+    """Return every ladder, in the order in which to learn them."""
+    return [find_ladder(name) for name in LADDERS]
+
+
+def find_ladder(name: str) -> Ladder:
+    """Return the ladder of this name.
+
+    Raises
+    ------
+    InputError
+        There is none of this name; the message lists those there are.
+
+    Examples
+    --------
+    >>> find_ladder("prime")
+    Traceback (most recent call last):
+    ...
+    warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer
+    """
+    if name not in LADDERS:
+        raise InputError(_unknown("ladder", name, LADDERS, "The ladders"))
+    module, attribute = LADDERS[name].split(":")
+    return cast("Ladder", getattr(import_module(module), attribute))
+
+
+def find_rung(path: str) -> tuple[Ladder, Rung]:
+    """Return the rung called ``ladder/rung``, a wrong one too, and its ladder.
+
+    Raises
+    ------
+    InputError
+        There is no such ladder or rung, or the path is not of this form.
+
+    Examples
+    --------
+    >>> find_rung("primer")
+    Traceback (most recent call last):
+    ...
+    warpladder.errors.InputError: 'primer' must be LADDER/RUNG; ...
+    """
+    ladder_name, slash, name = path.partition("/")
+    if not slash:
+        raise InputError(
+            f"{path!r} must be LADDER/RUNG; `warpladder ladders` lists the rungs of every ladder"
+        )
+    ladder = find_ladder(ladder_name)
+    rung = ladder.find(name)
+    if rung is None:
+        known = [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
+        raise InputError(_unknown("rung", name, known, f"The rungs of {ladder_name}"))
+    return ladder, rung
+
+
+def _unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:
+    names = list(known)
+    close = get_close_matches(name, names, n=1)
+    guess = f"; did you mean {close[0]}?" if close else "."
+    return f"no {kind} {name!r}{guess} {heading}: {', '.join(names)}"

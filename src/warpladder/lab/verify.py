@@ -1,0 +1,250 @@
+"""Whether a rung is right, whether its predictions hold, whether a wrong one is caught."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warpladder.errors import InputError, KernelFaultError, WarpladderError
+from warpladder.lab.compare import difference
+from warpladder.lab.devices import Simulated
+from warpladder.lab.poisoned import Poisoned
+from warpladder.lab.rung import Ladder, Prediction, Rung, WrongRung
+from warpladder.simulator.counters import Counters
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+
+__all__ = [
+    "PredictionResult",
+    "Verdict",
+    "WrongResult",
+    "check_predictions",
+    "check_wrong",
+    "count",
+    "run",
+    "verify",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a rung's answer at size ``n`` is right; ``fault`` is empty, or says what is not."""
+
+    n: int
+    fault: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the answer is right."""
+        return not self.fault
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionResult:
+    """A prediction beside what was counted.
+
+    Attributes
+    ----------
+    prediction
+        The claim.
+    counted
+        This rung's counter, or None where its run failed.
+    base
+        The counter of the rung that it is compared with, if it is.
+    fault
+        Why nothing was counted, if so.
+    """
+
+    prediction: Prediction
+    counted: float | None
+    base: float | None = None
+    fault: str = ""
+
+    @property
+    def measured(self) -> float:
+        """What the claim is about: the counter or the ratio of the two; NaN where there is none."""
+        if self.counted is None:
+            return math.nan
+        if self.prediction.than is None:
+            return self.counted
+        return self.counted / self.base if self.base else math.nan
+
+    @property
+    def ok(self) -> bool:
+        """Whether the claim holds."""
+        return self.prediction.holds(self.measured)
+
+
+@dataclass(frozen=True, slots=True)
+class WrongResult:
+    """How a wrong rung was seen to be wrong.
+
+    Attributes
+    ----------
+    wrong
+        The wrong rung.
+    caught
+        Whether the check that must catch it did.
+    fault
+        The message of the check that stopped it first; empty where none did.
+    visible
+        Under each schedule named by the rung, whether the result is wrong with checks off.
+    """
+
+    wrong: WrongRung
+    caught: bool
+    fault: str
+    visible: dict[str, bool]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is caught, and visible wherever the rung says so."""
+        return self.caught and all(self.visible.values())
+
+
+def run(rung: Rung, device: Device | None, problem: Any) -> Any:
+    """Return the rung's result; one on the CPU is given no device."""
+    return rung.run(None if rung.on == "cpu" else device, problem)
+
+
+def verify(
+    rung: Rung, device: Device | None, sizes: Iterable[int] | None = None, seed: int = 0
+) -> list[Verdict]:
+    """Compare a rung with the oracle of its task, at every size.
+
+    Memory that a rung allocates holds NaN, or an odd integer, until it is written. The problem must
+    be unchanged after the run; the oracle is given a copy made before it.
+
+    Parameters
+    ----------
+    rung
+        The rung.
+    device
+        Where to run it; None for one on the CPU.
+    sizes
+        Problem sizes; by default those of the task that the rung takes.
+    seed
+        For the task's ``make``.
+
+    Raises
+    ------
+    InputError
+        A size is beyond the rung's ``max_n``, there is no size, or kernels are given no device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from warpladder.lab.rung import Bound, Task, Work
+    >>> task = Task(
+    ...     name="twice each number",
+    ...     make=lambda n, seed: np.arange(n),
+    ...     oracle=lambda numbers: 2 * numbers,
+    ...     work=lambda numbers: Work(numbers.size, 2 * numbers.nbytes),
+    ...     unit="additions",
+    ...     default_n=100,
+    ... )
+    >>> bound = Bound("dram", "16 n bytes")
+    >>> double = lambda device, numbers: numbers + numbers
+    >>> verify(Rung("double", "x + x", "beyond", double, task, bound, on="cpu"), None, [3])
+    [Verdict(n=3, fault='')]
+    >>> square = lambda device, numbers: numbers * numbers
+    >>> verify(Rung("square", "x * x", "beyond", square, task, bound, on="cpu"), None, [2])
+    [Verdict(n=2, fault='result[1]: expected 2, found 1; 1 of 2 differ, ...')]
+    """
+    if device is None and rung.on == "device":
+        raise InputError(f"{rung.name} runs kernels: it needs a device, simulator or cuda")
+    limit = math.inf if rung.max_n is None else rung.max_n
+    asked = [n for n in rung.task.sizes if n <= limit] if sizes is None else list(sizes)
+    if not asked:
+        raise InputError(
+            f"{rung.name}: there is no size to verify it at; it takes up to n = {limit}"
+        )
+    if max(asked) > limit:
+        raise InputError(f"{rung.name} takes up to n = {limit}, not {max(asked)}: {rung.limits}")
+    poisoned: Any = None if device is None else Poisoned(device)
+    return [_verify(rung, poisoned, n, seed) for n in asked]
+
+
+def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
+    problem = rung.task.make(n, seed)
+    untouched = deepcopy(problem)
+    try:
+        result = run(rung, device, problem)
+    except WarpladderError as fault:
+        return Verdict(n, f"{type(fault).__name__}: {fault}")
+    if changed := difference(untouched, problem, name="problem"):
+        return Verdict(n, f"it changed its input: {changed}")
+    return Verdict(n, difference(rung.task.oracle(untouched), result, _tolerance(rung, untouched)))
+
+
+def _tolerance(rung: Rung, problem: Any) -> tuple[float, float] | None:
+    if rung.exact:
+        return None
+    stated = rung.tolerance(problem) if rung.tolerance else (math.nan, math.nan)
+    # An infinite tolerance would accept anything.
+    if not all(0 <= part < math.inf for part in stated):
+        raise InputError(
+            f"{rung.name} is inexact, so it must state a tolerance of two finite numbers, "
+            f"relative and absolute; it states {stated if rung.tolerance else 'none'}"
+        )
+    return stated
+
+
+def count(rung: Rung, device: Simulated, n: int, seed: int = 0) -> Counters:
+    """Return what a simulated device counts while the rung runs on a problem of size ``n``."""
+    problem = rung.task.make(n, seed)
+    device.reset_counters()
+    run(rung, device, problem)
+    return device.counters
+
+
+def check_predictions(
+    rung: Rung, ladder: Ladder, device_factory: Callable[..., Simulated]
+) -> list[PredictionResult]:
+    """Count what the rung predicts, on simulated devices made by ``device_factory()``.
+
+    Raises
+    ------
+    InputError
+        A prediction names a counter or a rung that there is not.
+    """
+    seen: dict[tuple[str, int], Counters] = {}
+
+    def counter(of: Rung, claim: Prediction) -> float:
+        if (of.name, claim.n) not in seen:
+            seen[of.name, claim.n] = count(of, device_factory(), claim.n)
+        return float(getattr(seen[of.name, claim.n], claim.counter))
+
+    results = []
+    for claim in rung.predicts:
+        than = None if claim.than is None else ladder.find(claim.than)
+        if not hasattr(Counters, claim.counter) or (than is None) != (claim.than is None):
+            raise InputError(f"{rung.name} predicts {claim}, but there is no such counter or rung")
+        try:
+            base = None if than is None else counter(than, claim)
+            results.append(PredictionResult(claim, counter(rung, claim), base))
+        except WarpladderError as fault:
+            results.append(PredictionResult(claim, None, fault=f"{type(fault).__name__}: {fault}"))
+    return results
+
+
+def check_wrong(wrong: WrongRung, device_factory: Callable[..., Simulated]) -> WrongResult:
+    """Run a wrong rung with the checks on, then with them off under each schedule it names.
+
+    ``device_factory`` is called with the keywords ``schedule`` and ``checks``. A run that ends in
+    an error even with checks off, as a livelock does, counts as visibly wrong.
+    """
+    rung, caught, fault = wrong.rung, False, ""
+    try:
+        run(rung, device_factory(checks=True), rung.task.make(wrong.n, 0))
+    except KernelFaultError as stopped:
+        caught, fault = stopped.check == wrong.caught_by, str(stopped)
+    visible = {
+        schedule: not verify(rung, device_factory(schedule=schedule, checks=False), [wrong.n])[0].ok
+        for schedule in wrong.visible_under
+    }
+    return WrongResult(wrong, caught, fault, visible)

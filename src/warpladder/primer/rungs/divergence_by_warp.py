@@ -1,0 +1,90 @@
+"""No divergence: the same branch, but a warp is always of one mind.
+
+Idea: let the choice depend on the warp's number instead of the thread's, which means that the data
+are arranged in runs of 32 elements of one kind. As many elements as before take each formula.
+
+Below: parity of the thread sent every warp through both formulas. A branch costs nothing as such;
+it costs where threads of one warp disagree.
+
+Expect: at n = 256 all branches are uniform, 100 % instead of 50 %, and all 32 threads are active in
+every instruction. The traffic is the same.
+
+Source: GR warp divergence
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import cuda
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.primer.launching import THREADS, blocks_for, launch
+from warpladder.primer.tasks import BRANCH_BY_WARP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.primer.tasks import Values
+
+__all__ = ["RUNG", "branch_by_warp", "run"]
+
+ONE = np.float32(1)
+
+
+@cuda.jit
+def branch_by_warp(values, out, n):
+    """Let even and odd warps take different formulas."""
+    i = cuda.grid(1)
+    if i < n:
+        value = values[i]
+        if (i // cuda.warpsize) % 2 == 0:  # noqa: SIM108 - the branch is the subject
+            result = math.sqrt(math.sqrt(value))
+        else:
+            result = ONE / (ONE + value)
+        out[i] = result
+
+
+def run(device: Device, problem: Values) -> NDArray[np.float32]:
+    """Return one formula's value for even runs of 32 elements, the other's for odd ones."""
+    n = problem.values.size
+    values = device.to_device(problem.values)
+    out = device.empty(n, problem.values.dtype)
+    launch(device, branch_by_warp, blocks_for(n, THREADS), THREADS, values, out, n)
+    return device.to_host(out)
+
+
+RUNG = Rung(
+    name="divergence-by-warp",
+    title="A branch on the parity of the warp: none diverges",
+    source="GR warp divergence",
+    run=run,
+    task=BRANCH_BY_WARP,
+    bound=Bound("dram", "8 n bytes over the memory bandwidth"),
+    kernels=(branch_by_warp,),
+    predicts=(
+        Prediction("branch_uniformity", "==", 100, 256, "all 32 threads of a warp agree"),
+        Prediction(
+            "branch_uniformity",
+            "==",
+            2,
+            256,
+            "100 % where half of the branches split their warp",
+            than="divergence-by-thread",
+        ),
+        Prediction(
+            "threads_per_instruction", "==", 32, 256, "no thread of a warp is ever switched off"
+        ),
+        Prediction(
+            "global_load_sectors",
+            "==",
+            1,
+            256,
+            "the reads do not depend on the branch",
+            than="divergence-by-thread",
+        ),
+    ),
+)

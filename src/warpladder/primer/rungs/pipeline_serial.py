@@ -1,0 +1,78 @@
+"""Copy in, compute, copy out: one after the other.
+
+Idea: data come from the host over the bus, are worked on, and go back. A stream is a queue: what is
+put on one stream runs in order, so nothing has to be waited for in between. The host arrays are
+pinned (page-locked): the copy engine reads and writes them by itself, at the full rate of the bus.
+
+Below: all rungs so far have looked at kernels and left the copies out. For work as short as vector
+addition the copies take far longer than the kernel.
+
+Expect: one launch, and a time that is the sum of three: upload + kernel + download. While one of
+the three engines works, two have nothing to do. The next rungs do not change any work that the
+counters count; they change what happens at the same time, which only the clock shows.
+
+Source: IM pipelines (serial)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import cuda
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.primer.launching import THREADS, blocks_for, launch
+from warpladder.primer.scramble import scrambled
+from warpladder.primer.tasks import SCRAMBLE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.primer.tasks import Words
+
+__all__ = ["RUNG", "run", "scramble"]
+
+
+@cuda.jit
+def scramble(words, n):
+    """Scramble one word in place."""
+    i = cuda.grid(1)
+    if i < n:
+        words[i] = scrambled(words[i])
+
+
+def run(device: Device, problem: Words) -> NDArray[np.uint32]:
+    """Return the scrambled words."""
+    n = problem.words.size
+    source = device.pinned(n, np.uint32)
+    result = device.pinned(n, np.uint32)
+    source[:] = problem.words
+    stream = device.stream()
+    words = device.to_device(source, stream=stream)
+    launch(device, scramble, blocks_for(n, THREADS), THREADS, words, n, stream=stream)
+    device.to_host(words, out=result, stream=stream)
+    stream.synchronize()
+    return result
+
+
+RUNG = Rung(
+    name="pipeline-serial",
+    title="Upload, kernel, download, in one stream",
+    source="IM pipelines (serial)",
+    run=run,
+    task=SCRAMBLE,
+    bound=Bound("pcie", "4 n bytes up + kernel + 4 n bytes down"),
+    kernels=(scramble,),
+    predicts=(
+        Prediction("launches", "==", 1, 2048, "all of the data in one kernel"),
+        Prediction(
+            "global_load_sectors",
+            "==",
+            256,
+            2048,
+            "2048 words x 4 bytes, each read once: 8192 / 32",
+        ),
+    ),
+)

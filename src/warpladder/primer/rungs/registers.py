@@ -1,0 +1,83 @@
+"""Registers: four scalars instead of an array of four.
+
+Idea: give each counter a name. Every symbol is compared with all four kinds, and each comparison
+adds its outcome, 0 or 1, to its counter. That is more arithmetic than adding to one counter, and no
+memory at all: scalars stay in registers, up to 255 of them per thread.
+
+Below: the local array sent a load and a store behind the caches for each symbol, and the next
+symbol of the same kind had to wait for them.
+
+Expect: not one local load or store, and the same global traffic.
+
+Source: GR registers and local memory
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import cuda
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.primer.launching import THREADS, blocks_for, launch
+from warpladder.primer.tasks import COUNT_SYMBOLS, RUN, SYMBOLS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.primer.tasks import Texts
+
+__all__ = ["RUNG", "count_in_registers", "run"]
+
+
+@cuda.jit
+def count_in_registers(symbols, counts, n):
+    """Count the symbols of one text in four scalars."""
+    i = cuda.grid(1)
+    if i < n:
+        zeros = ones = twos = threes = np.int32(0)
+        for k in range(RUN):
+            symbol = symbols[k, i]
+            # Numba widens sums of 32-bit integers; the casts keep one register per counter.
+            zeros = np.int32(zeros + (symbol == 0))
+            ones = np.int32(ones + (symbol == 1))
+            twos = np.int32(twos + (symbol == 2))
+            threes = np.int32(threes + (symbol == 3))
+        counts[0, i] = zeros
+        counts[1, i] = ones
+        counts[2, i] = twos
+        counts[3, i] = threes
+
+
+def run(device: Device, problem: Texts) -> NDArray[np.int32]:
+    """Return how often each symbol (row) is in each text (column)."""
+    n = problem.symbols.shape[1]
+    symbols = device.to_device(problem.symbols)
+    counts = device.empty((SYMBOLS, n), np.int32)
+    launch(device, count_in_registers, blocks_for(n, THREADS), THREADS, symbols, counts, n)
+    return device.to_host(counts)
+
+
+RUNG = Rung(
+    name="registers",
+    title="Counters in registers",
+    source="GR registers and local memory",
+    run=run,
+    task=COUNT_SYMBOLS,
+    bound=Bound("dram", "80 n bytes over the memory bandwidth"),
+    kernels=(count_in_registers,),
+    predicts=(
+        Prediction("local_load_requests", "==", 0, 256, "scalars live in registers"),
+        Prediction("local_store_requests", "==", 0, 256, "scalars live in registers"),
+        Prediction(
+            "global_load_sectors",
+            "==",
+            1,
+            256,
+            "the symbols are read once, either way",
+            than="local-array",
+        ),
+    ),
+)

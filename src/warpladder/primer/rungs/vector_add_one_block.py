@@ -1,0 +1,83 @@
+"""Vector addition in one block: the loop is gone, each thread adds one element.
+
+Idea: a kernel is the body of the loop, written for one element. The launch says how many threads
+run it, here one block of n, and each thread takes the element of its own number, `threadIdx.x`.
+
+Below: the CPU loop adds one element after the other; here n threads add theirs side by side. The
+hardware moves them in warps of 32 that execute each instruction together.
+
+Expect: 32 neighbouring threads read 32 neighbouring 4-byte numbers: 128 bytes, which are 4 sectors
+of 32 bytes, all of them used. There is no branch, as there are exactly as many threads as elements.
+A block of 33 threads fills one warp and puts a single thread into a second one, which issues every
+instruction again: 16.5 active threads per instruction. One block also means one multiprocessor, the
+rest of the GPU is idle, and n ends at 1024.
+
+Source: GR vector addition
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from numba import cuda
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.primer.launching import launch
+from warpladder.primer.tasks import VECTOR_ADD
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.primer.tasks import Addends
+
+__all__ = ["RUNG", "add", "run"]
+
+
+@cuda.jit
+def add(a, b, out):
+    """Add the element whose number is this thread's."""
+    i = cuda.threadIdx.x
+    out[i] = a[i] + b[i]
+
+
+def run(device: Device, problem: Addends) -> NDArray[np.float32]:
+    """Return the sum of the two vectors."""
+    n = problem.a.size
+    a, b = device.to_device(problem.a), device.to_device(problem.b)
+    out = device.empty(n, problem.a.dtype)
+    launch(device, add, 1, n, a, b, out)
+    return device.to_host(out)
+
+
+RUNG = Rung(
+    name="vector-add-one-block",
+    title="Vector addition in one block, one thread per element",
+    source="GR vector addition",
+    run=run,
+    task=VECTOR_ADD,
+    bound=Bound("latency", "one multiprocessor waits for its own loads; the others have no work"),
+    kernels=(add,),
+    predicts=(
+        Prediction(
+            "global_load_sectors_per_request",
+            "==",
+            4,
+            1024,
+            "32 threads x 4 bytes = 128 neighbouring bytes = 4 sectors of 32",
+        ),
+        Prediction(
+            "branches", "==", 0, 1024, "the body of the loop is left, and nothing to decide"
+        ),
+        Prediction(
+            "threads_per_instruction",
+            "==",
+            16.5,
+            33,
+            "two warps issue every instruction, for 32 threads and for 1: 33 / 2",
+        ),
+    ),
+    limits="n is at most 1024: no GPU takes a larger block",
+    max_n=1024,
+)

@@ -1,0 +1,515 @@
+"""Running a program for a batch of blocks at once, every thread with its own program counter.
+
+Threads at the same block of operations run together, as one vector operation each. Of all blocks
+that some thread could go on with, the first in program order is run: threads that parted at a
+branch wait for each other where the paths meet, as they do on a GPU. As long as all threads of the
+batch go the same way there is one program counter and nothing is gathered or scattered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.simulator.lanes import WARP_SIZE, Geometry, Lanes
+from warpladder.simulator.memory import Buffer, poison
+from warpladder.simulator.program import BLOCK, GRID, WARP, Block, Branch, Exit, Jump, Program, Site, Sync
+from warpladder.simulator.values import merge, take
+
+if TYPE_CHECKING:
+    from warpladder.simulator.launch import Launch
+
+__all__ = ["Batch", "Frame"]
+
+# A program counter is a block's order; added to it, what the thread waits for before going on there.
+_AT_BLOCK, _AT_WARP, _AT_GRID, _SPINNING = 1 << 20, 1 << 21, 1 << 22, 1 << 23
+_EXITED = 1 << 24
+_WAITS = {BLOCK: _AT_BLOCK, WARP: _AT_WARP, GRID: _AT_GRID}
+
+#: Steps without a change of memory after which the first look is taken for a loop without end.
+_PATIENCE = 256
+
+
+class Frame:
+    """What the operations of one block of the program see: the active threads and their variables.
+
+    Attributes
+    ----------
+    variables
+        Values by variable; varying ones have ``count`` elements.
+    count
+        Number of active threads.
+    where
+        Their positions in the batch, None when all of it is active.
+    batch, launch
+        What they belong to.
+    """
+
+    __slots__ = ("_lanes", "batch", "count", "launch", "variables", "where")
+
+    def __init__(
+        self, batch: Batch, variables: list[Any], where: NDArray[np.intp] | None, count: int
+    ) -> None:
+        self.batch = batch
+        self.launch = batch.launch
+        self.variables = variables
+        self.where = where
+        self.count = count
+        self._lanes: Lanes | None = None
+
+    @property
+    def lanes(self) -> Lanes:
+        """The indices of the active threads."""
+        if self._lanes is None:
+            self._lanes = (
+                self.batch.lanes if self.where is None else self.batch.lanes.take(self.where)
+            )
+        return self._lanes
+
+    def narrowed(self, where: NDArray[np.intp]) -> Frame:
+        """Return a frame of the threads at positions ``where`` of this one, without variables."""
+        positions = where if self.where is None else self.where[where]
+        return Frame(self.batch, [], positions, len(where))
+
+    def spread(self, value: Any) -> NDArray[Any]:
+        """Return a scalar value with one element per active thread."""
+        return value if isinstance(value, np.ndarray) else np.full(self.count, value)
+
+
+class Batch:
+    """Consecutive blocks of a launch, and how far their threads have come."""
+
+    def __init__(self, launch: Launch, first_block: int, blocks: int) -> None:
+        self.launch = launch
+        self.program: Program = launch.program
+        self.geometry: Geometry = launch.geometry
+        self.blocks = blocks
+        self.first_block = first_block
+        self.lanes = Lanes(launch.geometry, first_block, blocks)
+        self.count = self.lanes.count
+        self.environment = list(self.program.template)
+        for slot, value in zip(self.program.arguments, launch.arguments, strict=True):
+            self.environment[slot] = value
+        self.owned = [False] * len(self.environment)
+        #: One program counter for all threads, or None where `counters` has one for each.
+        self.converged: int | None = 0
+        self.counters = np.zeros(0, dtype=np.int32)
+        #: Threads of each block that have exited while others run.
+        self.exited = np.zeros(blocks, dtype=np.int64)
+        #: Masks of threads that wait at a warp barrier, predicates of those at a block barrier.
+        self.masks = np.zeros(0, dtype=np.int64)
+        self.predicates = np.zeros(0, dtype=np.int64)
+        self.block_epoch = np.zeros(blocks, dtype=np.int64)
+        self.warp_epoch = np.zeros(self.lanes.warps, dtype=np.int64)
+        #: Places for lanes in rows of whole warps.
+        self.places = self.lanes.warps * WARP_SIZE
+        #: Shared memory of the blocks, and local arrays, from their first use on.
+        self.storage: dict[Any, Buffer] = {}
+        self.finished = False
+        self._quiet = 0
+        self._next_look = _PATIENCE
+        self._seen: tuple[Any, ...] | None = None
+        self._changes = launch.changes
+        #: Under the `warps` schedule: the warps in the order of their turns, and whose turn it is.
+        self._turns: list[tuple[int, int]] = []
+        self._turn = 0
+        if launch.one_warp_at_a_time:
+            self._diverge(0)
+            self._new_round()
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def run(self) -> str:
+        """Run until ``"done"``, ``"grid"`` (waiting at a grid barrier) or ``"stuck"``."""
+        blocks = self.program.blocks
+        self._quiet = 0
+        while True:
+            if self.launch.changes != self._changes:
+                self._changes = self.launch.changes
+                self._quiet, self._next_look, self._seen = 0, _PATIENCE, None
+                self._wake()
+            if self.converged is not None:
+                if self.converged >= _AT_BLOCK:
+                    if self.converged >= _EXITED:
+                        self.finished = True
+                        return "done"
+                    return "grid"
+                self._step(blocks[self.converged], None)
+            else:
+                chosen = self._choose()
+                if chosen is None:
+                    event = self._release()
+                    if event:
+                        return event
+                    continue
+                low, where = chosen
+                if where is None:
+                    self.converged = low
+                    continue
+                self._step(blocks[low], where)
+                if self._seen is not None:
+                    self._seen[3][where] = True
+            self._quiet += 1
+            if self._quiet >= _PATIENCE and self._repeats():
+                event = self._yield_spinning()
+                if event:
+                    return event
+
+    def _choose(self) -> tuple[int, NDArray[np.intp] | None] | None:
+        """Return the block to run next and who runs it (None: everyone), or None if nobody can."""
+        if self._turns:
+            while self._turn < len(self._turns):
+                first, last = self._turns[self._turn]
+                part = self.counters[first:last]
+                low = int(part.min())
+                if low < _AT_BLOCK:
+                    return low, first + np.flatnonzero(part == low)
+                self._turn += 1
+            return None
+        low = int(self.counters.min())
+        if low >= _AT_BLOCK:
+            return None
+        where = np.flatnonzero(self.counters == low)
+        if len(where) == self.count:
+            return low, None
+        if len(where) + np.count_nonzero(self.counters == _EXITED) == self.count:
+            self._compact(where)
+            return low, None
+        return low, where
+
+    def _step(self, block: Block, where: NDArray[np.intp] | None) -> None:
+        variables = self.program.template.copy()
+        environment, owned = self.environment, self.owned
+        if where is None:
+            for slot in block.live_in:
+                variables[slot] = environment[slot]
+                owned[slot] = False
+            frame = Frame(self, variables, None, self.count)
+        else:
+            for slot in block.live_in:
+                variables[slot] = take(environment[slot], where)
+            frame = Frame(self, variables, where, len(where))
+        for operation in block.operations:
+            operation(frame)
+        monitor = self.launch.monitor
+        if monitor is not None:
+            monitor.block_done(frame, block)
+        if where is None:
+            for slot in block.live_out:
+                environment[slot] = variables[slot]
+                owned[slot] = False
+        else:
+            for slot in block.live_out:
+                environment[slot] = merge(
+                    environment[slot], variables[slot], where, self.count, owned[slot]
+                )
+                owned[slot] = isinstance(environment[slot], np.ndarray)
+        self._leave(block, frame)
+
+    def _leave(self, block: Block, frame: Frame) -> None:
+        where = frame.where
+        match block.terminator:
+            case Jump(target):
+                self._go(where, target.order)
+            case Branch(condition, taken, other, site):
+                decided = frame.variables[condition]
+                if self.launch.monitor is not None:
+                    self.launch.monitor.branch(frame, decided, site)
+                if not isinstance(decided, np.ndarray):
+                    self._go(where, taken.order if decided else other.order)
+                    return
+                yes = int(np.count_nonzero(decided))
+                if yes in (0, frame.count):
+                    self._go(where, taken.order if yes else other.order)
+                    return
+                counters = np.where(decided, taken.order, other.order).astype(np.int32)
+                if where is None:
+                    self._diverge(0)
+                    self.counters = counters
+                else:
+                    self.counters[where] = counters
+            case Exit() as ending:
+                self._exit(ending, frame)
+            case Sync() as sync:
+                self._arrive(sync, frame)
+
+    def _go(self, where: NDArray[np.intp] | None, counter: int) -> None:
+        if where is None:
+            self.converged = counter
+        else:
+            self.counters[where] = counter
+
+    def _diverge(self, counter: int) -> None:
+        self.converged = None
+        self.counters = np.full(self.count, counter, dtype=np.int32)
+        self.masks = np.zeros(self.count, dtype=np.int64)
+        self.predicates = np.zeros(self.count, dtype=np.int64)
+
+    def _exit(self, ending: Exit, frame: Frame) -> None:
+        if ending.raises is not None:
+            self.launch.raised(ending, frame)
+        self.exited += np.bincount(frame.spread(frame.lanes.slot), minlength=self.blocks)
+        self._go(frame.where, _EXITED)
+
+    def _compact(self, where: NDArray[np.intp]) -> None:
+        """Forget threads that have exited: those at ``where`` are all that are left."""
+        self.lanes = self.lanes.take(where)
+        self.count = len(where)
+        self.environment = [take(value, where) for value in self.environment]
+        self.owned = [False] * len(self.owned)
+        self.counters = self.counters[where]
+        self._seen = None
+
+    def shared_memory(self) -> Buffer:
+        """Return the shared memory of all blocks of the batch, one after the other."""
+        if "shared" not in self.storage:
+            size = self.launch.shared_bytes_aligned
+            raw = np.empty(self.blocks * size, dtype=np.uint8)
+            poison(raw)
+            buffer = Buffer(raw, "shared", "shared memory", instance_bytes=size)
+            self.launch.adopt(buffer, min(self.program.shared.itemsizes, default=1))
+            self.storage["shared"] = buffer
+        return self.storage["shared"]
+
+    # ---- waiting -----------------------------------------------------------------------------
+
+    def _arrive(self, sync: Sync, frame: Frame) -> None:
+        monitor = self.launch.monitor
+        if monitor is not None:
+            monitor.arrive(frame, sync)
+        if sync.scope == WARP:
+            self._arrive_at_warp(sync, frame)
+            return
+        if sync.scope == BLOCK and frame.where is None:
+            self._pass_block_barrier(sync, frame)
+            return
+        waits = sync.target.order + _WAITS[sync.scope]
+        if sync.predicate is not None:
+            self.predicates[frame.where] = frame.variables[sync.predicate]
+        self._go(frame.where, waits)
+
+    def _pass_block_barrier(self, sync: Sync, frame: Frame) -> None:
+        """Everyone who is left is here: nobody has to wait."""
+        if self.launch.checks.sync and self.exited.any():
+            self.launch.faults.barrier_after_exit(self, sync.site, frame.lanes)
+        self.block_epoch += 1
+        if sync.result is not None and sync.reduce is not None:
+            values = frame.spread(frame.variables[sync.predicate])  # type: ignore[index]
+            slots = frame.spread(frame.lanes.slot)
+            self.environment[sync.result] = sync.reduce(_per_block(values, slots, self.blocks))[
+                slots
+            ]
+        self.converged = sync.target.order
+
+    def _arrive_at_warp(self, sync: Sync, frame: Frame) -> None:
+        mask = frame.spread(frame.variables[sync.mask]).astype(np.int64) & 0xFFFFFFFF  # type: ignore[index]
+        lanes = frame.lanes
+        if self.launch.checks.sync:
+            self.launch.faults.own_lane_in_mask(self, sync.site, lanes, mask)
+        if frame.where is None:
+            np.add.at(self.warp_epoch, np.unique(lanes.warp), 1)
+            self.converged = sync.target.order
+            return
+        missing = mask & self._ballot(self.counters != _EXITED) & ~self.ballot_of(lanes)
+        missing = missing[lanes.warp] if missing.ndim else missing
+        late = missing != 0
+        if not late.any():
+            np.add.at(self.warp_epoch, np.unique(lanes.warp), 1)
+            self.counters[frame.where] = sync.target.order
+            return
+        self.counters[frame.where] = sync.target.order + np.where(late, _AT_WARP, 0)
+        self.masks[frame.where] = mask
+
+    def _ballot(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Return, per warp, a mask of the batch's threads that are ``chosen``."""
+        bits = np.zeros(self.lanes.warps, dtype=np.int64)
+        np.bitwise_or.at(bits, self.lanes.warp[chosen], np.int64(1) << self.lanes.lane[chosen])
+        return bits
+
+    def ballot_of(self, lanes: Lanes) -> NDArray[np.int64]:
+        """Return, per warp, a mask of ``lanes``."""
+        bits = np.zeros(self.lanes.warps, dtype=np.int64)
+        np.bitwise_or.at(bits, lanes.warp, np.int64(1) << lanes.lane)
+        return bits
+
+    def _release(self) -> str | None:
+        """Nobody can go on: let through those whose barrier is complete, or say what is awaited."""
+        if self._release_warps() or self._release_blocks():
+            if self._turns:
+                self._new_round()
+            return None
+        waiting = self.counters & ~np.int32(_AT_BLOCK - 1)
+        if (self.counters == _EXITED).all():
+            self.finished = True
+            return "done"
+        if ((waiting == _AT_GRID) | (waiting == _EXITED)).all():
+            return "grid"
+        if (waiting & _SPINNING).any():
+            return "stuck"
+        self.launch.faults.deadlock(self, self.counters, _AT_BLOCK)
+        return "stuck"
+
+    def _release_warps(self) -> bool:
+        waiting = (self.counters & _AT_WARP) != 0
+        if not waiting.any():
+            return False
+        here = self._ballot(waiting)
+        alive = self._ballot(self.counters != _EXITED)
+        warps = self.lanes.warp
+        missing = self.masks & alive[warps] & ~here[warps]
+        held = np.zeros(self.lanes.warps, dtype=bool)
+        held[warps[waiting & (missing != 0)]] = True
+        free = waiting & ~held[warps]
+        if not free.any():
+            return False
+        self.counters[free] &= ~np.int32(_AT_WARP)
+        np.add.at(self.warp_epoch, np.unique(warps[free]), 1)
+        return True
+
+    def _release_blocks(self) -> bool:
+        waiting = (self.counters & _AT_BLOCK) != 0
+        if not waiting.any():
+            return False
+        slot = self.lanes.slot
+        exited = self.counters == _EXITED
+        held = np.zeros(self.blocks, dtype=bool)
+        held[slot[~waiting & ~exited]] = True
+        free = waiting & ~held[slot]
+        if not free.any():
+            return False
+        if self.launch.checks.sync:
+            self.launch.faults.divergent_barrier(self, free, self.counters, _AT_BLOCK)
+        self.block_epoch[np.unique(slot[free])] += 1
+        self.counters[free] &= ~np.int32(_AT_BLOCK)
+        self._reduce_predicates(free)
+        return True
+
+    def _reduce_predicates(self, free: NDArray[np.bool_]) -> None:
+        for sync in self._barriers_before(np.unique(self.counters[free])):
+            if sync.result is None or sync.reduce is None:
+                continue
+            where = np.flatnonzero(free & (self.counters == sync.target.order))
+            slots = self.lanes.slot[np.flatnonzero(free)]
+            table = sync.reduce(
+                _per_block(self.predicates[np.flatnonzero(free)], slots, self.blocks)
+            )
+            old = self.environment[sync.result]
+            self.environment[sync.result] = merge(
+                old, table[self.lanes.slot[where]], where, self.count, False
+            )
+
+    def _barriers_before(self, orders: NDArray[Any]) -> Iterator[Sync]:
+        wanted = set(orders.tolist())
+        for block in self.program.blocks:
+            ending = block.terminator
+            if isinstance(ending, Sync) and ending.target.order in wanted:
+                yield ending
+
+    @property
+    def at_grid_barrier(self) -> bool:
+        """Whether those of its threads that are left wait at a grid barrier."""
+        if self.converged is not None:
+            return (self.converged & _AT_GRID) != 0
+        waits = (self.counters & _AT_GRID) != 0
+        return bool(waits.any() and (waits | (self.counters == _EXITED)).all())
+
+    def release_grid(self) -> None:
+        """Let the threads through that wait at the grid barrier."""
+        if self.converged is not None:
+            self.converged &= ~_AT_GRID
+            return
+        self.counters[(self.counters & _AT_GRID) != 0] &= ~np.int32(_AT_GRID)
+        if self._turns:
+            self._new_round()
+
+    def _new_round(self) -> None:
+        """Give every warp a turn, in the order that the schedule says."""
+        warp = self.lanes.warp
+        edges = np.flatnonzero(np.diff(warp)) + 1
+        spans = list(zip([0, *edges.tolist()], [*edges.tolist(), self.count], strict=True))
+        self._turns = self.launch.arrange(spans)
+        self._turn = 0
+
+    # ---- threads that wait for others by reading memory --------------------------------------
+
+    def _repeats(self) -> bool:
+        """Whether all threads are exactly where they were, and no memory has changed since."""
+        state = (self.converged, self.counters)
+        if self._seen is not None:
+            converged, counters, environment, _ = self._seen
+            same = converged == state[0] and np.array_equal(counters, state[1])
+            if same and all(map(_same, environment, self.environment)):
+                return True
+        if self._quiet >= self._next_look:
+            self._next_look = 2 * self._quiet
+            self.owned = [False] * len(self.owned)
+            ran = np.zeros(self.count, dtype=bool)
+            self._seen = (self.converged, self.counters.copy(), list(self.environment), ran)
+        return False
+
+    def _yield_spinning(self) -> str | None:
+        """Let others run in place of threads that only repeat themselves; say if there are none."""
+        ran = self._seen[3] if self._seen is not None else None
+        self._seen, self._quiet, self._next_look = None, 0, _PATIENCE
+        if self.converged is not None or ran is None:
+            return "stuck"
+        self.counters[ran & (self.counters < _AT_BLOCK)] |= _SPINNING
+        return None
+
+    def _wake(self) -> None:
+        if self.converged is None:
+            spinning = (self.counters & _SPINNING) != 0
+            if spinning.any():
+                self.counters[spinning] &= ~np.int32(_SPINNING)
+                if self._turns:
+                    self._new_round()
+
+    def barrier_site(self, order: int) -> Site:
+        """Return where the barrier stands behind which the program goes on at ``order``."""
+        return next(sync.site for sync in self._barriers_before(np.array([order])))
+
+    def alive_lanes(self) -> NDArray[np.int64]:
+        """Return, per warp, a mask of the threads that have not exited."""
+        if self.converged is not None:
+            return self.ballot_of(self.lanes)
+        return self._ballot(self.counters != _EXITED)
+
+    def waiting_threads(self) -> int:
+        """Return how many threads wait at a grid barrier."""
+        if self.converged is not None:
+            return self.count
+        return int(np.count_nonzero(self.counters & _AT_GRID))
+
+    def spinning_sites(self) -> list[Any]:
+        """Return the source lines at which threads are, for the report of a livelock."""
+        if self.converged is not None:
+            orders = [self.converged]
+        else:
+            alive = self.counters[self.counters != _EXITED]
+            orders = sorted({int(order) & (_AT_BLOCK - 1) for order in alive})
+        sites = [site for order in orders for site in self.program.blocks[order].instructions]
+        return sorted(set(sites))
+
+
+def _per_block(
+    values: NDArray[Any], slots: NDArray[Any], blocks: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return, per block, how many predicates are non-zero, and how many there are."""
+    hits = np.bincount(slots, weights=(values != 0), minlength=blocks).astype(np.int64)
+    return hits, np.bincount(slots, minlength=blocks)
+
+
+def _same(old: Any, new: Any) -> bool:
+    if old is new:
+        return True
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return old.dtype == new.dtype and old.tobytes() == new.tobytes()
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        return len(old) == len(new) and all(map(_same, old, new))
+    if isinstance(old, np.generic) and isinstance(new, np.generic):
+        return old.tobytes() == new.tobytes()
+    return False
+

@@ -1,0 +1,259 @@
+"""What a call does: looked up by what Numba resolved it to.
+
+In turn: a handler that emits operations of its own (`handles`), a function of scalars
+(`warpladder.simulator.mathematics`), a device function or an overload written in Python, which is
+inlined. Anything else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.cuda import types
+
+from warpladder.simulator.frontend import fold_call, overload_dispatcher, typed_function
+from warpladder.simulator.mathematics import scalar_function
+from warpladder.simulator.program import Site
+from warpladder.simulator.values import cast, scalar_dtype
+
+if TYPE_CHECKING:
+    from warpladder.simulator.translate import Operand, Scope, Translator
+
+__all__ = ["Call", "call", "call_operator", "handles"]
+
+
+@dataclass(slots=True)
+class Call:
+    """A call to be translated.
+
+    Attributes
+    ----------
+    scope, target
+        Where it stands, and the IR variable for its result.
+    arguments
+        Its arguments in the order of the parameters.
+    signature
+        As Numba typed it.
+    this
+        The object of a method, else None.
+    objects
+        Of each argument that no thread computes (a dtype, a shape): what it is, else None.
+    site
+        The source line.
+    """
+
+    scope: Scope
+    target: Any
+    arguments: list[Operand]
+    signature: Any
+    this: Operand | None
+    objects: list[Any]
+    site: Site
+
+
+Handler = Callable[["Translator", Call], None]
+_HANDLERS: dict[Any, Handler] = {}
+
+
+def handles(*keys: Any) -> Callable[[Handler], Handler]:
+    """Register a handler for functions (the objects themselves) or ``(type class, method)``."""
+
+    def register(handler: Handler) -> Handler:
+        for key in keys:
+            _HANDLERS[key] = handler
+        return handler
+
+    return register
+
+
+def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Translate ``target = expr``, a call."""
+    # Registers the handlers; they need this module.
+    from warpladder.simulator import intrinsics, warp_intrinsics
+
+    del intrinsics, warp_intrinsics
+    function = scope.type_of(expr.func)
+    signature = scope.function.signatures[expr]
+    if expr.vararg is not None and signature.pysig is None:
+        t.refuse(f"a call with *arguments ({expr})")
+    operands = [t.operand(scope, argument) for argument in expr.args]
+    if expr.vararg is not None:
+        packed = t.operand(scope, expr.vararg)
+        for number, part in enumerate(packed.type.types):
+            operands.append(_unpacked(t, packed, number, part))
+    keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
+    arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
+    if any(isinstance(argument, list) for argument in arguments):
+        t.refuse(f"a call of a function with *arguments ({expr})")
+    names = [argument.name for argument in expr.args]
+    objects = [scope.objects.get(name) for name in names]
+    objects += [None] * (len(arguments) - len(objects))
+    for position, (name, _) in enumerate(expr.kws):
+        known = scope.objects.get(dict(expr.kws)[name].name)
+        if known is not None and len(names) + position < len(objects):
+            objects[len(names) + position] = known
+    made = Call(scope, target, arguments, signature, None, objects, t.site)
+
+    if isinstance(function, types.Dispatcher):
+        _inline(t, made, function.dispatcher)
+        return
+    if isinstance(function, types.BoundFunction):
+        made.this = t.operand(scope, expr.func)
+        made.this = made.this._replace(type=function.this)
+        key = function.typing_key
+        if key not in _HANDLERS and isinstance(key, tuple) and len(key) == 2:
+            key = next(
+                ((kind, key[1]) for kind in type(function.this).__mro__
+                 if (kind, key[1]) in _HANDLERS), key
+            )
+    else:
+        key = getattr(function, "typing_key", None)
+    if _hashable(key) and key in _HANDLERS:
+        _HANDLERS[key](t, made)
+        return
+    if isinstance(function, types.NumberClass | types.TypeRef) or key in (int, float, bool, complex):
+        _construct(t, made)
+        return
+    if isinstance(signature.return_type, types.BaseTuple) and isinstance(
+        function, types.NamedTupleClass
+    ):
+        _pack(t, made)
+        return
+    if hasattr(signature.return_type, "num_elements") and hasattr(signature.return_type, "attr_names"):
+        _pack_vector(t, made)
+        return
+    computed = scalar_function(key, signature)
+    if computed is not None:
+        t.compute(scope, target, computed, arguments, signature)
+        return
+    dispatcher = overload_dispatcher(function, signature)
+    if dispatcher is not None:
+        if made.this is not None:
+            made.arguments = [made.this, *made.arguments]
+        _inline(t, made, dispatcher)
+        return
+    t.refuse(f"a call of {getattr(key, '__name__', key) or function}")
+
+
+def call_operator(
+    t: Translator,
+    scope: Scope,
+    target: Any,
+    expr: Any,
+    function: Any,
+    operands: list[Operand],
+    signature: Any,
+) -> None:
+    """Translate an operator that is not one of scalars: one with an overload, say."""
+    from numba.cuda.descriptor import cuda_target
+
+    resolved = cuda_target.typing_context.resolve_value_type(function)
+    dispatcher = overload_dispatcher(resolved, signature)
+    if dispatcher is None:
+        kinds = ", ".join(str(operand.type) for operand in operands)
+        t.refuse(f"the operator {function.__name__} on {kinds}")
+    _inline(t, Call(scope, target, operands, signature, None, [], t.site), dispatcher)
+    del expr
+
+
+def _hashable(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return key is not None
+
+
+def _inline(t: Translator, made: Call, dispatcher: Any) -> None:
+    from warpladder.simulator.translate import Operand
+
+    function = typed_function(dispatcher, _specialised(made.signature))
+    raw, done = t.into(made.scope, made.target, made.signature.return_type)
+    t.inline(function, made.arguments, Operand(raw, made.signature.return_type))
+    done()
+
+
+def _specialised(signature: Any) -> tuple[Any, ...]:
+    arguments = tuple(signature.args)
+    if signature.recvr is not None:
+        arguments = (signature.recvr, *arguments)
+    return arguments
+
+
+def _default(t: Translator, value: Any) -> Operand:
+    from warpladder.simulator.translate import Operand
+
+    return Operand(t.new_slot(value), types.Omitted(value))
+
+
+def _unpacked(t: Translator, packed: Operand, number: int, kind: Any) -> Operand:
+    from warpladder.simulator.translate import Operand
+
+    slot = t.new_slot()
+    source = packed.slot
+
+    def run(frame: Any) -> None:
+        frame.variables[slot] = frame.variables[source][number]
+
+    t.emit(run, (source,), (slot,), counted=False)
+    return Operand(slot, kind)
+
+
+def _construct(t: Translator, made: Call) -> None:
+    """``float32(x)``, ``int(x)``, ``complex(a, b)``."""
+    produced = made.signature.return_type
+    if len(made.arguments) == 1:
+        (argument,) = made.arguments
+        dtype = scalar_dtype(produced)
+        if dtype is None:
+            t.refuse(f"a conversion to {produced}")
+        if cast(argument.type, produced) is None:
+            raw, done = t.into(made.scope, made.target, produced)
+            t.copy(argument, raw, produced)
+            done()
+            return
+        t.compute(
+            made.scope, made.target, lambda value: value, made.arguments, produced(produced)
+        )
+        return
+    if scalar_dtype(produced) is None or len(made.arguments) != 2:
+        t.refuse(f"a conversion to {produced}")
+
+    def compose(real: Any, imaginary: Any) -> Any:
+        return real + 1j * imaginary
+
+    t.compute(made.scope, made.target, compose, made.arguments, made.signature)
+
+
+def _pack(t: Translator, made: Call) -> None:
+    wanted = made.signature.return_type.types
+    slots = [t.converted(o, w) for o, w in zip(made.arguments, wanted, strict=True)]
+    result, done = t.into(made.scope, made.target, made.signature.return_type)
+    t.apply(lambda *values: tuple(values), slots, result) if slots else None
+    done()
+
+
+def _pack_vector(t: Translator, made: Call) -> None:
+    """Make a vector (``float32x4``) of scalars and shorter vectors."""
+    kind = made.signature.return_type
+    slots: list[int] = []
+    for operand in made.arguments:
+        if hasattr(operand.type, "attr_names"):
+            parts = [
+                _unpacked(t, operand, k, operand.type.base_type)
+                for k in range(operand.type.num_elements)
+            ]
+        else:
+            parts = [operand]
+        slots += [t.converted(part, kind.base_type) for part in parts]
+    if len(slots) == 1:
+        slots = slots * kind.num_elements
+    result, done = t.into(made.scope, made.target, kind)
+    t.apply(lambda *values: tuple(values) if len(slots) > 1 else (values[0],), slots, result)
+    done()
+
+
+_ = np

@@ -1,0 +1,230 @@
+"""The simulated GPU as a `Device`: host code written for it runs on a real one without a change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from warpladder.device.base import Grid
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import DeviceProperties, properties_of
+from warpladder.errors import DeviceError
+from warpladder.simulator.arrays import SimulatedArray
+from warpladder.simulator.counters import Counters
+from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
+from warpladder.simulator.lanes import Geometry
+from warpladder.simulator.options import Checks, Schedule
+
+__all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
+
+
+class SimulatedStream:
+    """A stream of a device that does everything at once: it is always done."""
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+
+class SimulatedEvent:
+    """A mark in time; what lies between two is the time that the simulation took."""
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+
+    def record(self, stream: Any = None) -> None:
+        """Place the mark."""
+        del stream
+        self._at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        """Return at once."""
+
+    def elapsed_ms(self, later: SimulatedEvent) -> float:
+        """Return the milliseconds of simulation between two marks: no measure of a GPU.
+
+        Raises
+        ------
+        DeviceError
+            One of them has not been recorded.
+        """
+        if self._at is None or later._at is None:
+            raise DeviceError("elapsed_ms: both events have to be recorded first")
+        return 1000 * (later._at - self._at)
+
+
+class SimulatedDevice:
+    """A device without hardware: it runs, checks and counts.
+
+    Parameters
+    ----------
+    compute_capability
+        Of the device whose limits hold.
+    schedule, seed
+        The order of threads; see `warpladder.simulator.simulate`.
+    checks
+        True (all), False (none), or the names of some.
+    counters
+        Whether to count.
+    multiprocessors
+        Their number; by default that of a representative device.
+
+    Attributes
+    ----------
+    properties
+        Limits.
+    launches
+        A report of each launch, since the counters were last reset.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from numba import cuda
+    >>> from warpladder.simulator import SimulatedDevice
+    >>> @cuda.jit
+    ... def gather(source, target, stride):
+    ...     i = cuda.grid(1)
+    ...     target[i] = source[i * stride]
+    >>> device = SimulatedDevice(counters=True)
+    >>> source = device.to_device(np.arange(1024, dtype=np.float32))
+    >>> target = device.empty(32, np.float32)
+    >>> device.launch(gather, 1, 32, source, target, 32)
+    >>> device.counters.global_load_sectors_per_request
+    32.0
+    """
+
+    def __init__(
+        self,
+        compute_capability: tuple[int, int] = (9, 0),
+        *,
+        schedule: str = "lockstep",
+        seed: int = 0,
+        checks: bool | Iterable[str] = True,
+        counters: bool = True,
+        multiprocessors: int | None = None,
+    ) -> None:
+        self.properties: DeviceProperties = properties_of(compute_capability, multiprocessors)
+        self._options = Options(
+            self.properties, Schedule.named(schedule, seed), Checks.named(checks), counters
+        )
+        self._kernels: dict[int, SimulatedKernel] = {}
+        self.launches: list[LaunchReport] = []
+
+    # ---- memory ------------------------------------------------------------------------------
+
+    def to_device(self, host_array: Any, *, stream: Any = None) -> SimulatedArray:
+        """Return a copy of ``host_array`` on the device; one that is there already passes."""
+        del stream
+        if isinstance(host_array, SimulatedArray):
+            return host_array
+        host = np.asarray(host_array)
+        order = "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
+        array = SimulatedArray.allocate(host.shape, host.dtype, order)
+        array.fill(host)
+        return array
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> SimulatedArray:
+        """Return an array that nobody has written: NaN or -1, and known to initcheck."""
+        return SimulatedArray.allocate(shape, dtype)
+
+    def full(self, shape: int | tuple[int, ...], value: Any, dtype: DTypeLike) -> SimulatedArray:
+        """Return an array with ``value`` in every place."""
+        array = SimulatedArray.allocate(shape, dtype)
+        array.fill(np.full(array.shape, value, dtype=array.dtype))
+        return array
+
+    def pinned(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """Return a host array: there is nothing to overlap copies with."""
+        return np.empty(shape, dtype=dtype)
+
+    def to_host(
+        self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
+    ) -> NDArray[Any]:
+        """Return the contents of ``device_array`` on the host, in ``out`` where it is given."""
+        del stream
+        if not isinstance(device_array, SimulatedArray):
+            raise DeviceError(
+                f"to_host: {type(device_array).__name__} is no array of the simulated device"
+            )
+        return device_array.copy_to_host(out)
+
+    # ---- kernels -----------------------------------------------------------------------------
+
+    def launch(
+        self,
+        kernel: Any,
+        grid: Grid,
+        block: Grid,
+        *args: Any,
+        shared_bytes: int = 0,
+        stream: Any = None,
+        cooperative: bool = False,
+    ) -> None:
+        """Run ``kernel`` on ``grid`` blocks of ``block`` threads, to its end.
+
+        Raises
+        ------
+        LaunchError
+            The device does not take this configuration.
+        KernelFaultError
+            A check failed.
+        UnsupportedKernelError
+            The kernel uses something that cannot be simulated.
+        """
+        del stream
+        simulated = self._simulated(kernel)
+        simulated.launch(grid, block, args, shared_bytes=shared_bytes, cooperative=cooperative)
+        assert simulated.report is not None
+        self.launches.append(simulated.report)
+
+    def _simulated(self, kernel: Any) -> SimulatedKernel:
+        key = id(kernel)
+        if key not in self._kernels:
+            self._kernels[key] = SimulatedKernel(kernel, self._options)
+        return self._kernels[key]
+
+    def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
+        """Return how many blocks one multiprocessor holds, registers left out of account."""
+        del kernel
+        extents = block if isinstance(block, tuple) else (block,)
+        threads = Geometry((1, 1, 1), (*extents, *(1,) * (3 - len(extents)))).threads_per_block  # type: ignore[arg-type]
+        return occupancy(
+            self.properties, threads, shared_bytes=shared_bytes
+        ).blocks_per_multiprocessor
+
+    def stream(self) -> SimulatedStream:
+        """Return a stream."""
+        return SimulatedStream()
+
+    def event(self) -> SimulatedEvent:
+        """Return an event."""
+        return SimulatedEvent()
+
+    def synchronize(self) -> None:
+        """Return at once: every launch has run to its end."""
+
+    # ---- counters ----------------------------------------------------------------------------
+
+    @property
+    def counters(self) -> Counters:
+        """The counters of all launches together."""
+        total = Counters()
+        for report in self.launches:
+            total.add(report.counters)
+        return total
+
+    @property
+    def line_counters(self) -> dict[tuple[str, int], Counters]:
+        """The counters of all launches by source line: file name and line number."""
+        total: dict[tuple[str, int], Counters] = {}
+        for report in self.launches:
+            for line, counters in report.lines.items():
+                total.setdefault(line, Counters()).add(counters)
+        return total
+
+    def reset_counters(self) -> None:
+        """Forget the launches so far."""
+        self.launches.clear()

@@ -1,0 +1,150 @@
+"""Which threads a batch of blocks has: their indices, warps and lanes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Geometry", "Lanes", "WARP_SIZE"]
+
+WARP_SIZE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """The shape of a launch: blocks per grid and threads per block, along x, y and z."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+    @property
+    def threads_per_block(self) -> int:
+        """Threads in a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def warps_per_block(self) -> int:
+        """Warps in a block; the last may be part-filled."""
+        return -(-self.threads_per_block // WARP_SIZE)
+
+    @property
+    def blocks(self) -> int:
+        """Blocks in the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+class Lanes:
+    """The threads of ``blocks`` consecutive blocks, in the order of block, then thread.
+
+    Every attribute is one value per thread, or a NumPy scalar where all threads have the same.
+
+    Attributes
+    ----------
+    thread
+        ``threadIdx`` along x, y, z (int32).
+    block
+        ``blockIdx`` along x, y, z (int32).
+    rank
+        Linear index of the thread in its block (int64).
+    lane
+        Its place in its warp.
+    slot
+        Its block, counted from the batch's first.
+    warp
+        Its warp, counted from the batch's first.
+    place
+        ``32 * warp + lane``: its place in a row of warps.
+    ident
+        Its linear index in the whole grid (int64).
+    """
+
+    __slots__ = (
+        "_rows", "block", "count", "first_block", "ident", "lane", "place", "rank", "slot", "thread", "warp",
+        "warps",
+    )  # fmt: skip
+
+    def __init__(self, geometry: Geometry, first_block: int, blocks: int) -> None:
+        tpb = geometry.threads_per_block
+        self._rows: tuple[Any, int] | None = None
+        self.first_block = first_block
+        self.count = blocks * tpb
+        self.warps = blocks * geometry.warps_per_block
+        pattern = _pattern(geometry, blocks)
+        self.thread: tuple[Any, ...] = pattern.thread
+        self.rank: Any = pattern.rank
+        self.lane: Any = pattern.lane
+        self.slot: Any = pattern.slot
+        self.warp: Any = pattern.warp
+        self.place: Any = pattern.place
+        self.ident: Any = pattern.ident + np.int64(first_block * tpb)
+        self.block: tuple[Any, ...] = _block_indices(geometry, first_block, pattern.slot, blocks)
+
+    def take(self, where: NDArray[Any]) -> Lanes:
+        """Return the threads at positions ``where`` only."""
+        part = object.__new__(Lanes)
+        part._rows = None
+        part.first_block, part.warps, part.count = self.first_block, self.warps, len(where)
+
+        def pick(value: Any) -> Any:
+            return value[where] if isinstance(value, np.ndarray) else value
+
+        part.thread = tuple(map(pick, self.thread))
+        part.block = tuple(map(pick, self.block))
+        for name in ("rank", "lane", "slot", "warp", "place", "ident"):
+            setattr(part, name, pick(getattr(self, name)))
+        return part
+
+
+    def rows(self) -> tuple[NDArray[np.int64], int]:
+        """Return each thread's warp, numbered without gaps, and how many warps there are."""
+        if self._rows is None:
+            warp = self.warp
+            row = np.zeros(len(warp), dtype=np.int64)
+            np.cumsum(warp[1:] != warp[:-1], out=row[1:])
+            self._rows = row, int(row[-1]) + 1 if len(row) else 0
+        return self._rows
+
+
+class _Pattern:
+    """What all batches of as many blocks have in common."""
+
+    def __init__(self, geometry: Geometry, blocks: int) -> None:
+        tpb = geometry.threads_per_block
+        rank = np.tile(np.arange(tpb, dtype=np.int64), blocks)
+        bx, by, _ = geometry.block
+        extents = (bx, by, geometry.block[2])
+        parts = (rank % bx, rank // bx % by, rank // (bx * by))
+        self.thread = tuple(
+            part.astype(np.int32) if extent > 1 else np.int32(0)
+            for part, extent in zip(parts, extents, strict=True)
+        )
+        self.rank = rank
+        self.lane = rank % WARP_SIZE
+        self.slot = np.repeat(np.arange(blocks, dtype=np.int64), tpb)
+        self.warp = self.slot * geometry.warps_per_block + rank // WARP_SIZE
+        self.place = self.warp * WARP_SIZE + self.lane
+        self.ident = np.arange(blocks * tpb, dtype=np.int64)
+        for array in (*self.thread, rank, self.lane, self.slot, self.warp, self.place, self.ident):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+
+
+@lru_cache(maxsize=16)
+def _pattern(geometry: Geometry, blocks: int) -> _Pattern:
+    return _Pattern(Geometry((1, 1, 1), geometry.block), blocks)
+
+
+def _block_indices(
+    geometry: Geometry, first_block: int, slot: NDArray[np.int64], blocks: int
+) -> tuple[Any, ...]:
+    gx, gy, _ = geometry.grid
+    number: Any = np.int64(first_block) if blocks == 1 else slot + np.int64(first_block)
+    parts = (number % gx, number // gx % gy, number // (gx * gy))
+    return tuple(
+        part.astype(np.int32) if extent > 1 else np.int32(0)
+        for part, extent in zip(parts, geometry.grid, strict=True)
+    )

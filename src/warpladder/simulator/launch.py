@@ -1,0 +1,174 @@
+"""One launch of a kernel: its arguments in memory, its blocks in batches, its schedule."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import DeviceProperties
+from warpladder.simulator.batch import Batch, Frame
+from warpladder.simulator.faults import Faults
+from warpladder.simulator.lanes import Geometry
+from warpladder.simulator.memory import Buffer
+from warpladder.simulator.options import Checks, Schedule
+from warpladder.simulator.program import Exit, Program
+
+__all__ = ["Launch"]
+
+#: Threads that run as one batch: large enough that NumPy's cost per call does not show, small
+#: enough that a variable of theirs stays in the L2 cache.
+BATCH_THREADS = 1 << 15
+
+
+class Launch:
+    """A kernel that is running.
+
+    Attributes
+    ----------
+    program, geometry, arguments
+        What runs, on how many blocks and threads, with which values.
+    shared_dynamic
+        Dynamic shared memory of a block, in bytes.
+    changes
+        Counts stores and atomics that changed memory: who spins looks at this.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        geometry: Geometry,
+        arguments: list[Any],
+        *,
+        properties: DeviceProperties,
+        shared_dynamic: int,
+        schedule: Schedule,
+        checks: Checks,
+        monitor: Any,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.program = program
+        self.geometry = geometry
+        self.arguments = arguments
+        self.properties = properties
+        self.shared_dynamic = shared_dynamic
+        self.schedule = schedule
+        self.checks = checks
+        self.monitor = monitor
+        self.faults = Faults(self)
+        self.changes = 0
+        self.errors: list[tuple[int, Any, str]] = []
+        self.one_warp_at_a_time = schedule.by_warps
+        self._random = np.random.default_rng(schedule.seed)
+        self.say = say or (lambda line: print(line, file=sys.stdout))  # noqa: T201 - print's
+        static = program.shared.static_bytes
+        #: Dynamic shared memory begins behind the static one, on 16 bytes.
+        self.dynamic_start = -(-static // 16) * 16
+        self.shared_bytes = static + shared_dynamic
+        # A whole number of turns through the banks, so that every block's memory begins at bank 0.
+        self.shared_bytes_aligned = -(-(self.dynamic_start + shared_dynamic) // 128) * 128
+
+    def adopt(self, buffer: Buffer, granule: int) -> None:
+        """Have accesses to a buffer watched that comes into being with the launch."""
+        if self.monitor is not None:
+            self.monitor.adopt(buffer, granule, written=False)
+
+    def arrange(self, items: list[Any]) -> list[Any]:
+        """Return items in the order in which the schedule takes them."""
+        if self.schedule.order == "reverse":
+            return items[::-1]
+        if self.schedule.order == "random":
+            return [items[k] for k in self._random.permutation(len(items))]
+        return items
+
+    def raised(self, ending: Exit, frame: Frame) -> None:
+        """Note that threads ended with an exception; in debug mode the first is reported."""
+        if self.program.debug:
+            first = int(frame.spread(frame.lanes.ident)[0])
+            kind, arguments = ending.raises
+            self.errors.append((first, kind, ", ".join(map(str, arguments))))
+
+    # ---- running -----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run all blocks to their end.
+
+        Raises
+        ------
+        KernelFaultError
+            A check failed.
+        Exception
+            What the kernel raised, in debug mode.
+        """
+        with np.errstate(all="ignore"):
+            self._run_batches()
+        if self.errors:
+            first, kind, message = min(self.errors, key=lambda error: error[0])
+            block, thread = self.faults.indices_of(first)
+            place = "tid=[{} {} {}] ctaid=[{} {} {}]".format(*thread, *block)
+            raise kind(f"{place}: {message}")
+
+    def _run_batches(self) -> None:
+        per_batch = 1 if self.one_warp_at_a_time else self._blocks_per_batch()
+        total = self.geometry.blocks
+        firsts = self.arrange(list(range(0, total, per_batch)))
+        waiting: list[Batch] = []
+        resident = 0
+        while firsts or waiting:
+            batch = None
+            if firsts:
+                first = firsts.pop(0)
+                batch = Batch(self, first, min(per_batch, total - first))
+                resident += batch.blocks
+                event = batch.run()
+                if event == "done":
+                    resident -= batch.blocks
+                else:
+                    waiting.append(batch)
+                    self._check_residency(event, resident, bool(firsts), waiting)
+                continue
+            before = self.changes
+            progressed = False
+            still: list[Batch] = []
+            for batch in waiting:
+                if batch.at_grid_barrier:
+                    still.append(batch)
+                    continue
+                event = batch.run()
+                if event != "done":
+                    still.append(batch)
+                if event in ("done", "grid"):
+                    progressed = True
+            waiting = still
+            if waiting and all(batch.at_grid_barrier for batch in waiting):
+                if self.checks.sync:
+                    self.faults.grid_barrier(waiting, total)
+                for batch in waiting:
+                    batch.release_grid()
+                if self.monitor is not None:
+                    self.monitor.grid_barrier()
+                self.changes += 1
+            elif waiting and not progressed and self.changes == before:
+                self.faults.livelock(waiting)
+
+    def _blocks_per_batch(self) -> int:
+        by_threads = max(1, BATCH_THREADS // self.geometry.threads_per_block)
+        by_memory = max(1, (256 << 20) // max(self.shared_bytes_aligned, 1))
+        return min(by_threads, by_memory)
+
+    def _check_residency(
+        self, event: str, resident: int, more: bool, waiting: list[Batch]
+    ) -> None:
+        """Blocks that wait for others hold their place: those others must fit beside them."""
+        if more and event == "stuck" and resident >= self.resident_blocks():
+            self.faults.livelock(waiting, resident=resident)
+
+    def resident_blocks(self) -> int:
+        """Return how many blocks the device holds at a time, registers left out of account."""
+        fits = occupancy(
+            self.properties, self.geometry.threads_per_block, shared_bytes=self.shared_bytes
+        )
+        return fits.blocks_per_multiprocessor * self.properties.multiprocessors

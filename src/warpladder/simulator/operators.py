@@ -1,0 +1,145 @@
+"""Operators on scalars: what Numba's lowering computes, on NumPy values of the inferred types.
+
+`operator_function` returns, for an operator and the types that Numba inferred for it, a function of
+values that have been converted to those types already. Integer arithmetic wraps; division follows
+Numba's `numpy` error model, as CUDA kernels do outside debug mode: by zero it gives inf, nan or 0.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+
+from warpladder.simulator.values import scalar_dtype
+
+__all__ = ["operator_function"]
+
+_BINARY: dict[Any, Callable[..., Any]] = {
+    operator.add: np.add,
+    operator.sub: np.subtract,
+    operator.mul: np.multiply,
+    operator.truediv: np.true_divide,
+    operator.floordiv: np.floor_divide,
+    operator.mod: np.remainder,
+    operator.and_: np.bitwise_and,
+    operator.or_: np.bitwise_or,
+    operator.xor: np.bitwise_xor,
+    operator.lshift: np.left_shift,
+    operator.rshift: np.right_shift,
+    operator.eq: np.equal,
+    operator.ne: np.not_equal,
+    operator.lt: np.less,
+    operator.le: np.less_equal,
+    operator.gt: np.greater,
+    operator.ge: np.greater_equal,
+}
+
+_UNARY: dict[Any, Callable[..., Any]] = {
+    operator.neg: np.negative,
+    operator.invert: np.invert,
+    operator.not_: np.logical_not,
+    operator.abs: np.abs,
+    abs: np.abs,
+}
+
+#: ``a += b`` on scalars is ``a = a + b``.
+_IN_PLACE: dict[Any, Any] = {
+    getattr(operator, f"i{name}"): getattr(operator, name + ("_" if name in ("and", "or") else ""))
+    for name in (
+        "add", "sub", "mul", "truediv", "floordiv", "mod", "pow",
+        "and", "or", "xor", "lshift", "rshift",
+    )
+}  # fmt: skip
+
+
+def operator_function(function: Any, signature: Any) -> Callable[..., Any] | None:
+    """Return ``function`` on values of the signature's types, None where it is not known here."""
+    function = _IN_PLACE.get(function, function)
+    arguments = signature.args
+    if any(isinstance(t, types.BaseTuple) for t in arguments):
+        return _on_tuples(function)
+    if function in (operator.is_, operator.is_not):
+        return _identity(function, arguments)
+    if any(scalar_dtype(t) is None for t in arguments):
+        return None
+    if function is operator.pow:
+        return _power(signature)
+    if function is operator.pos:
+        return lambda value: value
+    if len(arguments) == 1:
+        if function is operator.neg and scalar_dtype(arguments[0]) == np.bool_:
+            return lambda value: -value.astype(np.int64)
+        return _UNARY.get(function)
+    return _BINARY.get(function)
+
+
+def _on_tuples(function: Any) -> Callable[..., Any] | None:
+    if function is operator.add:
+        return lambda a, b: (*a, *b)
+    if function not in (operator.eq, operator.ne):
+        return None
+
+    def equal(a: Any, b: Any) -> Any:
+        same: Any = np.bool_(len(a) == len(b))
+        for x, y in zip(a, b, strict=False):
+            same = same & (equal(x, y) if isinstance(x, tuple) else x == y)
+        return same
+
+    return equal if function is operator.eq else lambda a, b: ~equal(a, b)
+
+
+def _identity(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+    a, b = arguments
+    if isinstance(a, types.NoneType) or isinstance(b, types.NoneType):
+        same = np.bool_(
+            isinstance(a, types.NoneType) and isinstance(b, types.NoneType)
+        )
+        answer = same if function is operator.is_ else ~same
+        return lambda *_: answer
+    return np.equal if function is operator.is_ else np.not_equal  # type: ignore[return-value]
+
+
+def _power(signature: Any) -> Callable[..., Any] | None:
+    """Numba multiplies repeatedly for integer exponents and calls ``pow`` for others."""
+    base, exponent = signature.args
+    result = scalar_dtype(signature.return_type)
+    if result is None:
+        return None
+    if not isinstance(types.unliteral(exponent), types.Integer):
+        return lambda a, b: np.power(a.astype(result), b.astype(result))
+    if isinstance(exponent, types.IntegerLiteral):
+        fixed = np.int64(exponent.literal_value)
+        return lambda a, _: _integer_power(a, fixed, result)
+    del base
+    return lambda a, b: _integer_power(a, b, result)
+
+
+def _integer_power(base: Any, exponent: Any, dtype: np.dtype[Any]) -> Any:
+    base = np.asarray(base).astype(dtype)
+    exponent = np.asarray(exponent).astype(np.int64)
+    base, exponent = np.broadcast_arrays(base, exponent)
+    shape = base.shape
+    rest = np.abs(exponent)
+    huge = rest > 0x10000
+    left = np.where(huge, 0, rest)
+    product, square = np.ones(shape, dtype), base.copy()
+    while np.any(left):
+        product = np.where(left & 1, product * square, product)
+        left = left >> 1
+        square = square * square
+    if np.any(huge):
+        product = np.where(huge, np.power(base.astype(np.float64), exponent).astype(dtype), product)
+    negative = (exponent < 0) & ~huge
+    if np.any(negative):
+        if dtype.kind in "iu":
+            inverted = np.where(np.abs(base) == 1, product, 0)
+            # Numba's answer where 0 is raised to a negative power under the numpy error model.
+            inverted = np.where(base == 0, np.iinfo(dtype).min, inverted)
+        else:
+            inverted = np.array(1, dtype) / product
+        product = np.where(negative, inverted, product).astype(dtype)
+    return product[()]

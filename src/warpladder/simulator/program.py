@@ -1,0 +1,278 @@
+"""A kernel with its device functions inlined, as blocks of operations in the order of execution."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["BLOCK", "GRID", "WARP", "Block", "Branch", "Exit", "Jump", "Program", "Site", "Sync"]
+
+Operation = Callable[[Any], None]
+
+
+class Site(NamedTuple):
+    """A place in the source of a kernel."""
+
+    filename: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """Go on with another block."""
+
+    target: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Go on with one of two blocks, each thread by its own condition."""
+
+    condition: int
+    taken: Block
+    other: Block
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The thread is done; ``raises`` has the exception that its author asked for, if any."""
+
+    site: Site
+    raises: Any = None
+
+
+#: What a `Sync` waits for.
+BLOCK, WARP, GRID = "block", "warp", "grid"
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """Wait for other threads, then go on.
+
+    ``scope`` says for which. ``mask`` is the variable with the lanes of a warp barrier. A block
+    barrier that also reduces a ``predicate`` over its threads writes ``reduce(values)`` to
+    ``result``.
+    """
+
+    scope: str
+    target: Block
+    site: Site
+    mask: int | None = None
+    predicate: int | None = None
+    reduce: Callable[[Any], Any] | None = None
+    result: int | None = None
+
+
+Terminator = Jump | Branch | Exit | Sync
+
+
+@dataclass(slots=True, eq=False)
+class Block:
+    """Operations without a branch between them.
+
+    Attributes
+    ----------
+    operations
+        Run one after the other for all active threads.
+    terminator
+        Where each of them goes then.
+    live_in, live_out
+        Variables read from outside, and assigned here for others to read.
+    instructions
+        How many instructions each source line contributes.
+    order
+        Position in the program: of all blocks that threads could go on with, the first is run.
+    """
+
+    operations: list[Operation] = field(default_factory=list)
+    terminator: Terminator | None = None
+    reads: set[int] = field(default_factory=set)
+    writes: set[int] = field(default_factory=set)
+    live_in: tuple[int, ...] = ()
+    live_out: tuple[int, ...] = ()
+    instructions: dict[Site, int] = field(default_factory=dict)
+    order: int = -1
+
+    def successors(self) -> tuple[Block, ...]:
+        """Return the blocks that can follow this one."""
+        match self.terminator:
+            case Jump(target) | Sync(target=target):
+                return (target,)
+            case Branch(taken=taken, other=other):
+                return (taken, other)
+            case _:
+                return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLayout:
+    """Static shared memory of a block, and the item sizes with which shared memory is used."""
+
+    static_bytes: int
+    itemsizes: frozenset[int]
+    dynamic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A kernel ready to run.
+
+    Attributes
+    ----------
+    name, filename
+        Of the kernel.
+    blocks
+        In the order of execution.
+    template
+        What each variable holds at the start of every block, before live-in values: constants.
+    arguments
+        Variables of the arguments.
+    shared
+        Its use of shared memory.
+    cooperative
+        Whether it synchronises the whole grid.
+    atomic_results_unused
+        Filled while translating; see `warpladder.simulator.atomics`.
+    """
+
+    name: str
+    filename: str
+    blocks: list[Block]
+    template: list[Any]
+    arguments: tuple[int, ...]
+    argument_types: tuple[Any, ...]
+    shared: SharedLayout
+    cooperative: bool
+    debug: bool
+    sites: frozenset[str]
+
+
+def finish(blocks: list[Block], entry: Block) -> list[Block]:
+    """Order the blocks for execution, and find out which variables pass between them."""
+    ordered = _topological(blocks, entry)
+    for position, block in enumerate(ordered):
+        block.order = position
+    readers: dict[int, set[int]] = {}
+    for block in ordered:
+        for variable in block.reads:
+            readers.setdefault(variable, set()).add(block.order)
+    for block in ordered:
+        block.live_in = tuple(sorted(block.reads))
+        block.live_out = tuple(
+            sorted(variable for variable in block.writes if readers.get(variable))
+        )
+    return ordered
+
+
+def _topological(blocks: Iterable[Block], entry: Block) -> list[Block]:
+    """Order blocks so that a loop's body comes before what follows the loop.
+
+    Strongly connected components in topological order; within one, the edges back to its header
+    are cut and the rest is ordered in the same way.
+    """
+    emitted = {id(block): position for position, block in enumerate(blocks)}
+    reachable: list[Block] = []
+    seen: set[int] = set()
+    stack = [entry]
+    while stack:
+        block = stack.pop()
+        if id(block) not in seen:
+            seen.add(id(block))
+            reachable.append(block)
+            stack.extend(block.successors())
+
+    def order(nodes: list[Block], first: Block, cut: set[tuple[int, int]]) -> list[Block]:
+        inside = {id(node) for node in nodes}
+
+        def edges(node: Block) -> list[Block]:
+            return [
+                after
+                for after in node.successors()
+                if id(after) in inside and (id(node), id(after)) not in cut
+            ]
+
+        components = _strong_components(nodes, edges)
+        home = {id(node): k for k, component in enumerate(components) for node in component}
+        waiting = [0] * len(components)
+        for node in nodes:
+            for after in edges(node):
+                if home[id(after)] != home[id(node)]:
+                    waiting[home[id(after)]] += 1
+        ready = [
+            (min(emitted[id(node)] for node in component), k)
+            for k, component in enumerate(components)
+            if not waiting[k]
+        ]
+        heapq.heapify(ready)
+        result: list[Block] = []
+        entered: dict[int, Block] = {home[id(first)]: first}
+        while ready:
+            _, k = heapq.heappop(ready)
+            component = components[k]
+            if len(component) == 1:
+                result += component
+            else:
+                header = entered.get(k) or min(component, key=lambda node: emitted[id(node)])
+                back = {
+                    (id(node), id(header)) for node in component if header in edges(node)
+                }
+                result += order(component, header, cut | back)
+            for node in component:
+                for after in edges(node):
+                    target = home[id(after)]
+                    if target != k:
+                        entered.setdefault(target, after)
+                        waiting[target] -= 1
+                        if not waiting[target]:
+                            low = min(emitted[id(member)] for member in components[target])
+                            heapq.heappush(ready, (low, target))
+        return result
+
+    return order(reachable, entry, set())
+
+
+def _strong_components(
+    nodes: list[Block], edges: Callable[[Block], list[Block]]
+) -> list[list[Block]]:
+    """Tarjan's algorithm, without recursion."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    on_stack: set[int] = set()
+    stack: list[Block] = []
+    components: list[list[Block]] = []
+    for root in nodes:
+        if id(root) in index:
+            continue
+        work = [(root, iter(edges(root)))]
+        index[id(root)] = low[id(root)] = len(index)
+        stack.append(root)
+        on_stack.add(id(root))
+        while work:
+            node, rest = work[-1]
+            for after in rest:
+                if id(after) not in index:
+                    index[id(after)] = low[id(after)] = len(index)
+                    stack.append(after)
+                    on_stack.add(id(after))
+                    work.append((after, iter(edges(after))))
+                    break
+                if id(after) in on_stack:
+                    low[id(node)] = min(low[id(node)], index[id(after)])
+            else:
+                work.pop()
+                if work:
+                    parent = work[-1][0]
+                    low[id(parent)] = min(low[id(parent)], low[id(node)])
+                if low[id(node)] == index[id(node)]:
+                    component = []
+                    while True:
+                        member = stack.pop()
+                        on_stack.discard(id(member))
+                        component.append(member)
+                        if member is node:
+                            break
+                    components.append(component)
+    return components

@@ -1,0 +1,168 @@
+"""Values of many threads at once.
+
+A value that all active threads share is *uniform*: a NumPy scalar, or any other Python object. One
+that differs is *varying*: a one-dimensional array with one element per active thread. Tuples and
+array views are made of such values. Everything here works on any mixture of the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.cuda import types
+from numba.cuda.np.numpy_support import as_dtype
+from numpy.typing import NDArray
+
+from warpladder.errors import UnsupportedKernelError
+
+__all__ = ["UNSET", "cast", "constant", "expand", "merge", "scalar_dtype", "take"]
+
+
+class _Unset:
+    """What a variable holds before any thread has assigned it."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET = _Unset()
+
+
+def scalar_dtype(numba_type: Any) -> np.dtype[Any] | None:
+    """Return the NumPy dtype in which values of a scalar Numba type are kept, or None."""
+    plain = types.unliteral(numba_type)
+    if isinstance(plain, types.EnumMember | types.IntEnumMember):
+        plain = plain.dtype
+    if isinstance(plain, types.Number | types.Boolean | types.NPDatetime | types.NPTimedelta):
+        try:
+            return np.dtype(as_dtype(plain))
+        except NotImplementedError:
+            return None
+    return None
+
+
+def constant(value: Any, numba_type: Any) -> Any:
+    """Return a Python constant as the uniform value that a variable of this type holds."""
+    dtype = scalar_dtype(numba_type)
+    if dtype is not None:
+        return dtype.type(getattr(value, "value", value))
+    if isinstance(numba_type, types.BaseTuple) and isinstance(value, tuple):
+        parts = tuple(constant(v, t) for v, t in zip(value, numba_type.types, strict=True))
+        return parts
+    return value
+
+
+def take(value: Any, where: NDArray[Any]) -> Any:
+    """Return ``value`` for the threads at positions ``where``."""
+    if isinstance(value, np.ndarray):
+        return value[where]
+    if isinstance(value, tuple):
+        return tuple(take(part, where) for part in value)
+    if hasattr(value, "map_parts"):
+        return value.map_parts(lambda part: take(part, where))
+    return value
+
+
+def expand(value: Any, count: int, dtype: np.dtype[Any] | None = None) -> NDArray[Any]:
+    """Return a scalar value as a varying one of ``count`` threads."""
+    if isinstance(value, np.ndarray):
+        return value
+    return np.full(count, value, dtype=dtype)
+
+
+def merge(old: Any, new: Any, where: NDArray[Any], count: int, owned: bool) -> Any:
+    """Return ``old``, a value of ``count`` threads, with ``new`` for those at ``where``.
+
+    An ``owned`` array is one that no other variable refers to: it is changed in place.
+    """
+    if isinstance(new, tuple):
+        before = old if isinstance(old, tuple) else (UNSET,) * len(new)
+        return tuple(
+            merge(a, b, where, count, False) for a, b in zip(before, new, strict=True)
+        )
+    if hasattr(new, "merged_over"):
+        return new.merged_over(old, where, count)
+    if not isinstance(new, np.ndarray):
+        # Threads that read this variable later have passed an assignment: where there was none
+        # before, or one of the same value, all of them see this one.
+        if old is UNSET or old is new:
+            return new
+        if not isinstance(old, np.ndarray):
+            if not isinstance(new, np.generic):
+                return new
+            if old is None or old.tobytes() == new.tobytes():
+                return new
+    if old is UNSET or old is None:
+        result = np.empty(count, dtype=new.dtype)
+    elif isinstance(old, np.ndarray):
+        result = old if owned else old.copy()
+    else:
+        result = np.full(count, old)
+    result[where] = new
+    return result
+
+
+def cast(source: Any, target: Any) -> Callable[[Any], Any] | None:
+    """Return the conversion from one Numba type to another as a function, None where none is due.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        No conversion between them is known here.
+    """
+    source, target = types.unliteral(source), types.unliteral(target)
+    if source == target:
+        return None
+    if isinstance(source, types.Omitted):
+        held = constant(source.value, target)
+        return lambda _: held
+    wanted, given = scalar_dtype(target), scalar_dtype(source)
+    if wanted is not None and given is not None:
+        return None if wanted == given else _scalar_cast(given, wanted)
+    if isinstance(source, types.BaseTuple) and isinstance(target, types.BaseTuple):
+        parts = [cast(s, t) for s, t in zip(source.types, target.types, strict=True)]
+        if not any(parts):
+            return None
+        return lambda value: tuple(
+            part(item) if part else item for part, item in zip(parts, value, strict=True)
+        )
+    if isinstance(source, types.Array) and isinstance(target, types.Array):
+        return None
+    if isinstance(target, types.Optional):
+        return cast(source, target.type)
+    if isinstance(source, types.Optional):
+        return cast(source.type, target)
+    if isinstance(source, types.NoneType) or isinstance(target, types.NoneType):
+        return lambda _: None
+    if type(source) is type(target):
+        return None
+    raise UnsupportedKernelError(f"conversion of {source} to {target}")
+
+
+def _scalar_cast(given: np.dtype[Any], wanted: np.dtype[Any]) -> Callable[[Any], Any]:
+    if wanted.kind == "b":
+        return lambda value: value != given.type(0)
+    if given.kind == "f" and wanted.kind in "iu":
+        return lambda value: _saturate(value, wanted)
+    if given.kind == "c" and wanted.kind != "c":
+        return lambda value: value.real.astype(wanted)
+    return lambda value: value.astype(wanted)
+
+
+def _saturate(value: Any, wanted: np.dtype[Any]) -> Any:
+    """Convert to an integer as PTX ``cvt`` does: towards zero, NaN to 0, clamped to the range.
+
+    Types narrower than 32 bits are converted to 32 and then cut.
+    """
+    wide = wanted if wanted.itemsize >= 4 else np.dtype(f"{wanted.kind}4")
+    limits = np.iinfo(wide)
+    # 2^31 and 2^63 are exact in every float type; the largest integer itself may not be.
+    above = value >= float(limits.max)
+    below = value <= float(limits.min)
+    if np.any(above) or np.any(below) or np.any(value != value):  # noqa: PLR0124 - NaN only
+        whole = np.where(above | below | (value != value), 0, value).astype(wide)  # noqa: PLR0124
+        whole = np.where(above, limits.max, np.where(below, limits.min, whole)).astype(wide)
+        return whole.astype(wanted)[()] if np.ndim(value) == 0 else whole.astype(wanted)
+    return value.astype(wide).astype(wanted) if wide != wanted else value.astype(wanted)

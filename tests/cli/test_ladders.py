@@ -1,0 +1,198 @@
+"""`warpladder ladders`, `climb` and `explain`, on toys in the place of ladders and devices."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+_TOYS = Path(__file__).parents[1] / "lab"
+_COMMAND = (
+    f"import sys; sys.path.insert(0, {str(_TOYS)!r}); import toy; toy.install(gpu={{gpu}});"
+    "from warpladder.cli import main; main()"
+)
+
+
+def command(*arguments, gpu=False):
+    return [sys.executable, "-c", _COMMAND.format(gpu=gpu), *map(str, arguments)]
+
+
+def run(*arguments, gpu=False):
+    result = subprocess.run(
+        command(*arguments, gpu=gpu),
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+        check=False,
+    )
+    assert "Traceback" not in result.stderr
+    assert max(map(len, result.stdout.splitlines()), default=0) <= 80 or "--json" in arguments
+    return result
+
+
+def words(result):
+    return [line.split() for line in result.stdout.splitlines()]
+
+
+def document(*arguments, gpu=False):
+    return json.loads(run(*arguments, "--json", gpu=gpu).stdout)
+
+
+def test_ladders():
+    shown = words(run("ladders"))
+    assert ["plain", "plain", "[as", "the", "title]"] in shown
+    assert ["beyond;", "bound", "by", "dram"] in shown
+    assert ["race", "race", "[as", "the", "title]"] in shown
+    assert ["beyond;", "caught", "by", "racecheck"] in shown
+    assert ["broken:", "Rungs", "that", "break", "their", "word"] in shown
+    one = run("ladders", "toy").stdout
+    assert "toy: Doubling [step by step]" in one
+    assert "broken" not in one
+
+
+def test_ladders_as_json():
+    toy, broken = document("ladders")["ladders"]
+    assert [rung["rung"] for rung in toy["rungs"]] == ["plain", "strided", "neighbours"]
+    assert toy["rungs"][2]["predicts"][0]["than"] == "strided"
+    assert toy["wrong"][0]["caught_by"] == "racecheck"
+    assert broken["name"] == "broken"
+
+
+def test_climb_on_the_simulator():
+    result = run("climb", "toy")
+    assert result.returncode == 0, result.stderr
+    shown = words(result)
+    assert ["plain", "yes"] in shown
+    counter = "global_load_sectors_per_request"
+    assert ["strided", "yes", counter, "==", "32", "32"] in shown
+    assert ["neighbours", "yes", counter, "==", "0.125", "x", "0.125", "x"] in shown
+    assert ["race", "caught", "by", "racecheck"] in shown
+    assert "kernel" not in result.stdout
+
+
+def test_climb_on_a_gpu():
+    shown = words(run("climb", "toy", gpu=True))
+    assert next(line for line in shown if line[0:1] == ["strided"])[:5] == [
+        *("strided", "yes", "1000", "2", "ms"),
+    ]
+    assert not any("race" in line for line in shown)
+    rungs = document("climb", "toy", "--device", "cuda", gpu=True)["rungs"]
+    assert [rung["kernel_seconds"] is None for rung in rungs] == [True, False, False]
+    assert rungs[1]["rate"] == pytest.approx(1000 / 2e-3)
+
+
+def test_climb_on_the_cpu():
+    (row,) = document("climb", "toy", "--device", "cpu", "--n", 50)["rungs"]
+    assert (row["rung"], row["n"], row["unit"], row["ok"]) == ("plain", 50, "additions", True)
+    result = run("climb", "broken", "--device", "cpu")
+    assert result.returncode == 1
+    assert "no rung of broken runs on the CPU" in result.stderr
+
+
+def test_a_climb_that_fails_says_why_and_its_status_is_1():
+    result = run("climb", "broken")
+    assert result.returncode == 1
+    shown = " ".join(result.stdout.split())
+    assert "off NO" in shown
+    assert "harmless NOT caught by memcheck; with checks off, right under the schedule" in shown
+    assert "liar predicted global_load_sectors_per_request == 7 at n = 33, counted 4" in shown
+    assert "off is wrong at n = 1, 2, 33; the first: result[0]: expected 3.7012484" in shown
+
+
+@pytest.mark.parametrize(
+    ("rung", "status"), [("liar", 1), ("off", 1), ("harmless", 1), ("strided", 0), ("race", 0)]
+)
+def test_climb_of_one_rung(rung, status):
+    ladder = "toy" if status == 0 else "broken"
+    result = run("climb", ladder, "--rung", rung, "--json")
+    assert result.returncode == status
+    found = json.loads(result.stdout)
+    assert [row["rung"] for row in found["rungs"] + found["wrong"]] == [rung]
+    assert found["ok"] == (status == 0)
+
+
+def test_explain():
+    shown = words(run("explain", "toy/neighbours"))
+    assert ["req", "sect", "used", "thr"] in shown
+    line = next(line for line in shown if line[-5:] == ["y[...]", "=", "x", "+", "x"])
+    assert line[:4] == ["10", "4", "100", "30"]
+    assert ["global_load_sectors_per_request", "4"] in shown
+    assert any(line[:2] == ["sect", "32-byte"] for line in shown)
+    assert any(line[:2] == ["holds", "predicted"] for line in shown)
+    assert ["It", "is", "so."] in shown
+
+
+def test_explain_a_wrong_rung_and_one_on_the_cpu():
+    shown = run("explain", "toy/race").stdout
+    assert "With checks on: racecheck: double does what it must not" in shown
+    assert "under the schedule warps-reverse is wrong" in shown
+    assert "problem.x + problem.x" in run("explain", "toy/plain").stdout
+
+
+def test_explain_without_lines_and_as_json():
+    assert "y[...]" not in run("explain", "toy/strided", "--no-lines").stdout
+    found = document("explain", "toy/strided", "--n", 7)
+    assert found["n"] == 7
+    assert found["kernels"][0]["lines"][2]["counters"]["global_load_sectors"] == 320
+    assert found["predictions"][0]["measured"] == 32
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ladders", "tow"], "no ladder 'tow'; did you mean toy? The ladders: toy, broken"),
+        (["climb", "tow"], "no ladder 'tow'"),
+        (["climb", "toy", "--rung", "stride"], "did you mean strided?"),
+        (["climb", "toy", "--device", "gpu"], "device='gpu' is not known"),
+        (["explain", "toy/stride"], "did you mean strided?"),
+        (["explain", "toy"], "'toy' must be LADDER/RUNG"),
+    ],
+)
+def test_errors_are_one_line_and_status_1(arguments, message):
+    result = run(*arguments)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--device", "cuda"], "only the simulator counts"),
+        (["--compute-capability", "nine"], "two numbers as in 9.0"),
+        (["--n", "-1"], "--n"),
+    ],
+)
+def test_usage_errors(arguments, message):
+    result = run("explain", "toy/strided", *arguments)
+    assert result.returncode == 2
+    assert message in result.stderr
+
+
+def test_help_fits_and_gives_examples():
+    for name in ("ladders", "climb", "explain"):
+        shown = run(name, "--help").stdout
+        assert f"warpladder {name} primer" in shown
+        assert "…" not in shown
+
+
+def test_an_interrupted_climb_ends_in_one_line():
+    with subprocess.Popen(
+        command("climb", "toy", "--rung", "plain", "--device", "cpu", "--n", 200_000_000),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        shown, complaint = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert complaint == "warpladder: interrupted; no file was changed\n"
+    assert shown == ""

@@ -1,0 +1,510 @@
+"""What `CudaDevice` adds to numba-cuda: without a GPU against a stand-in, with one for real."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from warpladder.device import cuda_device
+from warpladder.device.cuda import probe_cuda
+from warpladder.device.cuda_device import CudaDevice
+from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warpladder.device.base import Device
+
+KIB = 1024
+
+
+class CoreError(Exception):
+    """Stands for the error class of cuda.core."""
+
+
+CoreError.__module__ = "cuda.core.stand_in"
+
+
+class Kernel:
+    """A dispatcher of numba-cuda, which keeps what it was launched with."""
+
+    def __init__(
+        self, static: int = 0, resident: int = 264, fault: Exception | None = None
+    ) -> None:
+        self.py_func = SimpleNamespace(__name__="relax")
+        self.variant = Variant(static, resident)
+        self.overloads: dict[Any, Variant] = {}
+        self.fault = fault
+        self.launches: list[tuple[Any, ...]] = []
+
+    def typeof_pyval(self, value: Any) -> str:
+        return type(value).__name__
+
+    def compile(self, types: tuple[str, ...]) -> Variant:
+        return self.overloads.setdefault(types, self.variant)
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Any:
+        # As numba-cuda does below 128 blocks.
+        warnings.warn("Grid size 1 will likely result in GPU under-utilization", stacklevel=2)
+
+        def call(*args: Any) -> None:
+            self.compile(tuple(map(self.typeof_pyval, args)))
+            if self.fault:
+                raise self.fault
+            self.launches.append((configuration, args, self.variant.cooperative))
+
+        return call
+
+
+class Variant:
+    """A compiled kernel of numba-cuda."""
+
+    regs_per_thread = 100
+    max_threads_per_block = 640
+
+    def __init__(self, static: int, resident: int) -> None:
+        self.shared_mem_per_block = static
+        self.resident = resident
+        self.cooperative = False
+        self.library = SimpleNamespace(get_cufunc=lambda: "function")
+
+    def max_cooperative_grid_blocks(self, _threads: int, _shared_bytes: int) -> int:
+        return self.resident
+
+
+class Gpu:
+    """A device of numba-cuda, whose driver knows nothing of blocks per multiprocessor."""
+
+    name = b"stand-in"
+    compute_capability = (9, 9)
+    MULTIPROCESSOR_COUNT = 132
+    MAX_THREADS_PER_BLOCK = 1024
+    MAX_THREADS_PER_MULTI_PROCESSOR = 2048
+    MAX_SHARED_MEMORY_PER_BLOCK = 48 * KIB
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 227 * KIB
+    MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = 1024, 1024, 64
+    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = 2**31 - 1, 65535, 65535
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *fault: object) -> None:
+        pass
+
+
+class Gpus(list[Gpu]):
+    current = None
+
+
+class Cuda:
+    """`numba.cuda` with one GPU, on which each event is a millisecond later than the last."""
+
+    def __init__(self) -> None:
+        self.gpus = Gpus([Gpu()])
+        self.clock = 0.0
+
+    def current_context(self, _index: int | None = None) -> Any:
+        memory = SimpleNamespace(total=1 << 37, free=1000)
+        return SimpleNamespace(get_memory_info=lambda: memory)
+
+    def device_array(self, _shape: tuple[int, ...], _dtype: Any) -> Any:
+        raise CoreError("CUDA_ERROR_OUT_OF_MEMORY: out of memory")
+
+    def synchronize(self) -> None:
+        pass
+
+    def event(self) -> Any:
+        event = SimpleNamespace(at=math.nan)
+
+        def record(stream: Any) -> None:
+            self.clock += 1.0
+            event.at = self.clock
+
+        event.record = record
+        return event
+
+    def event_elapsed_time(self, start: Any, end: Any) -> float:
+        return float(end.at - start.at)
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> CudaDevice:
+    monkeypatch.setattr(cuda_device, "_numba_cuda", Cuda)
+    return CudaDevice()
+
+
+def test_no_gpu_says_why() -> None:
+    from numba import cuda
+
+    if cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(DeviceError) as caught:
+        CudaDevice()
+    assert probe_cuda().why_not.rstrip(".") in str(caught.value)
+
+
+@pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize("index", [-1, 1])
+def test_no_such_gpu(index: int) -> None:
+    with pytest.raises(InputError, match=f"index={index}: the GPUs of this machine are 0 to 0"):
+        CudaDevice(index)
+
+
+def test_properties_are_completed_from_the_table(stand_in: CudaDevice) -> None:
+    properties = stand_in.properties
+    assert properties.name == "stand-in"
+    assert properties.compute_capability == (9, 9)
+    assert properties.memory_bytes == 1 << 37
+    assert properties.max_threads_per_multiprocessor == 2048
+    # Not told, and the capability is not in the table: as for 9.0, the newest before it.
+    assert properties.max_blocks_per_multiprocessor == 32
+    assert properties.register_allocation_unit == 256
+
+
+def test_launch_completes_dimensions_and_says_nothing_of_small_grids(stand_in: CudaDevice) -> None:
+    kernel = Kernel()
+    stand_in.launch(kernel, 3, (16, 2), "x")
+    assert kernel.launches == [(((3, 1, 1), (16, 2, 1), 0, 0), ("x",), False)]
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "shared", "message"),
+    [
+        (0, 32, 0, r"relax: grid=0 is not within"),
+        ((1, 65536), 32, 0, r"grid=\(1, 65536\) is not within 1 to \(2147483647, 65535, 65535\)"),
+        (1, (1, 1, 65), 0, r"block=\(1, 1, 65\) is not within 1 to \(1024, 1024, 64\)"),
+        (1, (64, 32), 0, r"a block of 2048 threads; stand-in takes at most 1024"),
+        (1.5, 32, 0, r"grid=1.5 is not one to three whole numbers"),
+        ((1, 1, 1, 1), 32, 0, r"is not one to three"),
+        ((), 32, 0, r"is not one to three"),
+        (1, 32, 227 * KIB + 1, r"shared_bytes=232449; a block on stand-in has 0 to 232448"),
+        (1, 32, -1, r"shared_bytes=-1"),
+    ],
+)
+def test_launches_that_no_device_takes(
+    stand_in: CudaDevice, grid: Any, block: Any, shared: int, message: str
+) -> None:
+    kernel = Kernel()
+    with pytest.raises(LaunchError, match=message):
+        stand_in.launch(kernel, grid, block, shared_bytes=shared)
+    assert not kernel.launches
+
+
+def test_launch_needs_a_kernel(stand_in: CudaDevice) -> None:
+    with pytest.raises(InputTypeError, match=r"kernel is a function; .* numba\.cuda\.jit"):
+        stand_in.launch(lambda: None, 1, 1)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the driver is asked to allow."""
+    calls: list[int] = []
+    monkeypatch.setattr(
+        cuda_device, "_set_max_dynamic_shared", lambda _, shared, __: calls.append(shared)
+    )
+    return calls
+
+
+def test_more_shared_memory_is_asked_for_where_needed(
+    stand_in: CudaDevice, asked: list[int]
+) -> None:
+    kernel = Kernel(static=8 * KIB)
+    for shared in (40 * KIB, 40 * KIB + 1, 200 * KIB, 100 * KIB):
+        stand_in.launch(kernel, 1, 32, shared_bytes=shared)
+    assert asked == [40 * KIB + 1, 200 * KIB]
+    assert [configuration[3] for configuration, _, _ in kernel.launches][-1] == 100 * KIB
+
+
+def test_static_and_dynamic_shared_memory_share_the_limit(
+    stand_in: CudaDevice, asked: list[int]
+) -> None:
+    with pytest.raises(LaunchError, match="shared_bytes=225280 and 8192 bytes of static arrays"):
+        stand_in.launch(Kernel(static=8 * KIB), 1, 32, shared_bytes=220 * KIB)
+    assert not asked
+
+
+def test_cooperative_launch(stand_in: CudaDevice) -> None:
+    kernel = Kernel(resident=264)
+    stand_in.launch(kernel, (132, 2), 256, cooperative=True)
+    stand_in.launch(kernel, (132, 2), 256)
+    assert [cooperative for _, _, cooperative in kernel.launches] == [True, False]
+    with pytest.raises(
+        LaunchError, match=r"265 blocks of 256 threads .* holds 264 of them .* 132 multiprocessors"
+    ):
+        stand_in.launch(kernel, 265, 256, cooperative=True)
+
+
+def test_refused_launch_is_described(stand_in: CudaDevice) -> None:
+    kernel = Kernel(fault=CoreError("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources"))
+    with pytest.raises(LaunchError) as caught:
+        stand_in.launch(kernel, 7, (1024,), shared_bytes=64)
+    assert str(caught.value) == (
+        "relax: grid=(7, 1, 1), block=(1024, 1, 1), shared_bytes=64: "
+        "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources; the compiled kernel takes 100 "
+        "registers per thread and at most 640 threads per block"
+    )
+
+
+def test_overfull_grid_of_a_kernel_with_a_grid_barrier_is_refused(stand_in: CudaDevice) -> None:
+    # The words of cuda.core.
+    fault = ValueError("The specified grid size (265 * 1 * 1) exceeds the limit (264)")
+    with pytest.raises(LaunchError, match=r"relax: grid=\(265, 1, 1\).* exceeds the limit \(264\)"):
+        stand_in.launch(Kernel(fault=fault), 265, 256)
+
+
+def test_fault_of_an_earlier_kernel_is_no_launch_error(stand_in: CudaDevice) -> None:
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    fault = CudaAPIError(700, "Call to cuLaunchKernel results in CUDA_ERROR_ILLEGAL_ADDRESS")
+    with pytest.raises(DeviceError, match=r"relax: .* this process has lost the GPU") as caught:
+        stand_in.launch(Kernel(fault=fault), 1, 32)
+    assert not isinstance(caught.value, LaunchError)
+    assert caught.value.__cause__ is fault
+
+
+def test_faults_that_are_not_the_drivers_pass(stand_in: CudaDevice) -> None:
+    with pytest.raises(ZeroDivisionError):
+        stand_in.launch(Kernel(fault=ZeroDivisionError()), 1, 32)
+
+
+def test_max_active_blocks_needs_a_compiled_kernel(stand_in: CudaDevice) -> None:
+    kernel = Kernel(resident=5 * 132)
+    with pytest.raises(LaunchError, match=r"relax: .* launch it once before"):
+        stand_in.max_active_blocks(kernel, 256)
+    stand_in.launch(kernel, 1, 256)
+    assert stand_in.max_active_blocks(kernel, (16, 16)) == 5
+
+
+def test_kernels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_device, "_numba_cuda", Cuda)
+    device = CudaDevice(time_kernels=True)
+    for _ in range(3):
+        device.launch(Kernel(), 1, 32)
+    device.synchronize()
+    assert device.kernel_ms == 3.0
+    device.reset_kernel_ms()
+    assert device.kernel_ms == 0.0
+
+
+def test_time_is_not_a_number_where_it_is_not_taken(stand_in: CudaDevice) -> None:
+    stand_in.launch(Kernel(), 1, 32)
+    stand_in.synchronize()
+    assert math.isnan(stand_in.kernel_ms)
+
+
+def test_memory_runs_out(stand_in: CudaDevice) -> None:
+    with pytest.raises(TooLargeError, match=r"8000 bytes does not fit: stand-in has 1000 of"):
+        stand_in.empty((10, 100), np.float64)
+
+
+def test_shapes_and_arrays_are_checked(stand_in: CudaDevice) -> None:
+    with pytest.raises(InputError, match=r"shape=\(2, -1\): no size can be negative"):
+        stand_in.empty((2, -1), np.float32)
+    with pytest.raises(InputTypeError, match="device_array is a ndarray"):
+        stand_in.to_host(np.zeros(3))
+
+
+# From here on with a GPU.
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[CudaDevice]:
+    try:
+        device = CudaDevice(time_kernels=True)
+    except DeviceError as why_not:
+        pytest.skip(str(why_not))
+    yield device
+    device.synchronize()
+
+
+def kernels() -> SimpleNamespace:
+    from numba import cuda, float32
+
+    @cuda.jit
+    def double(values: Any) -> None:
+        i = cuda.grid(1)
+        if i < values.size:
+            values[i] *= 2
+
+    @cuda.jit
+    def reverse(values: Any) -> None:
+        tile = cuda.shared.array(0, float32)
+        i = cuda.threadIdx.x
+        tile[i] = values[i]
+        cuda.syncthreads()
+        values[i] = tile[values.size - 1 - i]
+
+    @cuda.jit
+    def two_phases(values: Any, sums: Any) -> None:
+        i = cuda.grid(1)
+        values[i] = i
+        cuda.cg.this_grid().sync()
+        sums[i] = values[i] + values[values.size - 1 - i]
+
+    return SimpleNamespace(double=double, reverse=reverse, two_phases=two_phases)
+
+
+def test_gpu_properties_agree_with_the_table(gpu: CudaDevice) -> None:
+    from dataclasses import asdict
+
+    from warpladder.device.properties import known_capabilities, properties_of
+
+    if gpu.properties.compute_capability not in known_capabilities():
+        pytest.skip(f"{gpu.properties.compute_capability} is not in the table")
+    table = properties_of(gpu.properties.compute_capability)
+    of_the_product = {"name", "multiprocessors", "memory_bytes"}
+    told, known = asdict(gpu.properties), asdict(table)
+    assert {k: v for k, v in told.items() if k not in of_the_product} == {
+        k: v for k, v in known.items() if k not in of_the_product
+    }
+
+
+def test_gpu_is_a_device(gpu: CudaDevice) -> None:
+    from warpladder.device.base import Device as Protocol
+
+    device: Device = gpu
+    assert isinstance(device, Protocol)
+
+
+@pytest.mark.parametrize("shape", [0, 1, 33, (0, 3), (5, 7), (2, 3, 4), ()])
+@pytest.mark.parametrize("dtype", ["float32", "int16", "uint8", "complex64", "bool"])
+def test_gpu_copies_there_and_back(gpu: CudaDevice, shape: Any, dtype: str) -> None:
+    host = np.arange(math.prod(np.empty(shape).shape)).reshape(shape).astype(dtype)
+    there = gpu.to_device(host)
+    assert there.shape == host.shape
+    assert there.dtype == host.dtype
+    assert gpu.to_device(there) is there
+    np.testing.assert_array_equal(gpu.to_host(there), host)
+    out = np.empty_like(host)
+    assert gpu.to_host(there, out) is out
+    np.testing.assert_array_equal(out, host)
+
+
+def test_gpu_takes_any_layout(gpu: CudaDevice) -> None:
+    host = np.arange(60, dtype=np.int32).reshape(6, 10)
+    for view in (host.T, host[::2, 1::3], host[:, ::-1], np.broadcast_to(host[0], (4, 10))):
+        np.testing.assert_array_equal(gpu.to_host(gpu.to_device(view)), view)
+    there = gpu.to_device(host)
+    out = np.empty((3, 5), np.int32)
+    np.testing.assert_array_equal(gpu.to_host(there[::2, ::2]), host[::2, ::2])
+    np.testing.assert_array_equal(gpu.to_host(there[::2, ::2], out), host[::2, ::2])
+    with pytest.raises(InputError, match="out has shape"):
+        gpu.to_host(there, out)
+
+
+def test_gpu_takes_arrays_of_others_without_a_copy(gpu: CudaDevice) -> None:
+    mine = gpu.full(8, 1, np.float32)
+    others: Any = SimpleNamespace(__cuda_array_interface__=mine.__cuda_array_interface__)
+    gpu.launch(kernels().double, 1, 8, gpu.to_device(others))
+    assert (gpu.to_host(mine) == 2).all()
+    assert (gpu.to_host(others) == 2).all()
+
+
+@pytest.mark.parametrize("shape", [0, 1, 257, (3, 1000), ()])
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (0, "float32"),
+        (-1, "int64"),
+        (math.inf, "float32"),
+        (1.5, "float16"),
+        (math.nan, "float64"),
+        (258, "int16"),
+        (1 + 2j, "complex128"),
+        (True, "bool"),
+        (200, "uint8"),
+    ],
+)
+def test_gpu_fills(gpu: CudaDevice, shape: Any, value: Any, dtype: str) -> None:
+    np.testing.assert_array_equal(
+        gpu.to_host(gpu.full(shape, value, dtype)), np.full(shape, value, dtype)
+    )
+
+
+def test_gpu_streams_and_events(gpu: CudaDevice) -> None:
+    host = gpu.pinned(1 << 20, np.float32)
+    host[:] = 3
+    back = gpu.pinned(1 << 20, np.float32)
+    stream, start, end = gpu.stream(), gpu.event(), gpu.event()
+    start.record(stream)
+    there = gpu.to_device(host, stream=stream)
+    gpu.launch(kernels().double, 4096, 256, there, stream=stream)
+    gpu.to_host(there, back, stream=stream)
+    end.record(stream)
+    stream.synchronize()
+    end.synchronize()
+    assert (back == 6).all()
+    assert start.elapsed_ms(end) > 0
+    assert gpu.pinned(0, np.float32).size == 0
+
+
+def test_gpu_gives_all_its_shared_memory(gpu: CudaDevice) -> None:
+    most = gpu.properties.shared_bytes_per_block_optin
+    host = np.arange(1024, dtype=np.float32)
+    there, reverse = gpu.to_device(host), kernels().reverse
+    gpu.launch(reverse, 1, 1024, there, shared_bytes=most)
+    np.testing.assert_array_equal(gpu.to_host(there), host[::-1])
+    assert gpu.max_active_blocks(reverse, 1024, most) == 1
+
+
+def test_gpu_occupancy_is_the_calculators(gpu: CudaDevice) -> None:
+    from warpladder.device.occupancy import occupancy
+
+    double = kernels().double
+    gpu.launch(double, 1, 32, gpu.full(32, 1, np.float32))
+    registers = next(iter(double.overloads.values())).regs_per_thread
+    for threads in (32, 33, 96, 256, 352, 1024):
+        for shared in (0, 1000, 20_200, 49_152, gpu.properties.shared_bytes_per_block_optin):
+            expected = occupancy(
+                gpu.properties, threads, registers_per_thread=registers, shared_bytes=shared
+            )
+            assert (
+                gpu.max_active_blocks(double, threads, shared) == expected.blocks_per_multiprocessor
+            )
+
+
+def test_gpu_launches_cooperatively(gpu: CudaDevice) -> None:
+    two_phases = kernels().two_phases
+    threads = 128
+    gpu.launch(
+        two_phases,
+        2,
+        threads,
+        gpu.empty(2 * threads, np.int64),
+        gpu.empty(2 * threads, np.int64),
+        cooperative=True,
+    )
+    most = gpu.max_active_blocks(two_phases, threads) * gpu.properties.multiprocessors
+    values, sums = gpu.empty(most * threads, np.int64), gpu.empty(most * threads, np.int64)
+    gpu.launch(two_phases, most, threads, values, sums, cooperative=True)
+    np.testing.assert_array_equal(gpu.to_host(sums), most * threads - 1)
+    with pytest.raises(LaunchError, match=f"two_phases: a cooperative launch of {most + 1} blocks"):
+        gpu.launch(two_phases, most + 1, threads, values, sums, cooperative=True)
+    with pytest.raises(LaunchError, match="two_phases: grid="):
+        gpu.launch(two_phases, most + 1, threads, values, sums)
+
+
+def test_gpu_launches_any_kernel_cooperatively(gpu: CudaDevice) -> None:
+    there = gpu.full(32, 1, np.float32)
+    gpu.launch(kernels().double, 1, 32, there, cooperative=True)
+    assert (gpu.to_host(there) == 2).all()
+
+
+def test_gpu_times_kernels(gpu: CudaDevice) -> None:
+    there, double = gpu.full(1 << 24, 1, np.float32), kernels().double
+    gpu.synchronize()
+    gpu.reset_kernel_ms()
+    gpu.launch(double, 1 << 16, 256, there)
+    gpu.synchronize()
+    # 128 MiB cannot pass in less than 10 us; compiling, which takes longer than 50 ms, is not in.
+    assert 0.01 < gpu.kernel_ms < 50
+
+
+def test_gpu_memory_runs_out(gpu: CudaDevice) -> None:
+    with pytest.raises(TooLargeError, match=r"an array of 1125899906842624 bytes does not fit"):
+        gpu.empty(1 << 50, np.uint8)

@@ -1,0 +1,113 @@
+"""Devices that run plain Python functions on NumPy arrays, with counters set by hand.
+
+They stand for the simulator and for a GPU where the laboratory itself is tested: what a kernel
+counts, and which check stops it, is then known without asking what is under test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from warpladder.errors import KernelFaultError
+from warpladder.lab.compare import poison
+from warpladder.simulator.counters import Counters
+
+
+class FakeKernel:
+    """A function with what each of its lines counts, by line from that of its ``def`` on."""
+
+    def __init__(self, function, lines=None, fault=None, wrong_under=()):
+        self.py_func = function
+        self.lines = lines or {}
+        self.fault = fault
+        self.wrong_under = wrong_under
+
+
+class FakeGpu:
+    """A device as a GPU is one: no counters, memory that holds anything."""
+
+    def __init__(self):
+        self.properties = SimpleNamespace(name="fake GPU", compute_capability=(9, 0))
+        self.kernel_ms = 0.0
+
+    def to_device(self, host_array, **_options):
+        return host_array.copy()
+
+    def empty(self, shape, dtype):
+        return np.zeros(shape, dtype)
+
+    def full(self, shape, value, dtype):
+        return np.full(shape, value, dtype)
+
+    def pinned(self, shape, dtype):
+        return np.zeros(shape, dtype)
+
+    def to_host(self, device_array, out=None, **_options):
+        if out is None:
+            return device_array.copy()
+        out[...] = device_array
+        return out
+
+    def launch(self, kernel, _grid, _block, *args, **_options):
+        kernel.py_func(*args)
+        self.kernel_ms += 2.0
+
+    def max_active_blocks(self, *_what):
+        return 1
+
+    def stream(self):
+        return None
+
+    def event(self):
+        return None
+
+    def synchronize(self):
+        pass
+
+
+@dataclass
+class FakeLaunch:
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    counters: Counters
+
+
+class FakeSimulator(FakeGpu):
+    """A device as the simulator is one: it counts, poisons memory itself, and checks."""
+
+    made = 0
+
+    def __init__(self, compute_capability=(9, 0), schedule="lockstep", checks=True):
+        super().__init__()
+        del self.kernel_ms
+        type(self).made += 1
+        self.properties = SimpleNamespace(name="simulated", compute_capability=compute_capability)
+        self.schedule, self.checks = schedule, checks
+        self.reset_counters()
+
+    def reset_counters(self):
+        self.counters, self.line_counters, self.launches = Counters(), {}, []
+
+    def empty(self, shape, dtype):
+        return poison(shape, dtype)
+
+    def launch(self, kernel, grid, block, *args, shared_bytes=0, **_options):
+        code = kernel.py_func.__code__
+        if kernel.fault and self.checks:
+            raise KernelFaultError(kernel.fault, f"{code.co_name} does what it must not")
+        if self.schedule not in kernel.wrong_under:
+            kernel.py_func(*args)
+        own = Counters(launches=1)
+        for offset, counted in kernel.lines.items():
+            key = (code.co_filename, code.co_firstlineno + offset)
+            self.line_counters.setdefault(key, Counters()).add(counted)
+            own.add(counted)
+        self.counters.add(own)
+        self.launches.append(
+            FakeLaunch(code.co_name, (grid, 1, 1), (block, 1, 1), shared_bytes, own)
+        )

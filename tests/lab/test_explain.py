@@ -1,0 +1,100 @@
+"""Counters stand beside the lines where they were counted."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import toy
+from fakes import FakeKernel, FakeSimulator
+
+from warpladder.lab.compare import poison
+from warpladder.lab.documents import explanation_document
+from warpladder.lab.explain import explain
+from warpladder.lab.gutter import choose_columns, short
+from warpladder.simulator.counters import Counters
+
+
+def test_lines_counters_launches_and_predictions():
+    found = explain(toy.LADDER, toy.NEIGHBOURS, FakeSimulator)
+    assert found.n == 33
+    assert found.idea == "Twice each number, in every way that is right, and wrong."
+    (kernel,) = found.kernels
+    assert kernel.name == "double"
+    first = toy.double.__code__.co_firstlineno
+    assert [line.number for line in kernel.lines] == [first, first + 1, first + 2]
+    assert [line.counters is None for line in kernel.lines] == [True, True, False]
+    assert kernel.lines[2].text == "    y[...] = x + x"
+    assert kernel.lines[2].counters.global_load_sectors == 40
+    assert kernel.counters.global_load_sectors == 40
+    assert (kernel.launches[0].grid, kernel.launches[0].block) == ((2, 1, 1), (32, 1, 1))
+    assert [result.ok for result in found.predictions] == [True, True]
+    assert found.elsewhere == ()
+    assert found.wrong is None
+
+
+def test_launches_of_a_kernel_are_summed():
+    def twice(device, problem):
+        toy.running(toy.NEAR)(device, problem)
+        return toy.running(toy.NEAR)(device, problem)
+
+    (kernel,) = explain(
+        toy.LADDER, toy.rung("twice", twice, kernels=(toy.NEAR,)), FakeSimulator, n=5
+    ).kernels
+    assert len(kernel.launches) == kernel.counters.launches == 2
+    assert kernel.counters.global_load_sectors == kernel.lines[2].counters.global_load_sectors == 80
+
+
+def test_lines_of_functions_elsewhere_come_after():
+    offset = poison.__code__.co_firstlineno - toy.double.__code__.co_firstlineno
+    calls = FakeKernel(toy.double, {2: Counters(warp_instructions=1)})
+
+    class CallsElsewhere(FakeSimulator):
+        def launch(self, kernel, *args, **options):
+            super().launch(kernel, *args, **options)
+            key = (poison.__code__.co_filename, poison.__code__.co_firstlineno)
+            self.line_counters[key] = Counters(warp_instructions=7)
+
+    rung = toy.rung("caller", toy.running(calls), kernels=(calls,))
+    found = explain(toy.LADDER, rung, CallsElsewhere)
+    (other,) = found.elsewhere
+    assert other.name == "compare.py"
+    assert [line.counters.warp_instructions for line in other.lines] == [7]
+    assert other.lines[0].text.startswith("def poison(")
+    assert offset
+
+
+def test_a_wrong_rung_is_counted_with_the_checks_off_and_caught_with_them_on():
+    found = explain(toy.LADDER, toy.RACE.rung, FakeSimulator)
+    assert found.kernels[0].counters.global_load_sectors == 4
+    assert found.wrong.ok
+
+
+def test_a_rung_on_the_cpu_shows_its_host_function():
+    found = explain(toy.LADDER, toy.PLAIN, FakeSimulator)
+    assert "problem.x + problem.x" in found.kernels[0].lines[0].text
+    assert found.kernels[0].launches == ()
+
+
+@pytest.mark.parametrize("lines", [True, False])
+def test_the_document_is_json(lines):
+    found = explain(toy.LADDER, toy.RACE.rung, FakeSimulator)
+    document = json.loads(json.dumps(explanation_document(found, lines=lines), allow_nan=False))
+    (kernel,) = document["kernels"]
+    assert ("lines" in kernel) == lines
+    assert kernel["counters"]["global_load_sectors_per_request"] == 4
+    assert document["wrong"]["caught"] is True
+
+
+def test_columns_are_chosen_by_what_they_tell():
+    busy = Counters(**dict.fromkeys(Counters.__dataclass_fields__, 1))
+    assert [column.heading for column in choose_columns([busy], 3)] == ["sect", "bank", "atom"]
+    everything = choose_columns([Counters(), busy], 99)
+    assert len(everything) == 11
+    assert all(len(column.heading) <= 4 for column in everything)
+    assert choose_columns([Counters()], 99) == []
+
+
+@pytest.mark.parametrize("value", [10.0**power * part for power in range(14) for part in (1, 9.99)])
+def test_short_numbers_are_short(value):
+    assert len(short(value)) <= 4

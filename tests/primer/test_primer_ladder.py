@@ -1,0 +1,262 @@
+"""What is particular to the primer; `warpladder.lab.verify` checks every rung of every ladder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from warpladder.lab.rung import Rung
+from warpladder.primer import launching, rungs, tasks, wrong
+from warpladder.primer.ladder import LADDER
+
+ALL = (*LADDER.rungs, *(broken.rung for broken in LADDER.wrong))
+
+
+def modules_of(package):
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
+
+
+RUNG_MODULES = modules_of(rungs)
+WRONG_MODULES = modules_of(wrong)
+
+
+def predicted(name: str, counter: str, n: int) -> float:
+    """Return the absolute value that the rung of this name predicts for a counter."""
+    rung = LADDER.find(name)
+    assert rung is not None
+    (value,) = (
+        prediction.value
+        for prediction in rung.predicts
+        if (prediction.counter, prediction.n) == (counter, n)
+        and prediction.relation == "=="
+        and prediction.than is None
+    )
+    return value
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def test_every_file_is_in_the_ladder_once():
+    assert sorted(rung.name for rung in LADDER.rungs) == sorted(
+        module.RUNG.name for module in RUNG_MODULES
+    )
+    assert sorted(broken.rung.name for broken in LADDER.wrong) == sorted(
+        module.WRONG.rung.name for module in WRONG_MODULES
+    )
+
+
+def test_names_are_unique_kebab_case_and_the_files_names():
+    names = [rung.name for rung in ALL]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
+    for module in RUNG_MODULES:
+        assert module.__name__.rpartition(".")[2] == module.RUNG.name.replace("-", "_")
+    for module in WRONG_MODULES:
+        assert module.__name__.rpartition(".")[2] == module.WRONG.rung.name.replace("-", "_")
+
+
+def test_comparisons_are_with_rungs_further_down():
+    seen = set()
+    for rung in LADDER.rungs:
+        assert {prediction.than for prediction in rung.predicts} - {None} <= seen
+        seen.add(rung.name)
+
+
+def test_a_rung_on_the_device_has_kernels_and_predicts():
+    for rung in LADDER.rungs:
+        assert (rung.on == "cpu") == (not rung.kernels)
+        assert rung.predicts or rung.on == "cpu"
+
+
+def test_a_largest_size_has_its_reason():
+    for rung in ALL:
+        assert (rung.max_n is None) == (not rung.limits)
+
+
+# --- what a learner reads -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", RUNG_MODULES, ids=lambda module: module.RUNG.name)
+def test_a_docstring_tells_the_idea_the_step_and_what_to_expect(module):
+    text = module.__doc__
+    assert len(text.split()) > 60
+    places = [text.index(f"\n\n{heading}: ") for heading in ("Idea", "Below", "Expect", "Source")]
+    assert places == sorted(places)
+    assert text.rstrip().endswith(f"Source: {module.RUNG.source}")
+
+
+@pytest.mark.parametrize("module", WRONG_MODULES, ids=lambda module: module.WRONG.rung.name)
+def test_a_wrong_docstring_tells_the_fault_and_the_rung_that_mends_it(module):
+    text = module.__doc__
+    places = [
+        text.index(f"\n\n{heading}: ") for heading in ("Idea", "Fault", "Mended by", "Source")
+    ]
+    assert places == sorted(places)
+    mended_by = re.findall(r"`([^`]+)`", text[places[2] : places[3]])
+    assert mended_by
+    assert {LADDER.find(name) for name in mended_by} <= set(LADDER.rungs)
+    assert text.rstrip().endswith(f"Source: {module.WRONG.rung.source}")
+
+
+def test_sources_are_known():
+    assert all(rung.source.startswith(("GR ", "IM ")) or rung.source == "beyond" for rung in ALL)
+
+
+# --- the problems ---------------------------------------------------------------------------------
+
+TASKS = {id(rung.task): rung.task for rung in ALL}.values()
+
+
+def arrays_of(problem) -> list[NDArray]:
+    return [np.asarray(part) for part in problem]
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_a_problem_is_the_same_for_the_same_seed_and_another_for_another(task):
+    one, same, other = (arrays_of(task.make(97, seed)) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_an_oracle_leaves_the_problem_alone_and_keeps_to_four_bytes(task):
+    problem = task.make(97, 1)
+    before = [array.copy() for array in arrays_of(problem)]
+    assert task.oracle(problem).dtype.itemsize == 4
+    assert all(np.array_equal(a, b) for a, b in zip(before, arrays_of(problem), strict=True))
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+@pytest.mark.parametrize("n", [0, 1, 97])
+def test_work_is_counted_in_plain_integers(task, n):
+    work = task.work(task.make(n, 1))
+    assert type(work.operations) is int
+    assert type(work.bytes) is int
+    assert (work.operations > 0) == (n > 1 or (n == 1 and task is not tasks.LARGER_OF_PAIR))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 96, 97])
+def test_every_third_id_is_common(n):
+    problem = tasks.COMMON_IDS.make(n, 5)
+    assert np.unique(problem.row).size == np.unique(problem.other).size == n
+    found = np.isin(problem.row, problem.other)
+    assert np.array_equal(found, np.arange(n) % 3 == 0)
+    assert tasks.COMMON_IDS.oracle(problem) == [found.sum()]
+
+
+def test_one_step_of_the_generator_is_marsaglias(monkeypatch):
+    # "Xorshift RNGs" (2003) begins with this word; its first number is in wide use as a check.
+    monkeypatch.setattr(tasks, "ROUNDS", 1)
+    words = tasks.SCRAMBLE.oracle(tasks.Words(np.array([2463534242], np.uint32)))
+    assert words == [723471715]
+
+
+# --- cutting --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 130, 511, 512, 513, 2048, 100_003])
+def test_chunks_cover_all_elements_once_and_begin_aligned(n):
+    chunks = launching.chunks_of(n, 8)
+    covered = [i for chunk in chunks for i in range(chunk.start, chunk.stop)]
+    assert covered == list(range(n))
+    assert len(chunks) <= 8
+    assert all(chunk.start % 64 == 0 and chunk.start < chunk.stop for chunk in chunks)
+
+
+def test_an_empty_grid_is_not_launched():
+    no_device = None
+    launching.launch(no_device, None, 0, 256)
+    launching.launch(no_device, None, 1, 0)
+    launching.launch(no_device, None, (0, 3), (32, 8))
+
+
+# --- GR's figures ---------------------------------------------------------------------------------
+
+# Lines and sectors that GR draws for the load of one warp.
+GRANADA = {
+    "access-aligned": (1, 4),
+    "access-permuted": (1, 4),
+    "access-misaligned": (2, 5),
+    "access-scattered": (3, 6),
+}
+
+
+def positions(rung: Rung, n: int) -> NDArray[np.int64]:
+    """Return where each thread reads, recovered from the oracle."""
+    size = rung.task.make(n, 0).source.size
+    source = np.arange(size, dtype=np.float32)
+    return rung.task.oracle(tasks.Reading(n, source)).astype(np.int64)
+
+
+@pytest.mark.parametrize("name", [*GRANADA, "strided-access"])
+def test_bus_utilisation_is_grs_in_every_warp(name):
+    lines, sectors = GRANADA.get(name, (32, 32))
+    for warp in positions(LADDER.find(name), 256).reshape(-1, 32):
+        assert np.unique(warp).size == 32
+        assert np.unique(4 * warp // 128).size == lines
+        assert np.unique(4 * warp // 32).size == sectors
+    assert predicted(name, "load_utilisation_128", 256) == float(Fraction(100 * 128, 128 * lines))
+    assert predicted(name, "load_utilisation_32", 256) == float(Fraction(100 * 128, 32 * sectors))
+
+
+@pytest.mark.parametrize(
+    ("name", "percent_128", "percent_32"),
+    [
+        ("access-aligned", 100, 100),
+        ("access-permuted", 100, 100),
+        ("access-misaligned", 50, 80),
+        ("access-scattered", 33, 66),
+    ],
+)
+def test_bus_utilisation_as_printed(name, percent_128, percent_32):
+    assert int(predicted(name, "load_utilisation_128", 256)) == percent_128
+    assert int(predicted(name, "load_utilisation_32", 256)) == percent_32
+
+
+@pytest.mark.parametrize("name", [*GRANADA, "strided-access"])
+@pytest.mark.parametrize("n", [0, 1, 33, 97, 130])
+def test_every_pattern_stays_inside_the_source(name, n):
+    rung = LADDER.find(name)
+    read = positions(rung, n)
+    assert read.size == n
+    assert np.all((read >= 0) & (read < rung.task.make(n, 0).source.size))
+
+
+# --- 10 x 10 on blocks of 4 x 4 -------------------------------------------------------------------
+
+
+def test_ten_by_ten_on_blocks_of_four_by_four():
+    n, side = 10, 4
+    requests = bytes_stored = sectors = branches = uniform = 0
+    for block_row in range(-(-n // side)):
+        for block_column in range(-(-n // side)):
+            rows, columns = np.mgrid[:side, :side]
+            rows, columns = rows + side * block_row, columns + side * block_column
+            in_row = rows < n
+            in_both = in_row & (columns < n)
+            branches += 2
+            uniform += int(in_row.all())
+            uniform += int(in_both.sum() in (0, in_row.sum()))
+            stored = 4 * (rows * n + columns)[in_both]
+            requests += 1
+            bytes_stored += 4 * stored.size
+            sectors += np.unique(stored // 32).size
+    counted = {
+        "global_store_requests": requests,
+        "global_store_bytes": bytes_stored,
+        "global_store_sectors": sectors,
+        "branches": branches,
+        "branch_uniformity": 100 * uniform / branches,
+    }
+    assert counted == {
+        counter: pytest.approx(predicted("matrix-add-2d", counter, n)) for counter in counted
+    }
+    assert requests == 9
