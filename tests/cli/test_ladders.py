@@ -69,7 +69,7 @@ def test_climb_on_the_simulator():
     assert result.returncode == 0, result.stderr
     shown = words(result)
     assert ["plain", "yes"] in shown
-    counter = "global_load_sectors_per_request"
+    counter = "global_load_sectors/request"
     assert ["strided", "yes", counter, "==", "32", "32"] in shown
     assert ["neighbours", "yes", counter, "==", "0.125", "x", "0.125", "x"] in shown
     assert ["race", "caught", "by", "racecheck"] in shown

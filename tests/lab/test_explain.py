@@ -45,23 +45,33 @@ def test_launches_of_a_kernel_are_summed():
     assert kernel.counters.global_load_sectors == kernel.lines[2].counters.global_load_sectors == 80
 
 
-def test_lines_of_functions_elsewhere_come_after():
-    offset = poison.__code__.co_firstlineno - toy.double.__code__.co_firstlineno
-    calls = FakeKernel(toy.double, {2: Counters(warp_instructions=1)})
+def test_launches_belong_to_their_kernel():
+    def halve(y, x):
+        y[...] = x / 2
 
+    other = FakeKernel(halve, {1: Counters(shuffles=3)})
+
+    def both(device, problem):
+        toy.running(toy.NEAR)(device, problem)
+        return toy.running(other)(device, problem)
+
+    rung = toy.rung("both", both, kernels=(toy.NEAR, other))
+    near, half = explain(toy.LADDER, rung, FakeSimulator).kernels
+    assert (len(near.launches), near.counters.shuffles) == (1, 0)
+    assert (len(half.launches), half.counters.shuffles) == (1, 3)
+
+
+def test_lines_of_functions_elsewhere_come_after():
     class CallsElsewhere(FakeSimulator):
         def launch(self, kernel, *args, **options):
             super().launch(kernel, *args, **options)
             key = (poison.__code__.co_filename, poison.__code__.co_firstlineno)
             self.line_counters[key] = Counters(warp_instructions=7)
 
-    rung = toy.rung("caller", toy.running(calls), kernels=(calls,))
-    found = explain(toy.LADDER, rung, CallsElsewhere)
-    (other,) = found.elsewhere
+    (other,) = explain(toy.LADDER, toy.STRIDED, CallsElsewhere).elsewhere
     assert other.name == "compare.py"
     assert [line.counters.warp_instructions for line in other.lines] == [7]
     assert other.lines[0].text.startswith("def poison(")
-    assert offset
 
 
 def test_a_wrong_rung_is_counted_with_the_checks_off_and_caught_with_them_on():

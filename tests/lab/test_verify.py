@@ -11,7 +11,7 @@ from fakes import FakeGpu, FakeKernel, FakeSimulator
 
 from warpladder.errors import InputError, LaunchError
 from warpladder.lab.rung import WrongRung
-from warpladder.lab.verify import check_predictions, check_wrong, verify
+from warpladder.lab.verify import check_predictions, check_wrong, count, verify
 
 DEVICES = (FakeGpu, FakeSimulator)
 
@@ -59,6 +59,15 @@ def test_a_result_left_unwritten_is_poison(make_device):
     nothing = toy.running(FakeKernel(lambda _y, _x: None))
     (verdict,) = verify(toy.rung("lazy", nothing, task=zeros), make_device(), [4])
     assert "found nan (memory that was never written holds nan too); 4 of 4" in verdict.fault
+
+
+def test_a_simulated_device_fills_its_memory_itself():
+    class Marking(FakeSimulator):
+        def empty(self, shape, dtype):
+            return np.full(shape, 42, dtype)
+
+    nothing = toy.running(FakeKernel(lambda _y, _x: None))
+    assert "found 42.0" in verify(toy.rung("lazy", nothing), Marking(), [4])[0].fault
 
 
 @pytest.mark.parametrize("make_device", DEVICES)
@@ -118,6 +127,11 @@ def test_sizes_beyond_the_largest_are_left_out_or_refused():
 def test_kernels_need_a_device():
     with pytest.raises(InputError, match="needs a device"):
         verify(toy.NEIGHBOURS, None, [1])
+
+
+def test_what_was_counted_before_is_not_counted_again():
+    device = FakeSimulator()
+    assert [count(toy.STRIDED, device, 33).global_load_sectors for _ in range(2)] == [320, 320]
 
 
 def test_predictions_that_hold():

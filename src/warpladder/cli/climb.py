@@ -174,8 +174,9 @@ def _decisive(result: PredictionResult) -> tuple[str, str, str]:
     measured = "--" if result.counted is None else f"{result.measured:.4g}{times}"
     style = "green" if result.ok else "red"
     return (
-        claim.counter,
-        f"{claim.relation} {claim.value:g}{times}",
+        # Its full name would be broken in the middle of a word at 80 columns.
+        claim.counter.replace("_per_", "/"),
+        f"{claim.relation} {claim.value:.4g}{times}",
         f"[{style}]{measured}[/]",
     )
 

@@ -8,5 +8,13 @@ IR to a program), `program`, `batch` (how threads run it), `access` and `atomics
 from warpladder.simulator.counters import Counters
 from warpladder.simulator.device import SimulatedDevice
 from warpladder.simulator.kernel import LaunchReport, SimulatedKernel, simulate
+from warpladder.simulator.substitute import simulated_cuda
 
-__all__ = ["Counters", "LaunchReport", "SimulatedDevice", "SimulatedKernel", "simulate"]
+__all__ = [
+    "Counters",
+    "LaunchReport",
+    "SimulatedDevice",
+    "SimulatedKernel",
+    "simulate",
+    "simulated_cuda",
+]

@@ -177,7 +177,12 @@ def _flags(debug: bool, fastmath: bool) -> Any:
 def _typed_call_template(dispatcher: Any, args: Any, kws: Any) -> tuple[Any, ...]:
     """Resolve a call of a device function by typing it, where Numba would compile it."""
     pysig, folded = dispatcher.fold_argument_types(args, kws)
-    if dispatcher._can_compile:
+    if dispatcher in _declared:
+        signatures = [
+            typing.signature(wanted or typed_function(dispatcher, arguments).result, *arguments)
+            for arguments, wanted in _declared[dispatcher]
+        ]
+    elif dispatcher._can_compile:
         arguments = tuple(folded)
         signatures = [typing.signature(typed_function(dispatcher, arguments).result, *arguments)]
     else:
@@ -293,3 +298,17 @@ def signature_types(
             f"there are {'; '.join(str(candidate) for candidate in signatures)}"
         )
     return fitting[0]
+
+
+def is_signature(value: Any) -> bool:
+    """Whether ``value`` is a Numba signature, or a list of them."""
+    return isinstance(value, list) or bool(sigutils.is_signature(value))
+
+
+_declared: weakref.WeakKeyDictionary[Any, list[tuple[tuple[Any, ...], Any]]]
+_declared = weakref.WeakKeyDictionary()
+
+
+def declare_signatures(dispatcher: Any, signatures: list[Any]) -> None:
+    """Let a device function take only these signatures: arguments are converted to them."""
+    _declared[dispatcher] = [sigutils.normalize_signature(one) for one in signatures]

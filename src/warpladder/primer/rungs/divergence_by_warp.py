@@ -7,7 +7,8 @@ Below: parity of the thread sent every warp through both formulas. A branch cost
 it costs where threads of one warp disagree.
 
 Expect: at n = 256 all branches are uniform, 100 % instead of 50 %, and all 32 threads are active in
-every instruction. The traffic is the same.
+every instruction. Fewer instructions are issued, as each warp leaves one formula out. The traffic
+is the same.
 
 Source: GR warp divergence
 """
@@ -77,6 +78,14 @@ RUNG = Rung(
         ),
         Prediction(
             "threads_per_instruction", "==", 32, 256, "no thread of a warp is ever switched off"
+        ),
+        Prediction(
+            "warp_instructions",
+            "<",
+            1,
+            256,
+            "a warp issues one formula instead of both",
+            than="divergence-by-thread",
         ),
         Prediction(
             "global_load_sectors",

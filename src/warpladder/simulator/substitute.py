@@ -1,0 +1,309 @@
+"""`simulated_cuda`: existing numba-cuda programs, unchanged, on the simulated GPU.
+
+Within the context ``numba.cuda`` has simulated counterparts of ``jit`` and of the host functions
+for arrays, streams, events and devices. What a program has already imported by name
+(``from numba.cuda import jit``) is out of reach: import it inside the context.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numba import cuda
+from numba.cuda.dispatcher import CUDADispatcher
+
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import properties_of
+from warpladder.simulator.arrays import SimulatedArray
+from warpladder.simulator.device import SimulatedEvent, SimulatedStream
+from warpladder.simulator.frontend import declare_signatures, is_signature, normalize_signature
+from warpladder.simulator.kernel import Options, SimulatedKernel
+from warpladder.simulator.lanes import Geometry
+from warpladder.simulator.options import Checks, Schedule
+
+__all__ = ["simulated_cuda"]
+
+
+@contextlib.contextmanager
+def simulated_cuda(
+    *,
+    compute_capability: tuple[int, int] = (9, 0),
+    schedule: str = "lockstep",
+    seed: int = 0,
+    checks: bool | Iterable[str] = False,
+    counters: bool = False,
+) -> Iterator[None]:
+    """Let ``numba.cuda`` name the simulated GPU while the context lasts.
+
+    Parameters
+    ----------
+    compute_capability, schedule, seed, checks, counters
+        As `warpladder.simulator.simulate` takes them.
+
+    Examples
+    --------
+    >>> from numba import cuda
+    >>> from warpladder.simulator import simulated_cuda
+    >>> with simulated_cuda():
+    ...     @cuda.jit
+    ...     def count(numbers):
+    ...         numbers[cuda.grid(1)] = cuda.grid(1)
+    ...     numbers = cuda.device_array(4, dtype="int32")
+    ...     count[1, 4](numbers)
+    ...     numbers.copy_to_host()
+    array([0, 1, 2, 3], dtype=int32)
+    """
+    options = Options(
+        properties_of(compute_capability),
+        Schedule.named(schedule, seed),
+        Checks.named(checks),
+        counters,
+    )
+    substitutes = _Substitutes(options).by_name()
+    saved = {name: getattr(cuda, name) for name in substitutes if hasattr(cuda, name)}
+    for name, value in substitutes.items():
+        setattr(cuda, name, value)
+    try:
+        yield
+    finally:
+        for name in substitutes:
+            if name in saved:
+                setattr(cuda, name, saved[name])
+            else:
+                delattr(cuda, name)
+
+
+class _Kernel(SimulatedKernel):
+    """A simulated kernel that also answers what programs ask of a compiled one."""
+
+    @property
+    def overloads(self) -> Any:
+        """By signature: an object that knows how many blocks fit for a cooperative launch."""
+        return _Overloads(self)
+
+    @property
+    def signatures(self) -> tuple[tuple[Any, ...], ...]:
+        """The signatures that the kernel was given."""
+        return self._signatures
+
+    def specialize(self, *arguments: Any) -> SimulatedKernel:
+        """Return the kernel for the types of these arguments."""
+        from warpladder.simulator.arguments import types_of
+
+        return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Called from the host without a launch configuration, as Numba does: refused."""
+        del arguments
+        msg = f"{self.__name__}: a kernel is launched as {self.__name__}[grid, block](...)"
+        raise ValueError(msg)
+
+
+class _Overloads:
+    def __init__(self, kernel: _Kernel) -> None:
+        self._kernel = kernel
+
+    def __getitem__(self, signature: Any) -> Any:
+        kernel = self._kernel
+        program = kernel.program_for(normalize_signature(signature))
+        properties = kernel.options.properties
+
+        def most(blockdim: Any, dynsmemsize: int = 0) -> int:
+            extents = tuple(blockdim) if isinstance(blockdim, tuple | list) else (blockdim,)
+            threads = Geometry((1, 1, 1), (*extents, *(1,) * (3 - len(extents)))).threads_per_block  # type: ignore[arg-type]
+            fits = occupancy(
+                properties, threads, shared_bytes=program.shared.static_bytes + dynsmemsize
+            )
+            return fits.blocks_per_multiprocessor * properties.multiprocessors
+
+        return SimpleNamespace(
+            max_cooperative_grid_blocks=most,
+            shared_mem_per_block=program.shared.static_bytes,
+            max_threads_per_block=properties.max_threads_per_block,
+        )
+
+    def __len__(self) -> int:
+        return len(self._kernel.signatures)
+
+
+class _Substitutes:
+    """What stands in for the functions of ``numba.cuda``."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        properties = options.properties
+        self.device = SimpleNamespace(
+            name=properties.name.encode(),
+            compute_capability=properties.compute_capability,
+            id=0,
+            MULTIPROCESSOR_COUNT=properties.multiprocessors,
+            MAX_THREADS_PER_BLOCK=properties.max_threads_per_block,
+            MAX_BLOCK_DIM_X=properties.max_block_dim[0],
+            MAX_BLOCK_DIM_Y=properties.max_block_dim[1],
+            MAX_BLOCK_DIM_Z=properties.max_block_dim[2],
+            MAX_GRID_DIM_X=properties.max_grid_dim[0],
+            MAX_GRID_DIM_Y=properties.max_grid_dim[1],
+            MAX_GRID_DIM_Z=properties.max_grid_dim[2],
+            MAX_SHARED_MEMORY_PER_BLOCK=properties.shared_bytes_per_block,
+            WARP_SIZE=properties.warp_size,
+            supports_float16=True,
+            supports_bfloat16=properties.compute_capability >= (8, 0),
+        )
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the substitutes by their name in ``numba.cuda``."""
+        context = SimpleNamespace(
+            device=self.device, synchronize=_nothing, get_memory_info=self._memory_info,
+            reset=_nothing,
+        )  # fmt: skip
+        return {
+            "jit": self.jit,
+            "is_available": lambda: True,
+            "get_current_device": lambda: self.device,
+            "current_context": lambda devnum=None: context,
+            "select_device": lambda device_id=0: self.device,
+            "close": _nothing,
+            "synchronize": _nothing,
+            "to_device": _to_device,
+            "device_array": _device_array,
+            "device_array_like": lambda array, stream=None: _device_array(
+                array.shape, array.dtype, strides=getattr(array, "strides", None)
+            ),
+            "pinned_array": _host_array,
+            "mapped_array": _host_array,
+            "managed_array": _host_array,
+            "pinned_array_like": lambda array: np.empty_like(array),
+            "mapped_array_like": lambda array: np.empty_like(array),
+            "pinned": _context,
+            "mapped": _mapped,
+            "defer_cleanup": _context,
+            "stream": _Stream,
+            "default_stream": _Stream,
+            "legacy_default_stream": _Stream,
+            "per_thread_default_stream": _Stream,
+            "event": lambda timing=True: _Event(),
+            "event_elapsed_time": lambda start, end: start.elapsed_time(end),
+            "is_cuda_array": lambda value: isinstance(value, SimulatedArray),
+            "as_cuda_array": lambda value, sync=True: value,
+        }
+
+    def _memory_info(self) -> SimpleNamespace:
+        total = self.options.properties.memory_bytes
+        return SimpleNamespace(free=total, total=total)
+
+    def jit(self, function: Any = None, device: bool = False, **options: Any) -> Any:
+        """Stand in for ``cuda.jit``: kernels are simulated, device functions typed when called."""
+        if function is None:
+            return lambda written: self.jit(written, device=device, **options)
+        if is_signature(function):
+            several = function if isinstance(function, list) else [function]
+            return lambda written: self._compiled_ahead(written, several, device, options)
+        if isinstance(function, CUDADispatcher | SimulatedKernel):
+            return function
+        dispatcher = CUDADispatcher(function, _targetoptions(options, device))
+        return dispatcher if device else _DeviceOrKernel.of(dispatcher, self.options, ())
+
+    def _compiled_ahead(
+        self, function: Callable[..., Any], signatures: list[Any], device: bool, options: Any
+    ) -> Any:
+        dispatcher = CUDADispatcher(function, _targetoptions(options, device))
+        if device:
+            declare_signatures(dispatcher, signatures)
+            return dispatcher
+        taken = tuple(normalize_signature(signature) for signature in signatures)
+        return _DeviceOrKernel.of(dispatcher, self.options, taken)
+
+
+class _DeviceOrKernel(_Kernel):
+    """A function decorated with a bare ``@cuda.jit``: launched, or called by another kernel."""
+
+    @classmethod
+    def of(
+        cls, dispatcher: Any, options: Options, signatures: tuple[tuple[Any, ...], ...]
+    ) -> _DeviceOrKernel:
+        made = cls(dispatcher, options, signatures)
+        # Numba types a global by this: kernels see the device function.
+        made._numba_type_ = dispatcher._numba_type_  # type: ignore[attr-defined]
+        return made
+
+
+def _targetoptions(options: dict[str, Any], device: bool) -> dict[str, Any]:
+    kept = {"debug": False, "opt": True, "device": device, "link": (), "extensions": []}
+    return {**kept, **options}
+
+
+class _Stream(SimulatedStream):
+    """A stream as numba-cuda has it."""
+
+    def auto_synchronize(self) -> Any:
+        """Return a context that ends with everything done."""
+        return contextlib.nullcontext(self)
+
+    def add_callback(self, callback: Callable[..., Any], arg: Any = None) -> None:
+        """Call ``callback`` when what is on the stream is done: now."""
+        callback(self, 0, arg)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __int__(self) -> int:
+        return 0
+
+
+class _Event(SimulatedEvent):
+    """An event as numba-cuda has it."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Return at once: everything before the event is done."""
+        del stream
+
+    def query(self) -> bool:
+        """Return True: the event has been reached."""
+        return True
+
+    def elapsed_time(self, later: SimulatedEvent) -> float:
+        """Return the milliseconds between two events."""
+        return self.elapsed_ms(later)
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    """Do nothing: the simulated device is never busy."""
+
+
+def _context(*_: Any, **__: Any) -> Any:
+    return contextlib.nullcontext()
+
+
+@contextlib.contextmanager
+def _mapped(*arrays: Any, **_: Any) -> Iterator[Any]:
+    yield arrays[0] if len(arrays) == 1 else arrays
+
+
+def _to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) -> SimulatedArray:
+    del stream, copy
+    if isinstance(obj, SimulatedArray) and to is None:
+        return obj
+    host = np.asarray(obj.values if isinstance(obj, SimulatedArray) else obj)
+    if to is None:
+        order = "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
+        to = SimulatedArray.allocate(host.shape, host.dtype, order)
+    to.fill(host)
+    return to
+
+
+def _device_array(
+    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = None
+) -> SimulatedArray:
+    del stream
+    extents = tuple(shape) if isinstance(shape, tuple | list) else (int(shape),)
+    if strides is not None and len(extents) > 1 and strides[0] < strides[-1]:
+        order = "F"
+    return SimulatedArray.allocate(extents, dtype, order)
+
+
+def _host_array(shape: Any, dtype: Any = np.float64, **options: Any) -> Any:
+    return np.zeros(shape, dtype=dtype, order=options.get("order", "C"))
