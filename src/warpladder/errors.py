@@ -14,7 +14,7 @@ The tree::
     ├── UnsupportedKernelError (NotImplementedError)
     │                                    the simulator cannot run a construct of a kernel
     └── DeviceError (RuntimeError)       the device asked for is not there or cannot run this
-        ├── LaunchError                  a launch configuration that the device refuses
+        ├── LaunchError (ValueError)     a launch configuration that the device refuses
         └── KernelFaultError                  a check of the simulator failed: which, where, who
 
 Each also derives from the built-in class in brackets, so code that knows nothing of warpladder can
@@ -137,7 +137,7 @@ class DeviceError(WarpladderError, RuntimeError):
     """The device asked for is not there or cannot run this."""
 
 
-class LaunchError(DeviceError):
+class LaunchError(DeviceError, ValueError):
     """A launch configuration goes beyond what the device or the kernel allows."""
 
 

@@ -119,11 +119,11 @@ def test_climb_of_one_rung(rung, status):
 
 def test_explain():
     shown = words(run("explain", "toy/neighbours"))
-    assert ["req", "sect", "used", "thr"] in shown
+    assert ["req", "load", "used", "thr"] in shown
     line = next(line for line in shown if line[-5:] == ["y[...]", "=", "x", "+", "x"])
     assert line[:4] == ["10", "4", "100", "30"]
     assert ["global_load_sectors_per_request", "4"] in shown
-    assert any(line[:2] == ["sect", "32-byte"] for line in shown)
+    assert any(line[:2] == ["load", "32-byte"] for line in shown)
     assert any(line[:2] == ["holds", "predicted"] for line in shown)
     assert ["It", "is", "so."] in shown
 
@@ -181,6 +181,25 @@ def test_help_fits_and_gives_examples():
         shown = run(name, "--help").stdout
         assert f"warpladder {name} primer" in shown
         assert "…" not in shown
+
+
+def test_the_primer_on_the_simulator():
+    """The real ladder on the real device, all the way through the command line."""
+    real = [sys.executable, "-c", "from warpladder.cli import main; main()"]
+    climbed = subprocess.run(
+        [*real, "climb", "primer", "--device", "simulator", "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert climbed.returncode == 0, climbed.stdout
+    found = json.loads(climbed.stdout)
+    assert all(wrong["caught"] for wrong in found["wrong"])
+    explained = subprocess.run(
+        [*real, "explain", "primer/strided-access"], capture_output=True, text=True, check=True
+    )
+    line = next(line.split() for line in explained.stdout.splitlines() if "STRIDE * i" in line)
+    assert line[1:3] == ["32", "4"]
 
 
 def test_an_interrupted_climb_ends_in_one_line():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -75,7 +76,9 @@ def test_lines_of_functions_elsewhere_come_after():
 
 
 def test_a_wrong_rung_is_counted_with_the_checks_off_and_caught_with_them_on():
-    found = explain(toy.LADDER, toy.RACE.rung, FakeSimulator)
+    ladder = dataclasses.replace(toy.LADDER, wrong=(dataclasses.replace(toy.RACE, n=70),))
+    found = explain(ladder, toy.RACE.rung, FakeSimulator)
+    assert found.n == 70
     assert found.kernels[0].counters.global_load_sectors == 4
     assert found.wrong.ok
 
@@ -98,11 +101,22 @@ def test_the_document_is_json(lines):
 
 def test_columns_are_chosen_by_what_they_tell():
     busy = Counters(**dict.fromkeys(Counters.__dataclass_fields__, 1))
-    assert [column.heading for column in choose_columns([busy], 3)] == ["sect", "bank", "atom"]
+    assert [column.heading for column in choose_columns([busy], 3)] == ["load", "stor", "bank"]
     everything = choose_columns([Counters(), busy], 99)
-    assert len(everything) == 11
+    assert len(everything) == 12
     assert all(len(column.heading) <= 4 for column in everything)
     assert choose_columns([Counters()], 99) == []
+
+
+def test_the_worse_of_loads_and_stores_is_the_bank_conflict_of_a_line():
+    line = Counters(
+        shared_load_wavefronts=8,
+        shared_load_ideal_wavefronts=4,
+        shared_store_wavefronts=4,
+        shared_store_ideal_wavefronts=4,
+    )
+    (bank,) = choose_columns([line], 99)
+    assert bank.value(line) == 2
 
 
 @pytest.mark.parametrize("value", [10.0**power * part for power in range(14) for part in (1, 9.99)])

@@ -44,7 +44,7 @@ def climb(
 ) -> None:
     """Verify every rung of a ladder, count what it predicts, and time it.
 
-    [bold]right[/]: the result equals the oracle's at every awkward size (none, one, around
+    [bold]ok[/]: the result equals the oracle's at every awkward size (none, one, around
     a warp, primes), memory being poisoned before.
 
     [bold]predicted, counted[/]: the counter that tells this rung from the one below, as
@@ -143,7 +143,7 @@ def _parts(rows: list[Row], wrong: list[WrongResult]) -> list[RenderableType]:
 
 
 def _times(rows: list[Row]) -> Table:
-    table = _empty_table("rung", "right", "n", "kernel", "end to end", "rate")
+    table = _empty_table("rung", "ok", "n", "kernel", "end to end", "rate")
     for row in rows:
         timing = row.timing
         table.add_row(
@@ -158,7 +158,7 @@ def _times(rows: list[Row]) -> Table:
 
 
 def _evidence(rows: list[Row]) -> Table:
-    table = _empty_table("rung", "right", "decisive counter", "predicted", "counted")
+    table = _empty_table("rung", "ok", "decisive counter", "predicted", "counted")
     table.columns[2].justify = "left"
     table.columns[2].no_wrap = False
     table.columns[2].overflow = "fold"

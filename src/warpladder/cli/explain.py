@@ -156,7 +156,7 @@ def _source(listing: Listing, columns: list[Column]) -> Table:
     table = Table(box=None, padding=0, header_style="bold", show_header=bool(columns))
     for column in columns:
         table.add_column(column.heading, justify="right", width=WIDTH, no_wrap=True)
-    number_width = len(str(listing.lines[-1].number)) + 2
+    number_width = len(str(listing.lines[-1].number)) + 1
     table.add_column("", justify="right", width=number_width, style="dim", no_wrap=True)
     table.add_column("", overflow="fold")
     syntax = Syntax("", "python", theme="ansi_dark", background_color="default")
@@ -164,7 +164,7 @@ def _source(listing: Listing, columns: list[Column]) -> Table:
     for line, text in zip(listing.lines, code.split("\n", allow_blank=True), strict=False):
         values = [column.value(line.counters) if line.counters else None for column in columns]
         cells = ["" if value is None else short(value) for value in values]
-        table.add_row(*cells, str(line.number), Text.assemble("  ", text))
+        table.add_row(*cells, str(line.number), Text.assemble(" ", text))
     return table
 
 

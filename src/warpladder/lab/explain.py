@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpladder.lab.devices import Simulated
-from warpladder.lab.rung import Ladder, Rung
+from warpladder.lab.rung import Ladder, Rung, WrongRung
 from warpladder.lab.verify import (
     PredictionResult,
     WrongResult,
@@ -110,10 +110,10 @@ def explain(
         Makes simulated devices; takes the keywords ``schedule`` and ``checks``.
     n
         Problem size; by default that of the rung's first prediction, or the largest at which it is
-        verified.
+        verified; for a wrong rung, that at which it is shown.
     """
     wrong = next((wrong for wrong in ladder.wrong if wrong.rung.name == rung.name), None)
-    size = _size(rung) if n is None else n
+    size = _size(rung, wrong) if n is None else n
     make_device = device_factory if wrong is None else partial(device_factory, checks=False)
     device = make_device()
     if rung.on == "device":
@@ -134,7 +134,9 @@ def explain(
     )
 
 
-def _size(rung: Rung) -> int:
+def _size(rung: Rung, wrong: WrongRung | None) -> int:
+    if wrong is not None:
+        return wrong.n
     if rung.predicts:
         return rung.predicts[0].n
     return max(n for n in rung.task.sizes if rung.max_n is None or n <= rung.max_n)

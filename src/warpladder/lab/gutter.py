@@ -86,17 +86,19 @@ _REQUESTS = Column(
         "atomic_requests",
     ),
 )
-_SECTORS = Column(
-    "sect",
-    "32-byte sectors per request to global memory; 4 is the best for 4-byte values",
-    _per(
-        ("global_load_sectors", "global_store_sectors"),
-        ("global_load_requests", "global_store_requests"),
-    ),
+_LOADED = Column(
+    "load",
+    "32-byte sectors per load from global memory; 4 is the best for 4-byte values",
+    _per(("global_load_sectors",), ("global_load_requests",)),
+)
+_STORED = Column(
+    "stor",
+    "the same per store",
+    _per(("global_store_sectors",), ("global_store_requests",)),
 )
 _USED = Column(
     "used",
-    "percent of the bytes in those sectors that threads asked for",
+    "percent of the bytes in all those sectors that threads asked for",
     _per(
         ("global_load_bytes", "global_store_bytes"),
         ("global_load_sectors", "global_store_sectors"),
@@ -105,10 +107,10 @@ _USED = Column(
 )
 _BANKS = Column(
     "bank",
-    "passes through shared memory per pass needed without bank conflicts: 1 to 32",
-    _per(
-        ("shared_load_wavefronts", "shared_store_wavefronts"),
-        ("shared_load_ideal_wavefronts", "shared_store_ideal_wavefronts"),
+    "bank conflicts: passes through shared memory per pass needed without, 1 to 32",
+    # Loads and stores of one line have each their own pattern, and the worse one costs.
+    lambda counters: (
+        max(counters.shared_load_conflict_degree, counters.shared_store_conflict_degree) or None
     ),
 )
 _ATOMICS = Column(
@@ -143,7 +145,8 @@ _SHUFFLES = Column("shfl", "shuffles, votes and matches of warps", _sum("shuffle
 
 _AS_SHOWN = (
     _REQUESTS,
-    _SECTORS,
+    _LOADED,
+    _STORED,
     _USED,
     _BANKS,
     _ATOMICS,
@@ -156,7 +159,8 @@ _AS_SHOWN = (
 )
 #: Where not all have room, the ones that explain most of a kernel's time stay.
 _BY_WEIGHT = (
-    _SECTORS,
+    _LOADED,
+    _STORED,
     _BANKS,
     _ATOMICS,
     _THREADS,

@@ -23,13 +23,14 @@ class Poisoned:
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self._poisons_itself = isinstance(device, Simulated)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._device, name)
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
         """Return a poisoned array on the device."""
-        if isinstance(self._device, Simulated):
+        if self._poisons_itself:
             return self._device.empty(shape, dtype)
         return self._device.to_device(poison(shape, dtype))
 

@@ -144,8 +144,7 @@ def verify(
     ...     make=lambda n, seed: np.arange(n),
     ...     oracle=lambda numbers: 2 * numbers,
     ...     work=lambda numbers: Work(numbers.size, 2 * numbers.nbytes),
-    ...     unit="additions",
-    ...     default_n=100,
+    ...     unit="additions", default_n=100,
     ... )
     >>> bound = Bound("dram", "16 n bytes")
     >>> double = lambda device, numbers: numbers + numbers

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numba.cuda import types
+from numba.cuda.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
 from warpladder.errors import InputTypeError
@@ -85,7 +87,7 @@ class Arguments:
                 plain = np.array(_host(plain), copy=True)
             given = plain
         if isinstance(kind, types.Array):
-            return self._array(name, given)
+            return self._as_declared(self._array(name, given), kind)
         if isinstance(kind, types.BaseTuple):
             return tuple(
                 self._value(f"{name}[{k}]", part, value)
@@ -129,6 +131,13 @@ class Arguments:
             return View(buffer, array.dtype, start, array.shape, array.strides, 1, name)
         steps = tuple(step // itemsize for step in array.strides)
         return View(buffer, array.dtype, start // itemsize, array.shape, steps, itemsize, name)
+
+    def _as_declared(self, view: View, kind: Any) -> View:
+        """Return the array as the kernel's signature has it: the same bytes, read as its dtype."""
+        declared = np.dtype(as_dtype(kind.dtype))
+        if declared == view.dtype or declared.itemsize != view.dtype.itemsize:
+            return view
+        return replace(view, dtype=declared)
 
     def _record(self, name: str, given: Any) -> View:
         array = np.array([given], dtype=given.dtype)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.simulator.memory import ALLOCATION_ALIGNMENT, Buffer, poison
+from warpladder.simulator.memory import ALLOCATION_ALIGNMENT, INTEGER_POISON, Buffer, poison
 
 __all__ = ["SimulatedArray"]
 
@@ -35,7 +35,10 @@ class SimulatedArray:
         extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
         size = int(np.prod(extents, dtype=np.int64)) * kind.itemsize
         raw = np.empty(size, dtype=np.uint8)
-        poison(raw)
+        if kind.kind in "fc":
+            poison(raw)
+        else:
+            raw[...] = INTEGER_POISON
         # Far apart: no two allocations share a line of the cache.
         address = next(_addresses) * (1 << 40) // ALLOCATION_ALIGNMENT * ALLOCATION_ALIGNMENT
         buffer = Buffer(raw, "global", "a device array", address)
@@ -77,6 +80,28 @@ class SimulatedArray:
     def offset_bytes(self) -> int:
         """Where the first element starts in the allocation."""
         return self.values.ctypes.data - self.buffer.raw.ctypes.data if self.values.size else 0
+
+    @property
+    def flags(self) -> Any:
+        """Whether it is contiguous, as NumPy has it."""
+        return self.values.flags
+
+    @property
+    def T(self) -> SimulatedArray:  # noqa: N802 - NumPy's name
+        """The transposed array, in the same memory."""
+        return SimulatedArray(self.values.T, self.buffer)
+
+    def reshape(self, *shape: Any, order: Any = "C") -> SimulatedArray:
+        """Return the same elements in another shape; the array must be contiguous."""
+        return SimulatedArray(self.values.reshape(*shape, order=order), self.buffer)
+
+    def ravel(self, order: Any = "C") -> SimulatedArray:
+        """Return the same elements in one dimension; the array must be contiguous."""
+        return SimulatedArray(self.values.reshape(-1, order=order), self.buffer)
+
+    def view(self, dtype: DTypeLike) -> SimulatedArray:
+        """Return the same bytes as elements of another dtype."""
+        return SimulatedArray(self.values.view(dtype), self.buffer)
 
     def __len__(self) -> int:
         return len(self.values)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda
 from numba.cuda import types
+from numba.cuda.np.numpy_support import as_dtype
+from numba.cuda.types.ext_types import Dim3
 
 from warpladder.simulator import access
 from warpladder.simulator.frontend import overload_attribute
@@ -17,7 +20,7 @@ from warpladder.simulator.values import constant, scalar_dtype
 if TYPE_CHECKING:
     from warpladder.simulator.translate import Operand, Scope, Translator
 
-__all__ = ["get_attribute", "record_field", "store_field"]
+__all__ = ["ThreadIndex", "get_attribute", "record_field", "store_field"]
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -32,17 +35,18 @@ def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
         return
     if expr.value.name in scope.objects and not isinstance(target_type, types.BoundFunction):
         found = scope.objects[expr.value.name]
-        if isinstance(found, _Index):
-            _thread_index(t, t.operand(scope, target).slot, found.name, _AXES[name])
+        if isinstance(found, ThreadIndex):
+            _thread_index(t, t.operand(scope, target).slot, found, _AXES[name])
             return
         if scalar_dtype(target_type) is None:
             t.bind(scope, target.name, getattr(found, name))
             return
         scope.slots[target.name] = t.new_slot(constant(getattr(found, name), target_type))
         return
-    source = (
-        t.operand(scope, expr.value)
-    )
+    if isinstance(target_type, types.DType):
+        t.bind(scope, target.name, np.dtype(as_dtype(target_type.dtype)))
+        return
+    source = t.operand(scope, expr.value)
     if isinstance(target_type, types.BoundFunction):
         scope.slots[target.name] = source.slot
         return
@@ -75,14 +79,14 @@ def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     t.refuse(f"the attribute {name} of {kind}")
 
 
-class _Index:
+class ThreadIndex:
     """One of ``threadIdx``, ``blockIdx``, ``blockDim``, ``gridDim``."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Index) and other.name == self.name
+        return isinstance(other, ThreadIndex) and other.name == self.name
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -92,7 +96,7 @@ def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) 
     target_type = scope.type_of(target)
     if owner is cuda or getattr(owner, "__name__", "") == "numba.cuda":
         if name in _INDICES:
-            t.bind(scope, target.name, _Index(name))
+            t.bind(scope, target.name, ThreadIndex(name))
             return
         if name == "laneid":
             slot = t.operand(scope, target).slot
@@ -115,19 +119,32 @@ def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) 
     t.bind(scope, target.name, value)
 
 
-def _thread_index(t: Translator, slot: int, name: str, axis: int) -> None:
-    def run(frame: Any) -> None:
-        geometry = frame.batch.geometry
-        match name:
+    def along(self, frame: Any, axis: int) -> Any:
+        """Return its value along an axis."""
+        match self.name:
             case "threadIdx":
-                value = frame.lanes.thread[axis]
+                return frame.lanes.thread[axis]
             case "blockIdx":
-                value = frame.lanes.block[axis]
+                return frame.lanes.block[axis]
             case "blockDim":
-                value = np.int32(geometry.block[axis])
+                return np.int32(frame.batch.geometry.block[axis])
             case _:
-                value = np.int32(geometry.grid[axis])
-        frame.variables[slot] = value
+                return np.int32(frame.batch.geometry.grid[axis])
+
+    def as_value(self, t: Translator) -> int:
+        """Return a variable with all three, for where it is printed or handed on."""
+        slot = t.new_slot()
+
+        def run(frame: Any) -> None:
+            frame.variables[slot] = tuple(self.along(frame, axis) for axis in range(3))
+
+        t.emit(run, (), (slot,))
+        return slot
+
+
+def _thread_index(t: Translator, slot: int, index: ThreadIndex, axis: int) -> None:
+    def run(frame: Any) -> None:
+        frame.variables[slot] = index.along(frame, axis)
 
     t.emit(run, (), (slot,))
 
@@ -142,6 +159,8 @@ def _computed(t: Translator, kind: Any, name: str) -> Any:
     """Return the attribute as a function of the value, None if it is not one of these."""
     if isinstance(kind, types.Array):
         return _ARRAY.get(name)
+    if isinstance(kind, Dim3):
+        return lambda parts: parts[_AXES[name]]
     if isinstance(kind, types.Complex):
         return {"real": lambda z: z.real, "imag": lambda z: z.imag}.get(name)
     if isinstance(kind, types.Number):
@@ -169,8 +188,6 @@ def _byte_strides(view: View) -> tuple[Any, ...]:
 
 
 def _transposed(view: View) -> View:
-    from dataclasses import replace
-
     return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
 
 
@@ -179,8 +196,6 @@ def _part(name: str) -> Any:
         if view.dtype.kind != "c":
             return view
         half = view.dtype.itemsize // 2
-        from dataclasses import replace
-
         base = view.in_bytes()
         shift = half if name == "imag" else 0
         return replace(base, dtype=np.dtype(f"f{half}"), offset=base.offset + shift)

@@ -313,9 +313,8 @@ class Batch:
             np.add.at(self.warp_epoch, np.unique(lanes.warp), 1)
             self.converged = sync.target.order
             return
-        missing = mask & self._ballot(self.counters != _EXITED) & ~self.ballot_of(lanes)
-        missing = missing[lanes.warp] if missing.ndim else missing
-        late = missing != 0
+        absent = self._ballot(self.counters != _EXITED) & ~self.ballot_of(lanes)
+        late = (mask & absent[lanes.warp]) != 0
         if not late.any():
             np.add.at(self.warp_epoch, np.unique(lanes.warp), 1)
             self.counters[frame.where] = sync.target.order

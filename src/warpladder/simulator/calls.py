@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.cuda import types
 
+from warpladder.errors import UnsupportedKernelError
+from warpladder.simulator import access
 from warpladder.simulator.frontend import fold_call, overload_dispatcher, typed_function
 from warpladder.simulator.mathematics import scalar_function
 from warpladder.simulator.program import Site
@@ -116,6 +118,16 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
         return
     if isinstance(function, types.NumberClass | types.TypeRef) or key in (int, float, bool, complex):
         _construct(t, made)
+        return
+    if isinstance(function, types.ExceptionClass):
+        known = tuple(t.template[argument.slot] for argument in arguments)
+        t.bind(scope, target.name, (function.exc_class, known))
+        return
+    if key is tuple and len(arguments) == 1:
+        t.copy(arguments[0], t.operand(scope, target).slot, scope.type_of(target))
+        return
+    if isinstance(key, np.ufunc) and len(arguments) > key.nin:
+        _ufunc_into_arrays(t, made, key)
         return
     if isinstance(signature.return_type, types.BaseTuple) and isinstance(
         function, types.NamedTupleClass
@@ -256,4 +268,37 @@ def _pack_vector(t: Translator, made: Call) -> None:
     done()
 
 
-_ = np
+def _ufunc_into_arrays(t: Translator, made: Call, ufunc: np.ufunc) -> None:
+    """``np.add(a, b, out)``: each thread goes over all elements, as the GPU does."""
+    slots = [argument.slot for argument in made.arguments]
+    kinds = [argument.type for argument in made.arguments]
+    site = t.site
+
+    def run(frame: Any) -> None:
+        values = [frame.variables[slot] for slot in slots]
+        inputs, outputs = values[: ufunc.nin], values[ufunc.nin :]
+        if any(isinstance(extent, np.ndarray) for extent in outputs[0].shape):
+            raise UnsupportedKernelError(
+                f"{ufunc.__name__} into slices whose length differs between threads "
+                f"({site.filename}, line {site.line})"
+            )
+        for index in np.ndindex(*(int(extent) for extent in outputs[0].shape)):
+            items = [
+                _element(frame, value, index, site) if isinstance(kind, types.Array) else value
+                for value, kind in zip(inputs, kinds, strict=False)
+            ]
+            results = ufunc(*items)
+            for output, result in zip(
+                outputs, results if isinstance(results, tuple) else (results,), strict=True
+            ):
+                written = np.asarray(result).astype(output.dtype)[()]
+                access.store(frame, output, index, written, site)
+
+    t.emit(run, slots)
+    made.scope.slots[made.target.name] = slots[-1]
+
+
+def _element(frame: Any, view: Any, index: tuple[int, ...], site: Site) -> Any:
+    trailing = index[len(index) - len(view.shape) :]
+    own = tuple(0 if e == 1 else i for i, e in zip(trailing, view.shape, strict=True))
+    return access.load(frame, view, own, site)

@@ -81,15 +81,12 @@ class Faults:
             f"{view.dtype.itemsize} bytes, by {self.who(ident)}",
         )
 
-    def tuple_index(self, frame: Frame, length: int, number: Any, site: Site) -> NoReturn:
-        """Report an index beyond a tuple."""
-        numbers = frame.spread(number)
-        first = int(np.flatnonzero((numbers < 0) | (numbers >= length))[0])
-        ident = int(frame.spread(frame.lanes.ident)[first])
+    def reshape(self, frame: Frame, view: View, wanted: list[int], site: Site) -> NoReturn:
+        """Report a reshape to another number of elements."""
         raise KernelFaultError(
             "memcheck",
-            f"{self.at(site)}: index {int(numbers[first])} of a tuple of {length}, by "
-            f"{self.who(ident)}",
+            f"{self.at(site)}: {self._named(view)} of {int(view.size)} elements reshaped to "
+            f"{tuple(wanted)}, by {self.who(int(frame.lanes.ident[0]))}",
         )
 
     def uninitialised(

@@ -285,19 +285,38 @@ def signature_types(
         return tuple(folded)
     if given in signatures:
         return given
-    context = cuda_target.typing_context
-    fitting = [
-        candidate
-        for candidate in signatures
-        if len(candidate) == len(given)
-        and all(context.can_convert(g, c) is not None for g, c in zip(given, candidate, strict=True))
-    ]
-    if not fitting:
+    ranked = sorted(
+        (cost, position)
+        for position, candidate in enumerate(signatures)
+        if (cost := _conversion_cost(given, candidate)) is not None
+    )
+    if not ranked:
         raise InputTypeError(
-            f"{dispatcher.py_func.__name__}: no signature takes ({', '.join(map(str, given))}); "
-            f"there are {'; '.join(str(candidate) for candidate in signatures)}"
+            f"{dispatcher.py_func.__name__}: No matching definition for argument type(s) "
+            f"{', '.join(map(str, given))}; there are "
+            f"{'; '.join(', '.join(map(str, candidate)) for candidate in signatures)}"
         )
-    return fitting[0]
+    return signatures[ranked[0][1]]
+
+
+def _conversion_cost(given: tuple[Any, ...], declared: tuple[Any, ...]) -> list[int] | None:
+    """Return how many conversions of each kind a call needs, worst first; None if impossible."""
+    if len(given) != len(declared):
+        return None
+    context = cuda_target.typing_context
+    kinds = []
+    for one, wanted in zip(given, declared, strict=True):
+        if isinstance(one, types.Array) and isinstance(wanted, types.Array):
+            # A kernel compiled ahead is given an array's address and reads what it declared.
+            if one.ndim != wanted.ndim:
+                return None
+            kinds.append(0 if one.dtype == wanted.dtype else 4)
+            continue
+        conversion = context.can_convert(one, wanted)
+        if conversion is None:
+            return None
+        kinds.append(int(conversion))
+    return [kinds.count(kind) for kind in (4, 3, 2, 1)]
 
 
 def is_signature(value: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -274,8 +275,6 @@ def _array_view(t: Translator, call: Call) -> None:
 
     def reinterpret(frame: Any, view: View) -> View:
         del frame
-        from dataclasses import replace
-
         base = view.in_bytes()
         extents = list(base.shape)
         if extents and wanted.itemsize != view.dtype.itemsize:
@@ -287,6 +286,65 @@ def _array_view(t: Translator, call: Call) -> None:
 
     assert call.this is not None
     _emit(t, call, reinterpret, [call.this.slot])
+
+
+@handles("array.reshape")
+def _array_reshape(t: Translator, call: Call) -> None:
+    assert call.this is not None
+    packed = len(call.arguments) == 1 and isinstance(call.arguments[0].type, types.BaseTuple)
+    slots = [a.slot if packed else t.converted(a, types.intp) for a in call.arguments]
+    site = t.site
+
+    def reshape(frame: Any, view: View, *parts: Any) -> View:
+        wanted = [int(part) for part in (parts[0] if packed else parts)]
+        if -1 in wanted and len(view.shape):
+            rest = int(np.prod([part for part in wanted if part != -1]))
+            wanted[wanted.index(-1)] = int(view.size) // rest if rest else 0
+        if int(np.prod(wanted)) != int(view.size) or min(wanted, default=0) < 0:
+            frame.launch.faults.reshape(frame, view, wanted, site)
+        extents = tuple(wanted)
+        return replace(view, shape=extents, strides=_scaled(view, contiguous_strides(extents)))
+
+    _emit(t, call, reshape, [call.this.slot, *slots])
+
+
+def _scaled(view: View, strides: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(step * (view.dtype.itemsize // view.unit) for step in strides)
+
+
+@handles("array.ravel")
+def _array_ravel(t: Translator, call: Call) -> None:
+    assert call.this is not None
+    if call.this.type.layout != "C":
+        t.refuse("ravel() of an array that is not C-contiguous")
+
+    def ravel(_: Any, view: View) -> View:
+        return replace(view, shape=(int(view.size),), strides=_scaled(view, (1,)))
+
+    _emit(t, call, ravel, [call.this.slot])
+
+
+@handles("array.transpose")
+def _array_transpose(t: Translator, call: Call) -> None:
+    assert call.this is not None
+    if call.arguments:
+        t.refuse("transpose() with axes")
+
+    def transpose(_: Any, view: View) -> View:
+        return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
+
+    _emit(t, call, transpose, [call.this.slot])
+
+
+@handles("array.item")
+def _array_item(t: Translator, call: Call) -> None:
+    assert call.this is not None
+    site = t.site
+
+    def item(frame: Any, view: View) -> Any:
+        return access.load(frame, view, (np.int64(0),) * len(view.shape), site)
+
+    _emit(t, call, item, [call.this.slot])
 
 
 # ---- atomics ---------------------------------------------------------------------------------
@@ -338,6 +396,9 @@ def _range(t: Translator, call: Call) -> None:
     assert dtype is not None
     zero, one = t.new_slot(dtype.type(0)), t.new_slot(dtype.type(1))
     slots = [t.converted(argument, wanted) for argument in call.arguments]
+    if len(slots) == 3:
+        message = "range() arg 3 must not be zero"
+        t.guard(lambda step: step == 0, [slots[2]], ValueError, message)
     bounds = {1: lambda: [zero, *slots, one], 2: lambda: [*slots, one], 3: lambda: slots}
     _emit(t, call, lambda _, *parts: tuple(parts), bounds[len(slots)]())
 
@@ -429,18 +490,23 @@ def emit_print(t: Translator, slots: list[int]) -> None:
 
     def run(frame: Any) -> None:
         values = [frame.variables[slot] for slot in slots]
-        varying = frame.count
-        for k in range(varying):
-            texts = [_shown(v[k] if isinstance(v, np.ndarray) else v) for v in values]
-            frame.launch.say(" ".join(texts))
+        for thread in range(frame.count):
+            frame.launch.say(" ".join(_shown(_own(value, thread)) for value in values))
 
     t.emit(run, slots)
 
 
 def _shown(value: Any) -> str:
     """Format as device ``printf`` does for Numba: integers as they are, floats with six places."""
-    if isinstance(value, np.bool_):
-        return str(int(value)) if not isinstance(value, bool) else str(value)
+    if isinstance(value, tuple):
+        parts = [_shown(part) for part in value]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
     if isinstance(value, np.floating):
         return f"{float(value):f}"
     return str(value)
+
+
+def _own(value: Any, thread: int) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_own(part, thread) for part in value)
+    return value[thread] if isinstance(value, np.ndarray) else value

@@ -110,7 +110,7 @@ def make_iterator(t: Translator, source: Operand) -> Any:
         return _Counted(t, [source.slot], lambda bounds: bounds)
     if isinstance(kind, types.Array):
         return _Counted(t, [source.slot], _over_array, _array_item, source.slot)
-    if isinstance(kind, types.UniTuple):
+    if isinstance(kind, types.BaseTuple) and len({types.unliteral(t) for t in kind.types}) <= 1:
         return _Counted(t, [source.slot], _over_tuple, _tuple_item, source.slot)
     if isinstance(kind, types.EnumerateType | types.ZipType):
         parts = t.template[source.slot]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +56,8 @@ class Options:
     say: Callable[[str], None] | None = None
 
 
-_programs: dict[tuple[int, tuple[Any, ...]], tuple[Any, Program]] = {}
+_programs: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Program]]
+_programs = weakref.WeakKeyDictionary()
 
 
 class SimulatedKernel:
@@ -187,11 +189,15 @@ class SimulatedKernel:
     def program_for(self, kinds: tuple[Any, ...]) -> Program:
         """Return the kernel's program for arguments of these Numba types, translated once."""
         wanted = signature_types(self.dispatcher, kinds, self._signatures)
-        key = (id(self.dispatcher), wanted)
-        if key not in _programs:
-            # The dispatcher is kept alive beside it: its id stays its own.
-            _programs[key] = (self.dispatcher, translate(self.dispatcher, wanted))
-        return _programs[key][1]
+        known = _programs.setdefault(self.dispatcher, {})
+        if wanted not in known:
+            known[wanted] = translate(self.dispatcher, wanted)
+        return known[wanted]
+
+    @property
+    def programs(self) -> dict[tuple[Any, ...], Program]:
+        """The programs translated so far, by argument types."""
+        return _programs.setdefault(self.dispatcher, {})
 
 
 def _common(sizes: set[int]) -> int:

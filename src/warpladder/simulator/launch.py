@@ -85,11 +85,14 @@ class Launch:
         return items
 
     def raised(self, ending: Exit, frame: Frame) -> None:
-        """Note that threads ended with an exception; in debug mode the first is reported."""
+        """Note that threads ended with an exception."""
+        kind, arguments = ending.raises
+        self.error(kind, ", ".join(map(str, arguments)), int(frame.lanes.ident[0]))
+
+    def error(self, kind: Any, message: str, ident: int) -> None:
+        """Note an error of one thread: in debug mode the first is raised, else all are ignored."""
         if self.program.debug:
-            first = int(frame.spread(frame.lanes.ident)[0])
-            kind, arguments = ending.raises
-            self.errors.append((first, kind, ", ".join(map(str, arguments))))
+            self.errors.append((ident, kind, message))
 
     # ---- running -----------------------------------------------------------------------------
 

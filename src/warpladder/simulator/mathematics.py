@@ -149,6 +149,7 @@ _MATH: dict[Any, Function] = {
     math.log1p: np.log1p, math.log2: np.log2,
     math.modf: lambda x: tuple(np.modf(x)),
     math.nextafter: np.nextafter, math.pow: np.power,
+    math.remainder: _elementwise(math.remainder),
     math.radians: lambda x: x * x.dtype.type(math.pi / 180.0),
     math.sin: np.sin, math.sinh: np.sinh, math.sqrt: np.sqrt, math.tan: np.tan,
     math.tanh: np.tanh, math.trunc: np.trunc,
@@ -169,21 +170,21 @@ _DEVICE: dict[str, Function] = {
     "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh,
     "brev": _brev, "brevll": _brev, "cbrt": np.cbrt, "ceil": np.ceil, "clz": _clz, "clzll": _clz,
     "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "cospi": lambda x: np.cos(np.pi * x),
-    "div": np.true_divide, "erf": _elementwise(math.erf), "erfc": _elementwise(math.erfc),
+    "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf), "erfc": _elementwise(math.erfc),
     "exp": np.exp, "exp10": lambda x: np.power(x.dtype.type(10), x), "exp2": np.exp2,
     "expm1": np.expm1, "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
-    "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "floor": np.floor, "fma": _fma,
-    "fmax": np.fmax, "fmin": np.fmin, "fmod": np.fmod, "hypot": np.hypot, "isfinite": np.isfinite,
+    "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal, "gt": np.greater, "floor": np.floor, "fma": _fma,
+    "fmax": np.fmax, "fmin": np.fmin, "fmod": np.fmod, "frexp": lambda x: tuple(np.frexp(x)), "hypot": np.hypot, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "lgamma": _elementwise(math.lgamma), "log": np.log,
-    "log10": np.log10, "log1p": np.log1p, "log2": np.log2, "logb": lambda x: np.floor(np.log2(abs(x))),
-    "max": np.maximum, "min": np.minimum, "mul": np.multiply, "mulhi": lambda a, b: (
+    "log10": np.log10, "le": np.less_equal, "lt": np.less, "log1p": np.log1p, "log2": np.log2, "logb": lambda x: np.floor(np.log2(abs(x))),
+    "max": np.fmax, "min": np.fmin, "ne": np.not_equal, "mul": np.multiply, "mulhi": lambda a, b: (
         (a.astype(np.int64) * b.astype(np.int64)) >> 32
     ),
     "nearbyint": np.rint, "neg": np.negative, "nextafter": np.nextafter, "popc": _popc,
     "popcll": _popc, "pow": np.power, "rcbrt": lambda x: 1 / np.cbrt(x),
     "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
     "round": lambda x: np.trunc(x + np.copysign(0.5, x)), "rsqrt": lambda x: 1 / np.sqrt(x),
-    "saturate": lambda x: np.fmin(np.fmax(x, 0), 1), "sin": np.sin, "sinh": np.sinh,
+    "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1), "sin": np.sin, "sinh": np.sinh,
     "sincos": lambda x: (np.sin(x), np.cos(x)),
     "sinpi": lambda x: np.sin(np.pi * x), "sqrt": np.sqrt, "sub": np.subtract, "tan": np.tan,
     "tanh": np.tanh, "tgamma": _gamma, "trunc": np.trunc,
@@ -208,8 +209,9 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     if callable(key) and getattr(operator, getattr(key, "__name__", ""), None) is key:
         return operator_function(key, signature)
     module = getattr(key, "__module__", "") or ""
-    if "libdevice" in module or "fp16" in module or key in _libdevice():
-        return _device_function(_libdevice().get(key, getattr(key, "__name__", "")))
+    name = _libdevice().get(key, getattr(key, "__name__", ""))
+    if key in _libdevice() or "fp16" in module or name.startswith("__h"):
+        return _device_function(name)
     return None
 
 
@@ -263,7 +265,7 @@ def _libdevice() -> dict[Any, str]:
 
 
 def _device_function(name: str) -> Function | None:
-    plain = name.removeprefix("fast_")
+    plain = name.removeprefix("fast_").removeprefix("__")
     for suffix in _NEAREST:
         plain = plain.removesuffix(suffix)
     candidates = [plain]

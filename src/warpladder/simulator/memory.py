@@ -16,6 +16,9 @@ __all__ = ["Buffer", "BufferChoice", "View", "contiguous_strides", "poison"]
 #: CUDA aligns what it allocates to this many bytes.
 ALLOCATION_ALIGNMENT = 512
 
+#: What memory of integers holds that nobody has written: a number that no one takes for an answer.
+INTEGER_POISON = 0xA5
+
 
 def poison(raw: NDArray[np.uint8]) -> None:
     """Fill memory that nobody has written: NaN in floats, -1 in integers, True in booleans."""

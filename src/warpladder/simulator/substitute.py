@@ -127,7 +127,7 @@ class _Overloads:
         )
 
     def __len__(self) -> int:
-        return len(self._kernel.signatures)
+        return len(self._kernel.signatures or self._kernel.programs)
 
 
 class _Substitutes:
@@ -215,7 +215,10 @@ class _Substitutes:
             declare_signatures(dispatcher, signatures)
             return dispatcher
         taken = tuple(normalize_signature(signature) for signature in signatures)
-        return _DeviceOrKernel.of(dispatcher, self.options, taken)
+        kernel = _DeviceOrKernel.of(dispatcher, self.options, taken)
+        for signature in taken:
+            kernel.program_for(signature)
+        return kernel
 
 
 class _DeviceOrKernel(_Kernel):

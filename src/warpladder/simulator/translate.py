@@ -6,6 +6,7 @@ does is looked up in `warpladder.simulator.calls`; attributes in `warpladder.sim
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -33,6 +34,11 @@ from warpladder.simulator.program import (
 from warpladder.simulator.values import UNSET, cast, constant, scalar_dtype
 
 __all__ = ["Operand", "Scope", "Translator", "translate"]
+
+_DIVISIONS = (
+    operator.truediv, operator.floordiv, operator.mod,
+    operator.itruediv, operator.ifloordiv, operator.imod,
+)  # fmt: skip
 
 
 class Operand(NamedTuple):
@@ -79,6 +85,8 @@ class Translator:
         self.shared_itemsizes: set[int] = set()
         self.dynamic_shared = False
         self.cooperative = False
+        #: Device functions that are being inlined, outermost first.
+        self.inlining: list[TypedFunction] = []
         self.files: set[str] = {kernel.filename}
 
     # ---- building blocks ---------------------------------------------------------------------
@@ -173,10 +181,7 @@ class Translator:
 
     def converted(self, operand: Operand, wanted: Any) -> int:
         """Return a variable with the operand's value as the wanted Numba type."""
-        try:
-            conversion = cast(operand.type, wanted)
-        except UnsupportedKernelError as fault:
-            self.refuse(f"the {fault}")
+        conversion = self.conversion(operand.type, wanted)
         if conversion is None:
             return operand.slot
         if operand.slot in self.fixed:
@@ -188,12 +193,25 @@ class Translator:
 
     def copy(self, source: Operand, target: int, target_type: Any) -> None:
         """Emit ``target = source``."""
-        slot = self.converted(source, target_type)
+        slot, conversion = source.slot, self.conversion(source.type, target_type)
+        if conversion is not None and slot in self.fixed:
+            slot, conversion = self.converted(source, target_type), None
 
         def run(frame: Any) -> None:
-            frame.variables[target] = frame.variables[slot]
+            value = frame.variables[slot]
+            # A variable that no thread has assigned yet stays so.
+            frame.variables[target] = (
+                value if conversion is None or value is UNSET else conversion(value)
+            )
 
         self.emit(run, (slot,), (target,), counted=False)
+
+    def conversion(self, given: Any, wanted: Any) -> Callable[[Any], Any] | None:
+        """Return the conversion between two Numba types, None where none is due."""
+        try:
+            return cast(given, wanted)
+        except UnsupportedKernelError as fault:
+            self.refuse(f"the {fault}")
 
     # ---- functions ---------------------------------------------------------------------------
 
@@ -239,7 +257,7 @@ class Translator:
             case ir.Return():
                 self.leave(scope, statement)
             case ir.StaticRaise() | ir.DynamicRaise() | ir.Raise():
-                self.end(Exit(self.site, raises=_exception_of(statement)), None)
+                self.end(Exit(self.site, raises=_exception_of(scope, statement)), None)
             case ir.Print():
                 self.print_statement(scope, statement)
             case ir.Del():
@@ -270,6 +288,9 @@ class Translator:
         self, function: TypedFunction, arguments: Sequence[Operand], result: Operand
     ) -> None:
         """Emit a call of a device function as a copy of its body."""
+        if function in self.inlining:
+            self.refuse(f"{function.name}, which calls itself; write it as a loop")
+        self.inlining.append(function)
         scope = Scope(function)
         site = self.site
         following = Block()
@@ -281,6 +302,7 @@ class Translator:
         entry = self.new_block()
         self.end(Jump(entry), entry)
         self.function(scope, entry)
+        self.inlining.pop()
         self.blocks.append(following)
         self.block = following
         self.site = site
@@ -292,7 +314,10 @@ class Translator:
         numba_type = scope.type_of(variable)
         if variable.name not in scope.slots:
             if variable.name in scope.objects:
-                scope.slots[variable.name] = self.new_slot(scope.objects[variable.name])
+                known = scope.objects[variable.name]
+                if hasattr(known, "as_value"):
+                    return Operand(known.as_value(self), numba_type)
+                scope.slots[variable.name] = self.new_slot(known)
             else:
                 literal = getattr(numba_type, "literal_value", UNSET)
                 scope.slots[variable.name] = self.new_slot(
@@ -372,10 +397,7 @@ class Translator:
         if slot in self.fixed:
             # A literal type: the value is known; what computes it may still run.
             scope.slots[target.name] = slot = self.new_slot()
-        try:
-            conversion = cast(produced, wanted)
-        except UnsupportedKernelError as fault:
-            self.refuse(f"the {fault}")
+        conversion = self.conversion(produced, wanted)
         if conversion is None:
             return slot, lambda: None
         raw = self.new_slot()
@@ -395,14 +417,14 @@ class Translator:
 
     def expr_binop(self, scope: Scope, target: Any, expr: Any) -> None:
         operands = [self.operand(scope, expr.lhs), self.operand(scope, expr.rhs)]
-        self.operator(scope, target, expr, expr.fn, operands)
+        self.apply_operator(scope, target, expr, expr.fn, operands)
 
     expr_inplace_binop = expr_binop
 
     def expr_unary(self, scope: Scope, target: Any, expr: Any) -> None:
-        self.operator(scope, target, expr, expr.fn, [self.operand(scope, expr.value)])
+        self.apply_operator(scope, target, expr, expr.fn, [self.operand(scope, expr.value)])
 
-    def operator(
+    def apply_operator(
         self, scope: Scope, target: Any, expr: Any, function: Any, operands: list[Operand]
     ) -> None:
         signature = scope.function.signatures[expr]
@@ -412,7 +434,25 @@ class Translator:
 
             call_operator(self, scope, target, expr, function, operands, signature)
             return
+        if scope.function.debug and function in _DIVISIONS:
+            self.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")
         self.compute(scope, target, computed, operands, signature)
+
+    def guard(
+        self, bad: Callable[..., Any], reads: Sequence[int], kind: type[Exception], message: str
+    ) -> None:
+        """Emit a check: threads for which ``bad(*values)`` holds end as by ``raise kind``."""
+        decided, following, ending = self.new_slot(), Block(), self.new_block()
+        slots = tuple(reads)
+
+        def run(frame: Any) -> None:
+            v = frame.variables
+            v[decided] = bad(*[v[slot] for slot in slots])
+
+        self.emit(run, slots, (decided,), counted=False)
+        ending.terminator = Exit(self.site, raises=(kind, (message,)))
+        self.blocks.append(following)
+        self.end(Branch(decided, ending, following, self.site), following)
 
     def expr_cast(self, scope: Scope, target: Any, expr: Any) -> None:
         if expr.value.name in scope.objects:
@@ -422,8 +462,9 @@ class Translator:
         self.copy(source, self.operand(scope, target).slot, scope.type_of(target))
 
     def expr_null(self, scope: Scope, target: Any, expr: Any) -> None:
+        """Leave a variable unset on the paths that do not assign it."""
         del expr
-        scope.slots[target.name] = self.new_slot(None)
+        self.operand(scope, target)
 
     expr_undef = expr_null
 
@@ -535,6 +576,11 @@ class Translator:
         if isinstance(container.type, types.UniTuple | types.NamedUniTuple):
             raw, done = self.into(scope, target, container.type.dtype)
             source, number = container.slot, self.converted(index, types.intp)
+            length = len(container.type)
+            self.guard(
+                lambda n: (n < -length) | (n >= length), [number], IndexError,
+                "tuple index out of range",
+            )  # fmt: skip
 
             def choose(frame: Any) -> None:
                 v = frame.variables
@@ -586,7 +632,7 @@ class Translator:
             plain = types.unliteral(part.type)
             if isinstance(plain, types.Integer):
                 slots.append(self.converted(part, types.intp if plain.signed else types.uintp))
-            elif isinstance(plain, types.Boolean | types.IntEnumMember):
+            elif isinstance(plain, types.Boolean | types.IntEnumMember | types.Float):
                 slots.append(self.converted(part, types.intp))
             elif isinstance(plain, types.SliceType | types.NoneType | types.EllipsisType):
                 slots.append(part.slot)
@@ -650,15 +696,15 @@ class Translator:
         )
 
     def print_statement(self, scope: Scope, statement: Any) -> None:
-        parts = [
-            scope.objects.get(argument.name, UNSET)
-            if argument.name in scope.objects
-            else self.operand(scope, argument).slot
-            for argument in statement.args
-        ]
         from warpladder.simulator.intrinsics import emit_print
 
-        emit_print(self, [p for p in parts if isinstance(p, int)])
+        slots = []
+        for number, argument in enumerate(statement.args):
+            known = statement.consts.get(number, UNSET)
+            slots.append(
+                self.operand(scope, argument).slot if known is UNSET else self.new_slot(known)
+            )
+        emit_print(self, slots)
 
 
 def narrowed(function: Callable[..., Any], result_type: Any) -> Callable[..., Any]:
@@ -676,21 +722,17 @@ def narrowed(function: Callable[..., Any], result_type: Any) -> Callable[..., An
 
 def select_item(frame: Any, items: tuple[Any, ...], number: Any, site: Site) -> Any:
     """Return ``items[number]`` of a tuple, each thread its own."""
-    if not isinstance(number, np.ndarray):
-        if not -len(items) <= number < len(items):
-            frame.launch.faults.tuple_index(frame, len(items), number, site)
-        return items[int(number)]
-    number = np.where(number < 0, number + len(items), number)
-    if ((number < 0) | (number >= len(items))).any():
-        frame.launch.faults.tuple_index(frame, len(items), number, site)
-    if all(isinstance(item, np.ndarray | np.generic) for item in items):
-        return np.choose(number, np.broadcast_arrays(*items)) if len(items) <= 31 else np.stack(
-            np.broadcast_arrays(*(frame.spread(item) for item in items))
-        )[number, np.arange(frame.count)]
-    raise UnsupportedKernelError(
-        f"a tuple of {type(items[0]).__name__} indexed by each thread on its own "
-        f"({site.filename}, line {site.line})"
-    )
+    wrapped = np.where(number < 0, number + len(items), number)
+    if wrapped.ndim == 0:
+        return items[int(wrapped)]
+    if not all(isinstance(item, np.ndarray | np.generic) for item in items):
+        raise UnsupportedKernelError(
+            f"{frame.launch.program.name}: the simulator cannot run a tuple of "
+            f"{type(items[0]).__name__} indexed by each thread on its own ({site.filename}, "
+            f"line {site.line})"
+        )
+    table = np.stack([frame.spread(item) for item in items])
+    return table[wrapped, np.arange(frame.count)]
 
 
 def store_region(frame: Any, region: View, value: Any, dtype: Any, site: Site) -> None:
@@ -715,7 +757,10 @@ def store_region(frame: Any, region: View, value: Any, dtype: Any, site: Site) -
         access.store(frame, region, index, item, site)
 
 
-def _exception_of(statement: Any) -> Any:
+def _exception_of(scope: Scope, statement: Any) -> Any:
+    if isinstance(statement, ir.Raise) and statement.exception is not None:
+        known = scope.objects.get(statement.exception.name, RuntimeError)
+        return known if isinstance(known, tuple) else (known, ())
     kind = getattr(statement, "exc_class", None) or RuntimeError
     arguments = getattr(statement, "exc_args", None) or ()
     return kind, tuple(a for a in arguments if not isinstance(a, ir.Var))

@@ -77,6 +77,8 @@ def merge(old: Any, new: Any, where: NDArray[Any], count: int, owned: bool) -> A
 
     An ``owned`` array is one that no other variable refers to: it is changed in place.
     """
+    if new is UNSET:
+        return old
     if isinstance(new, tuple):
         before = old if isinstance(old, tuple) else (UNSET,) * len(new)
         return tuple(
