@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import simulating
 from numba import cuda, float32, float64, int32, int64
-from simulating import elementwise
+from simulating import asserts_positive, elementwise
 
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator import simulate
@@ -177,14 +177,14 @@ def swaps(n):
 
 
 def tuple_indexed(n):
-    weights = (3, 1, 4, 1, 5, 9)
+    weights = (n, n + 1, 4 * n, 1 - n, 5, 9)
     return weights[n % 6] + weights[-1 - n % 6]
 
 
 def tuple_built(n):
     pair = (n, n * n)
     a, b = pair
-    more = (*pair, 7)
+    more = pair + (7,)  # noqa: RUF005 - what is tested
     return a + 2 * b + 3 * more[1] + more[2] + len(more)
 
 
@@ -211,14 +211,14 @@ def enumerated_from(n):
 
 def zipped(n):
     total = 0
-    for a, b in zip((1, 2, 3), (n, n + 1, n + 2), strict=False):
+    for a, b in zip((1, 2, 3), (n, n + 1, n + 2)):  # noqa: B905 - Numba's has no strict
         total += a * b
     return total
 
 
 def zipped_ranges(n):
     total = 0
-    for a, b in zip(range(n % 7), range(10, 14), strict=False):
+    for a, b in zip(range(n % 7), range(10, 14)):  # noqa: B905 - likewise
         total += a * b
     return total
 
@@ -608,12 +608,12 @@ def test_complex_numbers(run):
     def kernel(values, out):
         i = cuda.grid(1)
         z = values[i]
-        out[i] = z * z + complex(z.imag, -z.real) - z.conjugate()
+        out[i] = z * z + complex(z.imag, -z.real) - 2 * z
 
     values = np.array([1 + 2j, -0.5j, 3, 1e3 - 1e-3j])
     out = np.zeros_like(values)
     run(kernel, 1, 4, values, out)
-    assert np.allclose(out, values**2 - 1j * values - values.conj(), rtol=1e-15)
+    assert np.allclose(out, values**2 - (1j + 2) * values, rtol=1e-15)
 
 
 def test_float16_is_rounded_after_each_operation(run):
@@ -772,11 +772,11 @@ def test_globals_are_taken_as_constants(run):
     @cuda.jit
     def kernel(out):
         i = cuda.grid(1)
-        out[i] = FACTOR * WEIGHTS[i % 3] + len(WEIGHTS)
+        out[i] = FACTOR * i + WEIGHTS[1] + len(WEIGHTS)
 
     out = np.zeros(6)
     run(kernel, 1, 6, out)
-    assert out.tolist() == [3 * w + 3 for w in (2, 5, 11)] * 2
+    assert out.tolist() == [3 * i + 5 + 3 for i in range(6)]
 
 
 def test_local_arrays_belong_to_one_thread(run):
@@ -859,23 +859,19 @@ def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
     def kernel(values):
         i = cuda.grid(1)
         if values[i] < 0:
-            raise ValueError("negative")
+            raise ValueError
         values[i] = 0
 
     values = np.array([1, 2, 3, -4, 5, -6, 7, 8])
-    with pytest.raises(ValueError, match=r"tid=\[1 0 0\] ctaid=\[1 0 0\]: negative"):
+    with pytest.raises(ValueError, match=r"tid=\[1 0 0\] ctaid=\[1 0 0\]"):
         run(kernel, 4, 2, values)
     assert values.tolist() == [0, 0, 0, -4, 0, -6, 0, 0]
 
 
 def test_a_failed_assertion_in_debug_mode(run):
-    @cuda.jit(debug=True, opt=False)
-    def kernel(values):
-        assert values[cuda.grid(1)] > 0
-
-    run(kernel, 1, 3, np.array([1, 2, 3]))
+    run(asserts_positive, 1, 3, np.array([1, 2, 3]))
     with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
-        run(kernel, 1, 3, np.array([1, 2, 0]))
+        run(asserts_positive, 1, 3, np.array([1, 2, 0]))
 
 
 def test_without_debug_mode_an_exception_ends_the_thread_in_silence(run):

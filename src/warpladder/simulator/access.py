@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.simulator.memory import Buffer, BufferChoice, View
+from warpladder.simulator.memory import Buffer, View
 from warpladder.simulator.values import take
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def locate(
                     index = np.where(index < 0, index + extent, index)  # noqa: PLW2901
                 outside = (index < 0) | (index >= extent)
                 if outside.any():
-                    frame.launch.faults.out_of_bounds(frame, view, indices, axis, outside, site, verb)
+                    frame.launch.faults.out_of_bounds(
+                        frame, view, indices, axis, outside, site, verb
+                    )
         else:
             signed = not isinstance(index, np.unsignedinteger)
             index = int(index)  # noqa: PLW2901
@@ -50,7 +52,9 @@ def locate(
                 index = np.where((index < 0) & signed, index + extent, index)  # noqa: PLW2901
                 outside = (index < 0) | (index >= extent)
                 if outside.any():
-                    frame.launch.faults.out_of_bounds(frame, view, indices, axis, outside, site, verb)
+                    frame.launch.faults.out_of_bounds(
+                        frame, view, indices, axis, outside, site, verb
+                    )
             else:
                 if index < 0 and signed:
                     index += int(extent)  # noqa: PLW2901

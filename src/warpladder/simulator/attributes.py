@@ -13,12 +13,14 @@ from numba.cuda.np.numpy_support import as_dtype
 from numba.cuda.types.ext_types import Dim3
 
 from warpladder.simulator import access
+from warpladder.simulator.builder import Operand
 from warpladder.simulator.frontend import overload_attribute
 from warpladder.simulator.memory import View
 from warpladder.simulator.values import constant, scalar_dtype
 
 if TYPE_CHECKING:
-    from warpladder.simulator.translate import Operand, Scope, Translator
+    from warpladder.simulator.builder import Scope
+    from warpladder.simulator.translate import Translator
 
 __all__ = ["ThreadIndex", "get_attribute", "record_field", "store_field"]
 
@@ -69,7 +71,6 @@ def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     if found is not None:
         dispatcher, signature = found
         from warpladder.simulator.frontend import typed_function
-        from warpladder.simulator.translate import Operand
 
         raw, done = t.into(scope, target, signature.return_type)
         function = typed_function(dispatcher, tuple(signature.args))
@@ -90,6 +91,28 @@ class ThreadIndex:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+    def along(self, frame: Any, axis: int) -> Any:
+        """Return its value along an axis."""
+        match self.name:
+            case "threadIdx":
+                return frame.lanes.thread[axis]
+            case "blockIdx":
+                return frame.lanes.block[axis]
+            case "blockDim":
+                return np.int32(frame.batch.geometry.block[axis])
+            case _:
+                return np.int32(frame.batch.geometry.grid[axis])
+
+    def as_value(self, t: Translator) -> int:
+        """Return a variable with all three, for where it is printed or handed on."""
+        slot = t.new_slot()
+
+        def run(frame: Any) -> None:
+            frame.variables[slot] = tuple(self.along(frame, axis) for axis in range(3))
+
+        t.emit(run, (), (slot,))
+        return slot
 
 
 def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) -> None:
@@ -117,29 +140,6 @@ def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) 
         t.assign_constant(scope, target.name, value, target_type, once=True)
         return
     t.bind(scope, target.name, value)
-
-
-    def along(self, frame: Any, axis: int) -> Any:
-        """Return its value along an axis."""
-        match self.name:
-            case "threadIdx":
-                return frame.lanes.thread[axis]
-            case "blockIdx":
-                return frame.lanes.block[axis]
-            case "blockDim":
-                return np.int32(frame.batch.geometry.block[axis])
-            case _:
-                return np.int32(frame.batch.geometry.grid[axis])
-
-    def as_value(self, t: Translator) -> int:
-        """Return a variable with all three, for where it is printed or handed on."""
-        slot = t.new_slot()
-
-        def run(frame: Any) -> None:
-            frame.variables[slot] = tuple(self.along(frame, axis) for axis in range(3))
-
-        t.emit(run, (), (slot,))
-        return slot
 
 
 def _thread_index(t: Translator, slot: int, index: ThreadIndex, axis: int) -> None:
@@ -255,7 +255,7 @@ def store_field(t: Translator, record: Operand, name: Any, value: Operand) -> No
         if plain or not part.shape:
             access.store(frame, part, (), v[source], site)
         else:
-            from warpladder.simulator.translate import store_region
+            from warpladder.simulator.elements import store_region
 
             store_region(frame, part, v[source], wanted, site)
 

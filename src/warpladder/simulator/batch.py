@@ -14,20 +14,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.simulator.barriers import AT_BLOCK, AT_GRID, EXITED, SPINNING, arrive, release
 from warpladder.simulator.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.memory import Buffer, poison
-from warpladder.simulator.program import BLOCK, GRID, WARP, Block, Branch, Exit, Jump, Program, Site, Sync
+from warpladder.simulator.program import (
+    Block,
+    Branch,
+    Exit,
+    Jump,
+    Program,
+    Site,
+    Sync,
+)
 from warpladder.simulator.values import merge, take
 
 if TYPE_CHECKING:
     from warpladder.simulator.launch import Launch
 
 __all__ = ["Batch", "Frame"]
-
-# A program counter is a block's order; added to it, what the thread waits for before going on there.
-_AT_BLOCK, _AT_WARP, _AT_GRID, _SPINNING = 1 << 20, 1 << 21, 1 << 22, 1 << 23
-_EXITED = 1 << 24
-_WAITS = {BLOCK: _AT_BLOCK, WARP: _AT_WARP, GRID: _AT_GRID}
 
 #: Steps without a change of memory after which the first look is taken for a loop without end.
 _PATIENCE = 256
@@ -114,11 +118,11 @@ class Batch:
         self._seen: tuple[Any, ...] | None = None
         self._changes = launch.changes
         #: Under the `warps` schedule: the warps in the order of their turns, and whose turn it is.
-        self._turns: list[tuple[int, int]] = []
+        self.turns: list[tuple[int, int]] = []
         self._turn = 0
         if launch.one_warp_at_a_time:
             self._diverge(0)
-            self._new_round()
+            self.new_round()
 
     # ---- running -----------------------------------------------------------------------------
 
@@ -132,8 +136,8 @@ class Batch:
                 self._quiet, self._next_look, self._seen = 0, _PATIENCE, None
                 self._wake()
             if self.converged is not None:
-                if self.converged >= _AT_BLOCK:
-                    if self.converged >= _EXITED:
+                if self.converged >= AT_BLOCK:
+                    if self.converged >= EXITED:
                         self.finished = True
                         return "done"
                     return "grid"
@@ -141,7 +145,7 @@ class Batch:
             else:
                 chosen = self._choose()
                 if chosen is None:
-                    event = self._release()
+                    event = release(self)
                     if event:
                         return event
                     continue
@@ -160,22 +164,22 @@ class Batch:
 
     def _choose(self) -> tuple[int, NDArray[np.intp] | None] | None:
         """Return the block to run next and who runs it (None: everyone), or None if nobody can."""
-        if self._turns:
-            while self._turn < len(self._turns):
-                first, last = self._turns[self._turn]
+        if self.turns:
+            while self._turn < len(self.turns):
+                first, last = self.turns[self._turn]
                 part = self.counters[first:last]
                 low = int(part.min())
-                if low < _AT_BLOCK:
+                if low < AT_BLOCK:
                     return low, first + np.flatnonzero(part == low)
                 self._turn += 1
             return None
         low = int(self.counters.min())
-        if low >= _AT_BLOCK:
+        if low >= AT_BLOCK:
             return None
         where = np.flatnonzero(self.counters == low)
         if len(where) == self.count:
             return low, None
-        if len(where) + np.count_nonzero(self.counters == _EXITED) == self.count:
+        if len(where) + np.count_nonzero(self.counters == EXITED) == self.count:
             self._compact(where)
             return low, None
         return low, where
@@ -213,17 +217,17 @@ class Batch:
         where = frame.where
         match block.terminator:
             case Jump(target):
-                self._go(where, target.order)
+                self.go(where, target.order)
             case Branch(condition, taken, other, site):
                 decided = frame.variables[condition]
                 if self.launch.monitor is not None:
                     self.launch.monitor.branch(frame, decided, site)
                 if not isinstance(decided, np.ndarray):
-                    self._go(where, taken.order if decided else other.order)
+                    self.go(where, taken.order if decided else other.order)
                     return
                 yes = int(np.count_nonzero(decided))
                 if yes in (0, frame.count):
-                    self._go(where, taken.order if yes else other.order)
+                    self.go(where, taken.order if yes else other.order)
                     return
                 counters = np.where(decided, taken.order, other.order).astype(np.int32)
                 if where is None:
@@ -234,9 +238,9 @@ class Batch:
             case Exit() as ending:
                 self._exit(ending, frame)
             case Sync() as sync:
-                self._arrive(sync, frame)
+                arrive(self, sync, frame)
 
-    def _go(self, where: NDArray[np.intp] | None, counter: int) -> None:
+    def go(self, where: NDArray[np.intp] | None, counter: int) -> None:
         if where is None:
             self.converged = counter
         else:
@@ -252,7 +256,7 @@ class Batch:
         if ending.raises is not None:
             self.launch.raised(ending, frame)
         self.exited += np.bincount(frame.spread(frame.lanes.slot), minlength=self.blocks)
-        self._go(frame.where, _EXITED)
+        self.go(frame.where, EXITED)
 
     def _compact(self, where: NDArray[np.intp]) -> None:
         """Forget threads that have exited: those at ``where`` are all that are left."""
@@ -276,53 +280,7 @@ class Batch:
 
     # ---- waiting -----------------------------------------------------------------------------
 
-    def _arrive(self, sync: Sync, frame: Frame) -> None:
-        monitor = self.launch.monitor
-        if monitor is not None:
-            monitor.arrive(frame, sync)
-        if sync.scope == WARP:
-            self._arrive_at_warp(sync, frame)
-            return
-        if sync.scope == BLOCK and frame.where is None:
-            self._pass_block_barrier(sync, frame)
-            return
-        waits = sync.target.order + _WAITS[sync.scope]
-        if sync.predicate is not None:
-            self.predicates[frame.where] = frame.variables[sync.predicate]
-        self._go(frame.where, waits)
-
-    def _pass_block_barrier(self, sync: Sync, frame: Frame) -> None:
-        """Everyone who is left is here: nobody has to wait."""
-        if self.launch.checks.sync and self.exited.any():
-            self.launch.faults.barrier_after_exit(self, sync.site, frame.lanes)
-        self.block_epoch += 1
-        if sync.result is not None and sync.reduce is not None:
-            values = frame.spread(frame.variables[sync.predicate])  # type: ignore[index]
-            slots = frame.spread(frame.lanes.slot)
-            self.environment[sync.result] = sync.reduce(_per_block(values, slots, self.blocks))[
-                slots
-            ]
-        self.converged = sync.target.order
-
-    def _arrive_at_warp(self, sync: Sync, frame: Frame) -> None:
-        mask = frame.spread(frame.variables[sync.mask]).astype(np.int64) & 0xFFFFFFFF  # type: ignore[index]
-        lanes = frame.lanes
-        if self.launch.checks.sync:
-            self.launch.faults.own_lane_in_mask(self, sync.site, lanes, mask)
-        if frame.where is None:
-            np.add.at(self.warp_epoch, np.unique(lanes.warp), 1)
-            self.converged = sync.target.order
-            return
-        absent = self._ballot(self.counters != _EXITED) & ~self.ballot_of(lanes)
-        late = (mask & absent[lanes.warp]) != 0
-        if not late.any():
-            np.add.at(self.warp_epoch, np.unique(lanes.warp), 1)
-            self.counters[frame.where] = sync.target.order
-            return
-        self.counters[frame.where] = sync.target.order + np.where(late, _AT_WARP, 0)
-        self.masks[frame.where] = mask
-
-    def _ballot(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def ballot(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return, per warp, a mask of the batch's threads that are ``chosen``."""
         bits = np.zeros(self.lanes.warps, dtype=np.int64)
         np.bitwise_or.at(bits, self.lanes.warp[chosen], np.int64(1) << self.lanes.lane[chosen])
@@ -334,73 +292,7 @@ class Batch:
         np.bitwise_or.at(bits, lanes.warp, np.int64(1) << lanes.lane)
         return bits
 
-    def _release(self) -> str | None:
-        """Nobody can go on: let through those whose barrier is complete, or say what is awaited."""
-        if self._release_warps() or self._release_blocks():
-            if self._turns:
-                self._new_round()
-            return None
-        waiting = self.counters & ~np.int32(_AT_BLOCK - 1)
-        if (self.counters == _EXITED).all():
-            self.finished = True
-            return "done"
-        if ((waiting == _AT_GRID) | (waiting == _EXITED)).all():
-            return "grid"
-        if (waiting & _SPINNING).any():
-            return "stuck"
-        self.launch.faults.deadlock(self, self.counters, _AT_BLOCK)
-        return "stuck"
-
-    def _release_warps(self) -> bool:
-        waiting = (self.counters & _AT_WARP) != 0
-        if not waiting.any():
-            return False
-        here = self._ballot(waiting)
-        alive = self._ballot(self.counters != _EXITED)
-        warps = self.lanes.warp
-        missing = self.masks & alive[warps] & ~here[warps]
-        held = np.zeros(self.lanes.warps, dtype=bool)
-        held[warps[waiting & (missing != 0)]] = True
-        free = waiting & ~held[warps]
-        if not free.any():
-            return False
-        self.counters[free] &= ~np.int32(_AT_WARP)
-        np.add.at(self.warp_epoch, np.unique(warps[free]), 1)
-        return True
-
-    def _release_blocks(self) -> bool:
-        waiting = (self.counters & _AT_BLOCK) != 0
-        if not waiting.any():
-            return False
-        slot = self.lanes.slot
-        exited = self.counters == _EXITED
-        held = np.zeros(self.blocks, dtype=bool)
-        held[slot[~waiting & ~exited]] = True
-        free = waiting & ~held[slot]
-        if not free.any():
-            return False
-        if self.launch.checks.sync:
-            self.launch.faults.divergent_barrier(self, free, self.counters, _AT_BLOCK)
-        self.block_epoch[np.unique(slot[free])] += 1
-        self.counters[free] &= ~np.int32(_AT_BLOCK)
-        self._reduce_predicates(free)
-        return True
-
-    def _reduce_predicates(self, free: NDArray[np.bool_]) -> None:
-        for sync in self._barriers_before(np.unique(self.counters[free])):
-            if sync.result is None or sync.reduce is None:
-                continue
-            where = np.flatnonzero(free & (self.counters == sync.target.order))
-            slots = self.lanes.slot[np.flatnonzero(free)]
-            table = sync.reduce(
-                _per_block(self.predicates[np.flatnonzero(free)], slots, self.blocks)
-            )
-            old = self.environment[sync.result]
-            self.environment[sync.result] = merge(
-                old, table[self.lanes.slot[where]], where, self.count, False
-            )
-
-    def _barriers_before(self, orders: NDArray[Any]) -> Iterator[Sync]:
+    def barriers_before(self, orders: NDArray[Any]) -> Iterator[Sync]:
         wanted = set(orders.tolist())
         for block in self.program.blocks:
             ending = block.terminator
@@ -411,25 +303,25 @@ class Batch:
     def at_grid_barrier(self) -> bool:
         """Whether those of its threads that are left wait at a grid barrier."""
         if self.converged is not None:
-            return (self.converged & _AT_GRID) != 0
-        waits = (self.counters & _AT_GRID) != 0
-        return bool(waits.any() and (waits | (self.counters == _EXITED)).all())
+            return (self.converged & AT_GRID) != 0
+        waits = (self.counters & AT_GRID) != 0
+        return bool(waits.any() and (waits | (self.counters == EXITED)).all())
 
     def release_grid(self) -> None:
         """Let the threads through that wait at the grid barrier."""
         if self.converged is not None:
-            self.converged &= ~_AT_GRID
+            self.converged &= ~AT_GRID
             return
-        self.counters[(self.counters & _AT_GRID) != 0] &= ~np.int32(_AT_GRID)
-        if self._turns:
-            self._new_round()
+        self.counters[(self.counters & AT_GRID) != 0] &= ~np.int32(AT_GRID)
+        if self.turns:
+            self.new_round()
 
-    def _new_round(self) -> None:
+    def new_round(self) -> None:
         """Give every warp a turn, in the order that the schedule says."""
         warp = self.lanes.warp
         edges = np.flatnonzero(np.diff(warp)) + 1
         spans = list(zip([0, *edges.tolist()], [*edges.tolist(), self.count], strict=True))
-        self._turns = self.launch.arrange(spans)
+        self.turns = self.launch.arrange(spans)
         self._turn = 0
 
     # ---- threads that wait for others by reading memory --------------------------------------
@@ -455,50 +347,42 @@ class Batch:
         self._seen, self._quiet, self._next_look = None, 0, _PATIENCE
         if self.converged is not None or ran is None:
             return "stuck"
-        self.counters[ran & (self.counters < _AT_BLOCK)] |= _SPINNING
+        self.counters[ran & (self.counters < AT_BLOCK)] |= SPINNING
         return None
 
     def _wake(self) -> None:
         if self.converged is None:
-            spinning = (self.counters & _SPINNING) != 0
+            spinning = (self.counters & SPINNING) != 0
             if spinning.any():
-                self.counters[spinning] &= ~np.int32(_SPINNING)
-                if self._turns:
-                    self._new_round()
+                self.counters[spinning] &= ~np.int32(SPINNING)
+                if self.turns:
+                    self.new_round()
 
     def barrier_site(self, order: int) -> Site:
         """Return where the barrier stands behind which the program goes on at ``order``."""
-        return next(sync.site for sync in self._barriers_before(np.array([order])))
+        return next(sync.site for sync in self.barriers_before(np.array([order])))
 
     def alive_lanes(self) -> NDArray[np.int64]:
         """Return, per warp, a mask of the threads that have not exited."""
         if self.converged is not None:
             return self.ballot_of(self.lanes)
-        return self._ballot(self.counters != _EXITED)
+        return self.ballot(self.counters != EXITED)
 
     def waiting_threads(self) -> int:
         """Return how many threads wait at a grid barrier."""
         if self.converged is not None:
             return self.count
-        return int(np.count_nonzero(self.counters & _AT_GRID))
+        return int(np.count_nonzero(self.counters & AT_GRID))
 
     def spinning_sites(self) -> list[Any]:
         """Return the source lines at which threads are, for the report of a livelock."""
         if self.converged is not None:
             orders = [self.converged]
         else:
-            alive = self.counters[self.counters != _EXITED]
-            orders = sorted({int(order) & (_AT_BLOCK - 1) for order in alive})
+            alive = self.counters[self.counters != EXITED]
+            orders = sorted({int(order) & (AT_BLOCK - 1) for order in alive})
         sites = [site for order in orders for site in self.program.blocks[order].instructions]
         return sorted(set(sites))
-
-
-def _per_block(
-    values: NDArray[Any], slots: NDArray[Any], blocks: int
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return, per block, how many predicates are non-zero, and how many there are."""
-    hits = np.bincount(slots, weights=(values != 0), minlength=blocks).astype(np.int64)
-    return hits, np.bincount(slots, minlength=blocks)
 
 
 def _same(old: Any, new: Any) -> bool:
@@ -511,4 +395,3 @@ def _same(old: Any, new: Any) -> bool:
     if isinstance(old, np.generic) and isinstance(new, np.generic):
         return old.tobytes() == new.tobytes()
     return False
-

@@ -16,15 +16,17 @@ from numba.cuda import types
 
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator import access
+from warpladder.simulator.builder import Operand
 from warpladder.simulator.frontend import fold_call, overload_dispatcher, typed_function
 from warpladder.simulator.mathematics import scalar_function
 from warpladder.simulator.program import Site
 from warpladder.simulator.values import cast, scalar_dtype
 
 if TYPE_CHECKING:
-    from warpladder.simulator.translate import Operand, Scope, Translator
+    from warpladder.simulator.builder import Scope
+    from warpladder.simulator.translate import Translator
 
-__all__ = ["Call", "call", "call_operator", "handles"]
+__all__ = ["Call", "call", "call_operator", "emit", "handles", "nothing"]
 
 
 @dataclass(slots=True)
@@ -73,10 +75,6 @@ def handles(*keys: Any) -> Callable[[Handler], Handler]:
 
 def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = expr``, a call."""
-    # Registers the handlers; they need this module.
-    from warpladder.simulator import intrinsics, warp_intrinsics
-
-    del intrinsics, warp_intrinsics
     function = scope.type_of(expr.func)
     signature = scope.function.signatures[expr]
     if expr.vararg is not None and signature.pysig is None:
@@ -108,15 +106,24 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
         key = function.typing_key
         if key not in _HANDLERS and isinstance(key, tuple) and len(key) == 2:
             key = next(
-                ((kind, key[1]) for kind in type(function.this).__mro__
-                 if (kind, key[1]) in _HANDLERS), key
+                (
+                    (kind, key[1])
+                    for kind in type(function.this).__mro__
+                    if (kind, key[1]) in _HANDLERS
+                ),
+                key,
             )
     else:
         key = getattr(function, "typing_key", None)
     if _hashable(key) and key in _HANDLERS:
         _HANDLERS[key](t, made)
         return
-    if isinstance(function, types.NumberClass | types.TypeRef) or key in (int, float, bool, complex):
+    if isinstance(function, types.NumberClass | types.TypeRef) or key in (
+        int,
+        float,
+        bool,
+        complex,
+    ):
         _construct(t, made)
         return
     if isinstance(function, types.ExceptionClass):
@@ -134,7 +141,9 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     ):
         _pack(t, made)
         return
-    if hasattr(signature.return_type, "num_elements") and hasattr(signature.return_type, "attr_names"):
+    if hasattr(signature.return_type, "num_elements") and hasattr(
+        signature.return_type, "attr_names"
+    ):
         _pack_vector(t, made)
         return
     computed = scalar_function(key, signature)
@@ -180,8 +189,6 @@ def _hashable(key: Any) -> bool:
 
 
 def _inline(t: Translator, made: Call, dispatcher: Any) -> None:
-    from warpladder.simulator.translate import Operand
-
     function = typed_function(dispatcher, _specialised(made.signature))
     raw, done = t.into(made.scope, made.target, made.signature.return_type)
     t.inline(function, made.arguments, Operand(raw, made.signature.return_type))
@@ -196,14 +203,10 @@ def _specialised(signature: Any) -> tuple[Any, ...]:
 
 
 def _default(t: Translator, value: Any) -> Operand:
-    from warpladder.simulator.translate import Operand
-
     return Operand(t.new_slot(value), types.Omitted(value))
 
 
 def _unpacked(t: Translator, packed: Operand, number: int, kind: Any) -> Operand:
-    from warpladder.simulator.translate import Operand
-
     slot = t.new_slot()
     source = packed.slot
 
@@ -227,9 +230,7 @@ def _construct(t: Translator, made: Call) -> None:
             t.copy(argument, raw, produced)
             done()
             return
-        t.compute(
-            made.scope, made.target, lambda value: value, made.arguments, produced(produced)
-        )
+        t.compute(made.scope, made.target, lambda value: value, made.arguments, produced(produced))
         return
     if scalar_dtype(produced) is None or len(made.arguments) != 2:
         t.refuse(f"a conversion to {produced}")
@@ -302,3 +303,20 @@ def _element(frame: Any, view: Any, index: tuple[int, ...], site: Site) -> Any:
     trailing = index[len(index) - len(view.shape) :]
     own = tuple(0 if e == 1 else i for i, e in zip(trailing, view.shape, strict=True))
     return access.load(frame, view, own, site)
+
+
+def emit(t: Translator, call: Call, function: Any, reads: list[int]) -> None:
+    """Emit ``target = function(frame, *values)``."""
+    raw, done = t.into(call.scope, call.target, call.signature.return_type)
+    slots = tuple(reads)
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        v[raw] = function(frame, *[v[slot] for slot in slots])
+
+    t.emit(run, slots, (raw,))
+    done()
+
+
+def nothing(t: Translator, call: Call) -> None:
+    call.scope.slots[call.target.name] = t.new_slot(None)

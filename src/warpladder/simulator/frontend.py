@@ -188,7 +188,9 @@ def _typed_call_template(dispatcher: Any, args: Any, kws: Any) -> tuple[Any, ...
     else:
         signatures = dispatcher.nopython_signatures
     name = dispatcher.py_func.__name__
-    template = typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=signatures)
+    template = typing.make_concrete_template(
+        f"CallTemplate({name})", key=name, signatures=signatures
+    )
     return template, utils.pysignature(dispatcher.py_func), folded, {}
 
 

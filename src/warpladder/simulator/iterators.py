@@ -16,7 +16,8 @@ from warpladder.simulator import access
 from warpladder.simulator.values import expand, scalar_dtype
 
 if TYPE_CHECKING:
-    from warpladder.simulator.translate import Operand, Translator
+    from warpladder.simulator.builder import Operand
+    from warpladder.simulator.translate import Translator
 
 __all__ = ["Iterator", "counter", "make_iterator"]
 
@@ -148,7 +149,7 @@ def _array_item(frame: Any, view: Any, index: Any, state: tuple[Any, Any]) -> An
 
 
 def _tuple_item(frame: Any, items: tuple[Any, ...], index: Any, state: tuple[Any, Any]) -> Any:
-    from warpladder.simulator.translate import select_item
+    from warpladder.simulator.elements import select_item
 
     if not items:
         return np.int64(0)

@@ -173,8 +173,9 @@ class SimulatedKernel:
 
     def _variadic(self) -> bool:
         kinds = inspect.signature(self.py_func).parameters.values()
-        return any(kind.kind is kind.VAR_POSITIONAL or kind.default is not kind.empty
-                   for kind in kinds)
+        return any(
+            kind.kind is kind.VAR_POSITIONAL or kind.default is not kind.empty for kind in kinds
+        )
 
     def _flat(self, arguments: tuple[Any, ...], program: Program) -> tuple[Any, ...]:
         if len(arguments) == len(program.argument_types):

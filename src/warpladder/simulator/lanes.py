@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Geometry", "Lanes", "WARP_SIZE"]
+__all__ = ["WARP_SIZE", "Geometry", "Lanes"]
 
 WARP_SIZE = 32
 
@@ -97,7 +97,6 @@ class Lanes:
         for name in ("rank", "lane", "slot", "warp", "place", "ident"):
             setattr(part, name, pick(getattr(self, name)))
         return part
-
 
     def rows(self) -> tuple[NDArray[np.int64], int]:
         """Return each thread's warp, numbered without gaps, and how many warps there are."""

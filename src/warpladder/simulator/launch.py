@@ -162,9 +162,7 @@ class Launch:
         by_memory = max(1, (256 << 20) // max(self.shared_bytes_aligned, 1))
         return min(by_threads, by_memory)
 
-    def _check_residency(
-        self, event: str, resident: int, more: bool, waiting: list[Batch]
-    ) -> None:
+    def _check_residency(self, event: str, resident: int, more: bool, waiting: list[Batch]) -> None:
         """Blocks that wait for others hold their place: those others must fit beside them."""
         if more and event == "stuck" and resident >= self.resident_blocks():
             self.faults.livelock(waiting, resident=resident)

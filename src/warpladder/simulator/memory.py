@@ -155,8 +155,15 @@ class View:
     def merged_over(self, old: Any, where: NDArray[Any], count: int) -> View:
         """Return ``old``, a view of ``count`` threads, with this one for those at ``where``."""
         if not isinstance(old, View):
-            old = View(self.buffer, self.dtype, UNSET, (UNSET,) * len(self.shape),
-                       (UNSET,) * len(self.strides), self.unit, self.name)
+            old = View(
+                self.buffer,
+                self.dtype,
+                UNSET,
+                (UNSET,) * len(self.shape),
+                (UNSET,) * len(self.strides),
+                self.unit,
+                self.name,
+            )
             if isinstance(self.buffer, BufferChoice):
                 old = replace(old, buffer=self.buffer.buffers[0])
         before, after = old, self
@@ -206,9 +213,7 @@ def _merge_buffers(
     olds = old.buffers if isinstance(old, BufferChoice) else (old,)
     news = new.buffers if isinstance(new, BufferChoice) else (new,)
     buffers = (*olds, *(buffer for buffer in news if buffer not in olds))
-    which = (
-        old.which.copy() if isinstance(old, BufferChoice) else np.zeros(count, dtype=np.intp)
-    )
+    which = old.which.copy() if isinstance(old, BufferChoice) else np.zeros(count, dtype=np.intp)
     renumbered = np.array([buffers.index(buffer) for buffer in news], dtype=np.intp)
     which[where] = renumbered[new.which] if isinstance(new, BufferChoice) else renumbered[0]
     return BufferChoice(buffers, which)

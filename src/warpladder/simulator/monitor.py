@@ -72,7 +72,9 @@ class Monitor:
                 )
                 if fault is not None:
                     first, later, earlier, remark = fault
-                    self.launch.faults.race(view, self._element(view, first), later, earlier, remark)
+                    self.launch.faults.race(
+                        view, self._element(view, first), later, earlier, remark
+                    )
         if self.checks.memory and view.unit == 1:
             self._check_alignment(frame, view, position, site, verb)
         if self.checks.init and buffer.written is not None:

@@ -95,9 +95,7 @@ def _on_tuples(function: Any) -> Callable[..., Any] | None:
 def _identity(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     a, b = arguments
     if isinstance(a, types.NoneType) or isinstance(b, types.NoneType):
-        same = np.bool_(
-            isinstance(a, types.NoneType) and isinstance(b, types.NoneType)
-        )
+        same = np.bool_(isinstance(a, types.NoneType) and isinstance(b, types.NoneType))
         answer = same if function is operator.is_ else ~same
         return lambda *_: answer
     return np.equal if function is operator.is_ else np.not_equal  # type: ignore[return-value]

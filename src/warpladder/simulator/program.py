@@ -216,9 +216,7 @@ def _topological(blocks: Iterable[Block], entry: Block) -> list[Block]:
                 result += component
             else:
                 header = entered.get(k) or min(component, key=lambda node: emitted[id(node)])
-                back = {
-                    (id(node), id(header)) for node in component if header in edges(node)
-                }
+                back = {(id(node), id(header)) for node in component if header in edges(node)}
                 result += order(component, header, cut | back)
             for node in component:
                 for after in edges(node):

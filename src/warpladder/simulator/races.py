@@ -205,9 +205,7 @@ class RaceChecker:
         tpb = self.geometry.threads_per_block
         block, block_before = now.ident // tpb, before // tpb
         same_block = block == block_before
-        same_warp = same_block & (
-            now.ident % tpb // WARP_SIZE == before % tpb // WARP_SIZE
-        )
+        same_warp = same_block & (now.ident % tpb // WARP_SIZE == before % tpb // WARP_SIZE)
         ordered = np.where(
             same_block,
             (past.block_epoch[place] != now.block_epoch)
@@ -307,9 +305,7 @@ def _bits(values: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
 
 
-def _changed(
-    buffer: Buffer, view: View, at: NDArray[np.int64], value: Any
-) -> NDArray[np.bool_]:
+def _changed(buffer: Buffer, view: View, at: NDArray[np.int64], value: Any) -> NDArray[np.bool_]:
     """Return which writes change what is in memory."""
     dtype = view.dtype
     everything = np.ones(len(at), dtype=bool)

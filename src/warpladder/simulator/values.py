@@ -81,9 +81,7 @@ def merge(old: Any, new: Any, where: NDArray[Any], count: int, owned: bool) -> A
         return old
     if isinstance(new, tuple):
         before = old if isinstance(old, tuple) else (UNSET,) * len(new)
-        return tuple(
-            merge(a, b, where, count, False) for a, b in zip(before, new, strict=True)
-        )
+        return tuple(merge(a, b, where, count, False) for a, b in zip(before, new, strict=True))
     if hasattr(new, "merged_over"):
         return new.merged_over(old, where, count)
     if not isinstance(new, np.ndarray):
