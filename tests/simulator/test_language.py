@@ -177,7 +177,7 @@ def swaps(n):
 
 
 def tuple_indexed(n):
-    weights = (n, n + 1, 4 * n, 1 - n, 5, 9)
+    weights = (n, n + 1, 4 * n, 1 - n, n + 5, -n)
     return weights[n % 6] + weights[-1 - n % 6]
 
 

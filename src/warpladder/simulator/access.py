@@ -21,9 +21,7 @@ __all__ = ["element", "field", "load", "load_at", "locate", "places", "slice_vie
 LOAD, STORE = "load", "store"
 
 
-def locate(
-    frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb: str
-) -> tuple[Any, ...]:
+def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb: str) -> Any:
     """Return the position of an element in units of the view, with each index in its range.
 
     Negative indices count from the end, as Numba has it for signed ones. What is beyond the end is
@@ -68,9 +66,7 @@ def locate(
     return position
 
 
-def places(
-    frame: Frame, view: View, position: Any
-) -> Iterator[tuple[Buffer, Any, NDArray[np.intp] | None]]:
+def places(view: View, position: Any) -> Iterator[tuple[Buffer, Any, NDArray[np.intp] | None]]:
     """Yield each buffer that is reached, the positions in it, and by which threads (None: all)."""
     buffer = view.buffer
     if isinstance(buffer, Buffer):
@@ -96,7 +92,7 @@ def load_at(frame: Frame, view: View, position: Any, site: Site) -> Any:
             monitor.access(frame, view.buffer, view, position, None, LOAD, site)
         return _read(view.buffer, view, position)
     result: NDArray[Any] = np.empty(frame.count, dtype=view.dtype)
-    for buffer, at, where in places(frame, view, position):
+    for buffer, at, where in places(view, position):
         if monitor is not None:
             monitor.access(frame, buffer, view, at, where, LOAD, site)
         result[where] = _read(buffer, view, at)
@@ -108,7 +104,7 @@ def store(frame: Frame, view: View, indices: tuple[Any, ...], value: Any, site: 
     position = locate(frame, view, indices, site, STORE)
     monitor = frame.launch.monitor
     frame.launch.changes += 1
-    for buffer, at, where in places(frame, view, position):
+    for buffer, at, where in places(view, position):
         written = value if where is None else take(value, where)
         if monitor is not None:
             monitor.access(frame, buffer, view, at, where, STORE, site, written)
@@ -163,9 +159,8 @@ def element(view: View, position: Any) -> View:
 
 def field(view: View, name: str) -> View:
     """Return the view of a record's field (or of the field in every record of an array)."""
-    fields = view.dtype.fields
-    assert fields is not None
-    dtype, shift = fields[name][0], fields[name][1]
+    fields: Any = view.dtype.fields
+    dtype, shift = fields[name][:2]
     inner: tuple[int, ...] = ()
     if dtype.subdtype is not None:
         dtype, inner = dtype.subdtype
@@ -187,7 +182,7 @@ def field(view: View, name: str) -> View:
 def slice_view(
     frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb: str = LOAD
 ) -> View:
-    """Return ``view[indices]`` where some of them are slices (start, stop, step), None or Ellipsis."""
+    """Return ``view[indices]`` where some are slices (start, stop, step), None or Ellipsis."""
     given = sum(1 for index in indices if index is not Ellipsis and index is not None)
     full: list[Any] = []
     for index in indices:

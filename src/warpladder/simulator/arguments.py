@@ -162,9 +162,8 @@ def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:
 def _granules(dtype: np.dtype[Any]) -> set[int]:
     """Return the sizes at which parts of an element can be accessed on their own."""
     if dtype.names is not None:
-        assert dtype.fields is not None
-        sizes = {int(entry[1]) for entry in dtype.fields.values()} - {0}
-        return sizes.union(*(_granules(entry[0]) for entry in dtype.fields.values()))
+        sizes = {int(entry[1]) for entry in (dtype.fields or {}).values()} - {0}
+        return sizes.union(*(_granules(entry[0]) for entry in (dtype.fields or {}).values()))
     if dtype.subdtype is not None:
         return _granules(dtype.subdtype[0])
     return {dtype.itemsize}

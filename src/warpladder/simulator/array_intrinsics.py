@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numba import cuda
@@ -35,7 +35,8 @@ def _shape_of(call: Call, t: Translator) -> tuple[int, ...]:
 
 
 def _element_dtype(call: Call) -> np.dtype[Any]:
-    return np.dtype(as_dtype(call.signature.return_type.dtype))
+    dtype: np.dtype[Any] = np.dtype(as_dtype(call.signature.return_type.dtype))
+    return dtype
 
 
 def _alignment(call: Call, t: Translator, dtype: np.dtype[Any]) -> int:
@@ -129,7 +130,9 @@ def _const_array_like(t: Translator, call: Call) -> None:
 
 def constant_array(t: Translator, array: NDArray[Any], slot: int, name: str) -> None:
     """Put a global array of the kernel's module into constant memory."""
-    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    order: Literal["C", "F"] = (
+        "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    )
     flat = np.array(array, order=order).ravel(
         order="K"
     )  # a copy: what Numba freezes when compiling
@@ -163,13 +166,11 @@ def _array_view(t: Translator, call: Call) -> None:
             steps = base.strides
         return replace(base, dtype=wanted, shape=tuple(extents), strides=steps)
 
-    assert call.this is not None
-    emit(t, call, reinterpret, [call.this.slot])
+    emit(t, call, reinterpret, [call.receiver])
 
 
 @handles("array.reshape")
 def _array_reshape(t: Translator, call: Call) -> None:
-    assert call.this is not None
     packed = len(call.arguments) == 1 and isinstance(call.arguments[0].type, types.BaseTuple)
     slots = [a.slot if packed else t.converted(a, types.intp) for a in call.arguments]
     site = t.site
@@ -184,7 +185,7 @@ def _array_reshape(t: Translator, call: Call) -> None:
         extents = tuple(wanted)
         return replace(view, shape=extents, strides=_scaled(view, contiguous_strides(extents)))
 
-    emit(t, call, reshape, [call.this.slot, *slots])
+    emit(t, call, reshape, [call.receiver, *slots])
 
 
 def _scaled(view: View, strides: tuple[int, ...]) -> tuple[int, ...]:
@@ -193,34 +194,31 @@ def _scaled(view: View, strides: tuple[int, ...]) -> tuple[int, ...]:
 
 @handles("array.ravel")
 def _array_ravel(t: Translator, call: Call) -> None:
-    assert call.this is not None
-    if call.this.type.layout != "C":
+    if call.this is None or call.this.type.layout != "C":
         t.refuse("ravel() of an array that is not C-contiguous")
 
     def ravel(_: Any, view: View) -> View:
         return replace(view, shape=(int(view.size),), strides=_scaled(view, (1,)))
 
-    emit(t, call, ravel, [call.this.slot])
+    emit(t, call, ravel, [call.receiver])
 
 
 @handles("array.transpose")
 def _array_transpose(t: Translator, call: Call) -> None:
-    assert call.this is not None
     if call.arguments:
         t.refuse("transpose() with axes")
 
     def transpose(_: Any, view: View) -> View:
         return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
 
-    emit(t, call, transpose, [call.this.slot])
+    emit(t, call, transpose, [call.receiver])
 
 
 @handles("array.item")
 def _array_item(t: Translator, call: Call) -> None:
-    assert call.this is not None
     site = t.site
 
     def item(frame: Any, view: View) -> Any:
         return access.load(frame, view, (np.int64(0),) * len(view.shape), site)
 
-    emit(t, call, item, [call.this.slot])
+    emit(t, call, item, [call.receiver])

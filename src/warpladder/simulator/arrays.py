@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -28,7 +28,7 @@ class SimulatedArray:
 
     @classmethod
     def allocate(
-        cls, shape: int | tuple[int, ...], dtype: DTypeLike, order: str = "C"
+        cls, shape: int | tuple[int, ...], dtype: DTypeLike, order: Literal["C", "F"] = "C"
     ) -> SimulatedArray:
         """Return a new array that nobody has written: poison, which the checks know of."""
         kind = np.dtype(dtype)
@@ -43,7 +43,7 @@ class SimulatedArray:
         address = next(_addresses) * (1 << 40) // ALLOCATION_ALIGNMENT * ALLOCATION_ALIGNMENT
         buffer = Buffer(raw, "global", "a device array", address)
         buffer.written = np.zeros(size, dtype=bool)
-        values: NDArray[Any] = np.ndarray(extents, dtype=kind, buffer=raw, order=order)  # type: ignore[call-overload]
+        values: NDArray[Any] = np.ndarray(extents, dtype=kind, buffer=raw, order=order)
         return cls(values, buffer)
 
     @property

@@ -27,7 +27,7 @@ Update = Callable[..., Any]
 
 
 def _greater(old: Any, value: Any) -> Any:
-    """Numba's ``atomic.max``: replaces only what is less, so that NaN stays and NaN never enters."""
+    """Numba's ``atomic.max`` replaces only what is less: NaN stays, and NaN never enters."""
     return np.where(value > old, value, old)
 
 
@@ -72,7 +72,7 @@ def atomic(
     """Apply ``update`` at these elements and return what each thread found there."""
     position = locate(frame, view, indices, site, ATOMIC)
     result: NDArray[Any] = np.empty(frame.count, dtype=view.dtype)
-    for buffer, at, where in places(frame, view, position):
+    for buffer, at, where in places(view, position):
         count = frame.count if where is None else len(where)
         at = at if isinstance(at, np.ndarray) else np.full(count, at)  # noqa: PLW2901
         values = tuple(

@@ -165,10 +165,9 @@ def _computed(t: Translator, kind: Any, name: str) -> Any:
         return {"real": lambda z: z.real, "imag": lambda z: z.imag}.get(name)
     if isinstance(kind, types.Number):
         return {"real": lambda x: x, "imag": lambda x: x - x}.get(name)
-    if isinstance(kind, types.BaseTuple) and hasattr(kind, "fields"):
-        if name in kind.fields:
-            number = kind.fields.index(name)
-            return lambda items: items[number]
+    if isinstance(kind, types.BaseTuple) and name in getattr(kind, "fields", ()):
+        number = kind.fields.index(name)
+        return lambda items: items[number]
     if hasattr(kind, "attr_names") and name in kind.attr_names:
         place = list(kind.attr_names).index(name)
         return lambda items: items[place]

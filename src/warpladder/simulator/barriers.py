@@ -15,13 +15,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AT_BLOCK", "AT_GRID", "AT_WARP", "EXITED", "SPINNING", "arrive", "release"]
 
-# A program counter is a block's order; added to it, what the thread waits for before going on there.
+# A program counter is a block's order; added to it, what the thread waits for before going on.
 AT_BLOCK, AT_WARP, AT_GRID, SPINNING = 1 << 20, 1 << 21, 1 << 22, 1 << 23
 EXITED = 1 << 24
 _WAITS = {BLOCK: AT_BLOCK, WARP: AT_WARP, GRID: AT_GRID}
 
 
 def arrive(batch: Batch, sync: Sync, frame: Frame) -> None:
+    """Take threads to a barrier: they pass, or wait."""
     monitor = batch.launch.monitor
     if monitor is not None:
         monitor.arrive(frame, sync)

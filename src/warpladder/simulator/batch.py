@@ -241,6 +241,7 @@ class Batch:
                 arrive(self, sync, frame)
 
     def go(self, where: NDArray[np.intp] | None, counter: int) -> None:
+        """Set the program counter of the threads at ``where``, or of all."""
         if where is None:
             self.converged = counter
         else:
@@ -293,6 +294,7 @@ class Batch:
         return bits
 
     def barriers_before(self, orders: NDArray[Any]) -> Iterator[Sync]:
+        """Yield the barriers behind which the program goes on at one of these orders."""
         wanted = set(orders.tolist())
         for block in self.program.blocks:
             ending = block.terminator

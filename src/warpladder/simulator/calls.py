@@ -57,6 +57,11 @@ class Call:
     objects: list[Any]
     site: Site
 
+    @property
+    def receiver(self) -> int:
+        """The variable of the object whose method is called."""
+        return self.this.slot if self.this is not None else -1
+
 
 Handler = Callable[["Translator", Call], None]
 _HANDLERS: dict[Any, Handler] = {}
@@ -319,4 +324,5 @@ def emit(t: Translator, call: Call, function: Any, reads: list[int]) -> None:
 
 
 def nothing(t: Translator, call: Call) -> None:
+    """Let the call have no result."""
     call.scope.slots[call.target.name] = t.new_slot(None)

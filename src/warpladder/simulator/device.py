@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -121,7 +121,9 @@ class SimulatedDevice:
         if isinstance(host_array, SimulatedArray):
             return host_array
         host = np.asarray(host_array)
-        order = "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
+        order: Literal["C", "F"] = (
+            "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
+        )
         array = SimulatedArray.allocate(host.shape, host.dtype, order)
         array.fill(host)
         return array
@@ -176,9 +178,10 @@ class SimulatedDevice:
         """
         del stream
         simulated = self._simulated(kernel)
-        simulated.launch(grid, block, args, shared_bytes=shared_bytes, cooperative=cooperative)
-        assert simulated.report is not None
-        self.launches.append(simulated.report)
+        report = simulated.launch(
+            grid, block, args, shared_bytes=shared_bytes, cooperative=cooperative
+        )
+        self.launches.append(report)
 
     def _simulated(self, kernel: Any) -> SimulatedKernel:
         key = id(kernel)

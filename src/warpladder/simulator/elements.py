@@ -30,10 +30,12 @@ __all__ = [
 
 
 def getitem(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Translate ``target = container[index]``."""
     _get_item(t, scope, target, expr, t.operand(scope, expr.index))
 
 
 def static_getitem(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Translate ``target = container[constant]``."""
     container = t.operand(scope, expr.value)
     if isinstance(container.type, types.BaseTuple):
         _tuple_item(t, scope, target, container, expr.index)
@@ -139,6 +141,7 @@ def index_slots(t: Translator, index: Operand) -> tuple[list[int], bool]:
 
 
 def set_item(t: Translator, scope: Scope, statement: Any) -> None:
+    """Translate ``container[index] = value``."""
     container = t.operand(scope, statement.target)
     if not isinstance(container.type, types.Array):
         if isinstance(container.type, types.Record):

@@ -75,11 +75,9 @@ def _build_tuple(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     operands = [t.operand(scope, item) for item in expr.items]
     wanted = getattr(target_type, "types", [operand.type for operand in operands])
     slots = [t.converted(o, w) for o, w in zip(operands, wanted, strict=True)]
-    if all(slot in t.fixed for slot in slots):
-        if scope.assignments[target.name] == 1:
-            value = tuple(t.template[slot] for slot in slots)
-            scope.slots[target.name] = t.new_slot(value)
-            return
+    if scope.assignments[target.name] == 1 and t.fixed.issuperset(slots):
+        scope.slots[target.name] = t.new_slot(tuple(t.template[slot] for slot in slots))
+        return
     result = t.operand(scope, target).slot
 
     def run(frame: Any) -> None:

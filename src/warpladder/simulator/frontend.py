@@ -176,7 +176,7 @@ def _flags(debug: bool, fastmath: bool) -> Any:
 
 def _typed_call_template(dispatcher: Any, args: Any, kws: Any) -> tuple[Any, ...]:
     """Resolve a call of a device function by typing it, where Numba would compile it."""
-    pysig, folded = dispatcher.fold_argument_types(args, kws)
+    _, folded = dispatcher.fold_argument_types(args, kws)
     if dispatcher in _declared:
         signatures = [
             typing.signature(wanted or typed_function(dispatcher, arguments).result, *arguments)

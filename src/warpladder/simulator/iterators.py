@@ -13,7 +13,7 @@ import numpy as np
 from numba.cuda import types
 
 from warpladder.simulator import access
-from warpladder.simulator.values import expand, scalar_dtype
+from warpladder.simulator.values import expand
 
 if TYPE_CHECKING:
     from warpladder.simulator.builder import Operand
@@ -106,8 +106,6 @@ def make_iterator(t: Translator, source: Operand) -> Any:
     """Return an iterator over the value of ``source``, and emit what starts it."""
     kind = source.type
     if isinstance(kind, types.RangeType):
-        dtype = scalar_dtype(kind.dtype)
-        assert dtype is not None
         return _Counted(t, [source.slot], lambda bounds: bounds)
     if isinstance(kind, types.Array):
         return _Counted(t, [source.slot], _over_array, _array_item, source.slot)

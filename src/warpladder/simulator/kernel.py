@@ -92,7 +92,11 @@ class SimulatedKernel:
             )
         grid, block, *rest = parts
         shared = int(rest[1]) if len(rest) > 1 else 0
-        return lambda *arguments: self.launch(grid, block, arguments, shared_bytes=shared)
+
+        def start(*arguments: Any) -> None:
+            self.launch(grid, block, arguments, shared_bytes=shared)
+
+        return start
 
     def forall(
         self, ntasks: int, tpb: int = 0, stream: Any = None, sharedmem: int = 0
@@ -105,7 +109,11 @@ class SimulatedKernel:
         if ntasks == 0:
             return lambda *_: None
         blocks = -(-ntasks // width)
-        return lambda *arguments: self.launch(blocks, width, arguments, shared_bytes=sharedmem)
+
+        def start(*arguments: Any) -> None:
+            self.launch(blocks, width, arguments, shared_bytes=sharedmem)
+
+        return start
 
     def launch(
         self,
@@ -115,8 +123,8 @@ class SimulatedKernel:
         *,
         shared_bytes: int = 0,
         cooperative: bool = False,
-    ) -> None:
-        """Run the kernel; return when it is done.
+    ) -> LaunchReport:
+        """Run the kernel; return what it did when it is done.
 
         Raises
         ------
@@ -163,13 +171,15 @@ class SimulatedKernel:
             monitor.launch = launch
         launch.run()
         prepared.copy_back()
-        counters, lines = Counters(), {}
+        counters = Counters()
+        lines: dict[tuple[str, int], Counters] = {}
         if monitor is not None and self.options.counters:
             counters, lines = monitor.result()
         self.report = LaunchReport(
             self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
             counters, lines,
         )  # fmt: skip
+        return self.report
 
     def _variadic(self) -> bool:
         kinds = inspect.signature(self.py_func).parameters.values()

@@ -63,9 +63,19 @@ class Lanes:
     """
 
     __slots__ = (
-        "_rows", "block", "count", "first_block", "ident", "lane", "place", "rank", "slot", "thread", "warp",
+        "_rows",
+        "block",
+        "count",
+        "first_block",
+        "ident",
+        "lane",
+        "place",
+        "rank",
+        "slot",
+        "thread",
+        "warp",
         "warps",
-    )  # fmt: skip
+    )
 
     def __init__(self, geometry: Geometry, first_block: int, blocks: int) -> None:
         tpb = geometry.threads_per_block

@@ -170,13 +170,17 @@ _DEVICE: dict[str, Function] = {
     "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh,
     "brev": _brev, "brevll": _brev, "cbrt": np.cbrt, "ceil": np.ceil, "clz": _clz, "clzll": _clz,
     "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "cospi": lambda x: np.cos(np.pi * x),
-    "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf), "erfc": _elementwise(math.erfc),
+    "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf),
+    "erfc": _elementwise(math.erfc),
     "exp": np.exp, "exp10": lambda x: np.power(x.dtype.type(10), x), "exp2": np.exp2,
     "expm1": np.expm1, "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
-    "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal, "gt": np.greater, "floor": np.floor, "fma": _fma,
-    "fmax": np.fmax, "fmin": np.fmin, "fmod": np.fmod, "frexp": lambda x: tuple(np.frexp(x)), "hypot": np.hypot, "isfinite": np.isfinite,
+    "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal,
+    "gt": np.greater, "floor": np.floor, "fma": _fma,
+    "fmax": np.fmax, "fmin": np.fmin, "fmod": np.fmod, "frexp": lambda x: tuple(np.frexp(x)),
+    "hypot": np.hypot, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "lgamma": _elementwise(math.lgamma), "log": np.log,
-    "log10": np.log10, "le": np.less_equal, "lt": np.less, "log1p": np.log1p, "log2": np.log2, "logb": lambda x: np.floor(np.log2(abs(x))),
+    "log10": np.log10, "le": np.less_equal, "lt": np.less, "log1p": np.log1p, "log2": np.log2,
+    "logb": lambda x: np.floor(np.log2(abs(x))),
     "max": np.fmax, "min": np.fmin, "ne": np.not_equal, "mul": np.multiply, "mulhi": lambda a, b: (
         (a.astype(np.int64) * b.astype(np.int64)) >> 32
     ),
@@ -184,7 +188,8 @@ _DEVICE: dict[str, Function] = {
     "popcll": _popc, "pow": np.power, "rcbrt": lambda x: 1 / np.cbrt(x),
     "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
     "round": lambda x: np.trunc(x + np.copysign(0.5, x)), "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1), "sin": np.sin, "sinh": np.sinh,
+    "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
+    "sin": np.sin, "sinh": np.sinh,
     "sincos": lambda x: (np.sin(x), np.cos(x)),
     "sinpi": lambda x: np.sin(np.pi * x), "sqrt": np.sqrt, "sub": np.subtract, "tan": np.tan,
     "tanh": np.tanh, "tgamma": _gamma, "trunc": np.trunc,
@@ -221,7 +226,7 @@ def _floats_first(function: Function, key: Any, signature: Any) -> Function:
     integers = [
         isinstance(types.unliteral(kind), types.Integer | types.Boolean) for kind in signature.args
     ]
-    if dtype is None or dtype.kind != "f" or not any(integers) or key in (math.ldexp,):
+    if dtype is None or dtype.kind != "f" or not any(integers) or key is math.ldexp:
         return function
     if getattr(math, getattr(key, "__name__", ""), None) is not key:
         return function

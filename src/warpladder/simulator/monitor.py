@@ -65,16 +65,11 @@ class Monitor:
     ) -> None:
         """Take note of one memory instruction, before it is carried out."""
         lanes = frame.lanes if where is None else frame.lanes.take(where)
-        if buffer.space == "global" or buffer.space == "shared":
-            if self.races is not None:
-                fault = self.races.access(
-                    frame.batch, lanes, buffer, view, position, verb, site, value
-                )
-                if fault is not None:
-                    first, later, earlier, remark = fault
-                    self.launch.faults.race(
-                        view, self._element(view, first), later, earlier, remark
-                    )
+        if self.races is not None and buffer.space in ("global", "shared"):
+            fault = self.races.access(frame.batch, lanes, buffer, view, position, verb, site, value)
+            if fault is not None:
+                first, later, earlier, remark = fault
+                self.launch.faults.race(view, self._element(view, first), later, earlier, remark)
         if self.checks.memory and view.unit == 1:
             self._check_alignment(frame, view, position, site, verb)
         if self.checks.init and buffer.written is not None:
@@ -175,8 +170,7 @@ class Monitor:
         verb: str,
         site: Site,
     ) -> None:
-        written = buffer.written
-        assert written is not None
+        written: Any = buffer.written
         start = position * view.unit
         if verb != "store":
             fresh = ~written[start]

@@ -98,7 +98,7 @@ def _identity(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
         same = np.bool_(isinstance(a, types.NoneType) and isinstance(b, types.NoneType))
         answer = same if function is operator.is_ else ~same
         return lambda *_: answer
-    return np.equal if function is operator.is_ else np.not_equal  # type: ignore[return-value]
+    return np.equal if function is operator.is_ else np.not_equal
 
 
 def _power(signature: Any) -> Callable[..., Any] | None:

@@ -14,7 +14,7 @@ from warpladder.simulator.calls import Call, emit, handles, nothing
 from warpladder.simulator.elements import index_slots, store_element
 from warpladder.simulator.iterators import counter, make_iterator
 from warpladder.simulator.memory import View
-from warpladder.simulator.values import scalar_dtype
+from warpladder.simulator.values import constant
 
 if TYPE_CHECKING:
     from warpladder.simulator.translate import Translator
@@ -25,9 +25,7 @@ __all__ = ["emit_print"]
 @handles(builtins.range)
 def _range(t: Translator, call: Call) -> None:
     wanted = call.signature.return_type.dtype
-    dtype = scalar_dtype(wanted)
-    assert dtype is not None
-    zero, one = t.new_slot(dtype.type(0)), t.new_slot(dtype.type(1))
+    zero, one = t.new_slot(constant(0, wanted)), t.new_slot(constant(1, wanted))
     slots = [t.converted(argument, wanted) for argument in call.arguments]
     if len(slots) == 3:
         message = "range() arg 3 must not be zero"

@@ -92,8 +92,9 @@ class RaceChecker:
         self.report_same_value = report_same_value
         self.clock = np.zeros(geometry.blocks, dtype=np.int32)
         self.fenced = np.zeros(geometry.blocks, dtype=bool)
-        #: Number of the last release that a block has seen; and of each release, by block and clock.
+        #: Number of the last release that each block has seen.
         self.seen = np.zeros(geometry.blocks, dtype=np.int64)
+        #: Number of each release, by clock and block.
         self.released: dict[int, NDArray[np.int64]] = {}
         self._releases = 0
         self._sites: list[Site] = []
@@ -315,4 +316,5 @@ def _changed(buffer: Buffer, view: View, at: NDArray[np.int64], value: Any) -> N
         return everything
     old = buffer.typed(dtype)[at]
     new = np.broadcast_to(np.asarray(value, dtype=dtype), at.shape)
-    return _bits(old) != _bits(new)
+    differs: NDArray[np.bool_] = _bits(old) != _bits(new)
+    return differs

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numba import cuda
@@ -81,6 +81,11 @@ class _Kernel(SimulatedKernel):
     """A simulated kernel that also answers what programs ask of a compiled one."""
 
     @property
+    def _numba_type_(self) -> Any:
+        """What Numba sees where another kernel calls this one: the device function."""
+        return self.dispatcher._numba_type_
+
+    @property
     def overloads(self) -> Any:
         """By signature: an object that knows how many blocks fit for a cooperative launch."""
         return _Overloads(self)
@@ -97,7 +102,7 @@ class _Kernel(SimulatedKernel):
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
 
     def __call__(self, *arguments: Any) -> Any:
-        """Called from the host without a launch configuration, as Numba does: refused."""
+        """Refuse a call from the host without a launch configuration, as Numba does."""
         del arguments
         msg = f"{self.__name__}: a kernel is launched as {self.__name__}[grid, block](...)"
         raise ValueError(msg)
@@ -114,7 +119,7 @@ class _Overloads:
 
         def most(blockdim: Any, dynsmemsize: int = 0) -> int:
             extents = tuple(blockdim) if isinstance(blockdim, tuple | list) else (blockdim,)
-            threads = Geometry((1, 1, 1), (*extents, *(1,) * (3 - len(extents)))).threads_per_block  # type: ignore[arg-type]
+            threads = Geometry((1, 1, 1), (*extents, *(1,) * (3 - len(extents)))).threads_per_block
             fits = occupancy(
                 properties, threads, shared_bytes=program.shared.static_bytes + dynsmemsize
             )
@@ -164,20 +169,20 @@ class _Substitutes:
             "jit": self.jit,
             "is_available": lambda: True,
             "get_current_device": lambda: self.device,
-            "current_context": lambda devnum=None: context,
-            "select_device": lambda device_id=0: self.device,
+            "current_context": lambda _devnum=None: context,
+            "select_device": lambda _device_id=0: self.device,
             "close": _nothing,
             "synchronize": _nothing,
             "to_device": _to_device,
             "device_array": _device_array,
-            "device_array_like": lambda array, stream=None: _device_array(
+            "device_array_like": lambda array, **_: _device_array(
                 array.shape, array.dtype, strides=getattr(array, "strides", None)
             ),
             "pinned_array": _host_array,
             "mapped_array": _host_array,
             "managed_array": _host_array,
-            "pinned_array_like": lambda array: np.empty_like(array),
-            "mapped_array_like": lambda array: np.empty_like(array),
+            "pinned_array_like": np.empty_like,
+            "mapped_array_like": np.empty_like,
             "pinned": _context,
             "mapped": _mapped,
             "defer_cleanup": _context,
@@ -185,10 +190,10 @@ class _Substitutes:
             "default_stream": _Stream,
             "legacy_default_stream": _Stream,
             "per_thread_default_stream": _Stream,
-            "event": lambda timing=True: _Event(),
+            "event": lambda **_: _Event(),
             "event_elapsed_time": lambda start, end: start.elapsed_time(end),
             "is_cuda_array": lambda value: isinstance(value, SimulatedArray),
-            "as_cuda_array": lambda value, sync=True: value,
+            "as_cuda_array": lambda value, **_: value,
         }
 
     def _memory_info(self) -> SimpleNamespace:
@@ -205,7 +210,7 @@ class _Substitutes:
         if isinstance(function, CUDADispatcher | SimulatedKernel):
             return function
         dispatcher = CUDADispatcher(function, _targetoptions(options, device))
-        return dispatcher if device else _DeviceOrKernel.of(dispatcher, self.options, ())
+        return dispatcher if device else _Kernel(dispatcher, self.options, ())
 
     def _compiled_ahead(
         self, function: Callable[..., Any], signatures: list[Any], device: bool, options: Any
@@ -215,23 +220,10 @@ class _Substitutes:
             declare_signatures(dispatcher, signatures)
             return dispatcher
         taken = tuple(normalize_signature(signature) for signature in signatures)
-        kernel = _DeviceOrKernel.of(dispatcher, self.options, taken)
+        kernel = _Kernel(dispatcher, self.options, taken)
         for signature in taken:
             kernel.program_for(signature)
         return kernel
-
-
-class _DeviceOrKernel(_Kernel):
-    """A function decorated with a bare ``@cuda.jit``: launched, or called by another kernel."""
-
-    @classmethod
-    def of(
-        cls, dispatcher: Any, options: Options, signatures: tuple[tuple[Any, ...], ...]
-    ) -> _DeviceOrKernel:
-        made = cls(dispatcher, options, signatures)
-        # Numba types a global by this: kernels see the device function.
-        made._numba_type_ = dispatcher._numba_type_  # type: ignore[attr-defined]
-        return made
 
 
 def _targetoptions(options: dict[str, Any], device: bool) -> dict[str, Any]:
@@ -292,14 +284,21 @@ def _to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) 
         return obj
     host = np.asarray(obj.values if isinstance(obj, SimulatedArray) else obj)
     if to is None:
-        order = "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
+        order: Literal["C", "F"] = (
+            "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
+        )
         to = SimulatedArray.allocate(host.shape, host.dtype, order)
-    to.fill(host)
-    return to
+    array: SimulatedArray = to
+    array.fill(host)
+    return array
 
 
 def _device_array(
-    shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Any = None
+    shape: Any,
+    dtype: Any = np.float64,
+    strides: Any = None,
+    order: Literal["C", "F"] = "C",
+    stream: Any = None,
 ) -> SimulatedArray:
     del stream
     extents = tuple(shape) if isinstance(shape, tuple | list) else (int(shape),)

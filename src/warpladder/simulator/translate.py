@@ -91,6 +91,7 @@ class Translator(Builder):
                 self.refuse(f"the statement {type(statement).__name__} ({statement})")
 
     def branch(self, scope: Scope, statement: Any, block_of: Callable[[int], Block]) -> None:
+        """Translate a conditional branch."""
         condition = self.operand(scope, statement.cond)
         slot = self.converted(condition, types.boolean)
         self.note((slot,))
@@ -102,6 +103,7 @@ class Translator(Builder):
         self.end(Branch(slot, taken, other, self.site), None)
 
     def leave(self, scope: Scope, statement: Any) -> None:
+        """Translate a return: the thread exits, or goes on behind the call."""
         if scope.after is None:
             self.end(Exit(self.site), None)
             return
@@ -133,6 +135,7 @@ class Translator(Builder):
         self.site = site
 
     def assign(self, scope: Scope, statement: Any) -> None:
+        """Translate an assignment."""
         name, value = statement.target.name, statement.value
         target_type = scope.type_of(statement.target)
         once = scope.assignments[name] == 1
@@ -163,6 +166,7 @@ class Translator(Builder):
     def assign_constant(
         self, scope: Scope, name: str, value: Any, target_type: Any, once: bool
     ) -> None:
+        """Give a variable a constant of the kernel or its module."""
         if isinstance(target_type, types.Array):
             constant_array(self, np.asarray(value), self.result_slot(scope, name), name)
             return
@@ -179,6 +183,7 @@ class Translator(Builder):
             self.copy(Operand(fixed, target_type), self.result_slot(scope, name), target_type)
 
     def set_attribute(self, scope: Scope, statement: Any) -> None:
+        """Translate ``record.field = value``."""
         store_field(
             self,
             self.operand(scope, statement.target),
@@ -187,6 +192,7 @@ class Translator(Builder):
         )
 
     def print_statement(self, scope: Scope, statement: Any) -> None:
+        """Translate a ``print``."""
         slots = []
         for number, argument in enumerate(statement.args):
             known = statement.consts.get(number, UNSET)

@@ -37,9 +37,10 @@ def scalar_dtype(numba_type: Any) -> np.dtype[Any] | None:
         plain = plain.dtype
     if isinstance(plain, types.Number | types.Boolean | types.NPDatetime | types.NPTimedelta):
         try:
-            return np.dtype(as_dtype(plain))
+            dtype: np.dtype[Any] = np.dtype(as_dtype(plain))
         except NotImplementedError:
             return None
+        return dtype
     return None
 
 
@@ -49,8 +50,7 @@ def constant(value: Any, numba_type: Any) -> Any:
     if dtype is not None:
         return dtype.type(getattr(value, "value", value))
     if isinstance(numba_type, types.BaseTuple) and isinstance(value, tuple):
-        parts = tuple(constant(v, t) for v, t in zip(value, numba_type.types, strict=True))
-        return parts
+        return tuple(constant(v, t) for v, t in zip(value, numba_type.types, strict=True))
     return value
 
 

@@ -156,6 +156,4 @@ def _lanemask_lt(t: Translator, call: Call) -> None:
 
 
 def _as(call: Call, mask: Any) -> Any:
-    dtype = scalar_dtype(call.signature.return_type)
-    assert dtype is not None
-    return mask.astype(np.uint32).astype(dtype)
+    return mask.astype(np.uint32).astype(scalar_dtype(call.signature.return_type))
