@@ -38,6 +38,7 @@ format: $(READY)  ## apply the formatter and the safe fixes
 bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/shortest_paths.py
 	$(BIN)/python benchmarks/graph_files.py
+	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python benchmarks/publish.py
 
 clean:  ## remove compiled kernels and caches (needed after editing a file of LLVM tiles)

@@ -132,11 +132,9 @@ def test_subtraction_from_unsigned_numbers_wraps(threads):
     assert memory[0] == (5 - 2 * threads) % 2**32
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.float32, np.uint64])
+@pytest.mark.parametrize("dtype", INTEGERS)
 @pytest.mark.parametrize("threads", [32, 200])
 def test_exchange_passes_every_value_on_once(dtype, threads):
-    if dtype is np.float32:
-        pytest.skip("numba-cuda has atomic.exch for integers only")
     memory, old = np.array([1000], dtype), np.zeros(threads, dtype)
     values = np.arange(threads, dtype=dtype)
     run(KERNELS["exch"], 1, threads, memory, np.zeros(threads, int), values, old)

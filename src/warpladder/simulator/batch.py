@@ -218,9 +218,9 @@ class Batch:
         match block.terminator:
             case Jump(target):
                 self.go(where, target.order)
-            case Branch(condition, taken, other, site):
+            case Branch(condition, taken, other, site, guard):
                 decided = frame.variables[condition]
-                if self.launch.monitor is not None:
+                if self.launch.monitor is not None and not guard:
                     self.launch.monitor.branch(frame, decided, site)
                 if not isinstance(decided, np.ndarray):
                     self.go(where, taken.order if decided else other.order)

@@ -135,7 +135,7 @@ class Builder:
         self.emit(run, slots, (decided,), counted=False)
         ending.terminator = Exit(self.site, raises=(kind, (message,)))
         self.blocks.append(following)
-        self.end(Branch(decided, ending, following, self.site), following)
+        self.end(Branch(decided, ending, following, self.site, guard=True), following)
 
     def refuse(self, construct: str) -> NoReturn:
         """Raise for something that cannot be simulated, with the line at which it stands."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import KernelFaultError
-from warpladder.simulator.program import Site
+from warpladder.simulator.program import Exit, Site
 
 if TYPE_CHECKING:
     from warpladder.simulator.batch import Batch, Frame
@@ -117,6 +117,21 @@ class Faults:
             f"{_short(site)} by {self.who(ident)} and {verb_before} at {_short(site_before)} by "
             f"{self.who(ident_before)}, with no barrier between them{remark}",
         )
+
+    def user_exception(self, ident: int, ending: Exit) -> Exception:
+        """Return what a kernel raised in debug mode, worded as numba-cuda words it."""
+        block, thread = self.indices_of(ident)
+        kind, arguments = ending.raises
+        place = (
+            f"In function {self.launch.program.name.rpartition('.')[2]!r}, file "
+            f"{ending.site.filename}, line {ending.site.line}, "
+            f"tid=[{' '.join(map(str, thread))}] ctaid=[{' '.join(map(str, block))}]"
+        )
+        if not arguments:
+            exception: Exception = kind(place)
+        else:
+            exception = kind(f"{place}: {arguments[0]}", *arguments[1:])
+        return exception
 
     # ---- barriers ----------------------------------------------------------------------------
 

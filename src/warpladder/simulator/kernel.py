@@ -145,7 +145,15 @@ class SimulatedKernel:
                 f"{len(arguments)} were given"
             )
         program = self.program_for(types_of(arguments))
-        _check_limits(program, geometry, self.options.properties, shared_bytes, cooperative)
+        bounds = self.dispatcher.targetoptions.get("launch_bounds")
+        _check_limits(
+            program,
+            geometry,
+            self.options.properties,
+            shared_bytes,
+            cooperative,
+            bounds[0] if isinstance(bounds, tuple) else bounds,
+        )
         passed = self._flat(arguments, program)
         flat_names = names if len(names) == len(passed) else tuple(map(str, range(len(passed))))
         prepared = Arguments(flat_names, program.argument_types, passed)
@@ -239,6 +247,7 @@ def _check_limits(
     properties: DeviceProperties,
     shared_dynamic: int,
     cooperative: bool,
+    threads_bound: int | None,
 ) -> None:
     where = f"{program.name} on {properties.name}"
     for axis, name in enumerate("xyz"):
@@ -256,6 +265,11 @@ def _check_limits(
         raise LaunchError(
             f"{where}: {geometry.threads_per_block} threads per block are more than "
             f"{properties.max_threads_per_block}"
+        )
+    if threads_bound is not None and geometry.threads_per_block > threads_bound:
+        raise LaunchError(
+            f"{where}: {geometry.threads_per_block} threads per block are more than the kernel's "
+            f"own launch_bounds of {threads_bound}"
         )
     if shared_dynamic < 0:
         raise LaunchError(f"{where}: shared_bytes={shared_dynamic} is negative")

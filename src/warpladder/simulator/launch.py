@@ -60,7 +60,7 @@ class Launch:
         self.monitor = monitor
         self.faults = Faults(self)
         self.changes = 0
-        self.errors: list[tuple[int, Any, str]] = []
+        self.errors: list[tuple[int, Exit]] = []
         self.one_warp_at_a_time = schedule.by_warps
         self._random = np.random.default_rng(schedule.seed)
         self.say = say or (lambda line: print(line, file=sys.stdout))  # noqa: T201 - print's
@@ -86,13 +86,9 @@ class Launch:
 
     def raised(self, ending: Exit, frame: Frame) -> None:
         """Note that threads ended with an exception."""
-        kind, arguments = ending.raises
-        self.error(kind, ", ".join(map(str, arguments)), int(frame.lanes.ident[0]))
-
-    def error(self, kind: Any, message: str, ident: int) -> None:
-        """Note an error of one thread: in debug mode the first is raised, else all are ignored."""
+        # In debug mode the first is raised on the host; else the threads just end.
         if self.program.debug:
-            self.errors.append((ident, kind, message))
+            self.errors.append((int(frame.lanes.ident[0]), ending))
 
     # ---- running -----------------------------------------------------------------------------
 
@@ -109,10 +105,8 @@ class Launch:
         with np.errstate(all="ignore"):
             self._run_batches()
         if self.errors:
-            first, kind, message = min(self.errors, key=lambda error: error[0])
-            block, thread = self.faults.indices_of(first)
-            place = "tid=[{} {} {}] ctaid=[{} {} {}]".format(*thread, *block)
-            raise kind(f"{place}: {message}")
+            ident, ending = min(self.errors, key=lambda error: error[0])
+            raise self.faults.user_exception(ident, ending)
 
     def _run_batches(self) -> None:
         per_batch = 1 if self.one_warp_at_a_time else self._blocks_per_batch()

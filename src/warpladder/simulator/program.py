@@ -28,12 +28,16 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Go on with one of two blocks, each thread by its own condition."""
+    """Go on with one of two blocks, each thread by its own condition.
+
+    A ``guard`` is not in the source: it ends threads that Numba's code ends with an exception.
+    """
 
     condition: int
     taken: Block
     other: Block
     site: Site
+    guard: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The rungs of the shortest-paths ladder, one file each; `_tasks` and `_launching` serve them."""

@@ -1,0 +1,59 @@
+"""How the host code of the ladder's rungs sizes its grids and pads its matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.shortest_paths.rungs._tasks import Weights
+
+__all__ = ["THREADS", "blocks_for", "padded", "resident_together", "round_up"]
+
+#: Threads in a block where nothing asks for another number: eight warps, HB's choice too.
+THREADS = 256
+
+#: With so many threads on a multiprocessor each may have 64 registers on any GPU, so blocks that
+#: wait for one another are all resident whatever the compiler makes of the kernel.
+_THREADS_THAT_FIT = 1024
+
+
+def blocks_for(count: int, threads: int) -> int:
+    """Return how many blocks of ``threads`` threads have at least ``count`` of them together.
+
+    Examples
+    --------
+    >>> blocks_for(1000, 256), blocks_for(0, 256)
+    (4, 0)
+    """
+    return -(-count // threads)
+
+
+def round_up(count: int, unit: int) -> int:
+    """Return the next multiple of ``unit``.
+
+    Examples
+    --------
+    >>> round_up(97, 32)
+    128
+    """
+    return -(-count // unit) * unit
+
+
+def resident_together(device: Device) -> int:
+    """Return a number of blocks of `THREADS` threads that the device certainly holds at a time."""
+    return device.properties.multiprocessors * (_THREADS_THAT_FIT // THREADS)
+
+
+def padded(problem: Weights, width: int, height: int | None = None) -> NDArray[Any]:
+    """Return the weights in a larger matrix; the vertices added have no edges."""
+    matrix = problem.matrix
+    n = len(matrix)
+    shape = (n if height is None else height, width)
+    result = np.full(shape, problem.no_path, matrix.dtype)
+    result[:n, :n] = matrix
+    return result

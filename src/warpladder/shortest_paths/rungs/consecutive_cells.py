@@ -1,0 +1,95 @@
+"""As many threads as the GPU holds, each with a run of consecutive cells.
+
+Idea: blocks that do not fit wait until others end, and each costs something to start. So start only
+as many threads as can be resident, and give each of them a run of neighbouring cells. A thread
+finds the row and column of its first cell by one division and steps on from there.
+
+Below: every cell had a thread and every thread a division. Also, a cell was stored even if it was
+the same as before; here only an improvement is.
+
+Expect: fewer threads, but look at a warp. With 16 cells per thread its lanes read 16 cells apart,
+64 bytes: each lane has a sector to itself. At n = 128 a warp covers 512 cells, 4 rows: 32 sectors
+of its own cells, 8 of row k (the same for all 4 rows), 4 of column k. That is 44 / 3 = 14.7 sectors
+per request instead of 3, and of every sector a request uses 4 bytes. The paper does not see it; the
+caches hide a part, as the next cells of a run are in the sectors that are there already.
+
+Source: CF C
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from numba import cuda
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for
+from warpladder.shortest_paths.rungs._tasks import DISTANCES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.shortest_paths.rungs._tasks import Weights
+
+__all__ = ["RUNG", "relax_run", "run"]
+
+#: A thread is not worth starting for fewer cells. (At n = 2048 an H200 comes to 16 as well.)
+SHORTEST_RUN = 16
+
+
+@cuda.jit
+def relax_run(dist, n, k, length):
+    """Relax ``length`` consecutive cells through vertex k."""
+    first = cuda.grid(1) * length
+    i = first // n
+    j = first - i * n
+    for _ in range(min(length, n * n - first)):
+        through = dist[i, k] + dist[k, j]
+        if through < dist[i, j]:
+            dist[i, j] = through
+        j += 1
+        if j == n:
+            i += 1
+            j = 0
+
+
+def run(device: Device, problem: Weights) -> NDArray[Any]:
+    """Return the distances."""
+    n = len(problem.matrix)
+    dist = device.to_device(problem.matrix)
+    gpu = device.properties
+    resident = gpu.multiprocessors * (gpu.max_threads_per_multiprocessor // THREADS) * THREADS
+    length = max(SHORTEST_RUN, blocks_for(n * n, resident))
+    for k in range(n):
+        device.launch(relax_run, blocks_for(n * n, length * THREADS), THREADS, dist, n, k, length)
+    return device.to_host(dist)
+
+
+RUNG = Rung(
+    name="consecutive-cells",
+    title="A grid as large as the GPU, a run of consecutive cells per thread",
+    source="CF C",
+    run=run,
+    task=DISTANCES,
+    bound=Bound("dram", "n times the matrix read: 4 n**3 bytes; in requests of 32 sectors each"),
+    kernels=(relax_run,),
+    predicts=(
+        Prediction(
+            "global_load_sectors_per_request",
+            "==",
+            44 / 3,
+            128,
+            "32 sectors of own cells, 8 of row k, 4 of column k in three requests",
+            tolerance=1e-9,
+        ),
+        Prediction(
+            "global_store_requests",
+            "<",
+            0.5,
+            128,
+            "only improvements are stored, and they are rare",
+            than="launch-per-k",
+        ),
+    ),
+)
