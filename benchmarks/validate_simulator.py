@@ -27,6 +27,7 @@ import os
 import platform
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -98,7 +99,7 @@ def _say(*words: object) -> None:
 
 def _open_gpu(dry: bool) -> Any:
     """Return the GPU, or what stands for it."""
-    return SimulatedDevice(schedule="warps-reverse", checks=False) if dry else CudaDevice()
+    return SimulatedDevice(checks=False, counters=False) if dry else CudaDevice()
 
 
 def _simulator_like(gpu: Any, *, checks: bool = True, counters: bool = False) -> SimulatedDevice:
@@ -909,7 +910,7 @@ def _upload(array: Any, host: Any, stream: Any) -> None:
 def _pipeline_steps(dry: bool) -> Iterator[tuple[str, Step]]:
     gpu = _open_gpu(dry)
     rung = find_rung(f"primer/{_PIPELINES[0]}")[1]
-    n = 1 << 14 if dry else rung.task.default_n
+    n = 1 << 12 if dry else rung.task.default_n
     problem = rung.task.make(n, 0)
     shared: Entry = {"problem": problem, "expected": None}
     yield "copies and kernel alone", lambda _: _time_alone(gpu, problem)
@@ -1063,7 +1064,8 @@ def _run_group(parts: Iterable[str], folder: Path, dry: bool, out: Path, until: 
         waiting = []
         for part, (process, limit) in list(running.items()):
             if process.poll() is None and monotonic() > limit:
-                process.kill()
+                # With whatever it started: a profiler left behind would disturb what comes next.
+                os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
                 _say(f"[{part}] stopped: its time was over")
                 del running[part]
@@ -1080,7 +1082,9 @@ def _start_part(part: str, folder: Path, dry: bool, out: Path) -> subprocess.Pop
     command = [sys.executable, "-u", str(_HERE), "--part", part, "--out", str(out)]
     command += ["--state", str(folder / f"{part}.json")]
     environment = {**os.environ, "PYTHONFAULTHANDLER": "1"}
-    return subprocess.Popen(command + ["--dry"] * dry, env=environment)  # noqa: S603 - our own script
+    return subprocess.Popen(  # noqa: S603 - our own script
+        command + ["--dry"] * dry, env=environment, start_new_session=True
+    )
 
 
 def _collect(folder: Path) -> dict[str, Entry]:

@@ -416,8 +416,8 @@ def test_fma_of_infinities_and_nan():
         out[i] = cuda.fma(a[i], b[i], c[i])
 
     a = np.array([math.inf, math.inf, 0.0, -0.0, 1e308])
-    b = np.array([2.0, 0.0, math.inf, 1.0, 10.0])
-    c = np.array([-math.inf, 1.0, 1.0, -0.0, -1e308])
+    b = np.array([2.0, 0.0, math.inf, 1.0, 1.0])
+    c = np.array([-math.inf, 1.0, 1.0, -0.0, math.inf])
     out = np.zeros(5)
     run(kernel, 1, 5, a, b, c, out)
     assert np.array_equal(out, [np.nan, np.nan, np.nan, -0.0, np.inf], equal_nan=True)

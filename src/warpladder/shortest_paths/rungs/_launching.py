@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["THREADS", "blocks_for", "padded", "resident_together", "round_up"]
+__all__ = ["MAX_REGISTERS", "THREADS", "blocks_for", "padded", "resident_together", "round_up"]
 
 #: Threads in a block where nothing asks for another number: eight warps, HB's choice too.
 THREADS = 256
 
-#: With so many threads on a multiprocessor each may have 64 registers on any GPU, so blocks that
-#: wait for one another are all resident whatever the compiler makes of the kernel.
+#: What a kernel whose blocks wait for one another is compiled for: with 64 registers each, 1024
+#: threads, four blocks, are resident on a multiprocessor of any GPU.
+MAX_REGISTERS = 64
 _THREADS_THAT_FIT = 1024
 
 
@@ -45,7 +46,10 @@ def round_up(count: int, unit: int) -> int:
 
 
 def resident_together(device: Device) -> int:
-    """Return a number of blocks of `THREADS` threads that the device certainly holds at a time."""
+    """Return a number of blocks that the device certainly holds at a time.
+
+    Provided that they have `THREADS` threads of at most `MAX_REGISTERS` registers.
+    """
     return device.properties.multiprocessors * (_THREADS_THAT_FIT // THREADS)
 
 

@@ -42,7 +42,8 @@ def relax_column(dist, n, k):
     cuda.syncthreads()
     if i < n:
         through = dist[i, k] + pivot[0]
-        if through < dist[i, j]:
+        known = dist[i, j]
+        if through < known:
             dist[i, j] = through
 
 

@@ -46,7 +46,8 @@ def relax_run(dist, n, k, length):
     j = first - i * n
     for _ in range(min(length, n * n - first)):
         through = dist[i, k] + dist[k, j]
-        if through < dist[i, j]:
+        known = dist[i, j]
+        if through < known:
             dist[i, j] = through
         j += 1
         if j == n:

@@ -79,6 +79,8 @@ RUNG = Rung(
         Prediction(
             "global_store_requests", "==", 128 * 508, 128, "all warps but the 4 of row k store"
         ),
-        Prediction("threads_per_instruction", ">", 30, 128, "nearly all lanes have a cell to relax"),
+        Prediction(
+            "threads_per_instruction", ">", 30, 128, "nearly all lanes have a cell to relax"
+        ),
     ),
 )

@@ -7,7 +7,7 @@ Below: the loops ran on a CPU core, made to finish one thread's work soon: high 
 instructions out of order. A GPU's thread has none of that; there are only very many of them.
 
 Expect: far slower than the CPU. Of the 32 lanes of the only warp one is active, and each of its
-n**3 relaxations waits for three loads, one request and one sector each: 8 * 4 of the 32 bytes moved
+n**3 relaxations waits for three loads, one request and one sector each: 28 of the 32 bytes moved
 are for nobody. All other multiprocessors are idle.
 
 Source: CF B
@@ -38,7 +38,8 @@ def close_alone(dist, n):
         for i in range(n):
             for j in range(n):
                 through = dist[i, k] + dist[k, j]
-                if through < dist[i, j]:
+                known = dist[i, j]
+                if through < known:
                     dist[i, j] = through
 
 

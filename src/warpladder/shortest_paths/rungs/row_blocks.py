@@ -51,7 +51,8 @@ def relax_row(dist, n, k):
     cuda.syncthreads()
     if j < n:
         through = pivot[0] + dist[k, j]
-        if through < dist[i, j]:
+        known = dist[i, j]
+        if through < known:
             dist[i, j] = through
 
 

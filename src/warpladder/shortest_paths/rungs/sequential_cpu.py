@@ -39,7 +39,8 @@ def close(dist):
         for i in range(n):
             for j in range(n):
                 through = dist[i, k] + dist[k, j]
-                if through < dist[i, j]:
+                known = dist[i, j]
+                if through < known:
                     dist[i, j] = through
 
 

@@ -42,7 +42,8 @@ def relax_every_nth(dist, n, k):
         i = cell // n
         j = cell - i * n
         through = dist[i, k] + dist[k, j]
-        if through < dist[i, j]:
+        known = dist[i, j]
+        if through < known:
             dist[i, j] = through
 
 

@@ -1,0 +1,240 @@
+"""Blocked with register tiles: each thread relaxes 8 x 8 cells.
+
+Idea: a thread that has 8 entries of a column and 8 of a row relaxes 64 cells with them. So 16 loads
+from shared memory feed 64 relaxations, where one cell per thread needs 2 for each. The 64 best
+values stay in registers for a whole round. Tiles are 128 x 128: 256 threads of 8 x 8 cells. The two
+operands come through shared memory 16 steps at a time, the left one transposed, so that a thread
+finds its 8 rows and its 8 columns each in two groups of four neighbours: the compiler makes one
+16-byte load of each four. A warp is 4 x 8 threads, 16 rows by 32 columns in each group.
+
+On the diagonal the tile stays in registers. The threads that own vertex k's row and column publish
+them in shared memory, all relax, and the next vertex goes to the other of two buffers: one barrier
+per step. Vertices are taken in the order in which a thread numbers its rows; any order will do.
+
+Race-free for the reasons told in `blocked-shared`; a tile is written after the barrier that ends
+the last reads of it. The other buffer of the diagonal is free because everybody has passed the
+barrier of the step before last.
+
+Below: two shared loads per relaxation were the limit.
+
+Expect: an eighth of the shared loads, and for int32 one instruction per relaxation on compute
+capability 9.0: an addition and a minimum in one (VIADDMNMX), as the sum goes through a 32-bit cell.
+The eight steps of the inner loop are 512 of these, 32 shared loads and 27 others: nine instructions
+in ten relax. The simulator counts shared loads as written, four where the compiler makes one.
+
+Source: beyond
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda, float64, uint32
+from numba.cuda.extending import overload
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_TILES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.shortest_paths.rungs._tasks import Weights
+
+__all__ = ["RUNG", "close_diagonal", "relax_panels", "relax_rest", "run"]
+
+TILE, THREADS, DEPTH = 128, 256, 16
+#: Four numbers more than a tile has rows: threads that transpose 4 x 8 entries meet 32 banks.
+LEFT = (DEPTH, TILE + 4)
+RIGHT = (DEPTH, TILE)
+PUBLISHED = (2, TILE)
+CELLS = (8, 8)
+
+
+def lesser(a, b):
+    """Return the lesser of two numbers, neither of them NaN."""
+    return min(a, b)
+
+
+@overload(lesser)
+def _lesser_in_kernels(a, b):
+    if a == b == float64:
+        # There is no instruction for the minimum; what `min` does about NaN costs five more.
+        return lambda a, b: min(a, b)
+    return lambda a, b: min(a, b)  # noqa: PLW0108 - Numba wants a function of these names
+
+
+@cuda.jit(device=True)
+def place_of(thread):
+    """Return the row and column of a thread among 16 x 16; warps are 4 x 8 of them."""
+    warp, lane = thread >> 5, thread & 31
+    return ((warp >> 1) << 2) + (lane >> 3), ((warp & 1) << 3) + (lane & 7)
+
+
+@cuda.jit(device=True)
+def cell_of(place, r):
+    """Return which row (or column) of the tile is number ``r`` of the 8 at this place."""
+    return ((r >> 2) << 6) + (place << 2) + (r & 3)
+
+
+@cuda.jit(device=True)
+def relax_step(best, left, right, k, y, x):
+    """Relax the thread's cells through row ``k`` of both operands."""
+    a = cuda.local.array(8, best.dtype)
+    b = cuda.local.array(8, best.dtype)
+    through = cuda.local.array(1, best.dtype)
+    for r in range(8):
+        a[r] = left[k, cell_of(y, r)]
+    for c in range(8):
+        b[c] = right[k, cell_of(x, c)]
+    for r in range(8):
+        to_k = a[r]
+        for c in range(8):
+            # Numba adds integers in 64 bits; a cell of an array drops what a register would.
+            through[0] = to_k + b[c]
+            best[r, c] = lesser(best[r, c], through[0])
+
+
+@cuda.jit(device=True)
+def relax_tile(dist, row, pivot, column, no_path):
+    """Relax tile (row, column) through tiles (row, pivot) and (pivot, column)."""
+    left = cuda.shared.array(LEFT, dist.dtype, 16)
+    right = cuda.shared.array(RIGHT, dist.dtype, 16)
+    best = cuda.local.array(CELLS, dist.dtype)
+    # The mask tells the compiler that no index is negative.
+    t = cuda.threadIdx.x & (THREADS - 1)
+    y, x = place_of(t)
+    for r in range(8):
+        for c in range(8):
+            best[r, c] = no_path
+    for first in range(pivot * TILE, (pivot + 1) * TILE, DEPTH):
+        # Eight entries of a row are a sector: a warp reads four full sectors of four rows.
+        for i in range(t >> 3, TILE, THREADS >> 3):
+            for k in range(t & 7, DEPTH, 8):
+                left[k, i] = dist[uint32(row * TILE + i), uint32(first + k)]
+        for k in range(t >> 7, DEPTH, THREADS // TILE):
+            right[k, t & 127] = dist[uint32(first + k), uint32(column * TILE + (t & 127))]
+        cuda.syncthreads()
+        for step in range(0, DEPTH, 8):
+            k = step & 8
+            relax_step(best, left, right, k, y, x)
+            relax_step(best, left, right, k + 1, y, x)
+            relax_step(best, left, right, k + 2, y, x)
+            relax_step(best, left, right, k + 3, y, x)
+            relax_step(best, left, right, k + 4, y, x)
+            relax_step(best, left, right, k + 5, y, x)
+            relax_step(best, left, right, k + 6, y, x)
+            relax_step(best, left, right, k + 7, y, x)
+        cuda.syncthreads()
+    for r in range(8):
+        i = uint32(row * TILE + cell_of(y, r))
+        for c in range(8):
+            j = uint32(column * TILE + cell_of(x, c))
+            known = dist[i, j]
+            if best[r, c] < known:
+                dist[i, j] = best[r, c]
+
+
+@cuda.jit(device=True)
+def relax_through_owned(best, rows, columns, y, x, r):
+    """Relax the diagonal tile through the 16 vertices that are number ``r`` at some place."""
+    for place in range(16):
+        now = place & 1
+        if y == place:
+            for c in range(8):
+                rows[now, cell_of(x, c)] = best[r, c]
+        if x == place:
+            for c in range(8):
+                columns[now, cell_of(y, c)] = best[c, r]
+        cuda.syncthreads()
+        relax_step(best, columns, rows, now, y, x)
+
+
+@cuda.jit
+def close_diagonal(dist, pivot):
+    """Close tile ``pivot`` of the diagonal, in registers."""
+    rows = cuda.shared.array(PUBLISHED, dist.dtype, 16)
+    columns = cuda.shared.array(PUBLISHED, dist.dtype, 16)
+    best = cuda.local.array(CELLS, dist.dtype)
+    y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
+    corner = pivot * TILE
+    for r in range(8):
+        for c in range(8):
+            best[r, c] = dist[uint32(corner + cell_of(y, r)), uint32(corner + cell_of(x, c))]
+    # One by one: a register cannot be chosen by a number that is not known when compiling.
+    relax_through_owned(best, rows, columns, y, x, 0)
+    relax_through_owned(best, rows, columns, y, x, 1)
+    relax_through_owned(best, rows, columns, y, x, 2)
+    relax_through_owned(best, rows, columns, y, x, 3)
+    relax_through_owned(best, rows, columns, y, x, 4)
+    relax_through_owned(best, rows, columns, y, x, 5)
+    relax_through_owned(best, rows, columns, y, x, 6)
+    relax_through_owned(best, rows, columns, y, x, 7)
+    for r in range(8):
+        for c in range(8):
+            dist[uint32(corner + cell_of(y, r)), uint32(corner + cell_of(x, c))] = best[r, c]
+
+
+@cuda.jit
+def relax_panels(dist, pivot, no_path):
+    """Relax the tiles of row ``pivot`` (blocks with y = 0) and of column ``pivot`` (y = 1)."""
+    other = cuda.blockIdx.x
+    if other >= pivot:
+        other += 1
+    if cuda.blockIdx.y == 0:
+        relax_tile(dist, pivot, pivot, other, no_path)
+    else:
+        relax_tile(dist, other, pivot, pivot, no_path)
+
+
+@cuda.jit
+def relax_rest(dist, pivot, no_path):
+    """Relax the tiles outside row and column ``pivot``."""
+    row, column = cuda.blockIdx.y, cuda.blockIdx.x
+    if row >= pivot:
+        row += 1
+    if column >= pivot:
+        column += 1
+    relax_tile(dist, row, pivot, column, no_path)
+
+
+def run(device: Device, problem: Weights) -> NDArray[Any]:
+    """Return the distances."""
+    n = len(problem.matrix)
+    side = round_up(n, TILE)
+    dist = device.to_device(padded(problem, side, side))
+    others = side // TILE - 1
+    top = problem.no_path
+    for pivot in range(side // TILE):
+        device.launch(close_diagonal, 1, THREADS, dist, pivot)
+        if others:
+            device.launch(relax_panels, (others, 2), THREADS, dist, pivot, top)
+            device.launch(relax_rest, (others, others), THREADS, dist, pivot, top)
+    return np.ascontiguousarray(device.to_host(dist)[:n, :n])
+
+
+RUNG = Rung(
+    name="register-tiles",
+    title="Three phases over 128 x 128 tiles, 8 x 8 cells in each thread's registers",
+    source="beyond",
+    run=run,
+    task=DISTANCES_BY_TILES,
+    bound=Bound("issue", "n**3 relaxations at 64 per multiprocessor and clock"),
+    kernels=(close_diagonal, relax_panels, relax_rest),
+    predicts=(
+        Prediction(
+            "shared_load_requests",
+            "==",
+            1 / 8,
+            128,
+            "16 loads feed 64 relaxations, where 2 fed one",
+            than="blocked-shared",
+        ),
+        Prediction("shared_bank_conflicts", "==", 0, 128, "a warp is 4 x 8 threads, 4 words apart"),
+        Prediction("launches", "==", 1, 128, "the diagonal tile is all there is"),
+    ),
+    limits="cells are numbered by 32 bits, and 65,535 rows of tiles are more than memory holds",
+    max_n=65535 * TILE,
+)

@@ -1,0 +1,849 @@
+"""The checks: each fault is found and its report names the place; right kernels pass them all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import cuda, float32, float64, int32
+from simulating import SCHEDULES, line_of, run
+
+from warpladder.errors import InputError, InputTypeError, KernelFaultError, LaunchError
+from warpladder.simulator import SimulatedDevice, simulate
+
+
+def fault_of(kernel, grid, block, *arguments, **options):
+    """Return the fault that one launch ends with."""
+    with pytest.raises(KernelFaultError) as caught:
+        run(kernel, grid, block, *arguments, **options)
+    return caught.value
+
+
+# --- memcheck -------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def loads_beyond(source, out):
+    i = cuda.grid(1)
+    out[i] = source[i + 3]  # beyond
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+@pytest.mark.parametrize("checks", [True, False, ["racecheck"]], ids=str)
+def test_an_index_out_of_bounds_is_a_fault_whatever_is_checked(checks, schedule):
+    fault = fault_of(
+        loads_beyond, 2, 20, np.zeros(33), np.zeros(40), checks=checks, schedule=schedule
+    )
+    assert fault.check == "memcheck"
+    assert "load of source[33] is out of bounds" in str(fault)
+
+
+def test_an_index_out_of_bounds_names_everything():
+    fault = fault_of(loads_beyond, 2, 20, np.zeros(33), np.zeros(40))
+    assert fault.check == "memcheck"
+    line = line_of(loads_beyond, "# beyond")
+    # 30 + 3 = 33 is the first beyond the end: thread 10 of block 1; and nine more.
+    assert str(fault) == (
+        f"memcheck: loads_beyond (test_checks.py, line {line}): load of source[33] is out of "
+        "bounds of axis 0 (shape (33,)), by block (1,0,0), thread (10,0,0), and 9 more threads"
+    )
+
+
+def test_the_axis_and_all_indices_are_named():
+    @cuda.jit
+    def kernel(matrix):
+        x, y = cuda.grid(2)
+        matrix[x, y + 2] = 1
+
+    fault = fault_of(kernel, (1, 3), (2, 3), np.zeros((2, 10)))
+    assert "store of matrix[0, 10] is out of bounds of axis 1 (shape (2, 10))" in str(fault)
+    assert "by block (0,2,0), thread (0,2,0), and 1 more threads" in str(fault)
+
+
+@pytest.mark.parametrize(("index", "inside"), [(-1, True), (-5, True), (-6, False), (5, False)])
+def test_negative_indices_count_from_the_end(index, inside):
+    @cuda.jit
+    def kernel(values, where):
+        values[where] = 1
+
+    values = np.zeros(5)
+    if inside:
+        run(kernel, 1, 1, values, index)
+        assert values[index] == 1
+        assert values.sum() == 1
+    else:
+        fault = fault_of(kernel, 1, 1, values, index)
+        assert f"values[{index}] is out of bounds" in str(fault)
+
+
+def test_unsigned_indices_do_not_count_from_the_end():
+    @cuda.jit
+    def kernel(values, where):
+        values[where[0]] = 1
+
+    fault = fault_of(kernel, 1, 1, np.zeros(5), np.array([2**64 - 1], np.uint64))
+    assert "out of bounds" in str(fault)
+
+
+@pytest.mark.parametrize(("name", "space"), [("scratch", "local"), ("tile", "shared")])
+def test_local_and_shared_arrays_are_told_by_their_names(name, space):
+    @cuda.jit
+    def kernel(out):
+        tile = cuda.shared.array(8, int32)
+        scratch = cuda.local.array(8, int32)
+        i = cuda.threadIdx.x
+        if out[0] == 0:
+            tile[i] = 1
+        else:
+            scratch[i] = 1
+
+    out = np.array([0 if space == "shared" else 1])
+    fault = fault_of(kernel, 3, 9, out)
+    assert f"store of {space} array {name}[8] is out of bounds" in str(fault)
+    assert "thread (8,0,0)" in str(fault)
+
+
+@pytest.mark.parametrize("index", [3, -4, 77])
+def test_an_index_beyond_a_tuple_raises_in_debug_mode_as_numba_has_it(index):
+    def function(values, where):
+        parts = (values[0], values[1], values[2])
+        values[3] = parts[where[cuda.grid(1)]]
+
+    values, where = np.array([4.0, 5, 6, 7]), np.array([index])
+    run(function, 1, 1, values, np.array([-3]))
+    assert values[3] == 4
+    # Without debug mode the thread ends in silence.
+    run(function, 1, 1, values, where)
+    assert values[3] == 4
+    with pytest.raises(IndexError, match="tuple index out of range"):
+        run(cuda.jit(debug=True, opt=False)(function), 1, 1, values, where)
+
+
+def test_a_view_of_wider_elements_that_is_not_aligned():
+    @cuda.jit
+    def kernel(raw, start, out):
+        wide = raw[start : start + 16].view(np.float64)
+        out[cuda.grid(1)] = wide[cuda.grid(1)]
+
+    raw, out = np.arange(64, dtype=np.uint8), np.zeros(2)
+    run(kernel, 1, 2, raw, 8, out)
+    assert np.array_equal(out, raw[8:24].view(np.float64))
+    fault = fault_of(kernel, 1, 2, raw, 4, out)
+    assert fault.check == "memcheck"
+    assert "no multiple of 8 bytes, by block (0,0,0), thread (0,0,0)" in str(fault)
+
+
+def test_nothing_is_written_before_a_fault_is_raised():
+    @cuda.jit
+    def kernel(values):
+        values[cuda.grid(1)] = 1
+
+    values = np.zeros(5)
+    fault_of(kernel, 1, 8, values)
+    assert (values == 0).all()
+
+
+# --- racecheck ------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def shared_raw(values, out):
+    tile = cuda.shared.array(64, float64)
+    i = cuda.threadIdx.x
+    tile[i] = values[i]  # first
+    out[i] = tile[63 - i]  # second
+
+
+@cuda.jit
+def shared_war(values, out):
+    tile = cuda.shared.array(64, float64)
+    i = cuda.threadIdx.x
+    tile[i] = values[i]
+    cuda.syncthreads()
+    out[i] = tile[63 - i]  # first
+    tile[i] = -1  # second
+
+
+@cuda.jit
+def shared_waw(values, out):
+    tile = cuda.shared.array(64, float64)
+    i = cuda.threadIdx.x
+    tile[i] = values[i]  # first
+    tile[63 - i] = out[i]  # second
+
+
+@cuda.jit
+def global_raw(values, out):
+    i = cuda.grid(1)
+    out[i] = values[i] + 1  # first
+    values[i] = out[63 - i]  # second
+
+
+@cuda.jit
+def global_war(values, out):
+    i = cuda.grid(1)
+    out[i] = values[63 - i]  # first
+    values[i] = -1  # second
+
+
+@cuda.jit
+def global_waw(values, out):
+    i = cuda.grid(1)
+    out[i] = values[i]  # first
+    out[63 - i] = -values[i]  # second
+
+
+RACES = [
+    (shared_raw, "load", "store"),
+    (shared_war, "store", "load"),
+    (shared_waw, "store", "store"),
+    (global_raw, "load", "store"),
+    (global_war, "store", "load"),
+    (global_waw, "store", "store"),
+]
+
+
+@pytest.mark.parametrize(("kernel", "later", "earlier"), RACES, ids=lambda part: str(part)[:20])
+def test_a_race_names_both_lines_and_both_threads(kernel, later, earlier):
+    values = np.arange(1.0, 65)
+    fault = fault_of(kernel, 1, 64, values, np.zeros(64))
+    assert fault.check == "racecheck"
+    first, second = line_of(kernel, "# first"), line_of(kernel, "# second")
+    text = str(fault)
+    assert f"{later} at test_checks.py line {second} by" in text
+    assert f"{earlier} at test_checks.py line {first} by" in text
+    assert "block (0,0,0), thread (0,0,0)" in text
+    assert "block (0,0,0), thread (63,0,0)" in text
+    assert kernel.py_func.__name__ in text
+
+
+@pytest.mark.parametrize(("kernel", "later", "earlier"), RACES, ids=lambda part: str(part)[:20])
+@pytest.mark.parametrize("schedule", SCHEDULES[1:])
+def test_races_are_found_under_every_schedule(kernel, later, earlier, schedule):
+    fault = fault_of(
+        kernel, 1, 64, np.arange(1.0, 65), np.zeros(64), schedule=schedule, checks="racecheck"
+    )
+    assert fault.check == "racecheck"
+
+
+@pytest.mark.parametrize("kernel", [global_raw, global_war, global_waw], ids=lambda k: k.__name__)
+def test_races_between_blocks(kernel):
+    text = str(fault_of(kernel, 2, 32, np.arange(1.0, 65), np.zeros(64)))
+    assert "block (0,0,0), thread (0,0,0)" in text
+    assert "block (1,0,0), thread (31,0,0)" in text
+
+
+def test_a_block_barrier_does_not_order_blocks():
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        values[i] = i + 1
+        cuda.syncthreads()
+        out[i] = values[63 - i]
+
+    run(kernel, 1, 64, np.zeros(64), np.zeros(64))
+    fault = fault_of(kernel, 2, 32, np.zeros(64), np.zeros(64))
+    assert fault.check == "racecheck"
+
+
+def test_threads_of_a_warp_race_without_syncwarp():
+    @cuda.jit
+    def kernel(values, out, with_barrier):
+        i = cuda.threadIdx.x
+        values[i] = i + 1
+        if with_barrier:
+            cuda.syncwarp()
+        out[i] = values[31 - i]
+
+    run(kernel, 1, 32, np.zeros(32), np.zeros(32), True)
+    fault = fault_of(kernel, 1, 32, np.zeros(32), np.zeros(32), False)
+    assert fault.check == "racecheck"
+
+
+def test_syncwarp_does_not_order_warps():
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.threadIdx.x
+        values[i] = i + 1
+        cuda.syncwarp()
+        out[i] = values[63 - i]
+
+    assert fault_of(kernel, 1, 64, np.zeros(64), np.zeros(64)).check == "racecheck"
+
+
+def test_an_atomic_and_a_plain_access_race():
+    @cuda.jit
+    def kernel(values):
+        i = cuda.threadIdx.x
+        if i < 32:
+            cuda.atomic.add(values, 0, 1)
+        else:
+            values[0] = 50 + i
+
+    fault = fault_of(kernel, 1, 33, np.zeros(1))
+    assert fault.check == "racecheck"
+    assert "atomic at" in str(fault)
+    assert "values[0]" in str(fault)
+
+
+def test_the_unsynchronised_sum_is_found():
+    @cuda.jit
+    def kernel(values, total):
+        total[0] += values[cuda.grid(1)]
+
+    fault = fault_of(kernel, 2, 32, np.ones(64), np.zeros(1))
+    assert "total[0]" in str(fault)
+
+
+def test_two_threads_that_write_different_values_in_one_instruction():
+    @cuda.jit
+    def kernel(values):
+        i = cuda.grid(1)
+        values[i // 2] = i
+
+    fault = fault_of(kernel, 1, 2, np.full(1, 9.0))
+    assert "thread (0,0,0)" in str(fault)
+    assert "thread (1,0,0)" in str(fault)
+
+
+def test_the_element_is_named_by_its_indices():
+    @cuda.jit
+    def kernel(matrix):
+        i = cuda.grid(1)
+        matrix[3, 4] = i
+
+    assert "matrix[3, 4]" in str(fault_of(kernel, 1, 2, np.full((5, 6), 9.0)))
+
+
+def test_the_same_value_from_many_threads_is_reported_on_request_only():
+    @cuda.jit
+    def kernel(found, values):
+        if values[cuda.grid(1)] > 2:
+            found[0] = 1
+
+    found = np.zeros(1)
+    run(kernel, 2, 32, found, np.arange(64))
+    assert found[0] == 1
+    fault = fault_of(
+        kernel, 2, 32, np.zeros(1), np.arange(64), checks=("racecheck", "same-value")
+    )
+    assert fault.check == "racecheck"
+    assert "same value" in str(fault) or "store at" in str(fault)
+
+
+def test_checks_that_were_not_asked_for_stay_silent():
+    run(global_waw, 1, 64, np.arange(64.0), np.zeros(64), checks=["memcheck", "initcheck"])
+    run(global_waw, 1, 64, np.arange(64.0), np.zeros(64), checks=False)
+
+
+# --- what racecheck must let pass -----------------------------------------------------------------
+
+
+@cuda.jit
+def tree_reduction(values, sums):
+    tile = cuda.shared.array(128, float64)
+    i = cuda.threadIdx.x
+    tile[i] = values[cuda.grid(1)]
+    cuda.syncthreads()
+    step = 64
+    while step > 0:
+        if i < step:
+            tile[i] += tile[i + step]
+        cuda.syncthreads()
+        step //= 2
+    if i == 0:
+        sums[cuda.blockIdx.x] = tile[0]
+
+
+@cuda.jit
+def shuffle_reduction(values, sums):
+    partial = cuda.shared.array(4, float64)
+    i = cuda.threadIdx.x
+    total = values[cuda.grid(1)]
+    for k in range(5):
+        total += cuda.shfl_down_sync(0xFFFFFFFF, total, 16 >> k)
+    if i % 32 == 0:
+        partial[i // 32] = total
+    cuda.syncthreads()
+    if i == 0:
+        sums[cuda.blockIdx.x] = partial[0] + partial[1] + partial[2] + partial[3]
+
+
+@cuda.jit
+def atomic_sum(values, sums):
+    cuda.atomic.add(sums, cuda.blockIdx.x, values[cuda.grid(1)])
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    "kernel", [tree_reduction, shuffle_reduction, atomic_sum], ids=lambda k: k.__name__
+)
+def test_reductions_pass(kernel, schedule):
+    values, sums = np.arange(384.0), np.zeros(3)
+    run(kernel, 3, 128, values, sums, schedule=schedule)
+    assert np.array_equal(sums, values.reshape(3, 128).sum(axis=1))
+
+
+@cuda.jit
+def last_block_reduction(values, partial, finished, total):
+    last = cuda.shared.array(1, int32)
+    i = cuda.threadIdx.x
+    if i == 0:
+        block_sum = 0.0
+        for k in range(32):
+            block_sum += values[cuda.blockIdx.x * 32 + k]
+        partial[cuda.blockIdx.x] = block_sum
+        cuda.threadfence()
+        before = cuda.atomic.add(finished, 0, 1)
+        last[0] = before == cuda.gridDim.x - 1
+    cuda.syncthreads()
+    if last[0] and i == 0:
+        cuda.threadfence()
+        everything = 0.0
+        for k in range(cuda.gridDim.x):
+            everything += partial[k]
+        total[0] = everything
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_last_block_may_read_what_the_others_wrote(schedule):
+    values, total = np.arange(7 * 32.0), np.zeros(1)
+    run(last_block_reduction, 7, 32, values, np.zeros(7), np.zeros(1, np.int32), total,
+        schedule=schedule)  # fmt: skip
+    assert total[0] == values.sum()
+
+
+def test_without_its_fence_the_last_block_races():
+    @cuda.jit
+    def kernel(partial, finished, total):
+        if cuda.threadIdx.x == 0:
+            partial[cuda.blockIdx.x] = 1 + cuda.blockIdx.x
+            before = cuda.atomic.add(finished, 0, 1)
+            if before == cuda.gridDim.x - 1:
+                for k in range(cuda.gridDim.x):
+                    total[0] += partial[k]
+
+    fault = fault_of(kernel, 4, 32, np.zeros(4), np.zeros(1, np.int32), np.zeros(1))
+    assert fault.check == "racecheck"
+    assert "partial" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_double_buffering_passes(schedule):
+    @cuda.jit
+    def kernel(values, rounds):
+        front = cuda.shared.array(96, float64)
+        back = cuda.shared.array(96, float64)
+        i = cuda.threadIdx.x
+        front[i] = values[cuda.grid(1)]
+        cuda.syncthreads()
+        for _ in range(rounds):
+            back[i] = front[(i + 1) % 96]
+            cuda.syncthreads()
+            front, back = back, front
+        values[cuda.grid(1)] = front[i]
+
+    values = np.arange(192.0)
+    run(kernel, 2, 96, values, 5, schedule=schedule)
+    assert np.array_equal(values, np.roll(np.arange(192.0).reshape(2, 96), -5, axis=1).ravel())
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_histogram_passes(schedule):
+    @cuda.jit
+    def kernel(keys, counts):
+        bins = cuda.shared.array(16, int32)
+        i = cuda.threadIdx.x
+        if i < 16:
+            bins[i] = 0
+        cuda.syncthreads()
+        cuda.atomic.add(bins, keys[cuda.grid(1)], 1)
+        cuda.syncthreads()
+        if i < 16:
+            cuda.atomic.add(counts, i, bins[i])
+
+    keys = np.random.default_rng(0).integers(0, 16, 5 * 64)
+    counts = np.zeros(16, np.int32)
+    run(kernel, 5, 64, keys, counts, schedule=schedule)
+    assert np.array_equal(counts, np.bincount(keys, minlength=16))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_barrier_of_flags_with_fences_passes(schedule):
+    @cuda.jit
+    def kernel(values, out, arrived):
+        i = cuda.grid(1)
+        values[i] = i + 1
+        cuda.threadfence()
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            cuda.atomic.add(arrived, 0, 1)
+            while cuda.atomic.add(arrived, 0, 0) < cuda.gridDim.x:
+                pass
+            cuda.threadfence()
+        cuda.syncthreads()
+        out[i] = values[values.size - 1 - i]
+
+    out = np.zeros(128)
+    run(kernel, 4, 32, np.zeros(128), out, np.zeros(1, np.int32), schedule=schedule)
+    assert np.array_equal(out, np.arange(128.0)[::-1] + 1)
+
+
+# --- initcheck ------------------------------------------------------------------------------------
+
+
+def test_shared_memory_that_nobody_wrote():
+    @cuda.jit
+    def kernel(out, written):
+        tile = cuda.shared.array((4, 8), float32)
+        i = cuda.threadIdx.x
+        if i < written:
+            tile[i // 8, i % 8] = i
+        cuda.syncthreads()
+        out[i] = tile[i // 8, i % 8]  # read
+
+    out = np.zeros(32)
+    run(kernel, 2, 32, out, 32)
+    assert out.tolist() == list(range(32))
+    fault = fault_of(kernel, 2, 32, out, 20)
+    assert fault.check == "initcheck"
+    assert f"line {line_of(kernel, '# read')}" in str(fault)
+    assert "shared array tile[2, 4]" in str(fault)
+    assert "thread (20,0,0)" in str(fault)
+
+
+def test_shared_memory_of_one_block_is_not_that_of_another():
+    @cuda.jit
+    def kernel(out):
+        tile = cuda.shared.array(1, float32)
+        if cuda.blockIdx.x == 0:
+            tile[0] = 1
+        out[cuda.blockIdx.x] = tile[0]
+
+    assert "block (1,0,0)" in str(fault_of(kernel, 3, 1, np.zeros(3)))
+
+
+def test_local_arrays_that_were_not_written():
+    @cuda.jit
+    def kernel(out, written):
+        scratch = cuda.local.array(4, float64)
+        i = cuda.grid(1)
+        for k in range(written[i]):
+            scratch[k] = k
+        out[i] = scratch[2]
+
+    run(kernel, 1, 3, np.zeros(3), np.array([3, 4, 3]))
+    fault = fault_of(kernel, 1, 3, np.zeros(3), np.array([3, 2, 3]))
+    assert fault.check == "initcheck"
+    assert "local array scratch" in str(fault)
+    assert "thread (1,0,0)" in str(fault)
+
+
+def test_arrays_of_the_device_that_were_not_written():
+    @cuda.jit
+    def fill(values, count):
+        i = cuda.grid(1)
+        if i < count:
+            values[i] = i
+
+    @cuda.jit
+    def read(values, out):
+        out[cuda.grid(1)] = values[cuda.grid(1)]
+
+    device = SimulatedDevice()
+    values, out = device.empty(64, np.int32), device.empty(64, np.int32)
+    device.launch(fill, 2, 32, values, 50)
+    device.launch(read, 1, 50, values, out)
+    with pytest.raises(KernelFaultError, match=r"values\[50\] is read before anyone") as caught:
+        device.launch(read, 2, 32, values, out)
+    assert caught.value.check == "initcheck"
+    device.launch(fill, 2, 32, values, 64)
+    device.launch(read, 2, 32, values, out)
+    assert device.to_host(out).tolist() == list(range(64))
+
+
+def test_an_atomic_operation_reads():
+    @cuda.jit
+    def kernel(out):
+        bins = cuda.shared.array(4, int32)
+        cuda.atomic.add(bins, cuda.threadIdx.x, 1)
+        out[cuda.threadIdx.x] = bins[cuda.threadIdx.x]
+
+    assert fault_of(kernel, 1, 4, np.zeros(4)).check == "initcheck"
+
+
+# --- synccheck ------------------------------------------------------------------------------------
+
+
+@cuda.jit
+def returns_early(values):
+    i = cuda.grid(1)
+    if i >= values.size:
+        return
+    values[i] += 1
+    cuda.syncthreads()  # barrier
+    values[i] += 1
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_return_before_a_barrier(schedule):
+    values = np.zeros(64)
+    run(returns_early, 2, 32, values, schedule=schedule)
+    assert (values == 2).all()
+    fault = fault_of(returns_early, 2, 32, np.zeros(50), schedule=schedule)
+    assert fault.check == "synccheck"
+    assert f"line {line_of(returns_early, '# barrier')}" in str(fault)
+    assert "14 threads of block (1,0,0) have returned" in str(fault)
+
+
+def test_without_the_check_threads_that_returned_are_not_waited_for():
+    values = np.zeros(50)
+    run(returns_early, 2, 32, values, checks=False)
+    assert (values == 2).all()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_barrier_in_one_branch_only(schedule):
+    @cuda.jit
+    def kernel(values):
+        i = cuda.grid(1)
+        if i % 2:
+            cuda.syncthreads()  # inside
+        values[i] = 1
+        cuda.syncthreads()  # behind
+
+    fault = fault_of(kernel, 1, 32, np.zeros(32), schedule=schedule)
+    assert fault.check == "synccheck"
+    inside, behind = line_of(kernel, "# inside"), line_of(kernel, "# behind")
+    assert f"test_checks.py line {inside}" in str(fault)
+    assert f"test_checks.py line {behind}" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_different_barriers_in_the_two_branches(schedule):
+    @cuda.jit
+    def kernel(values):
+        i = cuda.grid(1)
+        if i < 32:
+            cuda.syncthreads()
+        else:
+            cuda.syncthreads()
+        values[i] = 1
+
+    fault = fault_of(kernel, 1, 64, np.zeros(64), schedule=schedule)
+    assert "wait at different barriers" in str(fault)
+    # A branch that all threads of a block take the same way is no fault.
+    run(kernel, 2, 32, np.zeros(64), schedule=schedule)
+
+
+def test_barriers_in_a_loop_with_divergent_trip_counts():
+    @cuda.jit
+    def kernel(values):
+        i = cuda.grid(1)
+        for _ in range(1 + i // 16):
+            cuda.syncthreads()
+        values[i] = 1
+
+    assert fault_of(kernel, 1, 32, np.zeros(32)).check == "synccheck"
+
+
+def test_a_mask_without_the_calling_lane():
+    @cuda.jit
+    def shuffles(out):
+        i = cuda.grid(1)
+        out[i] = cuda.shfl_sync(0x0000FFFF, i, 0)
+
+    @cuda.jit
+    def waits(out):
+        cuda.syncwarp(0x0000FFFF)
+        out[cuda.grid(1)] = 1
+
+    for kernel in (shuffles, waits):
+        fault = fault_of(kernel, 1, 32, np.zeros(32))
+        assert fault.check == "synccheck"
+        assert "mask 0x0000ffff does not name the calling lane 16" in str(fault)
+        assert "thread (16,0,0)" in str(fault)
+
+
+def test_a_mask_that_names_lanes_in_the_other_branch():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.grid(1)
+        if i < 20:
+            out[i] = cuda.shfl_down_sync(0xFFFFFFFF, i, 1)
+
+    fault = fault_of(kernel, 1, 32, np.zeros(32))
+    assert fault.check == "synccheck"
+    assert "mask 0xffffffff names lane 31, which is not there" in str(fault)
+    assert "thread (0,0,0)" in str(fault)
+
+
+def test_a_full_mask_is_right_where_the_other_threads_do_not_exist():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.grid(1)
+        out[i] = cuda.ballot_sync(0xFFFFFFFF, i % 2)
+
+    out = np.zeros(20, np.int64)
+    run(kernel, 1, 20, out)
+    assert (out == 0xAAAAA).all()
+
+
+# --- launch limits --------------------------------------------------------------------------------
+
+
+@cuda.jit
+def touches(values):
+    values[0] = 1
+
+
+@pytest.mark.parametrize("block", [1024, (32, 32), (16, 1, 64), (1, 1024, 1)], ids=str)
+def test_blocks_as_large_as_they_come(block):
+    values = np.zeros(1)
+    run(touches, 1, block, values, checks=False)
+    assert values[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("grid", "block", "message"),
+    [
+        (1, 1025, r"blockDim.x = 1025 is more than 1024"),
+        (1, (32, 33), "1056 threads per block are more than 1024"),
+        (1, (1, 1025), r"blockDim.y = 1025 is more than 1024"),
+        (1, (1, 1, 65), r"blockDim.z = 65 is more than 64"),
+        ((1, 65536), 1, r"gridDim.y = 65536 is more than 65535"),
+        ((1, 1, 65536), 1, r"gridDim.z = 65536 is more than 65535"),
+        (2**31, 1, r"gridDim.x = 2147483648 is more than 2147483647"),
+        (0, 1, "is empty"),
+        (1, 0, "is empty"),
+        ((2, -1), 1, "is empty"),
+        ((1, 1, 1, 1), 1, "1 to 3 dimensions"),
+        (1, (), "1 to 3 dimensions"),
+        (1.5, 1, "not made of whole numbers"),
+        ("2", 1, "not made of whole numbers"),
+    ],
+)
+def test_launches_that_are_refused(grid, block, message):
+    values = np.zeros(1)
+    with pytest.raises(LaunchError, match=message):
+        simulate(touches)[grid, block](values)
+    assert values[0] == 0
+
+
+def test_a_launch_without_a_block_is_refused():
+    with pytest.raises(LaunchError, match="takes the grid and the block"):
+        simulate(touches)[1]
+    with pytest.raises(LaunchError, match="5 values were given"):
+        simulate(touches)[1, 1, 0, 0, 0]
+
+
+@cuda.jit
+def static_48k(values):
+    tile = cuda.shared.array(12288, float32)
+    tile[0] = 1
+    values[0] = tile[0]
+
+
+@cuda.jit
+def static_beyond_48k(values):
+    tile = cuda.shared.array(12289, float32)
+    tile[0] = 1
+    values[0] = tile[0]
+
+
+def test_static_shared_memory_ends_at_48_kib():
+    values = np.zeros(1)
+    run(static_48k, 1, 1, values)
+    assert values[0] == 1
+    with pytest.raises(LaunchError, match="49156 bytes are more than 49152; take dynamic"):
+        run(static_beyond_48k, 1, 1, values)
+
+
+@cuda.jit
+def dynamic(values):
+    tile = cuda.shared.array(0, float32)
+    tile[tile.size - 1] = 1
+    values[0] = tile.size
+
+
+# What a block may opt in to, by the CUDA programming guide's table of compute capabilities.
+@pytest.mark.parametrize(
+    ("capability", "kib"), [((7, 5), 64), ((8, 0), 163), ((8, 6), 99), ((9, 0), 227)], ids=str
+)
+def test_dynamic_shared_memory_by_compute_capability(capability, kib):
+    values = np.zeros(1)
+    run(dynamic, 1, 1, values, shared=kib * 1024, compute_capability=capability)
+    assert values[0] == kib * 256
+    with pytest.raises(LaunchError, match="bytes of shared memory per block are more than"):
+        run(dynamic, 1, 1, values, shared=kib * 1024 + 4, compute_capability=capability)
+
+
+def test_static_and_dynamic_shared_memory_count_together():
+    @cuda.jit
+    def kernel(values):
+        fixed = cuda.shared.array(256, float32)
+        tile = cuda.shared.array(0, float32)
+        fixed[0] = tile.size
+        values[0] = fixed[0]
+
+    values = np.zeros(1)
+    report = run(kernel, 1, 1, values, shared=226 * 1024)
+    assert values[0] == 226 * 256
+    assert report.shared_bytes == 227 * 1024
+    with pytest.raises(LaunchError):
+        run(kernel, 1, 1, values, shared=227 * 1024)
+
+
+def test_negative_shared_memory_is_refused():
+    with pytest.raises(LaunchError, match="shared_bytes=-4 is negative"):
+        run(dynamic, 1, 1, np.zeros(1), shared=-4)
+
+
+# --- options and arguments ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"schedule": "fast"}, "schedule='fast' is not known; use one of lockstep, warps"),
+        ({"checks": ["memcheck", "spellcheck"]}, "spellcheck is not known; use True, False or any"),
+        ({"checks": "typo"}, "typo is not known"),
+        ({"compute_capability": (1, 0)}, r"compute_capability=\(1, 0\) is not known"),
+        ({"signature": "void(nothing)"}, "is not a Numba signature"),
+    ],
+)
+def test_options_that_are_not_known(options, message):
+    with pytest.raises(InputError, match=message):
+        simulate(touches, **options)
+
+
+def test_one_check_may_be_named_alone():
+    assert fault_of(shared_raw, 1, 64, np.arange(64.0), np.zeros(64), checks="racecheck")
+    run(shared_raw, 1, 64, np.arange(64.0), np.zeros(64), checks="initcheck")
+
+
+@pytest.mark.parametrize("kernel", [3, "touches", None])
+def test_what_is_no_kernel(kernel):
+    with pytest.raises(InputTypeError, match="pass a @cuda.jit kernel or a function"):
+        simulate(kernel)
+
+
+@pytest.mark.parametrize("argument", [{"a": 1}, object(), 1j.conjugate], ids=lambda value: type(value).__name__)
+def test_arguments_that_no_kernel_takes(argument):
+    with pytest.raises(InputTypeError, match="argument"):
+        simulate(touches)[1, 1](argument)
+
+
+def test_too_few_or_too_many_arguments():
+    with pytest.raises(InputTypeError, match=r"touches takes 1 arguments \(values\), 2 were given"):
+        simulate(touches)[1, 1](np.zeros(1), 2)
+    with pytest.raises(InputTypeError, match="0 were given"):
+        simulate(touches)[1, 1]()
+
+
+def test_signatures_that_do_not_fit():
+    kernel = simulate(touches, signature="void(float32[:])")
+    values = np.zeros(1, np.float32)
+    kernel[1, 1](values)
+    assert values[0] == 1
+    with pytest.raises(InputTypeError, match="there are"):
+        kernel[1, 1](np.zeros((1, 1), np.float32))

@@ -1,0 +1,276 @@
+"""The simulated device as host code sees it."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from warpladder.device.base import Device
+from warpladder.errors import DeviceError, InputError, KernelFaultError
+from warpladder.simulator import SimulatedDevice
+
+
+@cuda.jit
+def doubled(values):
+    i = cuda.grid(1)
+    if i < values.size:
+        values[i] *= 2
+
+
+@pytest.fixture
+def device():
+    return SimulatedDevice()
+
+
+def test_it_is_a_device():
+    assert isinstance(SimulatedDevice(), Device)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in vars(Device) if inspect.isfunction(vars(Device)[name])]
+)
+def test_its_methods_take_what_the_protocol_says(name):
+    if name.startswith("_"):
+        assert name in {"__init__", "__subclasshook__"}
+        return
+    wanted = inspect.signature(getattr(Device, name)).parameters
+    given = inspect.signature(getattr(SimulatedDevice, name)).parameters
+    assert list(given) == list(wanted)
+    for parameter in wanted:
+        assert given[parameter].kind == wanted[parameter].kind
+        assert given[parameter].default == wanted[parameter].default
+
+
+def test_properties_are_those_of_the_capability():
+    device = SimulatedDevice((7, 5), multiprocessors=3)
+    assert device.properties.compute_capability == (7, 5)
+    assert device.properties.multiprocessors == 3
+    assert SimulatedDevice().properties.compute_capability == (9, 0)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"compute_capability": (4, 2)}, {"multiprocessors": 0}, {"schedule": "x"}, {"checks": ["x"]}],
+)
+def test_options_that_are_not_known(options):
+    with pytest.raises(InputError):
+        SimulatedDevice(**options)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int64, np.float16, np.complex64])
+def test_there_and_back(device, dtype, order):
+    host = np.asarray(np.arange(24).reshape(2, 3, 4).astype(dtype), order=order)
+    there = device.to_device(host)
+    assert (there.shape, there.dtype) == (host.shape, host.dtype)
+    back = device.to_host(there)
+    assert np.array_equal(back, host)
+    assert back.flags.f_contiguous == host.flags.f_contiguous
+    assert not np.shares_memory(back, host)
+
+
+def test_a_copy_of_the_device_is_its_own(device):
+    host = np.arange(5.0)
+    there = device.to_device(host)
+    host[:] = -1
+    device.launch(doubled, 1, 32, there)
+    assert device.to_host(there).tolist() == [0, 2, 4, 6, 8]
+    assert (host == -1).all()
+
+
+@pytest.mark.parametrize("shape", [0, (0, 3), (), 1, (2, 0)])
+def test_arrays_without_elements_or_axes(device, shape):
+    there = device.full(shape, 7, np.int32)
+    assert device.to_host(there).shape == (shape if isinstance(shape, tuple) else (shape,))
+    assert (device.to_host(there) == 7).all()
+
+
+def test_what_is_on_the_device_passes(device):
+    there = device.full(4, 1, np.float32)
+    assert device.to_device(there) is there
+
+
+def test_lists_and_scalars_are_taken_as_numpy_takes_them(device):
+    assert device.to_host(device.to_device([[1, 2], [3, 4]])).tolist() == [[1, 2], [3, 4]]
+    assert device.to_host(device.to_device(2.5)) == 2.5
+
+
+def test_non_contiguous_host_arrays(device):
+    host = np.arange(20).reshape(4, 5)[::2, ::-2]
+    assert np.array_equal(device.to_host(device.to_device(host)), host)
+
+
+def test_slices_share_memory(device):
+    base = device.to_device(np.arange(10.0))
+    part = base[2:8:2]
+    assert part.shape == (3,)
+    device.launch(doubled, 1, 32, part)
+    assert device.to_host(base).tolist() == [0, 1, 4, 3, 8, 5, 12, 7, 8, 9]
+    assert device.to_host(part).tolist() == [4, 8, 12]
+
+
+def test_rows_and_columns_share_memory(device):
+    base = device.full((3, 4), 1, np.float32)
+    device.launch(doubled, 1, 32, base[1])
+    device.launch(doubled, 1, 32, base[:, 2])
+    expected = np.ones((3, 4))
+    expected[1] *= 2
+    expected[:, 2] *= 2
+    assert np.array_equal(device.to_host(base), expected)
+
+
+def test_two_slices_of_one_array_are_one_memory_to_racecheck(device):
+    @cuda.jit
+    def kernel(left, right):
+        i = cuda.grid(1)
+        right[i] = left[i]
+
+    base = device.to_device(np.arange(64.0))
+    device.launch(kernel, 1, 32, base[:32], base[32:])
+    with pytest.raises(KernelFaultError) as caught:
+        device.launch(kernel, 1, 32, base[:32], base[1:33])
+    assert caught.value.check == "racecheck"
+
+
+def test_to_host_into_an_array(device):
+    there, out = device.to_device(np.arange(4.0)), np.zeros(4)
+    assert device.to_host(there, out) is out
+    assert out.tolist() == [0, 1, 2, 3]
+    assert device.to_host(there, out=out, stream=device.stream()) is out
+    with pytest.raises(ValueError, match="broadcast"):
+        device.to_host(there, np.zeros(3))
+
+
+@pytest.mark.parametrize("stranger", [np.zeros(3), [1, 2], None])
+def test_to_host_of_what_is_not_on_the_device(device, stranger):
+    with pytest.raises(DeviceError, match="no array of the simulated device"):
+        device.to_host(stranger)
+
+
+def test_pinned_memory_is_a_host_array(device):
+    pinned = device.pinned((2, 3), np.float32)
+    assert isinstance(pinned, np.ndarray)
+    assert (pinned.shape, pinned.dtype) == ((2, 3), np.float32)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex128])
+def test_unwritten_floats_are_nan(device, dtype):
+    assert np.isnan(device.to_host(device.empty(5, dtype))).all()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int32, np.uint64])
+def test_unwritten_integers_are_no_number_that_a_kernel_would_write(device, dtype):
+    found = device.to_host(device.empty((2, 2), dtype))
+    assert (found == found[0, 0]).all()
+    assert not -50 < int(found[0, 0]) < 150
+
+
+def test_initcheck_knows_what_the_host_wrote(device):
+    values = device.empty(8, np.float32)
+    with pytest.raises(KernelFaultError, match=r"values\[0\] is read before") as caught:
+        device.launch(doubled, 1, 32, values)
+    assert caught.value.check == "initcheck"
+    values[2:6] = np.arange(4)
+    device.launch(doubled, 1, 32, values[2:6])
+    assert device.to_host(values)[2:6].tolist() == [0, 2, 4, 6]
+    with pytest.raises(KernelFaultError, match="initcheck"):
+        device.launch(doubled, 1, 32, values[5:7])
+    device.launch(doubled, 1, 32, device.full(8, 0, np.float32))
+    device.launch(doubled, 1, 32, device.to_device(np.zeros(8)))
+
+
+def test_columns_that_the_host_wrote(device):
+    matrix = device.empty((4, 4), np.int32)
+    matrix[:, 1] = 5
+    device.launch(doubled, 1, 32, matrix[:, 1])
+    assert (device.to_host(matrix)[:, 1] == 10).all()
+    with pytest.raises(KernelFaultError, match="initcheck"):
+        device.launch(doubled, 1, 32, matrix[:, 2])
+
+
+def test_without_checks_unwritten_memory_may_be_read():
+    device = SimulatedDevice(checks=False)
+    values = device.empty(4, np.float32)
+    device.launch(doubled, 1, 32, values)
+    assert np.isnan(device.to_host(values)).all()
+
+
+# --- kernels, streams, events ---------------------------------------------------------------------
+
+
+def test_a_plain_function_may_be_launched(device):
+    def kernel(values):
+        values[cuda.grid(1)] = 3
+
+    values = device.empty(4, np.int32)
+    device.launch(kernel, 1, 4, values)
+    assert (device.to_host(values) == 3).all()
+
+
+def test_grids_and_blocks_of_every_dimension(device):
+    @cuda.jit
+    def kernel(count):
+        cuda.atomic.add(count, 0, 1)
+
+    count = device.full(1, 0, np.int32)
+    for grid, block in ((2, 3), ((2, 2), (3, 1)), ((1, 2, 3), (4, 1, 2)), (2, (5, 2))):
+        before = device.to_host(count)[0]
+        device.launch(kernel, grid, block, count)
+        assert device.to_host(count)[0] - before == np.prod(grid) * np.prod(block)
+    assert device.launches[2].grid == (1, 2, 3)
+    assert device.launches[3].block == (5, 2, 1)
+
+
+def test_dynamic_shared_memory_is_reported(device):
+    @cuda.jit
+    def kernel(out):
+        tile = cuda.shared.array(0, float32)
+        tile[0] = 4
+        out[0] = tile[0] + tile.size
+
+    out = device.empty(1, np.float32)
+    device.launch(kernel, 1, 1, out, shared_bytes=64)
+    assert device.to_host(out)[0] == 20
+    assert device.launches[-1].shared_bytes == 64
+
+
+# Of 9.0: 2048 threads, 32 blocks and 228 KiB, 1 KiB of it taken by each block, to a multiprocessor.
+@pytest.mark.parametrize(
+    ("block", "shared_bytes", "blocks"),
+    [
+        (1024, 0, 2),
+        (256, 0, 8),
+        ((16, 16), 0, 8),
+        ((8, 8, 4), 0, 8),
+        (32, 0, 32),
+        (33, 0, 32),
+        (768, 0, 2),
+        (32, 99 * 1024, 2),
+        (32, 227 * 1024, 1),
+    ],
+)
+def test_max_active_blocks(device, block, shared_bytes, blocks):
+    assert device.max_active_blocks(doubled, block, shared_bytes) == blocks
+
+
+def test_streams_and_events(device):
+    stream = device.stream()
+    first, second = device.event(), device.event()
+    with pytest.raises(DeviceError, match="recorded first"):
+        first.elapsed_ms(second)
+    first.record(stream)
+    values = device.to_device(np.arange(4), stream=stream)
+    device.launch(doubled, 1, 32, values, stream=stream)
+    second.record(stream)
+    for wait in (stream, first, second):
+        wait.synchronize()
+    device.synchronize()
+    assert first.elapsed_ms(second) > 0
+    assert first.elapsed_ms(second) == -second.elapsed_ms(first)
+    assert device.to_host(values).tolist() == [0, 2, 4, 6]

@@ -1,0 +1,156 @@
+"""numba-cuda's own examples and tests, unchanged, on the simulated GPU."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import sys
+import types
+import unittest
+import warnings
+
+import pytest
+from numba import cuda
+
+from warpladder.simulator import simulated_cuda
+
+EXAMPLES = [
+    "test_vecadd", "test_reduction", "test_matmul", "test_laplace", "test_cg", "test_sessionize",
+    "test_cpu_gpu_compat",
+]  # fmt: skip
+TESTS = [
+    "test_warp_ops", "test_atomics", "test_sm", "test_sync", "test_localmem", "test_constmem",
+    "test_intrinsics",
+]  # fmt: skip
+
+# Cases that look at what was compiled: nothing is.
+INSPECTS_CODE = ("ptx", "asm", "codegen", "inspect", "const_mode")
+EXCLUDED = {
+    # Their results are checked, too, by the cases that these extend.
+    "test_atomic_add_double": "reads the assembly",
+    "test_atomic_add_double_2": "reads the assembly",
+    "test_atomic_add_double_3": "reads the assembly",
+    "test_atomic_add_double_global": "reads the assembly",
+    "test_atomic_add_double_global_2": "reads the assembly",
+    "test_atomic_add_double_global_3": "reads the assembly",
+    "test_local_array": "reads the assembly",
+    "test_const_array": "reads the assembly",
+    "test_const_array_2d": "reads the assembly",
+    "test_const_array_3d": "reads the assembly",
+    "test_selp": "reads the assembly",
+    "test_type_with_struct_data_model": "a type whose values only LLVM can lay out",
+    "test_struct_model_type_arr": "a type whose values only LLVM can lay out",
+    "test_issue_9229": "more than 4 billion threads",
+}
+
+
+def names_of_stubs():
+    """Return the modules of filecheck that numba-cuda's test base imports."""
+    return ["filecheck", "filecheck.matcher", "filecheck.options", "filecheck.parser",
+            "filecheck.finput"]  # fmt: skip
+
+
+class Anything(types.ModuleType):
+    """A module that has whatever is imported from it."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    """Simulate, with what numba-cuda's tests need beside; put everything back."""
+    devices = pytest.importorskip("numba.cuda.cudadrv.devices")
+    if importlib.util.find_spec("numba.cuda.tests") is None:
+        pytest.skip("this numba-cuda comes without its tests")
+    before = set(sys.modules)
+    with contextlib.ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        if importlib.util.find_spec("filecheck") is None:
+            for name in names_of_stubs():
+                patch.setitem(sys.modules, name, Anything(name))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        stack.enter_context(simulated_cuda())
+        patch.setattr(devices, "get_context", lambda devnum=None: cuda.current_context())
+        testing = importlib.import_module("numba.cuda.testing")
+        patch.setattr(testing, "skip_if_cudadevrt_missing", lambda function: function)
+        yield
+        # What was imported inside holds the simulated functions.
+        for name in set(sys.modules) - before:
+            if name.startswith("numba.cuda.tests"):
+                del sys.modules[name]
+
+
+def cases_of(module):
+    """Return the cases of a test module of numba-cuda."""
+    waiting, cases = [unittest.defaultTestLoader.loadTestsFromModule(module)], []
+    while waiting:
+        one = waiting.pop(0)
+        if isinstance(one, unittest.TestSuite):
+            waiting.extend(one)
+        else:
+            cases.append(one)
+    return cases
+
+
+def outcome_of(case):
+    """Run one case; return ``"passed"``, ``"skipped"`` or how it failed."""
+    result = unittest.TestResult()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        case.run(result)
+    bad = result.errors + result.failures
+    if bad:
+        return bad[0][1].strip().splitlines()[-1]
+    return "skipped" if result.skipped else "passed"
+
+
+def run_module(folder, name, excluded=()):
+    """Run the cases of a module that are not excluded; return their outcomes."""
+    try:
+        module = importlib.import_module(f"numba.cuda.tests.{folder}.{name}")
+    except ModuleNotFoundError as missing:
+        pytest.skip(f"this numba-cuda comes without {missing.name}")
+    outcomes = {}
+    for case in cases_of(module):
+        method = case.id().rpartition(".")[2]
+        if method in excluded or (folder == "cudapy" and any(w in method for w in INSPECTS_CODE)):
+            continue
+        outcomes[method] = outcome_of(case)
+    return outcomes
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_of_the_documentation(name, simulated):
+    outcomes = run_module("doc_examples", name)
+    assert outcomes
+    assert set(outcomes.values()) == {"passed"}, outcomes
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_module_of_numbas_tests(name, simulated):
+    outcomes = run_module("cudapy", name, EXCLUDED)
+    bad = {case: how for case, how in outcomes.items() if how not in {"passed", "skipped"}}
+    assert not bad, bad
+    assert sum(how == "passed" for how in outcomes.values()) >= 3
+
+
+def test_every_excluded_case_is_there(simulated):
+    found = set()
+    for name in TESTS:
+        module = importlib.import_module(f"numba.cuda.tests.cudapy.{name}")
+        found |= {case.id().rpartition(".")[2] for case in cases_of(module)}
+    assert set(EXCLUDED) <= found
+
+
+def test_the_substitutes_are_gone_afterwards():
+    names = ["jit", "to_device", "device_array", "synchronize", "stream", "current_context"]
+    before = {name: getattr(cuda, name) for name in names}
+    with pytest.raises(ZeroDivisionError), simulated_cuda():
+        assert all(getattr(cuda, name) is not before[name] for name in names)
+        raise ZeroDivisionError
+    assert {name: getattr(cuda, name) for name in names} == before
