@@ -334,7 +334,9 @@ def locked_sum(lock, total, values):
 def test_a_spin_lock_keeps_threads_apart(shape, schedule):
     threads = shape[0] * shape[1]
     lock, total = np.zeros(1, np.int32), np.zeros(1, np.int64)
-    run(locked_sum, *shape, lock, total, np.ones(threads, np.int64), schedule=schedule, checks=False)
+    run(
+        locked_sum, *shape, lock, total, np.ones(threads, np.int64), schedule=schedule, checks=False
+    )
     expected = 0
     for _ in range(threads):
         expected = expected * 3 % 65537 + 1

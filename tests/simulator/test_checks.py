@@ -323,9 +323,7 @@ def test_the_same_value_from_many_threads_is_reported_on_request_only():
     found = np.zeros(1)
     run(kernel, 2, 32, found, np.arange(64))
     assert found[0] == 1
-    fault = fault_of(
-        kernel, 2, 32, np.zeros(1), np.arange(64), checks=("racecheck", "same-value")
-    )
+    fault = fault_of(kernel, 2, 32, np.zeros(1), np.arange(64), checks=("racecheck", "same-value"))
     assert fault.check == "racecheck"
     assert "same value" in str(fault) or "store at" in str(fault)
 
@@ -823,11 +821,13 @@ def test_one_check_may_be_named_alone():
 
 @pytest.mark.parametrize("kernel", [3, "touches", None])
 def test_what_is_no_kernel(kernel):
-    with pytest.raises(InputTypeError, match="pass a @cuda.jit kernel or a function"):
+    with pytest.raises(InputTypeError, match=r"pass a @cuda\.jit kernel or a function"):
         simulate(kernel)
 
 
-@pytest.mark.parametrize("argument", [{"a": 1}, object(), 1j.conjugate], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "argument", [{"a": 1}, object(), 1j.conjugate], ids=lambda value: type(value).__name__
+)
 def test_arguments_that_no_kernel_takes(argument):
     with pytest.raises(InputTypeError, match="argument"):
         simulate(touches)[1, 1](argument)

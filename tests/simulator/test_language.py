@@ -137,7 +137,7 @@ def ternaries(n):
 
 
 def chained(n):
-    return int(3 < n <= 20) + 2 * int(5 < n < 7)  # noqa: PLR1716 - what is tested
+    return int(3 < n <= 20) + 2 * int(5 < n < 7)
 
 
 def steps_up(n):
@@ -846,7 +846,7 @@ def test_print_gives_a_line_for_each_thread(capsys):
     def kernel(values):
         i = cuda.grid(1)
         if i % 2:
-            print("thread", i, values[i])
+            print("thread", i, values[i])  # noqa: T201 - what is tested
 
     simulating.run(kernel, 1, 6, np.array([0.0, 1.5, 0, 2.5, 0, -3]))
     assert sorted(capsys.readouterr().out.splitlines()) == [
@@ -899,7 +899,7 @@ def test_a_recursive_device_function_is_refused_by_name():
     def kernel(out):
         out[0] = factorial(5)
 
-    with pytest.raises(Exception, match="factorial.*calls itself"):
+    with pytest.raises(Exception, match=r"factorial.*calls itself"):
         simulate(kernel)[1, 1](np.zeros(1))
 
 

@@ -202,3 +202,56 @@ def test_writes_through_arguments_that_share_memory():
     # checks=False: the kernel itself races; what counts is that no write is lost.
     run(kernel, 1, 8, base[::2], base, checks=False)
     assert base.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+MIXED = {
+    "+": (lambda a, b: a + b, 2**53 + 3),
+    "-": (lambda a, b: a - b, 2**53 - 1),
+    "*": (lambda a, b: a * b, 2 * (2**53 + 1)),
+    "//": (lambda a, b: a // b, 2**52),
+    "%": (lambda a, b: a % b, 1),
+    "&": (lambda a, b: a & b, 0),
+    "|": (lambda a, b: a | b, 2**53 + 3),
+    "^": (lambda a, b: a ^ b, 2**53 + 3),
+    "<<": (lambda a, b: a << b, 2**55 + 4),
+    ">>": (lambda a, b: a >> b, 2**51),
+}
+
+
+@pytest.mark.parametrize("symbol", MIXED)
+@pytest.mark.parametrize("dtypes", [(np.uint64, np.int64), (np.int64, np.uint64)])
+def test_signed_and_unsigned_integers_are_not_made_floats(symbol, dtypes):
+    # Numba types all of these (int64, uint64) -> int64; NumPy computes them in float64.
+    function, expected = MIXED[symbol]
+    device_function = cuda.jit(device=True)(function)
+
+    @cuda.jit
+    def kernel(a, b, out):
+        out[0] = device_function(a[0], b[0])
+
+    out = np.zeros(1, np.int64)
+    run(kernel, 1, 1, np.array([2**53 + 1], dtypes[0]), np.array([2], dtypes[1]), out)
+    assert out[0] == expected
+
+
+def test_the_quotient_of_an_integer_and_zero_of_the_other_sign():
+    @cuda.jit
+    def kernel(a, b, out):
+        out[0] = a[0] // b[0]
+
+    out = np.full(1, 9)
+    run(kernel, 1, 1, np.array([2], np.uint8), np.array([0], np.int8), out)
+    assert out[0] == 0
+
+
+def test_the_least_integer_divided_by_minus_one():
+    # numba-cuda's int_divmod_signed: "We return 0, 0 instead".
+    @cuda.jit
+    def kernel(values):
+        values[1] = values[0] // values[2]
+        values[3] = values[0] % values[2]
+
+    values = np.array([-(2**63), 7, -1, 7])
+    run(kernel, 1, 1, values)
+    assert values[1] == 0
+    assert values[3] == 0

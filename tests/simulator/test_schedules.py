@@ -107,7 +107,7 @@ def last_warp(values, sums):
 
 
 def test_warp_synchronous_code_is_found_by_racecheck():
-    with pytest.raises(Exception, match="racecheck.*tile"):
+    with pytest.raises(Exception, match=r"racecheck.*tile"):
         run(last_warp, 1, 32, VALUES[:64].copy(), np.zeros(32, np.int32))
 
 

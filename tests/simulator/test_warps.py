@@ -49,7 +49,7 @@ def shuffle_xor(mask, values, operand, out):
 
 # Where each lane reads, by the CUDA programming guide; outside of the warp it keeps its own value.
 SHUFFLES = {
-    "idx": (shuffle_idx, lambda lane, operand: operand % 32),
+    "idx": (shuffle_idx, lambda _, operand: operand % 32),
     "up": (shuffle_up, lambda lane, operand: lane - operand),
     "down": (shuffle_down, lambda lane, operand: lane + operand),
     "xor": (shuffle_xor, lambda lane, operand: lane ^ operand),
@@ -223,9 +223,7 @@ def test_activemask_names_the_lanes_on_the_same_path():
     def kernel(out):
         i = cuda.threadIdx.x
         out[i, 0] = cuda.activemask()
-        if i % 3 == 0:
-            out[i, 1] = cuda.activemask()
-        elif i % 3 == 1:
+        if i % 3 == 0 or i % 3 == 1:
             out[i, 1] = cuda.activemask()
         else:
             out[i, 1] = 0

@@ -495,7 +495,10 @@ def _fill_kernel() -> Any:
 def _configured(kernel: Any, grid: Grid, block: Grid, stream: Any, shared_bytes: int) -> Any:
     """Return ``kernel`` ready to be called, without the warning that its grid is small."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=r"Grid size \d+ will likely result in GPU under")
+        # Numba may put the codes of a bold font around the text.
+        warnings.filterwarnings(
+            "ignore", message=r".*Grid size \d+ will likely result in GPU under"
+        )
         return kernel[grid, block, stream, shared_bytes]
 
 

@@ -90,7 +90,10 @@ def load_at(frame: Frame, view: View, position: Any, site: Site) -> Any:
     if isinstance(view.buffer, Buffer):
         if monitor is not None:
             monitor.access(frame, view.buffer, view, position, None, LOAD, site)
-        return _read(view.buffer, view, position)
+        value = _read(view.buffer, view, position)
+        if frame.launch.watch is not None:
+            frame.launch.watch.read(frame.reader(site, view), position, value)
+        return value
     result: NDArray[Any] = np.empty(frame.count, dtype=view.dtype)
     for buffer, at, where in places(view, position):
         if monitor is not None:

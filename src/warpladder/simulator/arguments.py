@@ -15,7 +15,7 @@ from warpladder.errors import InputTypeError
 from warpladder.simulator.arrays import SimulatedArray
 from warpladder.simulator.frontend import argument_type
 from warpladder.simulator.memory import ALLOCATION_ALIGNMENT, Buffer, View, contiguous_strides
-from warpladder.simulator.values import scalar_dtype
+from warpladder.simulator.values import constant, scalar_dtype
 
 __all__ = ["Arguments", "types_of"]
 
@@ -99,6 +99,8 @@ class Arguments:
             return None
         if isinstance(kind, types.Optional):
             return None if given is None else self._value(name, kind.type, given)
+        if isinstance(kind, types.Omitted):
+            return constant(kind.value, argument_type(kind.value))
         dtype = scalar_dtype(kind)
         if dtype is None:
             raise InputTypeError(
@@ -118,7 +120,7 @@ class Arguments:
                 if original.flags.writeable:
                     self._after.append(lambda: np.copyto(original, array))
             raw = _bytes_of(array)
-            buffer, start = Buffer(raw, "global", name, self._next_address), 0
+            buffer, start = self._same_memory(raw, name), 0
             gap = len(raw) + ALLOCATION_ALIGNMENT
             self._next_address += -(-gap // ALLOCATION_ALIGNMENT) * ALLOCATION_ALIGNMENT
         itemsize = array.dtype.itemsize
@@ -131,6 +133,13 @@ class Arguments:
             return View(buffer, array.dtype, start, array.shape, array.strides, 1, name)
         steps = tuple(step // itemsize for step in array.strides)
         return View(buffer, array.dtype, start // itemsize, array.shape, steps, itemsize, name)
+
+    def _same_memory(self, raw: NDArray[np.uint8], name: str) -> Buffer:
+        """Return the buffer of these bytes: one array given twice is one array."""
+        for known, _ in self.buffers.values():
+            if known.raw.ctypes.data == raw.ctypes.data and len(known.raw) == len(raw) > 0:
+                return known
+        return Buffer(raw, "global", name, self._next_address)
 
     def _as_declared(self, view: View, kind: Any) -> View:
         """Return the array as the kernel's signature has it: the same bytes, read as its dtype."""

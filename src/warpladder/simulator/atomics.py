@@ -81,9 +81,14 @@ def atomic(
         )
         if frame.launch.monitor is not None:
             frame.launch.monitor.access(frame, buffer, view, at, where, ATOMIC, site)
+        if view.unit != view.dtype.itemsize and np.any(at % view.dtype.itemsize):
+            first = int(np.flatnonzero(at % view.dtype.itemsize)[0])
+            frame.launch.faults.misaligned(frame, view, first, site, ATOMIC)
         old, changed = _in_turn(buffer, view, at, update, values)
         if changed:
             frame.launch.changes += 1
+        if frame.launch.watch is not None:
+            frame.launch.watch.read(frame.reader(site, view), at, old)
         if where is None:
             result = old
         else:

@@ -18,13 +18,15 @@ __all__ = ["AT_BLOCK", "AT_GRID", "AT_WARP", "EXITED", "SPINNING", "arrive", "re
 # A program counter is a block's order; added to it, what the thread waits for before going on.
 AT_BLOCK, AT_WARP, AT_GRID, SPINNING = 1 << 20, 1 << 21, 1 << 22, 1 << 23
 EXITED = 1 << 24
+# Wait for the lanes of a warp that a shuffle, vote or match names.
+AT_JOIN = 1 << 25
 _WAITS = {BLOCK: AT_BLOCK, WARP: AT_WARP, GRID: AT_GRID}
 
 
 def arrive(batch: Batch, sync: Sync, frame: Frame) -> None:
     """Take threads to a barrier: they pass, or wait."""
     monitor = batch.launch.monitor
-    if monitor is not None:
+    if monitor is not None and not sync.join:
         monitor.arrive(frame, sync)
     if sync.scope == WARP:
         _arrive_at_warp(batch, sync, frame)
@@ -54,18 +56,22 @@ def _arrive_at_warp(batch: Batch, sync: Sync, frame: Frame) -> None:
     mask = frame.spread(frame.variables[sync.mask]).astype(np.int64) & 0xFFFFFFFF  # type: ignore[index]
     lanes = frame.lanes
     if batch.launch.checks.sync:
-        batch.launch.faults.own_lane_in_mask(batch, sync.site, lanes, mask)
+        batch.launch.faults.own_lane_in_mask(sync.site, lanes, mask)
     if frame.where is None:
-        np.add.at(batch.warp_epoch, np.unique(lanes.warp), 1)
+        if not sync.join:
+            batch.warp_epoch[np.unique(lanes.warp)] += 1
         batch.converged = sync.target.order
         return
     absent = batch.ballot(batch.counters != EXITED) & ~batch.ballot_of(lanes)
     late = (mask & absent[lanes.warp]) != 0
     if not late.any():
-        np.add.at(batch.warp_epoch, np.unique(lanes.warp), 1)
+        if not sync.join:
+            batch.warp_epoch[np.unique(lanes.warp)] += 1
         batch.counters[frame.where] = sync.target.order
         return
-    batch.counters[frame.where] = sync.target.order + np.where(late, AT_WARP, 0)
+    batch.counters[frame.where] = sync.target.order + np.where(
+        late, AT_JOIN if sync.join else AT_WARP, 0
+    )
     batch.masks[frame.where] = mask
 
 
@@ -88,7 +94,7 @@ def release(batch: Batch) -> str | None:
 
 
 def _release_warps(batch: Batch) -> bool:
-    waiting = (batch.counters & AT_WARP) != 0
+    waiting = (batch.counters & (AT_WARP | AT_JOIN)) != 0
     if not waiting.any():
         return False
     here = batch.ballot(waiting)
@@ -100,8 +106,8 @@ def _release_warps(batch: Batch) -> bool:
     free = waiting & ~held[warps]
     if not free.any():
         return False
-    batch.counters[free] &= ~np.int32(AT_WARP)
-    np.add.at(batch.warp_epoch, np.unique(warps[free]), 1)
+    batch.warp_epoch[np.unique(warps[free & ((batch.counters & AT_WARP) != 0)])] += 1
+    batch.counters[free] &= ~np.int32(AT_WARP | AT_JOIN)
     return True
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.barriers import AT_BLOCK, AT_GRID, EXITED, SPINNING, arrive, release
 from warpladder.simulator.lanes import WARP_SIZE, Geometry, Lanes
-from warpladder.simulator.memory import Buffer, poison
+from warpladder.simulator.memory import Buffer, View, poison
 from warpladder.simulator.program import (
     Block,
     Branch,
@@ -26,15 +26,13 @@ from warpladder.simulator.program import (
     Site,
     Sync,
 )
+from warpladder.simulator.spinning import SpinWatch
 from warpladder.simulator.values import merge, take
 
 if TYPE_CHECKING:
     from warpladder.simulator.launch import Launch
 
 __all__ = ["Batch", "Frame"]
-
-#: Steps without a change of memory after which the first look is taken for a loop without end.
-_PATIENCE = 256
 
 
 class Frame:
@@ -72,6 +70,11 @@ class Frame:
                 self.batch.lanes if self.where is None else self.batch.lanes.take(self.where)
             )
         return self._lanes
+
+    def reader(self, site: Site, view: View) -> tuple[Site, str, int, int]:
+        """Return what tells a read from others: where it stands, of what, and by whom."""
+        first = self.batch.lanes.ident[0 if self.where is None else self.where[0]]
+        return site, view.name, int(first), self.count
 
     def narrowed(self, where: NDArray[np.intp]) -> Frame:
         """Return a frame of the threads at positions ``where`` of this one, without variables."""
@@ -113,10 +116,7 @@ class Batch:
         #: Shared memory of the blocks, and local arrays, from their first use on.
         self.storage: dict[Any, Buffer] = {}
         self.finished = False
-        self._quiet = 0
-        self._next_look = _PATIENCE
-        self._seen: tuple[Any, ...] | None = None
-        self._changes = launch.changes
+        self.spin = SpinWatch(self)
         #: Under the `warps` schedule: the warps in the order of their turns, and whose turn it is.
         self.turns: list[tuple[int, int]] = []
         self._turn = 0
@@ -129,11 +129,10 @@ class Batch:
     def run(self) -> str:
         """Run until ``"done"``, ``"grid"`` (waiting at a grid barrier) or ``"stuck"``."""
         blocks = self.program.blocks
-        self._quiet = 0
+        where: NDArray[np.intp] | None
+        self._wake()
         while True:
-            if self.launch.changes != self._changes:
-                self._changes = self.launch.changes
-                self._quiet, self._next_look, self._seen = 0, _PATIENCE, None
+            if self.spin.changed():
                 self._wake()
             if self.converged is not None:
                 if self.converged >= AT_BLOCK:
@@ -141,6 +140,7 @@ class Batch:
                         self.finished = True
                         return "done"
                     return "grid"
+                where = None
                 self._step(blocks[self.converged], None)
             else:
                 chosen = self._choose()
@@ -154,13 +154,8 @@ class Batch:
                     self.converged = low
                     continue
                 self._step(blocks[low], where)
-                if self._seen is not None:
-                    self._seen[3][where] = True
-            self._quiet += 1
-            if self._quiet >= _PATIENCE and self._repeats():
-                event = self._yield_spinning()
-                if event:
-                    return event
+            if self.spin.give_up(where) and self._nobody_else():
+                return "stuck"
 
     def _choose(self) -> tuple[int, NDArray[np.intp] | None] | None:
         """Return the block to run next and who runs it (None: everyone), or None if nobody can."""
@@ -266,7 +261,7 @@ class Batch:
         self.environment = [take(value, where) for value in self.environment]
         self.owned = [False] * len(self.owned)
         self.counters = self.counters[where]
-        self._seen = None
+        self.spin.restart()
 
     def shared_memory(self) -> Buffer:
         """Return the shared memory of all blocks of the batch, one after the other."""
@@ -328,29 +323,14 @@ class Batch:
 
     # ---- threads that wait for others by reading memory --------------------------------------
 
-    def _repeats(self) -> bool:
-        """Whether all threads are exactly where they were, and no memory has changed since."""
-        state = (self.converged, self.counters)
-        if self._seen is not None:
-            converged, counters, environment, _ = self._seen
-            same = converged == state[0] and np.array_equal(counters, state[1])
-            if same and all(map(_same, environment, self.environment)):
-                return True
-        if self._quiet >= self._next_look:
-            self._next_look = 2 * self._quiet
-            self.owned = [False] * len(self.owned)
-            ran = np.zeros(self.count, dtype=bool)
-            self._seen = (self.converged, self.counters.copy(), list(self.environment), ran)
-        return False
-
-    def _yield_spinning(self) -> str | None:
-        """Let others run in place of threads that only repeat themselves; say if there are none."""
-        ran = self._seen[3] if self._seen is not None else None
-        self._seen, self._quiet, self._next_look = None, 0, _PATIENCE
+    def _nobody_else(self) -> bool:
+        """Let others run in place of the threads that spin; return whether there are none."""
+        ran = self.spin.ran
+        self.spin.restart()
         if self.converged is not None or ran is None:
-            return "stuck"
+            return True
         self.counters[ran & (self.counters < AT_BLOCK)] |= SPINNING
-        return None
+        return False
 
     def _wake(self) -> None:
         if self.converged is None:
@@ -385,15 +365,3 @@ class Batch:
             orders = sorted({int(order) & (AT_BLOCK - 1) for order in alive})
         sites = [site for order in orders for site in self.program.blocks[order].instructions]
         return sorted(set(sites))
-
-
-def _same(old: Any, new: Any) -> bool:
-    if old is new:
-        return True
-    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        return old.dtype == new.dtype and old.tobytes() == new.tobytes()
-    if isinstance(old, tuple) and isinstance(new, tuple):
-        return len(old) == len(new) and all(map(_same, old, new))
-    if isinstance(old, np.generic) and isinstance(new, np.generic):
-        return old.tobytes() == new.tobytes()
-    return False

@@ -118,7 +118,8 @@ class Builder:
         if details.get("result") is not None:
             # Written on release, not by an operation: the following block reads it from outside.
             self.block.writes.discard(details["result"])
-        self.block.instructions[self.site] = self.block.instructions.get(self.site, 0) + 1
+        if not details.get("join"):
+            self.block.instructions[self.site] = self.block.instructions.get(self.site, 0) + 1
         self.end(Sync(scope, following, self.site, **details), following)
 
     def guard(

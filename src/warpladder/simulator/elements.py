@@ -14,6 +14,7 @@ from warpladder.simulator.attributes import record_field, store_field
 from warpladder.simulator.builder import Operand, Scope
 from warpladder.simulator.memory import View
 from warpladder.simulator.program import Site
+from warpladder.simulator.values import UNSET, merge, take
 
 if TYPE_CHECKING:
     from warpladder.simulator.translate import Translator
@@ -81,7 +82,7 @@ def _get_item(t: Translator, scope: Scope, target: Any, expr: Any, index: Operan
 
         def choose(frame: Any) -> None:
             v = frame.variables
-            v[raw] = select_item(frame, v[source], v[number], site)
+            v[raw] = select_item(frame, v[source], v[number])
 
         t.emit(choose, (source, number), (raw,))
         done()
@@ -185,19 +186,19 @@ def store_element(
     t.emit(run if whole else run_region, (view, source, *indices))
 
 
-def select_item(frame: Any, items: tuple[Any, ...], number: Any, site: Site) -> Any:
+def select_item(frame: Any, items: tuple[Any, ...], number: Any) -> Any:
     """Return ``items[number]`` of a tuple, each thread its own."""
     wrapped = np.where(number < 0, number + len(items), number)
     if wrapped.ndim == 0:
         return items[int(wrapped)]
-    if not all(isinstance(item, np.ndarray | np.generic) for item in items):
-        raise UnsupportedKernelError(
-            f"{frame.launch.program.name}: the simulator cannot run a tuple of "
-            f"{type(items[0]).__name__} indexed by each thread on its own ({site.filename}, "
-            f"line {site.line})"
-        )
-    table = np.stack([frame.spread(item) for item in items])
-    return table[wrapped, np.arange(frame.count)]
+    if all(isinstance(item, np.ndarray | np.generic) for item in items):
+        table = np.stack([frame.spread(item) for item in items])
+        return table[wrapped, np.arange(frame.count)]
+    chosen: Any = UNSET
+    for which in np.unique(wrapped):
+        where = np.flatnonzero(wrapped == which)
+        chosen = merge(chosen, take(items[int(which)], where), where, frame.count, False)
+    return chosen
 
 
 def store_region(frame: Any, region: View, value: Any, dtype: Any, site: Site) -> None:

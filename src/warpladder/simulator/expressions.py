@@ -47,6 +47,10 @@ def _apply_operator(
     t: Translator, scope: Scope, target: Any, expr: Any, function: Any, operands: list[Operand]
 ) -> None:
     signature = scope.function.signatures[expr]
+    if function not in (operator.is_, operator.is_not):
+        operands = [_present(t, operand) for operand in operands]
+        plain = [getattr(k, "type", k) if _optional(k) else k for k in signature.args]
+        signature = signature.replace(args=tuple(plain))
     computed = operator_function(function, signature)
     if computed is None:
         call_operator(t, scope, target, expr, function, operands, signature)
@@ -54,6 +58,17 @@ def _apply_operator(
     if scope.function.debug and function in _DIVISIONS:
         t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")
     t.compute(scope, target, computed, operands, signature)
+
+
+def _optional(kind: Any) -> bool:
+    return isinstance(kind, types.Optional)
+
+
+def _present(t: Translator, operand: Operand) -> Operand:
+    """Return the value of one that may be None: an operator takes it to be there."""
+    if not _optional(operand.type):
+        return operand
+    return Operand(t.converted(operand, operand.type.type), operand.type.type)
 
 
 def _cast(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
@@ -116,7 +131,10 @@ def _pick(t: Translator, scope: Scope, target: Any, expr: Any, number: int) -> N
 
 
 def _getiter(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
-    t.bind(scope, target.name, make_iterator(t, t.operand(scope, expr.value)))
+    known = scope.objects.get(expr.value.name)
+    if known is None:
+        known = make_iterator(t, t.operand(scope, expr.value))
+    t.bind(scope, target.name, known)
 
 
 def _iternext(t: Translator, scope: Scope, target: Any, expr: Any) -> None:

@@ -175,11 +175,8 @@ class Faults:
                     "returned before this barrier: every thread of a block must reach it",
                 )
 
-    def own_lane_in_mask(
-        self, batch: Batch, site: Site, lanes: Lanes, mask: NDArray[np.int64]
-    ) -> None:
+    def own_lane_in_mask(self, site: Site, lanes: Lanes, mask: NDArray[np.int64]) -> None:
         """Report a thread that calls a warp function whose mask leaves it out."""
-        del batch
         out = (mask >> lanes.lane) & 1 == 0
         if not np.any(out):
             return

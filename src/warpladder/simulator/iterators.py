@@ -151,4 +151,5 @@ def _tuple_item(frame: Any, items: tuple[Any, ...], index: Any, state: tuple[Any
 
     if not items:
         return np.int64(0)
-    return select_item(frame, items, np.minimum(index, len(items) - 1), state[1])
+    del state
+    return select_item(frame, items, np.minimum(index, len(items) - 1))

@@ -98,6 +98,14 @@ class SimulatedKernel:
 
         return start
 
+    def __call__(self, *arguments: Any) -> None:
+        """Refuse a call without a launch configuration, as Numba does."""
+        del arguments
+        raise LaunchError(
+            f"{self.__name__}: launch configuration was not specified; a kernel is launched as "
+            f"{self.__name__}[grid, block](...)"
+        )
+
     def forall(
         self, ntasks: int, tpb: int = 0, stream: Any = None, sharedmem: int = 0
     ) -> Callable[..., None]:

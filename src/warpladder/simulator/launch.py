@@ -16,12 +16,17 @@ from warpladder.simulator.lanes import Geometry
 from warpladder.simulator.memory import Buffer
 from warpladder.simulator.options import Checks, Schedule
 from warpladder.simulator.program import Exit, Program
+from warpladder.simulator.spinning import SpinWatch
 
 __all__ = ["Launch"]
 
 #: Threads that run as one batch: large enough that NumPy's cost per call does not show, small
 #: enough that a variable of theirs stays in the L2 cache.
 BATCH_THREADS = 1 << 15
+
+#: Steps after which threads that find the same values at the same places over and over, while no
+#: memory changes, are taken to wait for ever although something in them changes: a counter, say.
+IDLE_STEPS = 1 << 20
 
 
 class Launch:
@@ -60,6 +65,8 @@ class Launch:
         self.monitor = monitor
         self.faults = Faults(self)
         self.changes = 0
+        #: Set while a batch suspects some of its threads to spin: is told what reads find.
+        self.watch: SpinWatch | None = None
         self.errors: list[tuple[int, Exit]] = []
         self.one_warp_at_a_time = schedule.by_warps
         self._random = np.random.default_rng(schedule.seed)
@@ -109,57 +116,47 @@ class Launch:
             raise self.faults.user_exception(ident, ending)
 
     def _run_batches(self) -> None:
+        """Start batch after batch; those that wait for others stay, and are tried again."""
         per_batch = 1 if self.one_warp_at_a_time else self._blocks_per_batch()
         total = self.geometry.blocks
         firsts = self.arrange(list(range(0, total, per_batch)))
         waiting: list[Batch] = []
-        resident = 0
         while firsts or waiting:
-            batch = None
-            if firsts:
+            resident = sum(batch.blocks for batch in waiting)
+            if firsts and (not waiting or resident + per_batch <= self.resident_blocks()):
                 first = firsts.pop(0)
                 batch = Batch(self, first, min(per_batch, total - first))
-                resident += batch.blocks
-                event = batch.run()
-                if event == "done":
-                    resident -= batch.blocks
-                else:
+                if batch.run() != "done":
                     waiting.append(batch)
-                    self._check_residency(event, resident, bool(firsts), waiting)
                 continue
             before = self.changes
-            progressed = False
-            still: list[Batch] = []
-            for batch in waiting:
-                if batch.at_grid_barrier:
-                    still.append(batch)
-                    continue
-                event = batch.run()
-                if event != "done":
-                    still.append(batch)
-                if event in ("done", "grid"):
-                    progressed = True
-            waiting = still
-            if waiting and all(batch.at_grid_barrier for batch in waiting):
-                if self.checks.sync:
-                    self.faults.grid_barrier(waiting, total)
-                for batch in waiting:
-                    batch.release_grid()
-                if self.monitor is not None:
-                    self.monitor.grid_barrier()
-                self.changes += 1
-            elif waiting and not progressed and self.changes == before:
-                self.faults.livelock(waiting)
+            passed = [batch for batch in waiting if batch.at_grid_barrier or batch.run() != "done"]
+            progress = len(passed) < len(waiting) or self.changes != before
+            waiting = passed
+            if not firsts and waiting and all(batch.at_grid_barrier for batch in waiting):
+                self._release_grid(waiting)
+            elif not progress:
+                self._judge(waiting, resident if firsts else None)
+
+    def _release_grid(self, waiting: list[Batch]) -> None:
+        if self.checks.sync:
+            self.faults.grid_barrier(waiting, self.geometry.blocks)
+        for batch in waiting:
+            batch.release_grid()
+        if self.monitor is not None:
+            self.monitor.grid_barrier()
+        self.changes += 1
+
+    def _judge(self, waiting: list[Batch], resident: int | None) -> None:
+        """Decide whether a whole round without a change proves that nothing will ever change."""
+        spinning = [batch for batch in waiting if not batch.at_grid_barrier]
+        if all(batch.spin.proven or batch.spin.idle_steps > IDLE_STEPS for batch in spinning):
+            self.faults.livelock(waiting, resident=resident)
 
     def _blocks_per_batch(self) -> int:
         by_threads = max(1, BATCH_THREADS // self.geometry.threads_per_block)
         by_memory = max(1, (256 << 20) // max(self.shared_bytes_aligned, 1))
-        return min(by_threads, by_memory)
-
-    def _check_residency(self, event: str, resident: int, more: bool, waiting: list[Batch]) -> None:
-        """Blocks that wait for others hold their place: those others must fit beside them."""
-        if more and event == "stuck" and resident >= self.resident_blocks():
-            self.faults.livelock(waiting, resident=resident)
+        return max(1, min(by_threads, by_memory, self.resident_blocks()))
 
     def resident_blocks(self) -> int:
         """Return how many blocks the device holds at a time, registers left out of account."""

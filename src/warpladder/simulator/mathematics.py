@@ -83,7 +83,7 @@ def _fma_exact(a: float, b: float, c: float) -> float:
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def _bits(value: Any) -> tuple[Any, int]:

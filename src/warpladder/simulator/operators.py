@@ -74,12 +74,31 @@ def operator_function(function: Any, signature: Any) -> Callable[..., Any] | Non
         if function is operator.neg and scalar_dtype(arguments[0]) == np.bool_:
             return lambda value: -value.astype(np.int64)
         return _UNARY.get(function)
-    return _BINARY.get(function)
+    computed = _BINARY.get(function)
+    result = scalar_dtype(signature.return_type)
+    kinds = {dtype.kind for kind in arguments if (dtype := scalar_dtype(kind)) is not None}
+    if computed is not None and result is not None and result.kind in "iu" and kinds <= set("iub"):
+        return _on_integers(computed, result)
+    return computed
+
+
+def _on_integers(computed: Callable[..., Any], result: np.dtype[Any]) -> Callable[..., Any]:
+    """Compute in the type of the result: NumPy would take int64 and uint64 for floats."""
+
+    def run(a: Any, b: Any) -> Any:
+        return computed(
+            a if a.dtype == result else a.astype(result),
+            b if b.dtype == result else b.astype(result),
+        )
+
+    return run
 
 
 def _on_tuples(function: Any) -> Callable[..., Any] | None:
     if function is operator.add:
         return lambda a, b: (*a, *b)
+    if function is operator.contains:
+        return _contains
     if function not in (operator.eq, operator.ne):
         return None
 
@@ -92,8 +111,20 @@ def _on_tuples(function: Any) -> Callable[..., Any] | None:
     return equal if function is operator.eq else lambda a, b: ~equal(a, b)
 
 
+def _contains(items: tuple[Any, ...], value: Any) -> Any:
+    found: Any = np.bool_(False)
+    for item in items:
+        found = found | (item == value)
+    return found
+
+
 def _identity(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
     a, b = arguments
+    wanted = function is operator.is_
+    if isinstance(a, types.Optional) and isinstance(b, types.NoneType):
+        return lambda value, _: value[0] != wanted
+    if isinstance(b, types.Optional) and isinstance(a, types.NoneType):
+        return lambda _, value: value[0] != wanted
     if isinstance(a, types.NoneType) or isinstance(b, types.NoneType):
         same = np.bool_(isinstance(a, types.NoneType) and isinstance(b, types.NoneType))
         answer = same if function is operator.is_ else ~same

@@ -56,14 +56,16 @@ BLOCK, WARP, GRID = "block", "warp", "grid"
 class Sync:
     """Wait for other threads, then go on.
 
-    ``scope`` says for which. ``mask`` is the variable with the lanes of a warp barrier. A block
-    barrier that also reduces a ``predicate`` over its threads writes ``reduce(values)`` to
-    ``result``.
+    ``scope`` says for which. ``mask`` is the variable with the lanes of a warp barrier; one with
+    ``join`` stands before a shuffle, vote or match: it brings the lanes together, but is no
+    instruction and orders no memory. A block barrier that also reduces a ``predicate`` over its
+    threads writes ``reduce(values)`` to ``result``.
     """
 
     scope: str
     target: Block
     site: Site
+    join: bool = False
     mask: int | None = None
     predicate: int | None = None
     reduce: Callable[[Any], Any] | None = None

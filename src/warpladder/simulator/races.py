@@ -1,10 +1,10 @@
 """Racecheck: two accesses of different threads to one place, one of them a write, unordered.
 
 Accesses are ordered by a block barrier between them (same block), by ``syncwarp`` (same warp), by a
-grid barrier, or across blocks by a fence followed by an atomic operation in the writer's block and,
-after that, an atomic operation in the reader's block. The last rule takes any atomic for the
-meeting point, not the same one only: it can miss a race, never invent one. Atomic operations do not
-race with each other.
+grid barrier, or by a fence followed by an atomic operation in the writer's block and, after that,
+an atomic operation in the reader's block (in the same block: of the reader itself). The last rule
+takes any atomic for the meeting point, not the same one only: it can miss a race, never invent one.
+Atomic operations do not race with each other.
 
 For each place the last plain write, the last atomic operation and the last two readers are
 remembered: of a race that involves a thread from before those, another pair is reported.
@@ -68,7 +68,7 @@ class _Shadow:
 class _Now:
     """The threads of one access, and their clocks."""
 
-    __slots__ = ("block_epoch", "clock", "ident", "seen", "site", "warp_epoch")
+    __slots__ = ("block_epoch", "clock", "ident", "own_seen", "seen", "site", "warp_epoch")
 
     def __init__(self, checker: RaceChecker, batch: Batch, lanes: Lanes, site: int) -> None:
         self.ident = lanes.ident
@@ -77,6 +77,7 @@ class _Now:
         blocks = lanes.slot + batch.first_block
         self.clock = checker.clock[blocks]
         self.seen = checker.seen[blocks]
+        self.own_seen = checker.own_seen[self.ident] if checker.own_seen is not None else self.seen
         self.site = site
 
 
@@ -94,6 +95,8 @@ class RaceChecker:
         self.fenced = np.zeros(geometry.blocks, dtype=bool)
         #: Number of the last release that each block has seen.
         self.seen = np.zeros(geometry.blocks, dtype=np.int64)
+        #: The same for each thread by its own atomic operations, from the first release on.
+        self.own_seen: NDArray[np.int64] | None = None
         #: Number of each release, by clock and block.
         self.released: dict[int, NDArray[np.int64]] = {}
         self._releases = 0
@@ -213,11 +216,11 @@ class RaceChecker:
             | (same_warp & (past.warp_epoch[place] != now.warp_epoch)),
             False,
         )
-        across = bad & ~same_block
-        if across.any() and self._releases:
-            which = np.flatnonzero(across)
-            ordered[which] = self._visible(
-                block_before[which], past.clock[place[which]], now.seen[which]
+        undecided = np.flatnonzero(bad & ~ordered)
+        if len(undecided) and self._releases:
+            seen = np.where(same_block, now.own_seen, now.seen)
+            ordered[undecided] = self._visible(
+                block_before[undecided], past.clock[place[undecided]], seen[undecided]
             )
         return bad & ~ordered
 
@@ -250,6 +253,13 @@ class RaceChecker:
             self.fenced[releasing] = False
             self._releases += len(releasing)
         self.seen[blocks] = numbers
+        if self._releases:
+            if self.own_seen is None:
+                threads = self.geometry.blocks * self.geometry.threads_per_block
+                self.own_seen = np.zeros(threads, dtype=np.int64)
+            self.own_seen[lanes.ident] = numbers[
+                np.searchsorted(blocks, lanes.slot + batch.first_block)
+            ]
 
     def _record_reads(self, shadow: _Shadow, place: NDArray[np.int64], now: _Now) -> None:
         others = place[shadow.reader.ident[place] != now.ident]

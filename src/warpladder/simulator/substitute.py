@@ -101,12 +101,6 @@ class _Kernel(SimulatedKernel):
 
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Refuse a call from the host without a launch configuration, as Numba does."""
-        del arguments
-        msg = f"{self.__name__}: a kernel is launched as {self.__name__}[grid, block](...)"
-        raise ValueError(msg)
-
 
 class _Overloads:
     def __init__(self, kernel: _Kernel) -> None:

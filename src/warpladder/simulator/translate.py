@@ -14,6 +14,8 @@ import numpy as np
 from numba.cuda import types
 from numba.cuda.core import ir
 
+from warpladder.errors import InputTypeError
+
 # Imported for the handlers that they register.
 from warpladder.simulator import intrinsics as _intrinsics  # noqa: F401
 from warpladder.simulator import warp_intrinsics as _warp_intrinsics  # noqa: F401
@@ -229,6 +231,10 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
         It uses something that cannot be simulated; the construct and its line are named.
     """
     kernel = typed_function(dispatcher, argument_types)
+    if not isinstance(kernel.result, types.NoneType):
+        raise InputTypeError(
+            f"{kernel.name}: a CUDA kernel must have void return type; it returns {kernel.result}"
+        )
     translator = Translator(kernel)
     scope = Scope(kernel)
     arguments = []

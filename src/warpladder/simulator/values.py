@@ -46,6 +46,13 @@ def scalar_dtype(numba_type: Any) -> np.dtype[Any] | None:
 
 def constant(value: Any, numba_type: Any) -> Any:
     """Return a Python constant as the uniform value that a variable of this type holds."""
+    if isinstance(numba_type, types.Optional):
+        if value is not None:
+            return np.bool_(True), constant(value, numba_type.type)
+        dtype = scalar_dtype(numba_type.type)
+        if dtype is None:
+            raise UnsupportedKernelError(f"a variable that is None or {numba_type.type}")
+        return np.bool_(False), dtype.type(0)
     dtype = scalar_dtype(numba_type)
     if dtype is not None:
         return dtype.type(getattr(value, "value", value))
@@ -115,6 +122,8 @@ def cast(source: Any, target: Any) -> Callable[[Any], Any] | None:
     source, target = types.unliteral(source), types.unliteral(target)
     if source == target:
         return None
+    if isinstance(source, types.Optional) or isinstance(target, types.Optional):
+        return _optional_cast(source, target)
     if isinstance(source, types.Omitted):
         held = constant(source.value, target)
         return lambda _: held
@@ -130,15 +139,26 @@ def cast(source: Any, target: Any) -> Callable[[Any], Any] | None:
         )
     if isinstance(source, types.Array) and isinstance(target, types.Array):
         return None
-    if isinstance(target, types.Optional):
-        return cast(source, target.type)
-    if isinstance(source, types.Optional):
-        return cast(source.type, target)
     if isinstance(source, types.NoneType) or isinstance(target, types.NoneType):
         return lambda _: None
     if type(source) is type(target):
         return None
     raise UnsupportedKernelError(f"conversion of {source} to {target}")
+
+
+def _optional_cast(source: Any, target: Any) -> Callable[[Any], Any]:
+    """Convert to or from a value that may be None: the pair of whether it is there, and it."""
+    if isinstance(source, types.NoneType):
+        nothing = constant(None, target)
+        return lambda _: nothing
+    if isinstance(source, types.Optional):
+        inner = cast(source.type, target.type if isinstance(target, types.Optional) else target)
+        convert = inner or (lambda value: value)
+        if isinstance(target, types.Optional):
+            return lambda pair: (pair[0], convert(pair[1]))
+        return lambda pair: convert(pair[1])
+    convert = cast(source, target.type) or (lambda value: value)
+    return lambda value: (np.bool_(True), convert(value))
 
 
 def _scalar_cast(given: np.dtype[Any], wanted: np.dtype[Any]) -> Callable[[Any], Any]:

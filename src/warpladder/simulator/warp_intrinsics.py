@@ -11,6 +11,7 @@ from numba.cuda import types
 
 from warpladder.simulator.calls import Call, handles
 from warpladder.simulator.lanes import WARP_SIZE
+from warpladder.simulator.program import WARP
 from warpladder.simulator.values import scalar_dtype
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def _emit(t: Translator, call: Call, function: Any, wanted: list[Any]) -> None:
     slots = [
         t.converted(argument, kind) for argument, kind in zip(call.arguments, wanted, strict=True)
     ]
+    if slots:
+        t.barrier(WARP, mask=slots[0], join=True)
     raw, done = t.into(call.scope, call.target, call.signature.return_type)
     site = t.site
 
@@ -37,14 +40,12 @@ def _emit(t: Translator, call: Call, function: Any, wanted: list[Any]) -> None:
 
 
 def _members(frame: Any, site: Any, mask: Any) -> Any:
-    """Return each thread's mask, checked: its own lane in it, and everyone in it here."""
-    lanes = frame.lanes
+    """Return each thread's mask, checked: everyone in it is here."""
     mask = frame.spread(mask).astype(np.int64) & _FULL
     launch = frame.launch
     if launch.monitor is not None:
         launch.monitor.exchange(frame, site)
     if launch.checks.sync:
-        launch.faults.own_lane_in_mask(frame.batch, site, lanes, mask)
         launch.faults.absent_lanes(frame, site, mask)
     return mask
 

@@ -51,17 +51,22 @@ def close_with_hops(dist, hops, n):
     """Replace weights by distances and first hops by next hops, in place."""
     grid = cuda.cg.this_grid()
     lane = cuda.laneid
-    first = cuda.grid(1) // 32
-    warps = cuda.gridsize(1) // 32
+    first = cuda.grid(1) >> 5
+    warps = cuda.gridsize(1) >> 5
     for k in range(n):
-        for i in range(first, n, warps):
+        # Ranges in place of these loops would need more registers than there are for four blocks.
+        i = first
+        while i < n:
             pivot = dist[i, k]
             hop = hops[i, k]
-            for j in range(lane, n, 32):
+            j = lane
+            while j < n:
                 through = pivot + dist[k, j]
                 if through < dist[i, j]:
                     dist[i, j] = through
                     hops[i, j] = hop
+                j += 32
+            i += warps
         grid.sync()
 
 

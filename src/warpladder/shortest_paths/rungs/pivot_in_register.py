@@ -44,16 +44,21 @@ def close_by_rows(dist, n):
     """Replace weights by distances, in place; a warp relaxes whole rows."""
     grid = cuda.cg.this_grid()
     lane = cuda.laneid
-    first = cuda.grid(1) // 32
-    warps = cuda.gridsize(1) // 32
+    first = cuda.grid(1) >> 5
+    warps = cuda.gridsize(1) >> 5
     for k in range(n):
-        for i in range(first, n, warps):
+        # Ranges in place of these loops would need more registers than there are for four blocks.
+        i = first
+        while i < n:
             pivot = dist[i, k]
-            for j in range(lane, n, 32):
+            j = lane
+            while j < n:
                 through = pivot + dist[k, j]
                 known = dist[i, j]
                 if through < known:
                     dist[i, j] = through
+                j += 32
+            i += warps
         grid.sync()
 
 

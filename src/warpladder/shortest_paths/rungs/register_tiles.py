@@ -19,7 +19,7 @@ Below: two shared loads per relaxation were the limit.
 
 Expect: an eighth of the shared loads, and for int32 one instruction per relaxation on compute
 capability 9.0: an addition and a minimum in one (VIADDMNMX), as the sum goes through a 32-bit cell.
-The eight steps of the inner loop are 512 of these, 32 shared loads and 27 others: nine instructions
+The eight steps of the inner loop are 512 of these, 32 shared loads and 24 others: nine instructions
 in ten relax. The simulator counts shared loads as written, four where the compiler makes one.
 
 Source: beyond
@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["RUNG", "close_diagonal", "relax_panels", "relax_rest", "run"]
+__all__ = ["KERNELS", "MAX_N", "RUNG", "TILE", "close_in_tiles", "run"]
 
 TILE, THREADS, DEPTH = 128, 256, 16
+#: Registers that a thread may have if two blocks of 256 are to share 65,536.
+TWO_BLOCKS = 128
+#: A grid has at most 65,535 blocks along y, and a row of tiles takes one.
+MAX_N = 65535 * TILE
 #: Four numbers more than a tile has rows: threads that transpose 4 x 8 entries meet 32 banks.
 LEFT = (DEPTH, TILE + 4)
 RIGHT = (DEPTH, TILE)
@@ -61,8 +65,13 @@ def lesser(a, b):
 @overload(lesser)
 def _lesser_in_kernels(a, b):
     if a == b == float64:
-        # There is no instruction for the minimum; what `min` does about NaN costs five more.
-        return lambda a, b: min(a, b)
+        # There is no instruction for this minimum, and what `min` does about NaN costs five more.
+        def lesser_double(a, b):
+            if b < a:
+                return b
+            return a
+
+        return lesser_double
     return lambda a, b: min(a, b)  # noqa: PLW0108 - Numba wants a function of these names
 
 
@@ -111,10 +120,13 @@ def relax_tile(dist, row, pivot, column, no_path):
             best[r, c] = no_path
     for first in range(pivot * TILE, (pivot + 1) * TILE, DEPTH):
         # Eight entries of a row are a sector: a warp reads four full sectors of four rows.
-        for i in range(t >> 3, TILE, THREADS >> 3):
-            for k in range(t & 7, DEPTH, 8):
-                left[k, i] = dist[uint32(row * TILE + i), uint32(first + k)]
-        for k in range(t >> 7, DEPTH, THREADS // TILE):
+        for skipped in range(0, TILE, THREADS // 8):
+            i = skipped + (t >> 3)
+            for k in range(0, DEPTH, 8):
+                source = dist[uint32(row * TILE + i), uint32(first + k + (t & 7))]
+                left[k + (t & 7), i] = source
+        for skipped in range(0, DEPTH, THREADS // TILE):
+            k = skipped + (t >> 7)
             right[k, t & 127] = dist[uint32(first + k), uint32(column * TILE + (t & 127))]
         cuda.syncthreads()
         for step in range(0, DEPTH, 8):
@@ -177,19 +189,20 @@ def close_diagonal(dist, pivot):
             dist[uint32(corner + cell_of(y, r)), uint32(corner + cell_of(x, c))] = best[r, c]
 
 
-@cuda.jit
+@cuda.jit(max_registers=TWO_BLOCKS)
 def relax_panels(dist, pivot, no_path):
     """Relax the tiles of row ``pivot`` (blocks with y = 0) and of column ``pivot`` (y = 1)."""
     other = cuda.blockIdx.x
     if other >= pivot:
         other += 1
-    if cuda.blockIdx.y == 0:
-        relax_tile(dist, pivot, pivot, other, no_path)
-    else:
-        relax_tile(dist, other, pivot, pivot, no_path)
+    # One call, not one for each case: a second copy of the tile's code costs registers.
+    in_row = cuda.blockIdx.y == 0
+    row = pivot if in_row else other
+    column = other if in_row else pivot
+    relax_tile(dist, row, pivot, column, no_path)
 
 
-@cuda.jit
+@cuda.jit(max_registers=TWO_BLOCKS)
 def relax_rest(dist, pivot, no_path):
     """Relax the tiles outside row and column ``pivot``."""
     row, column = cuda.blockIdx.y, cuda.blockIdx.x
@@ -200,19 +213,28 @@ def relax_rest(dist, pivot, no_path):
     relax_tile(dist, row, pivot, column, no_path)
 
 
-def run(device: Device, problem: Weights) -> NDArray[Any]:
-    """Return the distances."""
+def close_in_tiles(device: Device, problem: Weights, kernels: tuple[Any, ...]) -> NDArray[Any]:
+    """Return the distances by these kernels: for the diagonal, the panels and the rest."""
+    diagonal, panels, rest = kernels
     n = len(problem.matrix)
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     others = side // TILE - 1
     top = problem.no_path
     for pivot in range(side // TILE):
-        device.launch(close_diagonal, 1, THREADS, dist, pivot)
+        device.launch(diagonal, 1, THREADS, dist, pivot)
         if others:
-            device.launch(relax_panels, (others, 2), THREADS, dist, pivot, top)
-            device.launch(relax_rest, (others, others), THREADS, dist, pivot, top)
+            device.launch(panels, (others, 2), THREADS, dist, pivot, top)
+            device.launch(rest, (others, others), THREADS, dist, pivot, top)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
+
+
+KERNELS = (close_diagonal, relax_panels, relax_rest)
+
+
+def run(device: Device, problem: Weights) -> NDArray[Any]:
+    """Return the distances."""
+    return close_in_tiles(device, problem, KERNELS)
 
 
 RUNG = Rung(
@@ -222,7 +244,7 @@ RUNG = Rung(
     run=run,
     task=DISTANCES_BY_TILES,
     bound=Bound("issue", "n**3 relaxations at 64 per multiprocessor and clock"),
-    kernels=(close_diagonal, relax_panels, relax_rest),
+    kernels=KERNELS,
     predicts=(
         Prediction(
             "shared_load_requests",
@@ -235,6 +257,6 @@ RUNG = Rung(
         Prediction("shared_bank_conflicts", "==", 0, 128, "a warp is 4 x 8 threads, 4 words apart"),
         Prediction("launches", "==", 1, 128, "the diagonal tile is all there is"),
     ),
-    limits="cells are numbered by 32 bits, and 65,535 rows of tiles are more than memory holds",
-    max_n=65535 * TILE,
+    limits="a grid has at most 65,535 blocks along y, and a row of tiles takes one",
+    max_n=MAX_N,
 )

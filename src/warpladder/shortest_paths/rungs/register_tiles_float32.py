@@ -6,7 +6,7 @@ needs no care: infinity plus anything is infinity, and never the smaller.
 Below: for int32 the addition and the minimum are one instruction, but one that only half of the
 lanes' units can do: 64 per multiprocessor and clock. For float32 they are two, FADD at 128 per
 clock and FMNMX at 64, so every slot that a warp scheduler has is filled, and whatever else has to
-be issued costs time: eight steps are 1024 of these, 32 shared loads and 27 others, 94 %.
+be issued costs time: eight steps are 1024 of these, 32 shared loads and 25 others, 95 %.
 
 Expect: the same requests and the same wavefronts as int32, word for word: where a kernel reads and
 writes depends on the size of a number, not on its kind. Sums of multiples of 1/16 are exact, so the
@@ -20,13 +20,7 @@ from __future__ import annotations
 
 from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_FLOAT32
-from warpladder.shortest_paths.rungs.register_tiles import (
-    TILE,
-    close_diagonal,
-    relax_panels,
-    relax_rest,
-    run,
-)
+from warpladder.shortest_paths.rungs.register_tiles import KERNELS, MAX_N, run
 
 __all__ = ["RUNG"]
 
@@ -37,7 +31,7 @@ RUNG = Rung(
     run=run,
     task=DISTANCES_FLOAT32,
     bound=Bound("issue", "n**3 relaxations at 64 per multiprocessor and clock"),
-    kernels=(close_diagonal, relax_panels, relax_rest),
+    kernels=KERNELS,
     predicts=(
         Prediction(
             "shared_load_wavefronts",
@@ -56,6 +50,6 @@ RUNG = Rung(
             than="register-tiles",
         ),
     ),
-    limits="cells are numbered by 32 bits, and 65,535 rows of tiles are more than memory holds",
-    max_n=65535 * TILE,
+    limits="a grid has at most 65,535 blocks along y, and a row of tiles takes one",
+    max_n=MAX_N,
 )

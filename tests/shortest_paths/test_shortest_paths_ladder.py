@@ -1,0 +1,332 @@
+"""What is particular to this ladder; `warpladder.lab.verify` checks every rung of every ladder."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numba import cuda
+
+from warpladder.lab.verify import check_predictions, check_wrong, verify
+from warpladder.shortest_paths import rungs, wrong
+from warpladder.shortest_paths.ladder import LADDER
+from warpladder.shortest_paths.rungs import _launching, _tasks
+from warpladder.shortest_paths.rungs._tasks import Weights
+from warpladder.shortest_paths.rungs.flag_barrier import meet
+from warpladder.simulator import SimulatedDevice
+
+ALL = (*LADDER.rungs, *(broken.rung for broken in LADDER.wrong))
+
+
+def modules_of(package):
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return [
+        importlib.import_module(f"{package.__name__}.{name}")
+        for name in names
+        if not name.startswith("_")
+    ]
+
+
+RUNG_MODULES = modules_of(rungs)
+WRONG_MODULES = modules_of(wrong)
+
+
+def run(name: str, problem: Weights, device=None):
+    rung = LADDER.find(name)
+    assert rung is not None
+    return rung.run(None if rung.on == "cpu" else device or SimulatedDevice(), problem)
+
+
+# --- the list -------------------------------------------------------------------------------------
+
+
+def test_every_file_is_in_the_ladder_once_under_its_own_name():
+    of_rungs = {module.__name__.rpartition(".")[2]: module.RUNG for module in RUNG_MODULES}
+    of_wrong = {module.__name__.rpartition(".")[2]: module.WRONG.rung for module in WRONG_MODULES}
+    for found, listed in (
+        (of_rungs, LADDER.rungs),
+        (of_wrong, [broken.rung for broken in LADDER.wrong]),
+    ):
+        assert {name.replace("_", "-") for name in found} == {rung.name for rung in listed}
+        assert all(rung.name == name.replace("_", "-") for name, rung in found.items())
+        assert len(listed) == len(found)
+
+
+def test_the_order_is_the_story():
+    names = [rung.name for rung in LADDER.rungs]
+    assert names == [
+        "sequential-cpu",
+        "one-thread",
+        "launch-per-k",
+        "consecutive-cells",
+        "strided-cells",
+        "row-blocks",
+        "padded-rows",
+        "column-blocks",
+        "pitched-rows",
+        "flag-barrier",
+        "grid-sync",
+        "pivot-in-register",
+        "next-hops",
+        "blocked-shared",
+        "register-tiles",
+        "register-tiles-float32",
+        "register-tiles-float64",
+        "small-n-one-block",
+    ]
+
+
+def test_comparisons_are_with_rungs_further_down():
+    seen = set()
+    for rung in LADDER.rungs:
+        assert {prediction.than for prediction in rung.predicts} - {None} <= seen
+        seen.add(rung.name)
+
+
+def test_a_rung_on_the_device_has_kernels_and_predicts():
+    for rung in LADDER.rungs:
+        assert (rung.on == "cpu") == (not rung.kernels)
+        assert rung.predicts or rung.on == "cpu"
+
+
+def test_a_largest_size_has_its_reason():
+    for rung in ALL:
+        assert (rung.max_n is None) == (not rung.limits)
+
+
+def test_every_version_of_the_sources_is_there():
+    sources = " ".join(rung.source for rung in ALL)
+    wanted = ["CF A", "CF B", "CF C", "CF D", "CF E", "GR Floyd-Warshall", "HB fwStepK"]
+    assert all(place in sources for place in wanted)
+    assert {int(number) for number in re.findall(r"HB exploration (\d)", sources)} == {
+        2,
+        3,
+        4,
+        5,
+        8,
+    }
+
+
+# --- what a learner reads -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", RUNG_MODULES, ids=lambda module: module.RUNG.name)
+def test_a_docstring_tells_the_idea_the_step_and_what_to_expect(module):
+    text = module.__doc__
+    assert len(text.split()) > 60
+    places = [text.index(f"\n\n{heading}: ") for heading in ("Idea", "Below", "Expect", "Source")]
+    assert places == sorted(places)
+    assert text.rstrip().endswith(f"Source: {module.RUNG.source}")
+
+
+@pytest.mark.parametrize("module", WRONG_MODULES, ids=lambda module: module.WRONG.rung.name)
+def test_a_wrong_docstring_tells_the_fault_and_the_rung_that_mends_it(module):
+    text = module.__doc__
+    places = [
+        text.index(f"\n\n{heading}: ") for heading in ("Idea", "Fault", "Mended by", "Source")
+    ]
+    assert places == sorted(places)
+    mended_by = re.findall(r"`([^`]+)`", text[places[2] : places[3]])
+    assert mended_by
+    assert {LADDER.find(name) for name in mended_by} <= set(LADDER.rungs)
+    assert text.rstrip().endswith(f"Source: {module.WRONG.rung.source}")
+
+
+# --- the problems ---------------------------------------------------------------------------------
+
+TASKS = list({id(rung.task): rung.task for rung in ALL}.values())
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
+def test_problems_repeat_have_pairs_without_a_path_and_long_detours(task):
+    one, same, other = (task.make(97, seed) for seed in (1, 1, 2))
+    assert np.array_equal(one.matrix, same.matrix)
+    assert not np.array_equal(one.matrix, other.matrix)
+    answer = task.oracle(one)
+    dist = answer[0] if isinstance(answer, tuple) else answer
+    assert dist.dtype == one.matrix.dtype
+    assert (dist[1:, 0] == one.no_path).all()
+    between = one.matrix == one.no_path
+    assert np.count_nonzero(dist[between] < one.no_path) > 97 * 97 // 2
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 61])
+def test_the_oracle_agrees_with_scipy(n):
+    sparse = pytest.importorskip("scipy.sparse.csgraph")
+    problem = _tasks.DISTANCES.make(n, 7)
+    weights = np.where(problem.matrix == problem.no_path, np.inf, problem.matrix)
+    expected = sparse.floyd_warshall(weights) if n else weights
+    found = _tasks.DISTANCES.oracle(problem).astype(float)
+    assert np.array_equal(np.where(found == problem.no_path, np.inf, found), expected)
+
+
+def test_no_sum_overflows_or_is_rounded():
+    assert 2 * _tasks.DISTANCES.make(3, 0).no_path <= np.iinfo(np.int32).max
+    matrix = _tasks.DISTANCES_FLOAT32.make(97, 0).matrix
+    assert np.array_equal(matrix[np.isfinite(matrix)] * 16 % 1, np.zeros(np.isfinite(matrix).sum()))
+    exactly = _tasks.DISTANCES_FLOAT64.oracle(_tasks.DISTANCES_FLOAT64.make(97, 0))
+    assert np.array_equal(_tasks.DISTANCES_FLOAT32.oracle(Weights(matrix, np.inf)), exactly)
+
+
+@pytest.mark.parametrize(
+    "rung", [rung for rung in ALL if rung.on == "device"], ids=lambda r: r.name
+)
+def test_an_empty_graph_launches_nothing(rung):
+    device = SimulatedDevice()
+    rung.run(device, rung.task.make(0, 0))
+    assert not device.launches
+
+
+def test_padding_adds_vertices_without_edges():
+    problem = _tasks.DISTANCES.make(5, 0)
+    wide = _launching.padded(problem, 8)
+    square = _launching.padded(problem, 8, 8)
+    assert wide.shape == (5, 8)
+    assert np.array_equal(square[:5], wide)
+    assert np.array_equal(wide[:, :5], problem.matrix)
+    assert (square[5:] == problem.no_path).all()
+    assert (wide[:, 5:] == problem.no_path).all()
+
+
+# --- right and wrong, at sizes that are quick -----------------------------------------------------
+
+QUICK = [rung for rung in LADDER.rungs if rung.name != "one-thread"]
+
+
+@pytest.mark.parametrize("rung", QUICK, ids=lambda rung: rung.name)
+def test_a_rung_is_right_in_every_schedule(rung):
+    if rung.on == "cpu":
+        assert all(verdict.ok for verdict in verify(rung, None, [33, 61]))
+        return
+    big = rung.name.startswith("register-tiles")
+    for schedule in ("lockstep",) if big else ("lockstep", "warps-reverse"):
+        (verdict,) = verify(rung, SimulatedDevice(schedule=schedule), [33 if big else 19], seed=3)
+        assert verdict.ok, verdict.fault
+
+
+@pytest.mark.parametrize("name", ["padded-rows", "blocked-shared", "small-n-one-block"])
+def test_predictions_hold(name):
+    results = check_predictions(LADDER.find(name), LADDER, SimulatedDevice)
+    assert all(result.ok for result in results), [
+        (str(result.prediction), result.measured) for result in results if not result.ok
+    ]
+
+
+@pytest.mark.parametrize("broken", LADDER.wrong, ids=lambda broken: broken.rung.name)
+def test_a_wrong_rung_is_caught(broken):
+    # The schedules that make it visible take longer; the laboratory's own test runs them.
+    result = check_wrong(replace(broken, visible_under=()), SimulatedDevice)
+    assert result.ok, result.fault
+
+
+def test_cleared_flags_end_in_a_livelock_or_in_a_wrong_answer():
+    rung = LADDER.find("cleared-flags")
+    (endless,) = verify(rung, SimulatedDevice(schedule="warps", checks=False), [33])
+    (early,) = verify(rung, SimulatedDevice(schedule="warps-reverse", checks=False), [33])
+    assert "livelock" in endless.fault
+    assert early.fault.startswith("result[")
+
+
+# --- HB's six vertices ----------------------------------------------------------------------------
+
+# Matrices printed in HB, spot check 4: before the first step and after the last one.
+X = 2**31 // 2 - 1
+HOCHBERG_BEFORE = np.array(
+    [
+        [0, 4, X, 5, 5, X],
+        [X, 0, 7, 3, X, X],
+        [X, X, 0, X, X, 4],
+        [7, X, 3, 0, 4, 3],
+        [2, X, X, 6, 0, X],
+        [X, X, X, 2, 1, 0],
+    ],
+    np.int32,
+)
+HOCHBERG_AFTER = np.array(
+    [
+        [0, 4, 8, 5, 5, 8],
+        [9, 0, 6, 3, 7, 6],
+        [7, 11, 0, 6, 5, 4],
+        [6, 10, 3, 0, 4, 3],
+        [2, 6, 9, 6, 0, 9],
+        [3, 7, 5, 2, 1, 0],
+    ],
+    np.int32,
+)
+
+
+@pytest.mark.parametrize(
+    "name", [r.name for r in LADDER.rungs if r.task.make(1, 0).matrix.dtype == np.int32]
+)
+def test_hochbergs_six_vertices(name):
+    problem = Weights(HOCHBERG_BEFORE.copy(), X)
+    result = run(name, problem)
+    assert np.array_equal(result[0] if name == "next-hops" else result, HOCHBERG_AFTER)
+
+
+# --- next hops ------------------------------------------------------------------------------------
+
+
+def test_an_edge_wins_over_a_detour_and_the_first_detour_over_a_later_one():
+    # From 0 to 3: by an edge of 4, or through 1 or 2, 2 + 2 each. From 0 to 4: 6 through any.
+    weights = np.full((5, 5), X, np.int32)
+    np.fill_diagonal(weights, 0)
+    weights[0, [1, 2, 3]] = 2, 2, 4
+    weights[[1, 2], 3] = 2
+    weights[3, 4] = 2
+    dist, hops = run("next-hops", Weights(weights, X))
+    assert (dist[0, 3], hops[0, 3]) == (4, 3)
+    assert (dist[0, 4], hops[0, 4]) == (6, 3)
+    weights[0, 3] = 5
+    dist, hops = run("next-hops", Weights(weights, X))
+    assert (dist[0, 3], hops[0, 3]) == (4, 1)
+    assert (dist[0, 4], hops[0, 4]) == (6, 1)
+    assert hops[4, 0] == -1
+
+
+def test_hops_lead_along_paths_of_the_right_length():
+    problem = _tasks.NEXT_HOPS.make(33, 5)
+    dist, hops = run("next-hops", problem)
+    for i, j in np.ndindex(dist.shape):
+        length, at = 0, i
+        while at != j and hops[at, j] >= 0:
+            length += problem.matrix[at, hops[at, j]]
+            at = hops[at, j]
+        assert (length if at == j else problem.no_path) == dist[i, j]
+
+
+# --- the flag barrier -----------------------------------------------------------------------------
+
+
+@cuda.jit
+def pass_on(values, flags, rounds):
+    """Let each block copy what its left neighbour had in the round before, plus one."""
+    block = cuda.blockIdx.x
+    for r in range(rounds):
+        if cuda.threadIdx.x == 0:
+            values[r + 1, block] = values[r, (block + 1) % cuda.gridDim.x] + 1
+        meet(flags, r + 1)
+
+
+@pytest.mark.parametrize("schedule", ["lockstep", "warps"])
+def test_the_flag_barrier_holds_with_more_blocks_than_the_simulator_runs_at_once(schedule):
+    # 32,768 threads are one batch in lockstep; warp by warp every block is one of its own.
+    blocks, threads = (5, 64) if schedule == "warps" else (36, 1024)
+    device = SimulatedDevice(schedule=schedule)
+    values = device.full((4, blocks), 0, np.int32)
+    device.launch(pass_on, blocks, threads, values, device.full(blocks, 0, np.int32), 3)
+    assert np.array_equal(device.to_host(values), np.arange(4)[:, None] + np.zeros((4, blocks)))
+
+
+def test_a_grid_that_meets_is_resident_whatever_the_device():
+    for capability in ((5, 0), (7, 5), (8, 6), (9, 0), (12, 0)):
+        device = SimulatedDevice(capability)
+        gpu = device.properties
+        blocks = _launching.resident_together(device) // gpu.multiprocessors
+        assert blocks * _launching.THREADS <= gpu.max_threads_per_multiprocessor
+        taken = blocks * _launching.THREADS * _launching.MAX_REGISTERS
+        assert taken <= gpu.registers_per_multiprocessor

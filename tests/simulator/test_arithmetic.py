@@ -1,0 +1,337 @@
+"""Random expressions give, bit by bit, what Numba's own compiler gives on the CPU.
+
+Text of small functions is generated, compiled by ``numba.njit`` for the expectation and simulated
+as a kernel on the same numbers. What is undefined on either side is kept out while generating:
+shifts stay within the width, floats are cut to the integer's range before a conversion. What
+CUDA defines differently is left out, too: ``min`` and ``max`` of NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from numba import cuda
+from simulating import run
+
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+FLOATS = ["float32", "float64"]
+SIGNED = INTEGERS[:4]
+THREADS = 64
+
+
+def numbers_of(dtype, rng):
+    """Return numbers of every size, with the special ones of the dtype among them."""
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        special = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-3, 3e7, -1e9, 7.25]
+        special += [np.inf, -np.inf, np.nan, np.finfo(kind).max, np.finfo(kind).tiny]
+        rest = rng.normal(size=THREADS - len(special)) * 10.0 ** rng.integers(
+            -3, 6, THREADS - len(special)
+        )
+        return np.concatenate([special, rest]).astype(kind)
+    limits = np.iinfo(kind)
+    special = [0, 1, 2, 3, 5, limits.max, limits.max - 1, limits.min, limits.min + 1]
+    special += [] if limits.min == 0 else [-1, -2, -7]
+    count = THREADS - len(special)
+    raw = rng.integers(limits.min, limits.max, count, dtype=kind, endpoint=True)
+    # Of all magnitudes, not mostly near the limits.
+    raw = raw >> rng.integers(0, limits.bits, count).astype(kind)
+    return np.concatenate([np.array(special, dtype=kind), raw])
+
+
+# --- expressions: pairs of text and kind, "i" or "f" ------------------------------------------------
+
+
+def as_integer(part):
+    text, kind = part
+    return text if kind == "i" else f"int64(cut({text}, -1e6, 1e6))"
+
+
+def kind_of(pair):
+    return "f" if "f" in pair[0][1] + pair[1][1] else "i"
+
+
+def alike(pair):
+    """Return two texts of one type: Numba makes floats of a signed and an unsigned integer."""
+    name = "int64" if kind_of(pair) == "i" else "float64"
+    return f"{name}({pair[0][0]})", f"{name}({pair[1][0]})"
+
+
+def binary(symbol, pair):
+    return f"({pair[0][0]} {symbol} {pair[1][0]})", "f" if symbol == "/" else kind_of(pair)
+
+
+def bitwise(symbol, pair):
+    return f"({as_integer(pair[0])} {symbol} {as_integer(pair[1])})", "i"
+
+
+def shift(symbol, pair):
+    return f"(int64({as_integer(pair[0])}) {symbol} ({as_integer(pair[1])} & 31))", "i"
+
+
+def chosen(symbol, pair):
+    left, right = alike(pair)
+    return f"({left} if {pair[0][0]} {symbol} {pair[1][0]} else {right})", kind_of(pair)
+
+
+def compared(symbol, pair):
+    return f"int64({pair[0][0]} {symbol} {pair[1][0]})", "i"
+
+
+def cut(part, name):
+    text, kind = part
+    low = "0.0" if name.startswith("u") else "-100.0"
+    return (f"{name}(cut({text}, {low}, 100.0))" if kind == "f" else f"{name}({text})"), "i"
+
+
+def widened(part, name):
+    return f"{name}({part[0]})", "f"
+
+
+def unary(symbol, part):
+    text, kind = part
+    if symbol == "~":
+        return f"(~{as_integer(part)})", "i"
+    if symbol == "not":
+        return f"int64(not {text})", "i"
+    return (f"abs({text})" if symbol == "abs" else f"({symbol}{text})"), kind
+
+
+def exact(name, part):
+    if name in ("floor", "ceil", "trunc"):
+        # On the CPU they give integers, on CUDA floats.
+        return f"int64(math.{name}(cut(float64({part[0]}), -1e6, 1e6)))", "i"
+    return f"math.{name}(float64({part[0]}))", "f"
+
+
+def extreme(name, pair):
+    left, right = alike(pair)
+    if kind_of(pair) == "f":
+        # Of zeros of both signs either may be taken.
+        left, right = f"no_nan({left})", f"no_nan({right})"
+        return f"({name}({left}, {right}) + 0.0)", "f"
+    return f"{name}({left}, {right})", "i"
+
+
+def power(part, exponent):
+    text, kind = part
+    # Of floats, powers are computed by different functions on the two sides.
+    return (f"(int64({text}) ** {exponent})", "i") if kind == "i" else (f"({text} * {text})", "f")
+
+
+def extended(inner):
+    pairs = st.tuples(inner, inner)
+    arithmetic = st.builds(binary, st.sampled_from(["+", "-", "*", "//", "%", "/"]), pairs)
+    comparisons = st.sampled_from(["<", "<=", "==", "!=", ">", ">="])
+    return st.one_of(
+        arithmetic,
+        arithmetic,
+        st.builds(bitwise, st.sampled_from(["&", "|", "^"]), pairs),
+        st.builds(shift, st.sampled_from(["<<", ">>"]), pairs),
+        st.builds(chosen, comparisons, pairs),
+        st.builds(compared, comparisons, pairs),
+        st.builds(cut, inner, st.sampled_from(SIGNED)),
+        st.builds(widened, inner, st.sampled_from(FLOATS)),
+        st.builds(unary, st.sampled_from(["-", "+", "~", "abs", "not"]), inner),
+        st.builds(exact, st.sampled_from(["sqrt", "floor", "ceil", "fabs", "trunc"]), inner),
+        st.builds(extreme, st.sampled_from(["min", "max"]), pairs),
+        st.builds(power, inner, st.sampled_from([0, 1, 2, 3])),
+    )
+
+
+@st.composite
+def programs(draw):
+    """Draw the dtypes of three arguments, and some expressions of them."""
+    dtypes = draw(st.tuples(*[st.sampled_from(SIGNED + FLOATS)] * 3))
+    variables = [
+        (n, np.dtype(d).kind.replace("u", "i")) for n, d in zip("abc", dtypes, strict=True)
+    ]
+    leaves = st.sampled_from([*variables, *variables, ("3", "i"), ("-7", "i"), ("2.5", "f")])
+    tree = st.recursive(leaves, extended, max_leaves=6)
+    return dtypes, draw(st.lists(tree.filter(lambda part: "(" in part[0]), min_size=3, max_size=3))
+
+
+@numba.njit
+def cut_to(x, low, high):
+    return low if not x > low else min(x, high)
+
+
+@numba.njit
+def without_nan(x):
+    return x if x == x else 0.5  # noqa: PLR0124 - NaN only
+
+
+KERNEL = """
+def kernel(first, second, third, {outs}):
+    i = {index}
+    a, b, c = first[i], second[i], third[i]
+{stores}
+"""
+
+
+def function_of(parts, index):
+    """Return the text of a function that evaluates expressions at one index."""
+    outs = ", ".join(f"out{k}" for k in range(len(parts)))
+    stores = "\n".join(f"    out{k}[i] = {text}" for k, (text, _) in enumerate(parts))
+    return KERNEL.format(outs=outs, index=index, stores=stores)
+
+
+def compiled(source):
+    namespace = {name: getattr(numba, name) for name in (*INTEGERS, *FLOATS)}
+    namespace |= {"cuda": cuda, "math": math, "cut": cut_to, "no_nan": without_nan}
+    exec(source, namespace)  # noqa: S102 - what is tested
+    return namespace["kernel"]
+
+
+def bits(values):
+    """Return numbers as bits, every NaN the same."""
+    values = values.copy()
+    if values.dtype.kind == "f":
+        values[np.isnan(values)] = np.nan
+    return values.view(np.int64)
+
+
+def both(dtypes, parts):
+    """Return what Numba gives on the CPU, and what the simulator gives."""
+    rng = np.random.default_rng(5)
+    arguments = [rng.permutation(numbers_of(dtype, rng)) for dtype in dtypes]
+    kinds = [np.int64 if kind == "i" else np.float64 for _, kind in parts]
+    expected = [np.zeros(THREADS, kind) for kind in kinds]
+    found = [np.zeros(THREADS, kind) for kind in kinds]
+    one = numba.njit(compiled(function_of(parts, "0")), error_model="numpy")
+    for k in range(THREADS):
+        one(*[array[k:] for array in (*arguments, *expected)])
+    run(compiled(function_of(parts, "cuda.grid(1)")), 2, THREADS // 2, *arguments, *found)
+    return arguments, expected, found
+
+
+def check(dtypes, parts):
+    arguments, expected, found = both(dtypes, parts)
+    for (text, _), right, got in zip(parts, expected, found, strict=True):
+        wrong = np.flatnonzero(bits(right) != bits(got))
+        for k in wrong[:1]:
+            values = dict(zip("abc", (array[k] for array in arguments), strict=True))
+            pytest.fail(f"{text} of {values!r}: Numba {right[k]!r}, the simulator {got[k]!r}")
+
+
+@settings(
+    # Each compiles twice: what fails is small already, and shrinking it would take minutes.
+    max_examples=40, phases=[Phase.generate], derandomize=True, deadline=None, database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)  # fmt: skip
+@given(programs())
+def test_random_expressions_are_numbas_bit_by_bit(program):
+    check(*program)
+
+
+def pairs_with(*rights):
+    """Return pairs of dtypes, of which integers are both signed or both unsigned."""
+    return [
+        (left, right)
+        for left in (*INTEGERS, *FLOATS)
+        for right in rights
+        if {np.dtype(left).kind, np.dtype(right).kind} != {"i", "u"}
+    ]
+
+
+@pytest.mark.parametrize(("left", "right"), pairs_with("int8", "uint64", "float32"))
+def test_each_operator_on_pairs_of_dtypes(left, right):
+    kinds = [np.dtype(name).kind.replace("u", "i") for name in (left, right)]
+    pair = (("a", kinds[0]), ("b", kinds[1]))
+    check(
+        (left, right, "int64"),
+        [
+            *[binary(symbol, pair) for symbol in ("+", "-", "*", "/")],
+            *[bitwise(symbol, pair) for symbol in ("&", "|", "^")],
+            *[shift(symbol, pair) for symbol in ("<<", ">>")],
+            *[compared(symbol, pair) for symbol in ("<", "<=", "==", "!=", ">", ">=")],
+            extreme("min", pair),
+            extreme("max", pair),
+        ],
+    )
+
+
+# The sign of the divisor, zero and infinity among it, decides.
+@pytest.mark.parametrize(("left", "right"), pairs_with("int8", "uint16", "float32", "float64"))
+def test_floor_division_and_remainder(left, right):
+    kinds = [np.dtype(name).kind.replace("u", "i") for name in (left, right)]
+    pair = (("a", kinds[0]), ("b", kinds[1]))
+    check((left, right, "int64"), [binary("//", pair), binary("%", pair)])
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+def test_conversions_between_all_dtypes(dtype):
+    part = ("a", np.dtype(dtype).kind.replace("u", "i"))
+    check(
+        (dtype, "int8", "int8"),
+        [*[cut(part, to) for to in INTEGERS], *[widened(part, to) for to in FLOATS]],
+    )
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+def test_functions_of_one_number(dtype):
+    part = ("a", np.dtype(dtype).kind.replace("u", "i"))
+    check(
+        (dtype, "int8", "int8"),
+        [
+            *[unary(symbol, part) for symbol in ("-", "+", "~", "abs", "not")],
+            *[exact(name, part) for name in ("sqrt", "floor", "ceil", "fabs", "trunc")],
+            *[power(part, exponent) for exponent in (0, 1, 2, 3)],
+        ],
+    )
+
+
+# --- what CUDA defines otherwise than the CPU -----------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_minimum_and_maximum_give_the_number_where_the_other_is_nan(dtype):
+    @cuda.jit
+    def kernel(a, b, low, high):
+        i = cuda.grid(1)
+        low[i] = min(a[i], b[i])
+        high[i] = max(a[i], b[i])
+
+    a = np.array([1, np.nan, np.nan, 2, -np.inf], dtype)
+    b = np.array([np.nan, 1, np.nan, -3, np.nan], dtype)
+    low, high = np.zeros((2, 5), dtype)
+    run(kernel, 1, 5, a, b, low, high)
+    assert np.array_equal(low, np.array([1, 1, np.nan, -3, -np.inf], dtype), equal_nan=True)
+    assert np.array_equal(high, np.array([1, 1, np.nan, 2, -np.inf], dtype), equal_nan=True)
+
+
+# PTX: cvt cuts to the range of a 32- or 64-bit integer, and makes 0 of NaN.
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("target", ["int32", "int64", "uint32", "uint64"])
+def test_conversions_of_floats_saturate(dtype, target):
+    limits = np.iinfo(target)
+    wanted = getattr(numba, target)
+
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        out[i] = wanted(values[i])
+
+    values = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, -0.9, 1.9, -1.9], dtype)
+    out = np.zeros(8, target)
+    run(kernel, 1, 8, values, out)
+    low, high = limits.min, limits.max
+    assert out.tolist() == [0, high, low, high, low, 0, 1, max(-1, low)]
+
+
+def test_float32_stays_float32():
+    @cuda.jit
+    def kernel(a, b, out):
+        i = cuda.grid(1)
+        out[i] = a[i] * b[i] + a[i]
+
+    a, b = np.random.default_rng(0).normal(size=(2, 64)).astype(np.float32)
+    out = np.zeros(64)
+    run(kernel, 2, 32, a, b, out)
+    # Each operation rounds on its own: no contraction.
+    assert np.array_equal(out, a * b + a)
