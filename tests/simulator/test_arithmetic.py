@@ -20,7 +20,6 @@ from simulating import run
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float32", "float64"]
-SIGNED = INTEGERS[:4]
 THREADS = 64
 
 
@@ -44,7 +43,7 @@ def numbers_of(dtype, rng):
     return np.concatenate([np.array(special, dtype=kind), raw])
 
 
-# --- expressions: pairs of text and kind, "i" or "f" ------------------------------------------------
+# --- expressions: pairs of text and kind, "i" or "f" ----------------------------------------------
 
 
 def as_integer(part):
@@ -135,7 +134,7 @@ def extended(inner):
         st.builds(shift, st.sampled_from(["<<", ">>"]), pairs),
         st.builds(chosen, comparisons, pairs),
         st.builds(compared, comparisons, pairs),
-        st.builds(cut, inner, st.sampled_from(SIGNED)),
+        st.builds(cut, inner, st.sampled_from(INTEGERS)),
         st.builds(widened, inner, st.sampled_from(FLOATS)),
         st.builds(unary, st.sampled_from(["-", "+", "~", "abs", "not"]), inner),
         st.builds(exact, st.sampled_from(["sqrt", "floor", "ceil", "fabs", "trunc"]), inner),
@@ -147,7 +146,7 @@ def extended(inner):
 @st.composite
 def programs(draw):
     """Draw the dtypes of three arguments, and some expressions of them."""
-    dtypes = draw(st.tuples(*[st.sampled_from(SIGNED + FLOATS)] * 3))
+    dtypes = draw(st.tuples(*[st.sampled_from(INTEGERS + FLOATS)] * 3))
     variables = [
         (n, np.dtype(d).kind.replace("u", "i")) for n, d in zip("abc", dtypes, strict=True)
     ]
@@ -230,13 +229,7 @@ def test_random_expressions_are_numbas_bit_by_bit(program):
 
 
 def pairs_with(*rights):
-    """Return pairs of dtypes, of which integers are both signed or both unsigned."""
-    return [
-        (left, right)
-        for left in (*INTEGERS, *FLOATS)
-        for right in rights
-        if {np.dtype(left).kind, np.dtype(right).kind} != {"i", "u"}
-    ]
+    return [(left, right) for left in (*INTEGERS, *FLOATS) for right in rights]
 
 
 @pytest.mark.parametrize(("left", "right"), pairs_with("int8", "uint64", "float32"))
@@ -321,7 +314,10 @@ def test_conversions_of_floats_saturate(dtype, target):
     out = np.zeros(8, target)
     run(kernel, 1, 8, values, out)
     low, high = limits.min, limits.max
-    assert out.tolist() == [0, high, low, high, low, 0, 1, max(-1, low)]
+    # The PTX manual's rule for NaN; the H200 agrees (see benchmarks/results).
+    wide = dtype == "float64" or limits.bits == 64
+    nothing = (1 << (limits.bits - 1)) * (-1 if low < 0 else 1) if wide else 0
+    assert out.tolist() == [nothing, high, low, high, low, 0, 1, max(-1, low)]
 
 
 def test_float32_stays_float32():

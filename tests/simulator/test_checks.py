@@ -668,11 +668,41 @@ def test_a_mask_that_names_lanes_in_the_other_branch():
         i = cuda.grid(1)
         if i < 20:
             out[i] = cuda.shfl_down_sync(0xFFFFFFFF, i, 1)
+        else:
+            out[i] = cuda.shfl_sync(0xFFFFFFFF, i, 25)
 
     fault = fault_of(kernel, 1, 32, np.zeros(32))
     assert fault.check == "synccheck"
     assert "mask 0xffffffff names lane 31, which is not there" in str(fault)
     assert "thread (0,0,0)" in str(fault)
+
+
+def test_a_mask_that_names_lanes_which_wait_elsewhere():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.grid(1)
+        if i < 20:
+            out[i] = cuda.shfl_down_sync(0xFFFFFFFF, i, 1)  # here
+        cuda.syncthreads()  # there
+
+    fault = fault_of(kernel, 1, 32, np.zeros(32))
+    assert fault.check == "synccheck"
+    assert f"test_checks.py line {line_of(kernel, '# here')}" in str(fault).replace(
+        ", line", " line"
+    )
+
+
+def test_a_mask_may_name_lanes_that_have_returned():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.grid(1)
+        if i >= 20:
+            return
+        out[i] = cuda.ballot_sync(0xFFFFFFFF, 1)
+
+    out = np.zeros(32, np.int64)
+    run(kernel, 1, 32, out)
+    assert out.tolist() == [0xFFFFF] * 20 + [0] * 12
 
 
 def test_a_full_mask_is_right_where_the_other_threads_do_not_exist():

@@ -237,6 +237,24 @@ def test_elements_of_sixteen_bytes_go_a_quarter_at_a_time(stride, wavefronts):
     assert counters.shared_store_wavefronts == wavefronts
 
 
+def test_parts_of_a_warp_are_served_one_after_the_other_whatever_their_banks():
+    @cuda.jit
+    def doubles(places):
+        tile = cuda.shared.array(512, float64)
+        tile[places[cuda.threadIdx.x]] = 1
+
+    @cuda.jit
+    def quadruples(places):
+        tile = cuda.shared.array(256, types.complex128)
+        tile[places[cuda.threadIdx.x]] = 1
+
+    i = np.arange(32)
+    # Each half in a pair of banks of its own, 16 threads deep: 16 and then 16.
+    assert counted(doubles, 1, 32, 16 * i + i // 16).shared_store_wavefronts == 32
+    # Each quarter in four banks of its own, 8 threads deep.
+    assert counted(quadruples, 1, 32, 8 * i + i // 8).shared_store_wavefronts == 32
+
+
 def test_every_block_begins_at_bank_zero():
     @cuda.jit
     def kernel():

@@ -223,7 +223,9 @@ def test_activemask_names_the_lanes_on_the_same_path():
     def kernel(out):
         i = cuda.threadIdx.x
         out[i, 0] = cuda.activemask()
-        if i % 3 == 0 or i % 3 == 1:
+        if i % 3 == 0:  # noqa: SIM114 - two paths
+            out[i, 1] = cuda.activemask()
+        elif i % 3 == 1:
             out[i, 1] = cuda.activemask()
         else:
             out[i, 1] = 0

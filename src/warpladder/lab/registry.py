@@ -15,6 +15,7 @@ __all__ = ["LADDERS", "find_ladder", "find_rung", "ladders"]
 #: Where each ladder stands, as ``module:attribute``, in the order in which to learn them.
 LADDERS: dict[str, str] = {
     "primer": "warpladder.primer.ladder:LADDER",
+    "shortest-paths": "warpladder.shortest_paths.ladder:LADDER",
 }
 
 

@@ -117,8 +117,9 @@ class Arguments:
             array = np.asarray(given)
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 original, array = array, np.ascontiguousarray(array)
+                before = array.copy()
                 if original.flags.writeable:
-                    self._after.append(lambda: np.copyto(original, array))
+                    self._after.append(lambda: _copy_changes(array, before, original))
             raw = _bytes_of(array)
             buffer, start = self._same_memory(raw, name), 0
             gap = len(raw) + ALLOCATION_ALIGNMENT
@@ -158,6 +159,15 @@ class Arguments:
 
         self._after.append(back)
         return View(view.buffer, array.dtype, 0, (), (), view.unit, name)
+
+
+def _copy_changes(after: NDArray[Any], before: NDArray[Any], target: NDArray[Any]) -> None:
+    """Write back what the kernel changed: another argument may share the memory of the rest."""
+    size = after.dtype.itemsize
+    new = after.reshape(-1).view(np.uint8).reshape(-1, size)
+    old = before.reshape(-1).view(np.uint8).reshape(-1, size)
+    changed = (new != old).any(axis=1).reshape(after.shape)
+    target[changed] = after[changed]
 
 
 def _bytes_of(array: NDArray[Any]) -> NDArray[np.uint8]:

@@ -71,10 +71,11 @@ def _tuple_item(t: Translator, scope: Scope, target: Any, container: Operand, in
 def _get_item(t: Translator, scope: Scope, target: Any, expr: Any, index: Operand) -> None:
     container = t.operand(scope, expr.value)
     site = t.site
-    if isinstance(container.type, types.UniTuple | types.NamedUniTuple):
-        raw, done = t.into(scope, target, container.type.dtype)
-        source, number = container.slot, t.converted(index, types.intp)
-        length = len(container.type)
+    if isinstance(container.type, types.BaseTuple):
+        wanted = scope.function.signatures[expr].args[0]
+        raw, done = t.into(scope, target, wanted.dtype)
+        source, number = t.converted(container, wanted), t.converted(index, types.intp)
+        length = len(container.type.types)
         t.guard(
             lambda n: (n < -length) | (n >= length), [number], IndexError,
             "tuple index out of range",

@@ -21,6 +21,7 @@ from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, regist
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.flags import CUDAFlags
+from numba.cuda.np.numpy_support import as_dtype
 from numba.cuda.typing.templates import fold_arguments
 from numba.cuda.typing.typeof import Purpose, typeof
 
@@ -269,6 +270,11 @@ def normalize_signature(signature: Any) -> tuple[Any, ...]:
     return tuple(arguments)
 
 
+def own_signatures(dispatcher: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return the signatures that a kernel was compiled for ahead; none for one that is lazy."""
+    return () if dispatcher._can_compile else tuple(dispatcher.overloads)
+
+
 def signature_types(
     dispatcher: Any, given: tuple[Any, ...], signatures: tuple[tuple[Any, ...], ...]
 ) -> tuple[Any, ...]:
@@ -310,7 +316,8 @@ def _conversion_cost(given: tuple[Any, ...], declared: tuple[Any, ...]) -> list[
     for one, wanted in zip(given, declared, strict=True):
         if isinstance(one, types.Array) and isinstance(wanted, types.Array):
             # A kernel compiled ahead is given an array's address and reads what it declared.
-            if one.ndim != wanted.ndim:
+            sizes = as_dtype(one.dtype).itemsize, as_dtype(wanted.dtype).itemsize
+            if one.ndim != wanted.ndim or sizes[0] != sizes[1]:
                 return None
             kinds.append(0 if one.dtype == wanted.dtype else 4)
             continue

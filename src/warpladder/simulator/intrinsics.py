@@ -52,6 +52,11 @@ def _global_index(frame: Any, axis: int) -> Any:
     return lanes.block[axis].astype(np.int64) * width + lanes.thread[axis]
 
 
+@handles("complex.conjugate", "number.conjugate")
+def _conjugate(t: Translator, call: Call) -> None:
+    emit(t, call, lambda _, value: np.conjugate(value), [call.receiver])
+
+
 # ---- barriers and fences ---------------------------------------------------------------------
 
 

@@ -13,7 +13,7 @@ from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
 from warpladder.simulator.arguments import Arguments, types_of
 from warpladder.simulator.counters import Counters
-from warpladder.simulator.frontend import as_dispatcher, signature_types
+from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
 from warpladder.simulator.lanes import Geometry
 from warpladder.simulator.launch import Launch
 from warpladder.simulator.options import Checks, Schedule
@@ -78,7 +78,7 @@ class SimulatedKernel:
         self.options = options
         self.py_func = self.dispatcher.py_func
         self.report: LaunchReport | None = None
-        self._signatures = signatures or tuple(self.dispatcher.overloads)
+        self._signatures = signatures or own_signatures(self.dispatcher)
         self.__doc__ = self.py_func.__doc__
         self.__name__ = self.py_func.__name__
 

@@ -75,8 +75,10 @@ def _round_to_odd(product: Any, addend: Any, total: Any) -> Any:
 def _fma_exact(a: float, b: float, c: float) -> float:
     from fractions import Fraction
 
-    if not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
+    if not (math.isfinite(a) and math.isfinite(b)):
         return a * b + c
+    if not math.isfinite(c):
+        return c
     exact = Fraction(a) * Fraction(b) + Fraction(c)
     if exact == 0:
         return a * b + c
@@ -156,7 +158,9 @@ _MATH: dict[Any, Function] = {
     cmath.sqrt: np.sqrt, cmath.exp: np.exp, cmath.log: np.log, cmath.sin: np.sin,
     cmath.cos: np.cos, cmath.tan: np.tan, cmath.sinh: np.sinh, cmath.cosh: np.cosh,
     cmath.tanh: np.tanh, cmath.phase: np.angle, cmath.isnan: np.isnan, cmath.isinf: np.isinf,
-    cmath.isfinite: np.isfinite,
+    cmath.isfinite: np.isfinite, cmath.acos: np.arccos, cmath.asin: np.arcsin,
+    cmath.atan: np.arctan, cmath.acosh: np.arccosh, cmath.asinh: np.arcsinh,
+    cmath.atanh: np.arctanh,
     builtins.abs: np.abs, builtins.round: _round_half_even, builtins.divmod: _divmod,
     builtins.bool: lambda x: x != 0, builtins.pow: np.power,
     cuda.popc: _popc, cuda.brev: _brev, cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma,
@@ -236,11 +240,11 @@ def _floats_first(function: Function, key: Any, signature: Any) -> Function:
 def _extreme(smallest: bool, signature: Any) -> Function:
     """``min`` and ``max``: of floats the number where the other is NaN, as PTX ``min`` and ``max``.
 
-    The first of equals stays.
+    Of zeros, -0.0 is the smaller.
     """
     dtype = scalar_dtype(signature.return_type)
     if dtype is not None and dtype.kind == "f":
-        pair: Any = np.fmin if smallest else np.fmax
+        pair: Any = _least if smallest else _greatest
     else:
         pair = np.minimum if smallest else np.maximum
 
@@ -252,6 +256,14 @@ def _extreme(smallest: bool, signature: Any) -> Function:
         return best
 
     return run
+
+
+def _least(a: Any, b: Any) -> Any:
+    return np.where((a == b) & np.signbit(a), a, np.fmin(b, a))[()]
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    return np.where((a == b) & np.signbit(b), a, np.fmax(b, a))[()]
 
 
 _names: dict[Any, str] = {}

@@ -172,8 +172,13 @@ class Monitor:
     ) -> None:
         written: Any = buffer.written
         start = position * view.unit
+        size = view.dtype.itemsize
         if verb != "store":
-            fresh = ~written[start]
+            if view.unit == size:
+                table = written[: len(written) // size * size].reshape(-1, size)
+                fresh = ~table[position].all(axis=-1)
+            else:
+                fresh = ~written[np.asarray(start)[..., None] + np.arange(size)].all(axis=-1)
             if np.any(fresh):
                 first = int(np.flatnonzero(fresh)[0]) if np.ndim(fresh) else 0
                 ident = int(np.atleast_1d(lanes.ident)[first])
@@ -182,7 +187,6 @@ class Monitor:
                     frame, view, self._element(view, place), ident, site
                 )
         if verb != "load":
-            size = view.dtype.itemsize
             if view.unit == size:
                 written[: len(written) // size * size].reshape(-1, size)[position] = True
             else:

@@ -18,13 +18,23 @@ from warpladder.simulator.values import scalar_dtype
 
 __all__ = ["operator_function"]
 
+
+def _without_quotient(function: Any, a: Any, b: Any) -> Any:
+    """Divide; the least integer by -1, whose quotient does not fit, gives 0, as Numba has it."""
+    result = function(a, b)
+    dtype = getattr(a, "dtype", None)
+    if dtype is None or dtype.kind != "i" or not np.any(b == -1):
+        return result
+    return np.where((b == -1) & (a == np.iinfo(dtype).min), dtype.type(0), result)[()]
+
+
 _BINARY: dict[Any, Callable[..., Any]] = {
     operator.add: np.add,
     operator.sub: np.subtract,
     operator.mul: np.multiply,
     operator.truediv: np.true_divide,
-    operator.floordiv: np.floor_divide,
-    operator.mod: np.remainder,
+    operator.floordiv: lambda a, b: _without_quotient(np.floor_divide, a, b),
+    operator.mod: lambda a, b: _without_quotient(np.remainder, a, b),
     operator.and_: np.bitwise_and,
     operator.or_: np.bitwise_or,
     operator.xor: np.bitwise_xor,

@@ -172,17 +172,21 @@ def _scalar_cast(given: np.dtype[Any], wanted: np.dtype[Any]) -> Callable[[Any],
 
 
 def _saturate(value: Any, wanted: np.dtype[Any]) -> Any:
-    """Convert to an integer as PTX ``cvt`` does: towards zero, NaN to 0, clamped to the range.
+    """Convert to an integer as PTX ``cvt`` does: towards zero, clamped to the range.
 
-    Types narrower than 32 bits are converted to 32 and then cut.
+    8-bit types are converted to 16 bits and then cut. NaN gives 0, but the highest bit alone where
+    the source or the target has 64 bits. The source of the rules is the PTX manual's ``cvt``.
     """
-    wide = wanted if wanted.itemsize >= 4 else np.dtype(f"{wanted.kind}4")
+    wide = wanted if wanted.itemsize >= 2 else np.dtype(f"{wanted.kind}2")
     limits = np.iinfo(wide)
-    # 2^31 and 2^63 are exact in every float type; the largest integer itself may not be.
-    above = value >= float(limits.max)
-    below = value <= float(limits.min)
-    if np.any(above) or np.any(below) or np.any(value != value):  # noqa: PLR0124 - NaN only
-        whole = np.where(above | below | (value != value), 0, value).astype(wide)  # noqa: PLR0124
-        whole = np.where(above, limits.max, np.where(below, limits.min, whole)).astype(wide)
-        return whole.astype(wanted)[()] if np.ndim(value) == 0 else whole.astype(wanted)
-    return value.astype(wide).astype(wanted) if wide != wanted else value.astype(wanted)
+    # Powers of two are exact in every float type; the largest integer itself may not be.
+    above, below = value >= float(limits.max), value <= float(limits.min)
+    nowhere = np.isnan(value)
+    if not (np.any(above) or np.any(below) or np.any(nowhere)):
+        return value.astype(wide).astype(wanted) if wide != wanted else value.astype(wanted)
+    by_bits = value.dtype == np.float64 or wide.itemsize == 8
+    nothing = limits.max // 2 + 1 if wide.kind == "u" else limits.min
+    whole = np.where(above | below | nowhere, 0, value).astype(wide)
+    whole = np.where(above, limits.max, np.where(below, limits.min, whole))
+    whole = np.where(nowhere, nothing if by_bits else 0, whole)
+    return whole.astype(wide).astype(wanted)[()]

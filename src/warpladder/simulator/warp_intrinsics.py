@@ -94,7 +94,8 @@ def _vote(decide: Callable[[Any, Any], Any]) -> Any:
             members = _members(frame, site, mask)
             yes = _ballots(frame, frame.spread(predicate)) & members
             there = _ballots(frame, np.ones(frame.count, dtype=bool)) & members
-            return decide(yes, there)
+            decided = decide(yes, there)
+            return decided if decided.dtype == bool else _as(call, decided)
 
         _emit(t, call, run, [types.int64, types.boolean])
 
@@ -104,7 +105,7 @@ def _vote(decide: Callable[[Any, Any], Any]) -> Any:
 handles(cuda.all_sync)(_vote(lambda yes, there: yes == there))
 handles(cuda.any_sync)(_vote(lambda yes, _: yes != 0))
 handles(cuda.eq_sync)(_vote(lambda yes, there: (yes == there) | (yes == 0)))
-handles(cuda.ballot_sync)(_vote(lambda yes, _: yes.astype(np.uint32)))
+handles(cuda.ballot_sync)(_vote(lambda yes, _: yes))
 
 
 def _matching(frame: Any, site: Any, mask: Any, value: Any) -> tuple[Any, Any]:
