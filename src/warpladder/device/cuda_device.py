@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 import warnings
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from warpladder.device.cuda import probe_cuda
-from warpladder.device.properties import DeviceProperties, known_capabilities, properties_of
+from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, dimensions
+from warpladder.device.cuda_faults import kernel_name, launching, named
+from warpladder.device.cuda_properties import read_properties
+from warpladder.device.properties import DeviceProperties
 from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
 
 if TYPE_CHECKING:
@@ -33,44 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaDevice", "CudaEvent", "CudaStream"]
 
-# What the driver tells, by the names that different releases of numba-cuda know it under.
-_ATTRIBUTES = {
-    "multiprocessors": ("MULTIPROCESSOR_COUNT",),
-    "max_threads_per_block": ("MAX_THREADS_PER_BLOCK",),
-    "max_threads_per_multiprocessor": (
-        "MAX_THREADS_PER_MULTIPROCESSOR",
-        "MAX_THREADS_PER_MULTI_PROCESSOR",
-    ),
-    "max_blocks_per_multiprocessor": ("MAX_BLOCKS_PER_MULTIPROCESSOR",),
-    "registers_per_multiprocessor": ("MAX_REGISTERS_PER_MULTIPROCESSOR",),
-    "registers_per_block": ("MAX_REGISTERS_PER_BLOCK",),
-    "shared_bytes_per_block": ("MAX_SHARED_MEMORY_PER_BLOCK",),
-    "shared_bytes_per_block_optin": ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",),
-    "shared_bytes_per_multiprocessor": ("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",),
-    "shared_bytes_reserved_per_block": ("RESERVED_SHARED_MEMORY_PER_BLOCK",),
-    "warp_size": ("WARP_SIZE",),
-}
-
-# Codes by which the driver refuses a launch; the GPU works on.
-_REFUSALS = (
-    "CUDA_ERROR_INVALID_VALUE",
-    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
-    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
-)
-
-# Codes of a kernel that went wrong; every later call gives the same.
-_FATAL = (
-    "CUDA_ERROR_ILLEGAL_ADDRESS",
-    "CUDA_ERROR_MISALIGNED_ADDRESS",
-    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
-    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
-    "CUDA_ERROR_INVALID_PC",
-    "CUDA_ERROR_HARDWARE_STACK_ERROR",
-    "CUDA_ERROR_LAUNCH_TIMEOUT",
-    "CUDA_ERROR_LAUNCH_FAILED",
-    "CUDA_ERROR_ASSERT",
-)
-
 _FILL_THREADS = 256
 
 
@@ -79,12 +42,12 @@ class CudaStream:
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        with device._current(), _named("making a stream"):
+        with device._current(), named("making a stream"):
             self._stream = device._cuda.stream()
 
     def synchronize(self) -> None:
         """Wait until everything on this stream is done."""
-        with self._device._current(), _named("waiting for a stream"):
+        with self._device._current(), named("waiting for a stream"):
             self._stream.synchronize()
 
 
@@ -93,22 +56,22 @@ class CudaEvent:
 
     def __init__(self, device: CudaDevice) -> None:
         self._device = device
-        with device._current(), _named("making an event"):
+        with device._current(), named("making an event"):
             self._event = device._cuda.event()
 
     def record(self, stream: Any = None) -> None:
         """Place the mark behind everything that is on ``stream`` by now."""
-        with self._device._current(), _named("recording an event"):
+        with self._device._current(), named("recording an event"):
             self._event.record(_numba_stream(stream))
 
     def synchronize(self) -> None:
         """Wait until the mark is reached."""
-        with self._device._current(), _named("waiting for an event"):
+        with self._device._current(), named("waiting for an event"):
             self._event.synchronize()
 
     def elapsed_ms(self, later: Any) -> float:
         """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
-        with self._device._current(), _named("reading the time between two events"):
+        with self._device._current(), named("reading the time between two events"):
             return float(self._device._cuda.event_elapsed_time(self._event, later._event))
 
 
@@ -155,9 +118,9 @@ class CudaDevice:
         self._timed: list[tuple[CudaEvent, CudaEvent]] = []
         # By compiled kernel, the dynamic shared memory that the driver was asked to allow it.
         self._allowed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        with self._current(), _named(f"opening GPU {index}"):
+        with self._current(), named(f"opening GPU {index}"):
             context = self._cuda.current_context()
-            self.properties = _read_properties(
+            self.properties = read_properties(
                 self._cuda.gpus[index], int(context.get_memory_info().total)
             )
         self.kernel_ms = 0.0 if time_kernels else math.nan
@@ -176,7 +139,7 @@ class CudaDevice:
             return self._as_numba(host_array)
         host = np.asarray(host_array, order="C")
         device_array = self.empty(host.shape, host.dtype)
-        with self._current(), _named(f"copying {host.nbytes} bytes to the GPU"):
+        with self._current(), named(f"copying {host.nbytes} bytes to the GPU"):
             device_array.copy_to_device(host, stream=_numba_stream(stream))
         return device_array
 
@@ -188,11 +151,11 @@ class CudaDevice:
         TooLargeError
             The GPU has not that much memory left.
         """
-        needed = _bytes_of(shape, dtype)
+        needed = bytes_of(shape, dtype)
         with self._current():
             try:
-                with _named(f"allocating {needed} bytes on the GPU"):
-                    return self._cuda.device_array(_as_shape(shape), dtype)
+                with named(f"allocating {needed} bytes on the GPU"):
+                    return self._cuda.device_array(as_shape(shape), dtype)
             except DeviceError as fault:
                 if "CUDA_ERROR_OUT_OF_MEMORY" not in str(fault):
                     raise
@@ -211,7 +174,7 @@ class CudaDevice:
         if device_array.size == 0:
             return device_array
         different_bytes = set(pattern.tobytes())
-        with self._current(), _named(f"filling {device_array.nbytes} bytes on the GPU"):
+        with self._current(), named(f"filling {device_array.nbytes} bytes on the GPU"):
             if len(different_bytes) == 1:
                 from numba.cuda.cudadrv.driver import device_memset
 
@@ -227,11 +190,11 @@ class CudaDevice:
         """Return a page-locked host array: copies to and from it overlap with kernels."""
         import numpy as np
 
-        needed = _bytes_of(shape, dtype)
+        needed = bytes_of(shape, dtype)
         if needed == 0:  # the driver has no page-locked memory of no bytes
             return np.empty(shape, dtype)
-        with self._current(), _named(f"allocating {needed} bytes of page-locked host memory"):
-            pinned: NDArray[Any] = self._cuda.pinned_array(_as_shape(shape), dtype)
+        with self._current(), named(f"allocating {needed} bytes of page-locked host memory"):
+            pinned: NDArray[Any] = self._cuda.pinned_array(as_shape(shape), dtype)
         return pinned
 
     def to_host(
@@ -243,9 +206,9 @@ class CudaDevice:
         """
         source = self._as_numba(device_array)
         if out is not None:
-            _check_out(out, source)
+            check_out(out, source)
         numba_stream = _numba_stream(stream)
-        with self._current(), _named(f"copying {source.nbytes} bytes from the GPU"):
+        with self._current(), named(f"copying {source.nbytes} bytes from the GPU"):
             if out is None or source.flags["C_CONTIGUOUS"]:
                 host: NDArray[Any] = source.copy_to_host(out, stream=numba_stream)
                 if stream is None and source.stream:
@@ -282,12 +245,12 @@ class CudaDevice:
         DeviceError
             The driver reports another fault, of this launch or of a kernel before it.
         """
-        name = _name(kernel)
-        blocks = _dimensions("grid", grid, self.properties.max_grid_dim, name)
-        threads = _dimensions("block", block, self.properties.max_block_dim, name)
+        name = kernel_name(kernel)
+        blocks = dimensions("grid", grid, self.properties.max_grid_dim, name)
+        threads = dimensions("block", block, self.properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
         numba_stream = _numba_stream(stream)
-        with self._current(), _launching(kernel, blocks, threads, shared_bytes):
+        with self._current(), launching(kernel, blocks, threads, shared_bytes):
             compiled = None
             if shared_bytes or cooperative or self._time_kernels:
                 compiled = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
@@ -312,8 +275,8 @@ class CudaDevice:
         LaunchError
             The kernel was not compiled yet, or the device cannot launch such blocks at all.
         """
-        name = _name(kernel)
-        threads = math.prod(_dimensions("block", block, self.properties.max_block_dim, name))
+        name = kernel_name(kernel)
+        threads = math.prod(dimensions("block", block, self.properties.max_block_dim, name))
         self._check_block(name, threads, shared_bytes)
         if not kernel.overloads:
             raise LaunchError(
@@ -321,7 +284,7 @@ class CudaDevice:
                 "its arguments; launch it once before"
             )
         compiled = list(kernel.overloads.values())[-1]
-        with self._current(), _named(f"{name}: asking how many blocks fit"):
+        with self._current(), named(f"{name}: asking how many blocks fit"):
             self._allow_shared(name, compiled, shared_bytes)
             resident = compiled.max_cooperative_grid_blocks(threads, shared_bytes)
         return int(resident) // self.properties.multiprocessors
@@ -336,7 +299,7 @@ class CudaDevice:
 
     def synchronize(self) -> None:
         """Wait until everything on the device is done."""
-        with self._current(), _named("waiting for the GPU"):
+        with self._current(), named("waiting for the GPU"):
             self._cuda.synchronize()
         self.kernel_ms += sum(start.elapsed_ms(end) for start, end in self._timed)
         self._timed.clear()
@@ -364,7 +327,7 @@ class CudaDevice:
             )
         if getattr(array, "__cuda_ndarray__", False):
             return array
-        with self._current(), _named("taking an array of another library"):
+        with self._current(), named("taking an array of another library"):
             return self._cuda.as_cuda_array(array)
 
     def _check_block(self, name: str, threads: int, shared_bytes: int) -> None:
@@ -442,33 +405,6 @@ def _numba_cuda() -> Any:
     return cuda
 
 
-def _read_properties(gpu: Any, memory_bytes: int) -> DeviceProperties:
-    """Return what the driver tells of a GPU, completed by compute capability."""
-    major, minor = gpu.compute_capability
-    capability = (int(major), int(minor))
-    # A GPU newer than the table is completed from the newest one before it.
-    nearest = max(known for known in known_capabilities() if known <= capability)
-    told: dict[str, Any] = {
-        field: int(getattr(gpu, name))
-        for field, names in _ATTRIBUTES.items()
-        for name in names
-        if hasattr(gpu, name)
-    }
-    return replace(
-        properties_of(nearest),
-        name=gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name),
-        compute_capability=capability,
-        memory_bytes=memory_bytes,
-        max_block_dim=(
-            int(gpu.MAX_BLOCK_DIM_X),
-            int(gpu.MAX_BLOCK_DIM_Y),
-            int(gpu.MAX_BLOCK_DIM_Z),
-        ),
-        max_grid_dim=(int(gpu.MAX_GRID_DIM_X), int(gpu.MAX_GRID_DIM_Y), int(gpu.MAX_GRID_DIM_Z)),
-        **told,
-    )
-
-
 def _set_max_dynamic_shared(function: Any, shared_bytes: int, index: int) -> None:
     from numba.cuda.cudadrv.driver import binding, driver
 
@@ -513,107 +449,8 @@ def _launched_together(compiled: Any) -> Iterator[None]:
         compiled.cooperative = usual
 
 
-@contextmanager
-def _named(doing: str) -> Iterator[None]:
-    """Turn a fault of the driver into a `DeviceError` that says what was being done."""
-    try:
-        yield
-    except Exception as fault:
-        if not _is_of_driver(fault):
-            raise
-        raise DeviceError(f"{doing}: {_reason(fault)}") from fault
-
-
-@contextmanager
-def _launching(
-    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int
-) -> Iterator[None]:
-    """Turn a fault of the driver into an error that describes the launch."""
-    try:
-        yield
-    except Exception as fault:
-        # cuda.core itself refuses a cooperative launch that is too large, with a ValueError.
-        too_large = isinstance(fault, ValueError) and "exceeds the limit" in str(fault)
-        if not (too_large or _is_of_driver(fault)):
-            raise
-        launch = f"{_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
-        reason = _reason(fault)
-        if not (too_large or any(code in reason for code in _REFUSALS)):
-            raise DeviceError(f"{launch}: {reason}") from fault
-        if kernel.overloads:
-            compiled = list(kernel.overloads.values())[-1]
-            reason += (
-                f"; the compiled kernel takes {compiled.regs_per_thread} registers per thread and "
-                f"at most {compiled.max_threads_per_block} threads per block"
-            )
-        raise LaunchError(f"{launch}: {reason}") from fault
-
-
-def _is_of_driver(fault: Exception) -> bool:
-    from numba.cuda.cudadrv.error import CudaDriverError
-
-    # cuda.core, through which newer releases launch, has moved its error class about.
-    return isinstance(fault, CudaDriverError) or type(fault).__module__.startswith("cuda.")
-
-
-def _reason(fault: Exception) -> str:
-    reason = " ".join(str(fault).split())
-    if any(code in reason for code in _FATAL):
-        reason += "; a kernel before this call went wrong, and this process has lost the GPU"
-    return reason
-
-
-def _name(kernel: Any) -> str:
-    function = getattr(kernel, "py_func", None)
-    if function is None:
-        raise InputTypeError(
-            f"kernel is a {type(kernel).__name__}; a function decorated with numba.cuda.jit is "
-            "needed"
-        )
-    return str(function.__name__)
-
-
 def _numba_stream(stream: Any) -> Any:
     """Return Numba's stream for one of ours, 0 for none; Numba's own pass."""
     if stream is None:
         return 0
     return stream._stream if isinstance(stream, CudaStream) else stream
-
-
-def _dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Return x, y, z of a grid or a block, the missing ones as 1."""
-    numbers = given if isinstance(given, (tuple, list)) else (given,)
-    try:
-        sizes = tuple(operator.index(number) for number in numbers)
-    except TypeError:
-        sizes = ()
-    if not 1 <= len(sizes) <= 3:
-        raise LaunchError(f"{name}: {argument}={given!r} is not one to three whole numbers")
-    sizes += (1,) * (3 - len(sizes))
-    if not all(1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
-        raise LaunchError(f"{name}: {argument}={given!r} is not within 1 to {most} in x, y, z")
-    return sizes
-
-
-def _as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
-    plain = tuple(operator.index(size) for size in sizes)
-    if any(size < 0 for size in plain):
-        raise InputError(f"shape={shape!r}: no size can be negative")
-    return plain
-
-
-def _bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
-    import numpy as np
-
-    return math.prod(_as_shape(shape)) * np.dtype(dtype).itemsize
-
-
-def _check_out(out: NDArray[Any], source: Any) -> None:
-    if out.shape != source.shape or out.dtype != source.dtype:
-        raise InputError(
-            f"out has shape {out.shape} and dtype {out.dtype}; {source.shape} and {source.dtype} "
-            "are needed"
-        )
-    if not (out.flags.c_contiguous and out.flags.writeable):
-        raise InputError("out must be contiguous in C order and writeable")

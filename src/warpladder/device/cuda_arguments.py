@@ -1,0 +1,58 @@
+"""What callers of a `CudaDevice` pass, checked: launch dimensions, shapes, output arrays."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+from warpladder.errors import InputError, LaunchError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+    from warpladder.device.base import Grid
+
+__all__ = ["as_shape", "bytes_of", "check_out", "dimensions"]
+
+
+def dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Return x, y, z of a grid or a block, the missing ones as 1."""
+    numbers = given if isinstance(given, (tuple, list)) else (given,)
+    try:
+        sizes = tuple(operator.index(number) for number in numbers)
+    except TypeError:
+        sizes = ()
+    if not 1 <= len(sizes) <= 3:
+        raise LaunchError(f"{name}: {argument}={given!r} is not one to three whole numbers")
+    sizes += (1,) * (3 - len(sizes))
+    if not all(1 <= size <= limit for size, limit in zip(sizes, most, strict=True)):
+        raise LaunchError(f"{name}: {argument}={given!r} is not within 1 to {most} in x, y, z")
+    return sizes
+
+
+def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape as a tuple of whole numbers."""
+    sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+    plain = tuple(operator.index(size) for size in sizes)
+    if any(size < 0 for size in plain):
+        raise InputError(f"shape={shape!r}: no size can be negative")
+    return plain
+
+
+def bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
+    """Return the bytes of an array."""
+    import numpy as np
+
+    return math.prod(as_shape(shape)) * np.dtype(dtype).itemsize
+
+
+def check_out(out: NDArray[Any], source: Any) -> None:
+    """Refuse a host array that cannot take the contents of a device array."""
+    if out.shape != source.shape or out.dtype != source.dtype:
+        raise InputError(
+            f"out has shape {out.shape} and dtype {out.dtype}; {source.shape} and {source.dtype} "
+            "are needed"
+        )
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise InputError("out must be contiguous in C order and writeable")

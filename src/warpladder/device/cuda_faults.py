@@ -1,0 +1,96 @@
+"""The driver's faults as errors that say what was being done, and with which launch."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from warpladder.errors import DeviceError, InputTypeError, LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["is_of_driver", "kernel_name", "launching", "named", "reason_of"]
+
+# Codes by which the driver refuses a launch; the GPU works on.
+_REFUSALS = (
+    "CUDA_ERROR_INVALID_VALUE",
+    "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+    "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
+)
+
+# Codes of a kernel that went wrong; every later call gives the same.
+_FATAL = (
+    "CUDA_ERROR_ILLEGAL_ADDRESS",
+    "CUDA_ERROR_MISALIGNED_ADDRESS",
+    "CUDA_ERROR_ILLEGAL_INSTRUCTION",
+    "CUDA_ERROR_INVALID_ADDRESS_SPACE",
+    "CUDA_ERROR_INVALID_PC",
+    "CUDA_ERROR_HARDWARE_STACK_ERROR",
+    "CUDA_ERROR_LAUNCH_TIMEOUT",
+    "CUDA_ERROR_LAUNCH_FAILED",
+    "CUDA_ERROR_ASSERT",
+)
+
+
+@contextmanager
+def named(doing: str) -> Iterator[None]:
+    """Turn a fault of the driver into a `DeviceError` that says what was being done."""
+    try:
+        yield
+    except Exception as fault:
+        if not is_of_driver(fault):
+            raise
+        raise DeviceError(f"{doing}: {reason_of(fault)}") from fault
+
+
+@contextmanager
+def launching(
+    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int
+) -> Iterator[None]:
+    """Turn a fault of the driver into an error that describes the launch."""
+    try:
+        yield
+    except Exception as fault:
+        # cuda.core itself refuses a cooperative launch that is too large, with a ValueError.
+        too_large = isinstance(fault, ValueError) and "exceeds the limit" in str(fault)
+        if not (too_large or is_of_driver(fault)):
+            raise
+        launch = f"{kernel_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
+        reason = reason_of(fault)
+        if not (too_large or any(code in reason for code in _REFUSALS)):
+            raise DeviceError(f"{launch}: {reason}") from fault
+        if kernel.overloads:
+            compiled = list(kernel.overloads.values())[-1]
+            reason += (
+                f"; the compiled kernel takes {compiled.regs_per_thread} registers per thread and "
+                f"at most {compiled.max_threads_per_block} threads per block"
+            )
+        raise LaunchError(f"{launch}: {reason}") from fault
+
+
+def is_of_driver(fault: Exception) -> bool:
+    """Whether an exception comes from the driver or its bindings."""
+    from numba.cuda.cudadrv.error import CudaDriverError
+
+    # cuda.core, through which newer releases launch, has moved its error class about.
+    return isinstance(fault, CudaDriverError) or type(fault).__module__.startswith("cuda.")
+
+
+def reason_of(fault: Exception) -> str:
+    """Return the fault in one line, with what it means for this process."""
+    reason = " ".join(str(fault).split())
+    if any(code in reason for code in _FATAL):
+        reason += "; a kernel before this call went wrong, and this process has lost the GPU"
+    return reason
+
+
+def kernel_name(kernel: Any) -> str:
+    """Return the name of a kernel\'s Python function."""
+    function = getattr(kernel, "py_func", None)
+    if function is None:
+        raise InputTypeError(
+            f"kernel is a {type(kernel).__name__}; a function decorated with numba.cuda.jit is "
+            "needed"
+        )
+    return str(function.__name__)
