@@ -22,6 +22,7 @@ from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, dimensions
 from warpladder.device.cuda_faults import kernel_name, launching, named
 from warpladder.device.cuda_properties import read_properties
+from warpladder.device.cuda_streams import CudaEvent, CudaStream, numba_stream
 from warpladder.device.properties import DeviceProperties
 from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
 
@@ -32,47 +33,9 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Grid
 
-__all__ = ["CudaDevice", "CudaEvent", "CudaStream"]
+__all__ = ["CudaDevice"]
 
 _FILL_THREADS = 256
-
-
-class CudaStream:
-    """A queue of work on a `CudaDevice`; made by `CudaDevice.stream`."""
-
-    def __init__(self, device: CudaDevice) -> None:
-        self._device = device
-        with device._current(), named("making a stream"):
-            self._stream = device._cuda.stream()
-
-    def synchronize(self) -> None:
-        """Wait until everything on this stream is done."""
-        with self._device._current(), named("waiting for a stream"):
-            self._stream.synchronize()
-
-
-class CudaEvent:
-    """A mark in a stream of a `CudaDevice`; made by `CudaDevice.event`."""
-
-    def __init__(self, device: CudaDevice) -> None:
-        self._device = device
-        with device._current(), named("making an event"):
-            self._event = device._cuda.event()
-
-    def record(self, stream: Any = None) -> None:
-        """Place the mark behind everything that is on ``stream`` by now."""
-        with self._device._current(), named("recording an event"):
-            self._event.record(_numba_stream(stream))
-
-    def synchronize(self) -> None:
-        """Wait until the mark is reached."""
-        with self._device._current(), named("waiting for an event"):
-            self._event.synchronize()
-
-    def elapsed_ms(self, later: Any) -> float:
-        """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
-        with self._device._current(), named("reading the time between two events"):
-            return float(self._device._cuda.event_elapsed_time(self._event, later._event))
 
 
 class CudaDevice:
@@ -140,7 +103,7 @@ class CudaDevice:
         host = np.asarray(host_array, order="C")
         device_array = self.empty(host.shape, host.dtype)
         with self._current(), named(f"copying {host.nbytes} bytes to the GPU"):
-            device_array.copy_to_device(host, stream=_numba_stream(stream))
+            device_array.copy_to_device(host, stream=numba_stream(stream))
         return device_array
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
@@ -207,7 +170,7 @@ class CudaDevice:
         source = self._as_numba(device_array)
         if out is not None:
             check_out(out, source)
-        numba_stream = _numba_stream(stream)
+        numba_stream = numba_stream(stream)
         with self._current(), named(f"copying {source.nbytes} bytes from the GPU"):
             if out is None or source.flags["C_CONTIGUOUS"]:
                 host: NDArray[Any] = source.copy_to_host(out, stream=numba_stream)
@@ -249,7 +212,7 @@ class CudaDevice:
         blocks = dimensions("grid", grid, self.properties.max_grid_dim, name)
         threads = dimensions("block", block, self.properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
-        numba_stream = _numba_stream(stream)
+        numba_stream = numba_stream(stream)
         with self._current(), launching(kernel, blocks, threads, shared_bytes):
             compiled = None
             if shared_bytes or cooperative or self._time_kernels:
@@ -447,10 +410,3 @@ def _launched_together(compiled: Any) -> Iterator[None]:
         yield
     finally:
         compiled.cooperative = usual
-
-
-def _numba_stream(stream: Any) -> Any:
-    """Return Numba's stream for one of ours, 0 for none; Numba's own pass."""
-    if stream is None:
-        return 0
-    return stream._stream if isinstance(stream, CudaStream) else stream

@@ -86,7 +86,7 @@ def reason_of(fault: Exception) -> str:
 
 
 def kernel_name(kernel: Any) -> str:
-    """Return the name of a kernel\'s Python function."""
+    """Return the name of a kernel's Python function."""
     function = getattr(kernel, "py_func", None)
     if function is None:
         raise InputTypeError(
