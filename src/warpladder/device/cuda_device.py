@@ -170,17 +170,17 @@ class CudaDevice:
         source = self._as_numba(device_array)
         if out is not None:
             check_out(out, source)
-        numba_stream = numba_stream(stream)
+        queue = numba_stream(stream)
         with self._current(), named(f"copying {source.nbytes} bytes from the GPU"):
             if out is None or source.flags["C_CONTIGUOUS"]:
-                host: NDArray[Any] = source.copy_to_host(out, stream=numba_stream)
+                host: NDArray[Any] = source.copy_to_host(out, stream=queue)
                 if stream is None and source.stream:
                     # Numba copies on the stream to which another library bound the array.
                     source.stream.synchronize()
                 return host
             # Numba copies into `out` only where the strides are the same.
-            host = source.copy_to_host(stream=numba_stream)
-            waits = numba_stream or source.stream
+            host = source.copy_to_host(stream=queue)
+            waits = queue or source.stream
             if waits:
                 waits.synchronize()
             out[...] = host
@@ -212,13 +212,13 @@ class CudaDevice:
         blocks = dimensions("grid", grid, self.properties.max_grid_dim, name)
         threads = dimensions("block", block, self.properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
-        numba_stream = numba_stream(stream)
+        queue = numba_stream(stream)
         with self._current(), launching(kernel, blocks, threads, shared_bytes):
             compiled = None
             if shared_bytes or cooperative or self._time_kernels:
                 compiled = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
                 self._allow_shared(name, compiled, shared_bytes)
-            configured = _configured(kernel, blocks, threads, numba_stream, shared_bytes)
+            configured = _configured(kernel, blocks, threads, queue, shared_bytes)
             with self._timing(stream):
                 if cooperative:
                     self._check_resident(name, compiled, blocks, threads, shared_bytes)
