@@ -143,6 +143,8 @@ def _parts(rows: list[Row], wrong: list[WrongResult]) -> list[RenderableType]:
 
 
 def _times(rows: list[Row]) -> Table:
+    from warpladder.cli.output import with_prefix
+
     table = _empty_table("rung", "ok", "n", "kernel", "end to end", "rate")
     for row in rows:
         timing = row.timing
@@ -150,9 +152,9 @@ def _times(rows: list[Row]) -> Table:
             row.rung.name,
             _yes(row),
             "" if row.n is None else str(row.n),
-            _si(timing.kernel_seconds, "s") if timing and timing.kernel_seconds else "",
-            _si(timing.total_seconds, "s") if timing else "",
-            "" if row.rate is None else _si(row.rate, f"{row.rung.task.unit}/s"),
+            with_prefix(timing.kernel_seconds, "s") if timing and timing.kernel_seconds else "",
+            with_prefix(timing.total_seconds, "s") if timing else "",
+            "" if row.rate is None else with_prefix(row.rate, f"{row.rung.task.unit}/s"),
         )
     return table
 
@@ -212,10 +214,3 @@ def _empty_table(first: str, *others: str) -> Table:
 
 def _yes(row: Row) -> str:
     return "[green]yes[/]" if all(v.ok for v in row.verdicts) else "[bold red]NO[/]"
-
-
-def _si(value: float, unit: str) -> str:
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m")):
-        if value >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value / 1e-6:.3g} u{unit}"

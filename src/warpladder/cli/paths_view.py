@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from warpladder.cli.output import stdout
+from warpladder.cli.output import stdout, with_prefix
 
 if TYPE_CHECKING:
     from warpladder.shortest_paths.result import ShortestPaths
@@ -80,10 +80,10 @@ def _summary(facts: dict[str, Any]) -> Table:
     table.add_row("method", Text(facts["why"]))
     pace = ""
     if "relaxations_per_second" in facts:
-        pace = f", {_si(facts['relaxations_per_second'])} relaxations/s"
-    table.add_row("time", f"{_si(facts['seconds'])}s ({facts['dtype']}){pace}")
+        pace = f", {with_prefix(facts['relaxations_per_second'])} relaxations/s"
+    table.add_row("time", f"{with_prefix(facts['seconds'])}s ({facts['dtype']}){pace}")
     if facts["setup_seconds"] > _WORTH_TELLING_SECONDS:
-        setup = f"{_si(facts['setup_seconds'])}s to compile kernels, kept for the next run"
+        setup = f"{with_prefix(facts['setup_seconds'])}s to compile kernels, kept for the next run"
         table.add_row("set-up", setup)
     if "longest_distance" in facts:
         table.add_row("longest", _number(facts["longest_distance"]))
@@ -150,10 +150,3 @@ def _number(value: float) -> str:
     if value == math.inf:
         return "--"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
-
-
-def _si(value: float) -> str:
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m")):
-        if value >= factor:
-            return f"{value / factor:.3g} {prefix}"
-    return f"{value / 1e-6:.3g} u"

@@ -37,7 +37,7 @@ def find_ladder(name: str) -> Ladder:
     >>> find_ladder("prime")
     Traceback (most recent call last):
     ...
-    warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer
+    warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer, ...
     """
     if name not in LADDERS:
         raise InputError(_unknown("ladder", name, LADDERS, "The ladders"))

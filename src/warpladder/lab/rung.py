@@ -113,8 +113,8 @@ class Prediction:
         return _RELATIONS[self.relation](measured, self.value)
 
     def __str__(self) -> str:
-        of = f" of {self.than}'s" if self.than else ""
-        return f"{self.counter} {self.relation} {self.value:g}{of} at n = {self.n}"
+        times = f" x {self.than}'s" if self.than else ""
+        return f"{self.counter} {self.relation} {self.value:g}{times} at n = {self.n}"
 
 
 @dataclass(frozen=True, slots=True)

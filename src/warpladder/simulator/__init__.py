@@ -1,10 +1,23 @@
 """The simulated GPU: runs, checks and counts Numba-CUDA kernels on a machine without one.
 
-Read in this order: `kernel` (what a user calls), `frontend` (Numba's typed IR), `translate` (from
-IR to a program), `program`, `batch` (how threads run it), `access` and `atomics` (memory),
-`monitor`, `races` and `counters` (what is checked and counted).
+Read in this order: `kernel` (what a user calls), `frontend` (Numba's typed IR), `program` (what is
+run), `translate` with `builder`, `expressions`, `elements` and `calls` (from the one to the other),
+`intrinsics` (CUDA's functions, and their neighbours), `launch`, `batch` and `barriers` (how threads
+run it), `values`, `memory`, `access` and `atomics` (what they do), `monitor`, `races`, `faults` and
+`counters` (what is checked and counted), `device` and `substitute` (in place of a GPU).
 """
 
+from importlib.util import find_spec
+
+from warpladder.errors import DeviceError
+
+if find_spec("numba_cuda") is None:
+    raise DeviceError(
+        "the simulator needs numba-cuda, whose front end it uses and which exists for Linux and "
+        "Windows: pip install 'numba-cuda>=0.30,<0.31'"
+    )
+
+# The simulator cannot be imported without numba-cuda; the reason comes first.
 from warpladder.simulator.counters import Counters
 from warpladder.simulator.device import SimulatedDevice
 from warpladder.simulator.kernel import LaunchReport, SimulatedKernel, simulate

@@ -1,6 +1,6 @@
-"""Faults of the simulator that were found while its tests were written, each by a small kernel.
+"""Kernels that the simulator once got wrong, each as small as it goes.
 
-A test moves to the file of its concern once it passes.
+Found by reviewers and while its other tests were written.
 """
 
 from __future__ import annotations
