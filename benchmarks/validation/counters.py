@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-
-from warpladder.simulator import Counters
+from typing import TypeVar
 
 from validation.common import Entry
+from warpladder.simulator import Counters
 
 __all__ = ["COMPARISONS", "METRICS", "UNIFORM", "compare_counters", "metrics_of"]
 
 Metrics = Mapping[str, float]
+T = TypeVar("T")
 
 _GLOBAL = "l1tex__t_{}_pipe_lsu_mem_global_op_{}.sum"
 _WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"

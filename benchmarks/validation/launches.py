@@ -12,14 +12,13 @@ from time import monotonic
 from typing import Any
 
 from micro_kernels import Case, control_cases, launch_case, memory_cases
+from validation.common import Entry, Request, Steps, describe, open_gpu, simulator_like
+from validation.counters import METRICS, UNIFORM, metrics_of
+from validation.ncu import match_rows, parse_ncu_csv, profile, write_ncu_csv
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.registry import ladders
 from warpladder.lab.rung import Rung
 from warpladder.simulator import SimulatedDevice
-
-from validation.common import Entry, Request, Steps, describe, open_gpu, simulator_like
-from validation.counters import METRICS, UNIFORM, metrics_of
-from validation.ncu import match_rows, parse_ncu_csv, profile, write_ncu_csv
 
 __all__ = ["counter_steps", "profile_child"]
 

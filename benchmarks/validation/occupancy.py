@@ -8,12 +8,11 @@ from functools import partial
 from typing import Any
 
 from micro_kernels import Case, arithmetic_cases, control_cases, launch_case, memory_cases
+from validation.common import Entry, Request, Steps, describe, nearest_capability, open_gpu
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
 from warpladder.errors import LaunchError
-
-from validation.common import Entry, Request, Steps, describe, nearest_capability, open_gpu
 
 __all__ = ["occupancy_steps"]
 

@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from warpladder.lab.compare import difference
-from warpladder.lab.registry import find_rung
 
 from validation.common import Entry, Request, Steps, open_gpu
+from warpladder.lab.compare import difference
+from warpladder.lab.registry import find_rung
 
 __all__ = ["pipeline_steps"]
 

@@ -1,4 +1,4 @@
-"""Whether the simulator computes what the GPU computes: the ladders' rungs and the micro kernels."""
+"""Whether the simulator computes what the GPU computes: rungs and micro kernels."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+
 from micro_kernels import Case, arithmetic_cases, control_cases, launch_case, memory_cases
+from validation.common import Entry, Request, Steps, describe, open_gpu, simulator_like
 from warpladder.lab.compare import difference
 from warpladder.lab.registry import ladders
 from warpladder.lab.rung import Rung
 
-from validation.common import Entry, Request, Steps, describe, open_gpu, simulator_like
-
 __all__ = ["compare_case", "micro_steps", "rung_steps"]
 
 #: How long the simulator may take over the large size of a rung.
-_SIMULATED_SECONDS = 2.0
+_SIMULATED_SECONDS = 1.0
 
 #: The largest size of a ladder whose rungs take the simulator long.
 _LARGEST = {"shortest-paths": 130}
@@ -35,10 +35,7 @@ def rung_steps(request: Request) -> Steps:
     """Compare every rung that runs on a device."""
     gpu = open_gpu(request)
     rungs = [
-        (ladder.name, rung)
-        for ladder in ladders()
-        for rung in ladder.rungs
-        if rung.on == "device"
+        (ladder.name, rung) for ladder in ladders() for rung in ladder.rungs if rung.on == "device"
     ]
     # The slowest on the simulator last: where time runs out, it takes none of the others along.
     for ladder, rung in sorted(rungs, key=lambda pair: pair[1].name.startswith("register-tiles")):
@@ -144,7 +141,7 @@ def _difference(case: Case, simulated: Any, gpu: Any, inputs: list[Any]) -> Entr
     examples = [
         {
             "at": int(k),
-            "inputs": [str(one[k]) for one in beside],
+            "inputs": [str(one.ravel()[k]) for one in beside],
             "simulator": str(simulated.ravel()[k]),
             "gpu": str(gpu.ravel()[k]),
         }

@@ -1,10 +1,12 @@
 """The parts of the hardware validation that need no hardware: reading, matching, comparing."""
 
-import importlib.util
+import importlib
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,9 @@ import pytest
 from warpladder.simulator import Counters, SimulatedDevice
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+UNIFORM = "smsp__sass_average_branch_targets_threads_uniform.pct"
 
 RAW = """\
 ==PROF== Connected to process 4711 (/opt/torch/.venv/bin/python3.12)
@@ -27,53 +32,48 @@ RAW = """\
 "1","4711","python3.12","127.0.0.1","scale","1","7","(32, 1, 1)","(1, 1, 1)","0","9.0","1","32","50"
 """
 
-LONG = """\
-"ID","Process ID","Kernel Name","Block Size","Grid Size","Section Name","Metric Name",\
-"Metric Unit","Metric Value"
-"0","4711","add","(64, 1, 1)","(2, 1, 1)","Command line profiler metrics",\
-"l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum","request","4"
-"0","4711","add","(64, 1, 1)","(2, 1, 1)","Command line profiler metrics",\
-"l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","sector","16"
-"""
-
 
 @pytest.fixture(scope="module")
-def validate():
-    path = list(sys.path)
-    name = "validate_simulator"
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
+def validation():
+    known, path = set(sys.modules), list(sys.path)
+    sys.path.insert(0, str(BENCHMARKS))
+    names = ("counters", "ncu", "parts", "report", "results")
+    modules = {name: importlib.import_module(f"validation.{name}") for name in names}
+    command = importlib.import_module("validate_simulator")
+    cases = importlib.import_module("micro_kernels")
+    yield SimpleNamespace(**modules, main=command.main, cases=cases)
     sys.path[:] = path
-    del sys.modules[name], sys.modules["micro_kernels"]
+    for name in set(sys.modules) - known:
+        if name.partition(".")[0] in {"validation", "validate_simulator", "micro_kernels"}:
+            del sys.modules[name]
 
 
-def test_raw_page_has_a_column_for_each_metric_and_a_line_of_units(validate):
-    first, second = validate.parse_ncu_csv(RAW)
-    assert first["Kernel Name"] == "add[abi:v1](Array<float, (int)1>, Array<float, (int)1>)"
-    assert first["metrics"] == {
-        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 1024,
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 4096,
+def test_names_are_followed_by_units_and_other_columns_left_out(validation):
+    first, second = validation.ncu.parse_ncu_csv(RAW, (REQUESTS, SECTORS, UNIFORM))
+    assert first == {
+        "ID": "0",
+        "Kernel Name": "add[abi:v1](Array<float, (int)1>, Array<float, (int)1>)",
+        "Block Size": "(64, 1, 1)",
+        "Grid Size": "(2, 1, 1)",
+        "metrics": {REQUESTS: 1024, SECTORS: 4096},
     }
-    assert second["metrics"]["smsp__sass_average_branch_targets_threads_uniform.pct"] == 50
+    assert second["metrics"][UNIFORM] == 50
 
 
-def test_other_pages_have_a_line_for_each_metric(validate):
-    (launch,) = validate.parse_ncu_csv(LONG)
-    assert launch["Block Size"] == "(64, 1, 1)"
-    assert launch["metrics"] == {
-        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 4,
-        "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": 16,
-    }
+def test_what_is_written_for_a_rehearsal_is_read_again(validation):
+    launch = {"key": "a", "kernel": "add", "grid": [2, 1, 1], "block": [64, 1, 1]}
+    metrics = {REQUESTS: 1024.0, SECTORS: 0.25}
+    text = validation.ncu.write_ncu_csv([launch | {"metrics": metrics}], metrics)
+    rows = validation.ncu.parse_ncu_csv(text, metrics)
+    assert validation.ncu.match_rows(rows, [launch])["a"]["metrics"] == metrics
 
 
 @pytest.mark.parametrize("text", ["", "==ERROR== no permission\n", '"ID","Kernel Name"\n'])
-def test_output_without_launches_gives_none(validate, text):
-    assert validate.parse_ncu_csv(text) == []
+def test_output_without_launches_gives_none(validation, text):
+    assert validation.ncu.parse_ncu_csv(text, (REQUESTS,)) == []
 
 
-def test_rows_are_matched_in_order_and_others_passed_over(validate):
+def test_rows_are_matched_in_order_and_others_passed_over(validation):
     def launch(key, kernel, block):
         return {"key": key, "kernel": kernel, "grid": [1, 1, 1], "block": [block, 1, 1]}
 
@@ -88,32 +88,67 @@ def test_rows_are_matched_in_order_and_others_passed_over(validate):
         launch("none", "add", 128),
         launch("c", "scale", 32),
     ]
-    matched = validate.match_rows(rows, launches)
+    matched = validation.ncu.match_rows(rows, launches)
     assert matched == {"a": rows[0], "b": rows[2], "c": rows[3]}
 
 
-def test_counters_that_disagree_are_listed_with_both_numbers(validate):
+def counted(validation, **sums):
+    return validation.counters.metrics_of(Counters(**sums))
+
+
+def test_counters_that_disagree_are_listed_with_both_numbers(validation):
     simulated = {
-        "same": Counters(global_load_requests=4, global_load_sectors=16),
-        "other": Counters(global_load_requests=4, global_load_sectors=128),
+        "same": counted(validation, global_load_requests=4, global_load_sectors=16),
+        "other": counted(validation, global_load_requests=4, global_load_sectors=128),
     }
-    requests = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
-    sectors = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
     hardware = {
         # Twice the requests, at the same sectors for each.
-        "same": {requests: 8.0, sectors: 32.0},
-        "other": {requests: 4.0, sectors: 64.0},
+        "same": {REQUESTS: 8.0, SECTORS: 32.0},
+        "other": {REQUESTS: 4.0, SECTORS: 64.0},
     }
-    found = validate.compare_counters(simulated, hardware)
-    assert found["global_load_sectors_per_request"] == {
+    found = validation.counters.compare_counters(simulated, hardware)
+    assert found["counters"]["global_load_sectors_per_request"] == {
+        "definition": f"{SECTORS} / {REQUESTS}",
         "agree": 1,
         "of": 2,
-        "disagreements": [{"launch": "other", "simulator": 32.0, "hardware": 16.0}],
+        "disagreements": [{"case": "other", "simulator": 32, "hardware": 16}],
     }
-    assert found["global_load_requests"]["disagreements"] == [
-        {"launch": "same", "simulator": 4, "hardware": 8.0}
+    assert found["counters"]["global_load_requests"]["disagreements"] == [
+        {"case": "same", "simulator": 4, "hardware": 8}
     ]
-    assert found["shared_load_requests"]["of"] == 0
+    assert found["counters"]["shared_load_requests"]["of"] == 0
+    assert found["table"]["rows"] == [
+        ["same", 4, None, None, None],
+        ["other", [32, 16], None, None, None],
+    ]
+
+
+def test_disagreements_that_are_known_come_last_with_the_reason(validation):
+    ours = counted(validation, global_load_requests=4, global_load_sectors=32)
+    cases = [f"global/complex64 stride {k}" for k in range(60)] + ["global/float32 stride 1"]
+    hardware = {REQUESTS: 8.0, SECTORS: 64.0}
+    found = validation.counters.compare_counters(
+        dict.fromkeys(cases, ours), dict.fromkeys(cases, hardware)
+    )
+    requests = found["counters"]["global_load_requests"]
+    assert requests["of"] == 61
+    assert requests["disagreements_expected"] == 60
+    assert len(requests["disagreements"]) == 40
+    first, *others = requests["disagreements"]
+    assert first == {"case": "global/float32 stride 1", "simulator": 4, "hardware": 8}
+    assert all("complex" in one["expected"] for one in others)
+
+
+def test_launches_of_a_step_that_are_alike_are_one_row(validation):
+    ours = counted(validation, global_load_requests=1, global_load_sectors=4)
+    simulated = {f"step #{k}": ours for k in range(1, 9)}
+    hardware = {key: {REQUESTS: 1.0, SECTORS: 4.0 + (key == "step #4")} for key in simulated}
+    found = validation.counters.compare_counters(simulated, hardware)
+    assert [row[:2] for row in found["table"]["rows"]] == [
+        ["step #1-3", 4],
+        ["step #4", [4, 5]],
+        ["step #5-8", 4],
+    ]
 
 
 class _Wrong(SimulatedDevice):
@@ -126,54 +161,103 @@ class _Wrong(SimulatedDevice):
         return host
 
 
-def test_results_that_differ_are_reported_with_their_inputs(validate):
-    case = next(one for one in validate.arithmetic_cases() if "int64 to floats" in one.name)
-    same = validate._compare_case(case, SimulatedDevice(), SimulatedDevice())
+def arithmetic(validation, name):
+    return next(one for one in validation.cases.arithmetic_cases() if name in one.name)
+
+
+def test_results_that_differ_are_reported_with_their_inputs(validation):
+    case = arithmetic(validation, "int64 to floats")
+    same = validation.results.compare_case(case, SimulatedDevice(), SimulatedDevice())
     assert same["differences"] == []
-    found = validate._compare_case(case, SimulatedDevice(), _Wrong())
+    found = validation.results.compare_case(case, SimulatedDevice(), _Wrong())
     (fault,) = found["differences"]
     assert fault["row"] == "/"
     assert fault["count"] == 1
+    assert "expected" not in fault
     (example,) = fault["examples"]
     assert example["at"] == 5
     assert len(example["inputs"]) == 2
 
 
-def test_differences_within_the_units_allowed_pass(validate):
-    case = next(one for one in validate.arithmetic_cases() if "float64 functions" in one.name)
+def test_a_difference_that_is_known_says_why(validation):
+    case = arithmetic(validation, "float32 a b + c")
+    found = validation.results.compare_case(case, SimulatedDevice(), _Wrong())
+    (fault,) = found["differences"]
+    assert "fma" in fault["expected"]
+    document = validation.report.compose(
+        {"micro": {"entries": {case.name: found, "other": {"differences": []}}}},
+        dry=True,
+        seconds=1.0,
+    )
+    assert document["micro"]["equal"] == ["other"]
+    assert list(document["micro"]["differ_as_expected"]) == [case.name]
+    assert validation.report.succeeded(document, ["micro"])
+
+
+def test_differences_within_the_units_allowed_pass(validation):
+    case = arithmetic(validation, "float64 functions")
     assert case.ulps
-    found = validate._compare_case(case, SimulatedDevice(), _Wrong())
+    found = validation.results.compare_case(case, SimulatedDevice(), _Wrong())
     assert found["differences"] == []
 
 
-def test_a_part_goes_on_behind_a_step_that_ended_the_process(validate, tmp_path, monkeypatch):
+def steps_of(*steps):
+    return lambda _: iter(steps)
+
+
+def fail():
+    raise ValueError("no such thing")
+
+
+def test_a_step_that_fails_is_recorded_and_the_rest_goes_on(validation, tmp_path, monkeypatch):
+    steps = steps_of(("one", dict), ("two", fail), ("three", partial(dict, differences=[{"n": 1}])))
+    monkeypatch.setitem(validation.parts.PARTS, "micro", steps)
     state = tmp_path / "part.json"
-    state.write_text(json.dumps({"entries": {"one": {"x": 1}}, "running": "two"}))
-    ran = []
-
-    def steps(*_):
-        for name in ("one", "two", "three"):
-            yield name, lambda _, n=name: ran.append(n) or {"x": 2}
-
-    monkeypatch.setattr(validate, "_steps", steps)
-    assert validate._run_part("micro", state, dry=True, out=tmp_path) == 0
-    document = json.loads(state.read_text())
-    assert ran == ["three"]
-    assert document["entries"]["one"] == {"x": 1}
-    assert "ended" in document["entries"]["two"]["error"]
-    assert document["complete"]
+    assert validation.parts.run_part("micro", state, None) == 0
+    found = validation.parts._read(state, "")
+    outcome = validation.report.compose({"micro": found}, dry=True, seconds=1.0)["micro"]
+    assert outcome["equal"] == ["one"]
+    assert "no such thing (test_validate_simulator.py:" in outcome["failed"]["two"]
+    assert outcome["differ"] == {"three": [{"n": 1}]}
 
 
-def test_cases_have_names_of_their_own(validate):
-    cases = [*validate.memory_cases(), *validate.control_cases(), *validate.arithmetic_cases()]
+def test_a_part_that_cannot_begin_says_why(validation, tmp_path, monkeypatch):
+    monkeypatch.setitem(validation.parts.PARTS, "micro", lambda _: fail())
+    state = tmp_path / "part.json"
+    assert validation.parts.run_part("micro", state, None) == 1
+    found = validation.parts._read(state, "the process ended with status 1")
+    assert found["error"] == "ValueError: no such thing"
+    document = validation.report.compose({"micro": found}, dry=True, seconds=1.0)
+    assert not validation.report.succeeded(document, ["micro"])
+
+
+@pytest.mark.parametrize(
+    ("ended", "two", "kind"),
+    [("", "time", "skipped"), ("the process ended with status -11", "-11", "error")],
+)
+def test_steps_that_a_part_did_not_come_to_are_skipped(validation, tmp_path, ended, two, kind):
+    state = tmp_path / "part.json"
+    document = {"steps": ["one", "two", "three"], "entries": {"one": {}}, "running": "two"}
+    state.write_text(json.dumps(document))
+    entries = validation.parts._read(state, ended)["entries"]
+    assert entries["one"] == {}
+    assert two in entries["two"][kind]
+    assert list(entries["three"]) == ["skipped"]
+
+
+def test_cases_have_names_of_their_own(validation):
+    made = validation.cases
+    cases = [*made.memory_cases(), *made.control_cases(), *made.arithmetic_cases()]
     assert len({case.name for case in cases}) == len(cases)
+    assert all(set(case.expected) <= {*case.rows, ""} for case in cases)
 
 
-def test_rehearsal_of_the_whole(validate, tmp_path, monkeypatch):
-    # The occupancy part alone: the machine's part and the summary go with it.
+def test_rehearsal_of_the_whole(validation, tmp_path, monkeypatch):
+    # The occupancy part alone: the machine's part and the report go with it.
     monkeypatch.setitem(os.environ, "PYTHONWARNINGS", "default")
-    assert validate.main(["--dry", "--only", "occupancy", "--out", str(tmp_path)]) == 0
+    assert validation.main(["--dry", "--only", "occupancy", "--out", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("validation_*.json")
     document = json.loads(path.read_text())
-    assert document["summary"]["occupancy"]["differing"] == 0
-    assert document["summary"]["occupancy"]["asked"] > 100
+    assert "differ" not in document["occupancy"]
+    assert document["occupancy"]["asked"] > 100
+    assert document["occupancy"]["steps"] == len(document["occupancy"]["equal"]) == 13

@@ -19,7 +19,7 @@ from warpladder.errors import KernelFaultError
 from warpladder.simulator import SimulatedDevice, simulate
 
 
-def in_time(program: str, seconds: int = 15) -> subprocess.CompletedProcess[str]:
+def in_time(program: str, seconds: int = 60) -> subprocess.CompletedProcess[str]:
     """Run a program that may never end."""
     head = "import numpy as np\nfrom numba import cuda\nfrom warpladder.simulator import simulate\n"
     return subprocess.run(
@@ -81,6 +81,10 @@ def test_a_lock_within_a_warp_whose_waiters_count():
 
 def test_a_counting_loop_that_never_ends_is_a_livelock():
     done = in_time("""
+        from warpladder.simulator import launch
+
+        launch.IDLE_STEPS = 1 << 12  # the real bound takes seconds
+
         @cuda.jit
         def kernel(flag):
             spins = 0

@@ -251,7 +251,9 @@ class Batch:
     def _exit(self, ending: Exit, frame: Frame) -> None:
         if ending.raises is not None:
             self.launch.raised(ending, frame)
-        self.exited += np.bincount(frame.spread(frame.lanes.slot), minlength=self.blocks)
+        if frame.where is not None:
+            # Those who are left may come to a barrier that these will not reach.
+            self.exited += np.bincount(frame.lanes.slot, minlength=self.blocks)
         self.go(frame.where, EXITED)
 
     def _compact(self, where: NDArray[np.intp]) -> None:

@@ -150,8 +150,10 @@ def _pattern(geometry: Geometry, blocks: int) -> _Pattern:
 def _block_indices(
     geometry: Geometry, first_block: int, slot: NDArray[np.int64], blocks: int
 ) -> tuple[Any, ...]:
-    gx, gy, _ = geometry.grid
+    gx, gy, gz = geometry.grid
     number: Any = np.int64(first_block) if blocks == 1 else slot + np.int64(first_block)
+    if gy == gz == 1:
+        return number.astype(np.int32), np.int32(0), np.int32(0)
     parts = (number % gx, number // gx % gy, number // (gx * gy))
     return tuple(
         part.astype(np.int32) if extent > 1 else np.int32(0)
