@@ -1,0 +1,413 @@
+"""Kernels compiled for GPUs that are not there: registers, spills, and the code itself.
+
+Numba makes PTX of a kernel by NVVM, ptxas makes machine code (SASS) of it, nvdisasm prints that.
+All three come as packages (``pip install 'warpladder[compile]'``), and none of them needs a GPU. On
+a GPU, Numba may take another way through the same back end: NVVM's intermediate code linked by
+nvJitLink. So a count of instructions from here is one of what the kernel can become.
+
+Numba asks the GPU of the process what to compile device functions for. `_without_gpu` is all that
+is done about it, and undoes it; `tests/lab/test_compiles.py` says so when numba-cuda moves.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from math import prod
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from warpladder.device.properties import known_capabilities
+from warpladder.errors import DeviceError, InputError, MissingExtraError
+from warpladder.lab.rung import Rung
+
+__all__ = [
+    "Compiled",
+    "Variant",
+    "compilable_capabilities",
+    "compile_kernel",
+    "launched_variants",
+    "missing_tool",
+]
+
+_EXTRA = "compile"
+_PURPOSE = "compiling kernels without a GPU"
+#: CUDA 13 compiles for nothing older.
+_OLDEST = (7, 5)
+#: A compiler that takes longer than this many seconds hangs.
+_PATIENCE = 300
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What became of a kernel.
+
+    Attributes
+    ----------
+    name
+        Of the kernel in Python.
+    compute_capability
+        What it was compiled for.
+    ptx
+        What NVVM made: code for a machine with any number of registers.
+    cubin
+        What ptxas made of that: an ELF file with the code of the real machine.
+    registers
+        Of a thread.
+    spill_bytes
+        Stored and loaded by a thread, once through the code, because registers did not suffice.
+    stack_bytes
+        Local memory of a thread: arrays that did not become registers, and spilled registers.
+    shared_bytes
+        Static shared memory of a block.
+    """
+
+    name: str
+    compute_capability: tuple[int, int]
+    ptx: str
+    cubin: bytes
+    registers: int
+    spill_bytes: int
+    stack_bytes: int
+    shared_bytes: int
+
+    @cached_property
+    def sass(self) -> str:
+        """The machine code as nvdisasm prints it.
+
+        Raises
+        ------
+        MissingExtraError
+            nvdisasm is not installed.
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "kernel.cubin")
+            file.write_bytes(self.cubin)
+            return _run(_tool("nvdisasm"), "-c", str(file)).stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A kernel for arguments of certain types, and how it was launched.
+
+    Attributes
+    ----------
+    kernel
+        The ``@cuda.jit`` function.
+    arguments
+        Numba types.
+    threads
+        In a block; the most of all launches.
+    shared_bytes
+        Dynamic shared memory of a block; the most of all launches.
+    """
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    threads: int
+    shared_bytes: int
+
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+        return str(self.kernel.py_func.__name__)
+
+
+# ---- what is installed -----------------------------------------------------------------------
+
+
+def missing_tool() -> str | None:
+    """Return the name of the first tool that is not installed, or None where all are."""
+    try:
+        _libdevice()
+        for name in ("ptxas", "nvdisasm"):
+            _tool(name)
+    except MissingExtraError as missing:
+        return str(missing)
+    return None
+
+
+def compilable_capabilities() -> tuple[tuple[int, int], ...]:
+    """Return the compute capabilities that CUDA 13 compiles for, the oldest first.
+
+    Examples
+    --------
+    >>> compilable_capabilities()[0]
+    (7, 5)
+    """
+    return tuple(version for version in known_capabilities() if version >= _OLDEST)
+
+
+@cache
+def _libdevice() -> bytes:
+    """Return NVVM's library of mathematics, having made sure that NVVM itself can be loaded."""
+    try:
+        from cuda.pathfinder import (
+            BitcodeLibNotFoundError,
+            DynamicLibNotFoundError,
+            find_bitcode_lib,
+            load_nvidia_dynamic_lib,
+        )
+        from numba.cuda.cudadrv import nvvm  # noqa: F401 - is it there at all?
+    except ImportError as fault:
+        raise MissingExtraError(_PURPOSE, "numba-cuda", _EXTRA) from fault
+    try:
+        load_nvidia_dynamic_lib("nvvm")
+        return Path(find_bitcode_lib("device")).read_bytes()
+    except (DynamicLibNotFoundError, BitcodeLibNotFoundError) as fault:
+        raise MissingExtraError(_PURPOSE, "NVVM", _EXTRA) from fault
+
+
+def _tool(name: str) -> str:
+    try:
+        from cuda.pathfinder import find_nvidia_binary_utility
+    except ImportError as fault:
+        raise MissingExtraError(_PURPOSE, name, _EXTRA) from fault
+    found = find_nvidia_binary_utility(name)
+    if found is None:
+        raise MissingExtraError(_PURPOSE, name, _EXTRA)
+    return str(found)
+
+
+def _run(*command: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(  # noqa: S603 - a tool of CUDA, on files that were written here
+        command, capture_output=True, text=True, timeout=_PATIENCE, check=False
+    )
+    if done.returncode:
+        raise DeviceError(f"{Path(command[0]).name} failed: {(done.stderr or done.stdout).strip()}")
+    return done
+
+
+# ---- compiling -------------------------------------------------------------------------------
+
+
+def compile_kernel(
+    kernel: Any, arguments: tuple[Any, ...], compute_capability: tuple[int, int] = (9, 0)
+) -> Compiled:
+    """Compile a kernel; no GPU is needed.
+
+    Parameters
+    ----------
+    kernel
+        A ``@cuda.jit`` function; ``max_registers``, ``launch_bounds``, ``fastmath`` and ``opt`` of
+        its decorator hold.
+    arguments
+        Numba types of its arguments, as `launched_variants` finds them.
+    compute_capability
+        Of the GPU to compile for.
+
+    Raises
+    ------
+    MissingExtraError
+        NVVM or ptxas is not installed.
+    InputError
+        CUDA 13 does not compile for this capability.
+    DeviceError
+        ptxas refuses the kernel, for instance because a block has too much shared memory.
+    """
+    known = compilable_capabilities()
+    if compute_capability not in known:
+        raise InputError(
+            f"compute_capability={compute_capability!r}: kernels can be compiled for "
+            f"{', '.join(map(str, known))}"
+        )
+    options = kernel.targetoptions
+    ptx = _ptx(kernel, arguments, compute_capability)
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(ptx)
+        command = [_tool("ptxas"), "-arch=sm_{}{}".format(*compute_capability), "-v"]
+        command.append("-O3" if options.get("opt", True) else "-O0")
+        if limit := options.get("max_registers"):
+            command += ["-maxrregcount", str(limit)]
+        if "cudaCG" in ptx:
+            # The barrier of a grid is a library function; without it the code is not complete.
+            command.append("-c")
+        told = _run(*command, str(source), "-o", str(target)).stderr
+        cubin = target.read_bytes()
+    return Compiled(
+        kernel.py_func.__name__,
+        compute_capability,
+        ptx,
+        cubin,
+        registers=max(_numbers(r"Used (\d+) registers", told)),
+        spill_bytes=sum(_numbers(r"(\d+) bytes spill", told)),
+        stack_bytes=max(_numbers(r"(\d+) bytes stack frame", told)),
+        shared_bytes=max(_numbers(r"(\d+) bytes smem", told), default=0),
+    )
+
+
+def _numbers(pattern: str, text: str) -> list[int]:
+    return [int(number) for number in re.findall(pattern, text)]
+
+
+def _ptx(kernel: Any, arguments: tuple[Any, ...], compute_capability: tuple[int, int]) -> str:
+    from numba import cuda
+
+    options = kernel.targetoptions
+    with _without_gpu(compute_capability):
+        ptx, _ = cuda.compile_ptx(
+            kernel.py_func,
+            arguments,
+            cc=compute_capability,
+            debug=options.get("debug"),
+            lineinfo=bool(options.get("lineinfo")),
+            fastmath=bool(options.get("fastmath")),
+            opt=options.get("opt"),
+            launch_bounds=options.get("launch_bounds"),
+        )
+    return str(ptx)
+
+
+_lock = threading.RLock()
+#: Device functions compiled for each capability: Numba has one place for them, whatever the GPU.
+_functions: dict[tuple[int, int], weakref.WeakKeyDictionary[Any, Any]] = {}
+
+
+@contextmanager
+def _without_gpu(compute_capability: tuple[int, int]) -> Iterator[None]:
+    """Have Numba compile for this capability, and undo all that afterwards.
+
+    Numba asks four questions that need a GPU or the whole of CUDA, answered here: what it is on,
+    what it can compile for (NVRTC knows), where NVVM's mathematics is (found together with
+    libraries that are not needed), and which device functions it has compiled already.
+    """
+    libdevice = _libdevice()
+    from numba.cuda import dispatcher
+    from numba.cuda.core import config
+    from numba.cuda.cudadrv import nvvm
+
+    device = SimpleNamespace(compute_capability=compute_capability)
+    kind = dispatcher.CUDADispatcher
+    compile_device = kind.compile_device
+    replaced: dict[Any, Any] = {}
+
+    def compile_apart(self: Any, arguments: Any, return_type: Any = None) -> Any:
+        if self not in replaced:
+            replaced[self] = self.overloads
+            self.overloads = apart.setdefault(self, type(self.overloads)())
+        return compile_device(self, arguments, return_type)
+
+    with _lock, ExitStack() as stack:
+        apart = _functions.setdefault(compute_capability, weakref.WeakKeyDictionary())
+        for where, name, value in (
+            (dispatcher, "get_current_device", lambda: device),
+            (config, "FORCE_CUDA_CC", compute_capability),
+            (nvvm, "get_libdevice", lambda: "libdevice"),
+            (nvvm, "open_libdevice", lambda: libdevice),
+            (kind, "compile_device", compile_apart),
+        ):
+            stack.enter_context(patch.object(where, name, value))
+        try:
+            yield
+        finally:
+            for function, overloads in replaced.items():
+                function.overloads = overloads
+
+
+# ---- what a rung launches --------------------------------------------------------------------
+
+#: After so many launches that bring nothing new, a rung is taken to have shown all it has; after
+#: so many more, to wait for a result that it will never get.
+_ENOUGH, _TOO_MANY = 1_000, 100_000
+
+
+class _SeenEnoughError(Exception):
+    """Ends a run whose launches repeat themselves."""
+
+
+class _Recorder:
+    """A simulated device that notes what is launched on it, and does nothing about it.
+
+    Running the kernels would change nothing about the types of their arguments, and takes seconds
+    where this takes none.
+    """
+
+    def __init__(self, kernels: tuple[Any, ...]) -> None:
+        from warpladder.simulator import SimulatedDevice
+
+        self._device = SimulatedDevice(checks=False, counters=False)
+        self._missing = set(map(id, kernels))
+        self._idle = 0
+        self.variants: dict[tuple[int, tuple[Any, ...]], Variant] = {}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every kernel that the rung lists has been launched."""
+        return not self._missing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+    def launch(
+        self,
+        kernel: Any,
+        grid: Any,
+        block: Any,
+        *args: Any,
+        shared_bytes: int = 0,
+        **options: Any,
+    ) -> None:
+        """Note the types of the arguments, and the size of the block."""
+        from warpladder.simulator.arguments import types_of
+        from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
+
+        del grid, options
+        found = as_dispatcher(kernel)
+        kinds = signature_types(found, types_of(args), own_signatures(found))
+        threads = prod(block) if isinstance(block, tuple) else int(block)
+        key = id(kernel), kinds
+        if known := self.variants.get(key):
+            threads = max(threads, known.threads)
+            shared_bytes = max(shared_bytes, known.shared_bytes)
+        self._missing.discard(id(kernel))
+        self._idle = self._idle + 1 if known else 0
+        self.variants[key] = Variant(found, kinds, threads, shared_bytes)
+        if self._idle > (_ENOUGH if self.complete else _TOO_MANY):
+            raise _SeenEnoughError
+
+
+def launched_variants(rung: Rung) -> list[Variant]:
+    """Return the kernels that a rung launches and the types it launches them with.
+
+    The rung is run at the largest size at which it is verified, and at larger ones where not all
+    of its kernels are launched there. The kernels themselves are not run.
+
+    Raises
+    ------
+    InputError
+        A kernel that the rung lists is launched at no size tried.
+
+    Examples
+    --------
+    >>> from warpladder.lab.registry import find_rung
+    >>> ladder, rung = find_rung("primer/vector-add-grid")
+    >>> [(variant.name, variant.threads) for variant in launched_variants(rung)]
+    [('add', 256)]
+    """
+    if rung.on == "cpu":
+        return []
+    limit = rung.max_n or max(rung.task.default_n, *rung.task.sizes)
+    n = min(max(rung.task.sizes), limit)
+    while True:
+        recorder = _Recorder(rung.kernels)
+        try:
+            rung.run(recorder, rung.task.make(n, 0))
+        except _SeenEnoughError:
+            pass
+        if recorder.complete:
+            return list(recorder.variants.values())
+        if n >= limit:
+            raise InputError(
+                f"{rung.name} lists a kernel that it launches at no size up to n = {n}"
+            )
+        n = min(2 * n, limit)
