@@ -17,6 +17,7 @@ from warpladder.cli.explain import explain
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.paths import paths
+from warpladder.cli.sass import sass
 from warpladder.errors import InputError, WarpladderError
 
 __all__ = ["app", "main"]
@@ -33,6 +34,7 @@ app.add_typer(make_graph, name="make-graph")
 app.command("ladders")(ladders)
 app.command("climb")(climb)
 app.command("explain")(explain)
+app.command("sass")(sass)
 app.command("doctor")(doctor)
 
 # The exit status of a program that SIGINT ended, as shells count it.

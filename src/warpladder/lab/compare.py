@@ -119,6 +119,8 @@ def _difference(
         return f"{name}: expected shape {expected.shape}, found {found.shape}"
     if expected.dtype != found.dtype:
         return f"{name}: expected dtype {expected.dtype}, found {found.dtype}"
+    if not _other_bits(expected, found).any():
+        return ""
     error = _error(expected, found)
     if tolerance is None:
         wrong = _other_bits(expected, found) & ~(np.isnan(expected) & np.isnan(found))

@@ -1,9 +1,11 @@
 """Kernels compiled for GPUs that are not there: registers, spills, and the code itself.
 
 Numba makes PTX of a kernel by NVVM, ptxas makes machine code (SASS) of it, nvdisasm prints that.
-All three come as packages (``pip install 'warpladder[compile]'``), and none of them needs a GPU. On
-a GPU, Numba may take another way through the same back end: NVVM's intermediate code linked by
-nvJitLink. So a count of instructions from here is one of what the kernel can become.
+All three come as packages (``pip install 'warpladder[compile]'``), and none of them needs a GPU.
+
+On a GPU with nvJitLink, Numba takes another way through the same back end, by NVVM's intermediate
+code. Of thirteen kernels of seven rungs compiled both ways with CUDA 13.5 for 9.0, all had the same
+registers, and all but one hot loops of the same length (485 and 487 instructions in `grid-sync`).
 
 Numba asks the GPU of the process what to compile device functions for. `_without_gpu` is all that
 is done about it, and undoes it; `tests/lab/test_compiles.py` says so when numba-cuda moves.
@@ -17,7 +19,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import prod
@@ -400,10 +402,8 @@ def launched_variants(rung: Rung) -> list[Variant]:
     n = min(max(rung.task.sizes), limit)
     while True:
         recorder = _Recorder(rung.kernels)
-        try:
+        with suppress(_SeenEnoughError):
             rung.run(recorder, rung.task.make(n, 0))
-        except _SeenEnoughError:
-            pass
         if recorder.complete:
             return list(recorder.variants.values())
         if n >= limit:

@@ -32,7 +32,18 @@ _PREFIXES = {
     "control": (
         *("BRA", "BRX", "BREAK", "BSSY", "BSYNC", "BMOV", "CALL", "RET", "EXIT", "JMP", "UBRA"),
         *("WARPSYNC", "BAR", "BARRIER", "UCGABAR", "DEPBAR", "LDGDEPBAR", "MEMBAR", "ERRBAR"),
-        *("NOP", "YIELD", "NANOSLEEP", "BPT", "KILL", "FENCE", "SYNCS", "ACQBULK", "LEPC", "PREEXIT"),
+        *(
+            "NOP",
+            "YIELD",
+            "NANOSLEEP",
+            "BPT",
+            "KILL",
+            "FENCE",
+            "SYNCS",
+            "ACQBULK",
+            "LEPC",
+            "PREEXIT",
+        ),
     ),
     "moves, constants": (
         *("MOV", "UMOV", "LDC", "LDCU", "ULDC", "S2R", "S2UR", "CS2R", "R2UR", "R2P", "P2R"),
@@ -54,8 +65,7 @@ CLASSES = (_ARITHMETIC, *_PREFIXES)
 #: Classes that are no work of the kernel, but what it takes to get there.
 _OVERHEAD = ("control", "moves, constants", "integers, addresses")
 _WIDTHS = {"U8": "8", "S8": "8", "U16": "16", "S16": "16", "64": "64", "128": "128", "256": "256"}
-_WITH_WIDTH = ("global loads", "global stores", "shared loads", "shared stores")
-_WITH_WIDTH += ("local loads", "local stores")
+_WITH_WIDTH = tuple(kind for kind in _PREFIXES if kind.endswith(("loads", "stores")))
 
 _SECTION = re.compile(r"\s*\.section\s+\.text\.(\S+?),")
 _ENTRY = re.compile(r"\s*\.other\s+(\S+?),.*STO_CUDA_ENTRY")
@@ -67,6 +77,7 @@ _INSTRUCTION = re.compile(
 _TARGET = re.compile(r"`\(([.$\w]+)\)")
 #: A branch on a predicate that stands among its operands.
 _PREDICATE = re.compile(r"\bU?P\d")
+_ZERO_TIMES_ZERO = re.compile(r", -?RZ, -?RZ, ")
 _LEAVES = ("EXIT", "RET", "KILL")
 _BRANCHES = ("BRA", "BRX", "JMP", "JMX", "UBRA")
 
@@ -113,7 +124,8 @@ class Instruction(NamedTuple):
         >>> Instruction(0, "VIADDMNMX", "R1, R2, R3, R1, PT").kind
         'arithmetic'
         """
-        if self.base == "IMAD" and ", RZ, RZ, " in self.operands:
+        # What adds to a product of zeros is a move, for a unit that would otherwise idle.
+        if self.base in {"IMAD", "HFMA2"} and _ZERO_TIMES_ZERO.search(self.operands):
             return "moves, constants"
         return _CLASS_OF.get(self.base, _ARITHMETIC)
 
@@ -244,10 +256,7 @@ class _Block:
 
 
 def _instructions(blocks: list[_Block], chosen: Iterable[int]) -> tuple[Instruction, ...]:
-    # A branch to itself and idle instructions behind the end keep the hardware's prefetch happy.
-    return tuple(
-        one for number in chosen for one in blocks[number].instructions if one.base != "NOP"
-    )
+    return tuple(one for number in chosen for one in blocks[number].instructions)
 
 
 def _blocks(sass: str) -> list[_Block]:

@@ -154,6 +154,8 @@ def constant_array(t: Translator, array: NDArray[Any], slot: int, name: str) -> 
 @handles((types.Array, "view"), "array.view")
 def _array_view(t: Translator, call: Call) -> None:
     wanted = np.dtype(as_dtype(call.signature.return_type.dtype))
+    t.shared_itemsizes.add(wanted.itemsize)
+    t.viewed_itemsizes.add(wanted.itemsize)
 
     def reinterpret(frame: Any, view: View) -> View:
         del frame

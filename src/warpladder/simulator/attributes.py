@@ -164,7 +164,7 @@ def _computed(t: Translator, kind: Any, name: str) -> Any:
     if isinstance(kind, types.Complex):
         return {"real": lambda z: z.real, "imag": lambda z: z.imag}.get(name)
     if isinstance(kind, types.Number):
-        return {"real": lambda x: x, "imag": lambda x: x - x}.get(name)
+        return {"real": lambda x: x, "imag": np.zeros_like}.get(name)
     if isinstance(kind, types.BaseTuple) and name in getattr(kind, "fields", ()):
         number = kind.fields.index(name)
         return lambda items: items[number]
@@ -233,7 +233,7 @@ def record_field(t: Translator, scope: Scope, target: Any, source: Operand, name
         else:
             v[raw] = access.load(frame, part, (), site)
 
-    t.emit(run, (slot,), (raw,))
+    t.emit(run, (slot,), (raw,), memory=True)
     done()
 
 

@@ -8,6 +8,7 @@ batch go the same way there is one program counter and nothing is gathered or sc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -140,8 +141,8 @@ class Batch:
                         self.finished = True
                         return "done"
                     return "grid"
-                where = None
-                self._step(blocks[self.converged], None)
+                where, block = None, blocks[self.converged]
+                self._step(block, None)
             else:
                 chosen = self._choose()
                 if chosen is None:
@@ -153,8 +154,9 @@ class Batch:
                 if where is None:
                     self.converged = low
                     continue
-                self._step(blocks[low], where)
-            if self.spin.give_up(where) and self._nobody_else():
+                block = blocks[low]
+                self._step(block, where)
+            if self.spin.give_up(where, block) and self._nobody_else():
                 return "stuck"
 
     def _choose(self) -> tuple[int, NDArray[np.intp] | None] | None:
@@ -272,7 +274,7 @@ class Batch:
             raw = np.empty(self.blocks * size, dtype=np.uint8)
             poison(raw)
             buffer = Buffer(raw, "shared", "shared memory", instance_bytes=size)
-            self.launch.adopt(buffer, min(self.program.shared.itemsizes, default=1))
+            self.launch.adopt(buffer, math.gcd(*self.program.shared.itemsizes) or 1)
             self.storage["shared"] = buffer
         return self.storage["shared"]
 

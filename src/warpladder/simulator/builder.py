@@ -59,6 +59,8 @@ class Builder:
         self.shared_arrays: dict[Any, tuple[int, int]] = {}
         self.shared_bytes = 0
         self.shared_itemsizes: set[int] = set()
+        #: Item sizes of views of arrays: what the checks have to tell apart.
+        self.viewed_itemsizes: set[int] = set()
         self.dynamic_shared = False
         self.cooperative = False
         #: Device functions that are being inlined, outermost first.
@@ -87,10 +89,15 @@ class Builder:
         writes: Sequence[int] = (),
         *,
         counted: bool = True,
+        memory: bool = False,
     ) -> None:
-        """Append an operation; ``counted`` ones are instructions of the current source line."""
+        """Append an operation; ``counted`` ones are instructions of the current source line.
+
+        ``memory`` says that what it writes comes from memory.
+        """
         block = self.block
         block.operations.append(operation)
+        block.flows.append((tuple(reads), tuple(writes), memory))
         self.note(reads, writes)
         if counted:
             block.instructions[self.site] = block.instructions.get(self.site, 0) + 1

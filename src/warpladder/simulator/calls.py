@@ -91,8 +91,7 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
             operands.append(_unpacked(t, packed, number, part))
     keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
     arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
-    if any(isinstance(argument, list) for argument in arguments):
-        t.refuse(f"a call of a function with *arguments ({expr})")
+    arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
     names = [argument.name for argument in expr.args]
     objects = [scope.objects.get(name) for name in names]
     objects += [None] * (len(arguments) - len(objects))
@@ -161,7 +160,8 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
             made.arguments = [made.this, *made.arguments]
         _inline(t, made, dispatcher)
         return
-    t.refuse(f"a call of {getattr(key, '__name__', key) or function}")
+    name = getattr(key, "__name__", key) or function
+    t.refuse("try/except" if "try_block" in str(name) else f"a call of {name}")
 
 
 def call_operator(
@@ -222,6 +222,17 @@ def _unpacked(t: Translator, packed: Operand, number: int, kind: Any) -> Operand
     return Operand(slot, kind)
 
 
+def _packed(t: Translator, parts: list[Operand]) -> Operand:
+    """Return the tuple that a function with ``*arguments`` receives."""
+    slot, slots = t.new_slot(), [part.slot for part in parts]
+
+    def run(frame: Any) -> None:
+        frame.variables[slot] = tuple([frame.variables[part] for part in slots])
+
+    t.emit(run, slots, (slot,), counted=False)
+    return Operand(slot, types.StarArgTuple.from_types([part.type for part in parts]))
+
+
 def _construct(t: Translator, made: Call) -> None:
     """``float32(x)``, ``int(x)``, ``complex(a, b)``."""
     produced = made.signature.return_type
@@ -240,8 +251,12 @@ def _construct(t: Translator, made: Call) -> None:
     if scalar_dtype(produced) is None or len(made.arguments) != 2:
         t.refuse(f"a conversion to {produced}")
 
+    dtype = scalar_dtype(produced)
+
     def compose(real: Any, imaginary: Any) -> Any:
-        return real + 1j * imaginary
+        value = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imaginary)), dtype)
+        value.real, value.imag = real, imaginary
+        return value[()]
 
     t.compute(made.scope, made.target, compose, made.arguments, made.signature)
 
@@ -310,7 +325,9 @@ def _element(frame: Any, view: Any, index: tuple[int, ...], site: Site) -> Any:
     return access.load(frame, view, own, site)
 
 
-def emit(t: Translator, call: Call, function: Any, reads: list[int]) -> None:
+def emit(
+    t: Translator, call: Call, function: Any, reads: list[int], *, memory: bool = False
+) -> None:
     """Emit ``target = function(frame, *values)``."""
     raw, done = t.into(call.scope, call.target, call.signature.return_type)
     slots = tuple(reads)
@@ -319,7 +336,7 @@ def emit(t: Translator, call: Call, function: Any, reads: list[int]) -> None:
         v = frame.variables
         v[raw] = function(frame, *[v[slot] for slot in slots])
 
-    t.emit(run, slots, (raw,))
+    t.emit(run, slots, (raw,), memory=memory)
     done()
 
 

@@ -106,7 +106,7 @@ def _get_item(t: Translator, scope: Scope, target: Any, expr: Any, index: Operan
             v = frame.variables
             v[raw] = access.slice_view(frame, v[view], tuple([v[i] for i in indices]), site)
 
-    t.emit(run, (view, *indices), (raw,))
+    t.emit(run, (view, *indices), (raw,), memory=True)
     done()
 
 

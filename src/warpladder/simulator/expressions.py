@@ -26,11 +26,19 @@ _DIVISIONS = (
 )  # fmt: skip
 
 
+_CONTAINERS = {
+    "build_list": "a list",
+    "build_set": "a set",
+    "build_map": "a dictionary",
+    "yield": "a generator",
+}
+
+
 def translate_expression(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = expr``."""
     handler = _EXPRESSIONS.get(expr.op)
     if handler is None:
-        t.refuse(f"the expression {expr}")
+        t.refuse(_CONTAINERS.get(expr.op, f"the expression {expr}"))
     handler(t, scope, target, expr)
 
 

@@ -158,7 +158,7 @@ def _emit_atomic(
     def run(frame: Any, target: View, *rest: Any) -> Any:
         return atomic(frame, target, rest[:count], update, rest[count:], site)
 
-    emit(t, call, run, [view, *indices, *operands])
+    emit(t, call, run, [view, *indices, *operands], memory=True)
 
 
 for _name in ATOMICS:

@@ -171,7 +171,7 @@ class SimulatedKernel:
 
             monitor = Monitor(program, geometry, self.options.checks, self.options.counters)
             for buffer, sizes in prepared.buffers.values():
-                monitor.adopt(buffer, _common(sizes))
+                monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
         launch = Launch(
             program,
             geometry,

@@ -26,7 +26,7 @@ BATCH_THREADS = 1 << 15
 
 #: Steps after which threads that find the same values at the same places over and over, while no
 #: memory changes, are taken to wait for ever although something in them changes: a counter, say.
-IDLE_STEPS = 1 << 20
+IDLE_STEPS = 1 << 17
 
 
 class Launch:

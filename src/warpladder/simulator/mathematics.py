@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numba import cuda
 from numba.cuda import types
+from numba.cuda.np.numpy_support import ufunc_find_matching_loop
 
-from warpladder.simulator.operators import operator_function
-from warpladder.simulator.values import scalar_dtype
+from warpladder.simulator.operators import operator_function, power, without_quotient
+from warpladder.simulator.values import convert_scalar, scalar_dtype
 
 __all__ = ["scalar_function"]
 
@@ -129,12 +130,23 @@ def _gamma(value: Any) -> Any:
     return _elementwise(math.gamma)(value)
 
 
+def _high(a: Any, b: Any, width: int) -> Any:
+    """Return the upper half of a product twice as wide."""
+    product = np.frompyfunc(lambda x, y: (int(x) * int(y)) >> width, 2, 1)(a, b)
+    return np.asarray(product).astype(a.dtype)[()]
+
+
+def _round_away(value: Any) -> Any:
+    whole = np.trunc(value)
+    return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1, value), 0)
+
+
 def _fmod(a: Any, b: Any) -> Any:
     return np.fmod(a, b)
 
 
 def _divmod(a: Any, b: Any) -> Any:
-    return np.floor_divide(a, b), np.remainder(a, b)
+    return without_quotient(np.floor_divide, a, b), without_quotient(np.remainder, a, b)
 
 
 _MATH: dict[Any, Function] = {
@@ -150,7 +162,7 @@ _MATH: dict[Any, Function] = {
     math.lgamma: _elementwise(math.lgamma), math.log: np.log, math.log10: np.log10,
     math.log1p: np.log1p, math.log2: np.log2,
     math.modf: lambda x: tuple(np.modf(x)),
-    math.nextafter: np.nextafter, math.pow: np.power,
+    math.nextafter: np.nextafter, math.pow: power,
     math.remainder: _elementwise(math.remainder),
     math.radians: lambda x: x * x.dtype.type(math.pi / 180.0),
     math.sin: np.sin, math.sinh: np.sinh, math.sqrt: np.sqrt, math.tan: np.tan,
@@ -162,7 +174,7 @@ _MATH: dict[Any, Function] = {
     cmath.atan: np.arctan, cmath.acosh: np.arccosh, cmath.asinh: np.arcsinh,
     cmath.atanh: np.arctanh,
     builtins.abs: np.abs, builtins.round: _round_half_even, builtins.divmod: _divmod,
-    builtins.bool: lambda x: x != 0, builtins.pow: np.power,
+    builtins.bool: lambda x: x != 0, builtins.pow: power,
     cuda.popc: _popc, cuda.brev: _brev, cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma,
     cuda.cbrt: np.cbrt, cuda.selp: _selp,
     operator.truth: lambda x: x != 0,
@@ -184,18 +196,18 @@ _DEVICE: dict[str, Function] = {
     "hypot": np.hypot, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "lgamma": _elementwise(math.lgamma), "log": np.log,
     "log10": np.log10, "le": np.less_equal, "lt": np.less, "log1p": np.log1p, "log2": np.log2,
-    "logb": lambda x: np.floor(np.log2(abs(x))),
-    "max": np.fmax, "min": np.fmin, "ne": np.not_equal, "mul": np.multiply, "mulhi": lambda a, b: (
-        (a.astype(np.int64) * b.astype(np.int64)) >> 32
-    ),
+    "logb": lambda x: np.where(x == 0, -np.inf, np.frexp(x)[1] - 1.0),
+    "max": np.fmax, "min": np.fmin, "ne": np.not_equal, "mul": np.multiply,
+    "mulhi": lambda a, b: _high(a, b, 32), "mul64hi": lambda a, b: _high(a, b, 64),
     "nearbyint": np.rint, "neg": np.negative, "nextafter": np.nextafter, "popc": _popc,
-    "popcll": _popc, "pow": np.power, "rcbrt": lambda x: 1 / np.cbrt(x),
+    "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
     "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
-    "round": lambda x: np.trunc(x + np.copysign(0.5, x)), "rsqrt": lambda x: 1 / np.sqrt(x),
+    "round": _round_away, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
     "sin": np.sin, "sinh": np.sinh,
     "sincos": lambda x: (np.sin(x), np.cos(x)),
-    "sinpi": lambda x: np.sin(np.pi * x), "sqrt": np.sqrt, "sub": np.subtract, "tan": np.tan,
+    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sqrt": np.sqrt,
+    "sub": np.subtract, "tan": np.tan,
     "tanh": np.tanh, "tgamma": _gamma, "trunc": np.trunc,
 }  # fmt: skip
 
@@ -208,7 +220,7 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     if key in (builtins.min, builtins.max):
         return _extreme(key is builtins.min, signature)
     if isinstance(key, np.ufunc):
-        return None if len(signature.args) != key.nin else key
+        return _ufunc(key, signature)
     try:
         known = _MATH.get(key)
     except TypeError:
@@ -224,6 +236,26 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     return None
 
 
+def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
+    """Return a NumPy function computed in the types that Numba takes,
+    which has no float16 loops."""
+    if len(signature.args) != ufunc.nin or any(
+        scalar_dtype(kind) is None for kind in signature.args
+    ):
+        return None
+    loop = ufunc_find_matching_loop(ufunc, signature.args)
+    if loop is None:
+        return None
+    dtypes = [np.dtype(character) for character in loop.numpy_inputs]
+    types_ = f"{''.join(loop.numpy_inputs)}->{''.join(loop.numpy_outputs)}"
+
+    def run(*values: Any) -> Any:
+        given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
+        return ufunc(*given, signature=types_)
+
+    return run if types_ in ufunc.types else ufunc
+
+
 def _floats_first(function: Function, key: Any, signature: Any) -> Function:
     """Let functions of floats take integers, as CUDA's do after conversion to the result's type."""
     dtype = scalar_dtype(signature.return_type)
@@ -237,13 +269,15 @@ def _floats_first(function: Function, key: Any, signature: Any) -> Function:
     return lambda *values: function(*[value.astype(dtype) for value in values])
 
 
-def _extreme(smallest: bool, signature: Any) -> Function:
+def _extreme(smallest: bool, signature: Any) -> Function | None:
     """``min`` and ``max``: of floats the number where the other is NaN, as PTX ``min`` and ``max``.
 
     Of zeros, -0.0 is the smaller.
     """
     dtype = scalar_dtype(signature.return_type)
-    if dtype is not None and dtype.kind == "f":
+    if dtype is None:
+        return None
+    if dtype.kind == "f":
         pair: Any = _least if smallest else _greatest
     else:
         pair = np.minimum if smallest else np.maximum
@@ -259,11 +293,11 @@ def _extreme(smallest: bool, signature: Any) -> Function:
 
 
 def _least(a: Any, b: Any) -> Any:
-    return np.where((a == b) & np.signbit(a), a, np.fmin(b, a))[()]
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))[()]
 
 
 def _greatest(a: Any, b: Any) -> Any:
-    return np.where((a == b) & np.signbit(b), a, np.fmax(b, a))[()]
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))[()]
 
 
 _names: dict[Any, str] = {}

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numba.cuda import types
 
-from warpladder.simulator.values import scalar_dtype
+from warpladder.simulator.values import convert_scalar, scalar_dtype
 
-__all__ = ["operator_function"]
+__all__ = ["operator_function", "power", "without_quotient"]
 
 
-def _without_quotient(function: Any, a: Any, b: Any) -> Any:
+def without_quotient(function: Any, a: Any, b: Any) -> Any:
     """Divide; the least integer by -1, whose quotient does not fit, gives 0, as Numba has it."""
     result = function(a, b)
     dtype = getattr(a, "dtype", None)
@@ -33,8 +33,8 @@ _BINARY: dict[Any, Callable[..., Any]] = {
     operator.sub: np.subtract,
     operator.mul: np.multiply,
     operator.truediv: np.true_divide,
-    operator.floordiv: lambda a, b: _without_quotient(np.floor_divide, a, b),
-    operator.mod: lambda a, b: _without_quotient(np.remainder, a, b),
+    operator.floordiv: lambda a, b: without_quotient(np.floor_divide, a, b),
+    operator.mod: lambda a, b: without_quotient(np.remainder, a, b),
     operator.and_: np.bitwise_and,
     operator.or_: np.bitwise_or,
     operator.xor: np.bitwise_xor,
@@ -149,7 +149,7 @@ def _power(signature: Any) -> Callable[..., Any] | None:
     if result is None:
         return None
     if not isinstance(types.unliteral(exponent), types.Integer):
-        return lambda a, b: np.power(a.astype(result), b.astype(result))
+        return lambda a, b: power(a.astype(result), b.astype(result))
     if isinstance(exponent, types.IntegerLiteral):
         fixed = np.int64(exponent.literal_value)
         return lambda a, _: _integer_power(a, fixed, result)
@@ -157,22 +157,30 @@ def _power(signature: Any) -> Callable[..., Any] | None:
     return lambda a, b: _integer_power(a, b, result)
 
 
+def power(a: Any, b: Any) -> Any:
+    """C's ``pow``: NumPy takes the square root for one exponent of 0.5, which differs at -inf."""
+    shape = np.broadcast_shapes(np.shape(a), np.shape(b))
+    exponents = np.array(np.broadcast_to(b, shape or (1,)))
+    return np.power(a, exponents).reshape(shape)[()]
+
+
 def _integer_power(base: Any, exponent: Any, dtype: np.dtype[Any]) -> Any:
-    base = np.asarray(base).astype(dtype)
-    exponent = np.asarray(exponent).astype(np.int64)
-    base, exponent = np.broadcast_arrays(base, exponent)
-    shape = base.shape
-    rest = np.abs(exponent)
+    base, exponent = np.broadcast_arrays(np.asarray(base).astype(dtype), exponent)
+    negative = exponent < 0
+    # The least integer has no positive counterpart: as an unsigned number it does.
+    unsigned = exponent.astype(np.uint64)
+    rest = np.where(negative, ~unsigned + np.uint64(1), unsigned)
     huge = rest > 0x10000
-    left = np.where(huge, 0, rest)
-    product, square = np.ones(shape, dtype), base.copy()
+    left = np.where(huge, np.uint64(0), rest)
+    product, square = np.ones(base.shape, dtype), base.copy()
     while np.any(left):
-        product = np.where(left & 1, product * square, product)
-        left = left >> 1
+        product = np.where(left & np.uint64(1), product * square, product)
+        left = left >> np.uint64(1)
         square = square * square
     if np.any(huge):
-        product = np.where(huge, np.power(base.astype(np.float64), exponent).astype(dtype), product)
-    negative = (exponent < 0) & ~huge
+        far = power(base.astype(np.float64), exponent.astype(np.float64))
+        product = np.where(huge, convert_scalar(far, dtype), product)
+    negative = negative & ~huge
     if np.any(negative):
         if dtype.kind in "iu":
             inverted = np.where(np.abs(base) == 1, product, 0)
@@ -181,4 +189,4 @@ def _integer_power(base: Any, exponent: Any, dtype: np.dtype[Any]) -> Any:
         else:
             inverted = np.array(1, dtype) / product
         product = np.where(negative, inverted, product).astype(dtype)
-    return product[()]
+    return product.astype(dtype, copy=False)[()]

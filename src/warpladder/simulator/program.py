@@ -91,6 +91,10 @@ class Block:
         How many instructions each source line contributes.
     order
         Position in the program: of all blocks that threads could go on with, the first is run.
+    flows
+        Of each operation: what it reads and writes, and whether it reads memory.
+    may_wait
+        Whether it is in a loop that ends by what is found in memory: one that may wait for others.
     """
 
     operations: list[Operation] = field(default_factory=list)
@@ -101,6 +105,8 @@ class Block:
     live_out: tuple[int, ...] = ()
     instructions: dict[Site, int] = field(default_factory=dict)
     order: int = -1
+    flows: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = field(default_factory=list)
+    may_wait: bool = False
 
     def successors(self) -> tuple[Block, ...]:
         """Return the blocks that can follow this one."""
@@ -153,6 +159,7 @@ class Program:
     shared: SharedLayout
     cooperative: bool
     debug: bool
+    viewed_itemsizes: frozenset[int]
     sites: frozenset[str]
 
 
@@ -170,7 +177,33 @@ def finish(blocks: list[Block], entry: Block) -> list[Block]:
         block.live_out = tuple(
             sorted(variable for variable in block.writes if readers.get(variable))
         )
+    _mark_waiting(ordered)
     return ordered
+
+
+def _mark_waiting(blocks: list[Block]) -> None:
+    """Mark the loops with an exit whose condition depends on memory read inside the loop."""
+    for loop in _strong_components(blocks, lambda block: list(block.successors())):
+        inside = {id(block) for block in loop}
+        if len(loop) == 1 and loop[0] not in loop[0].successors():
+            continue
+        found: set[int] = set()
+        before = -1
+        while len(found) != before:
+            before = len(found)
+            for block in loop:
+                for reads, writes, memory in block.flows:
+                    if memory or not found.isdisjoint(reads):
+                        found.update(writes)
+        waits = any(
+            isinstance(block.terminator, Branch)
+            and not block.terminator.guard
+            and block.terminator.condition in found
+            and any(id(after) not in inside for after in block.successors())
+            for block in loop
+        )
+        for block in loop:
+            block.may_wait = waits
 
 
 def _topological(blocks: Iterable[Block], entry: Block) -> list[Block]:

@@ -2,8 +2,9 @@
 
 A GPU runs all warps side by side. Here the threads that come first in the program run first, so one
 that waits for a later one in a loop would wait for ever. Two signs give it away: everything is
-exactly as it was some steps ago, which proves that it only repeats itself; or for a long time it
-has found the same values at the same places, which is suspicion enough to let others run.
+exactly as it was some steps ago, which proves that it only repeats itself; or, in a loop that ends
+by what is found in memory, it has found the same at the same places for a long time, which is
+suspicion enough to let others run.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from warpladder.simulator.batch import Batch
-    from warpladder.simulator.program import Site
+    from warpladder.simulator.program import Block, Site
 
 __all__ = ["SpinWatch"]
 
 #: Steps without a change of memory before the state is first kept for comparison.
 _FIRST_LOOK = 8
 #: Steps of the same threads, with others waiting for their turn, before reads are watched.
-_SUSPICION = 512
+_SUSPICION = 128
 #: Times that a read has to find the same at the same place.
-_SAME_READS = 64
+_SAME_READS = 16
 #: Places whose values are kept; who reads more of them is not waiting.
 _PLACES = 4096
 
@@ -69,10 +70,10 @@ class SpinWatch:
         self.idle_steps = 0
         return True
 
-    def give_up(self, where: NDArray[np.intp] | None) -> bool:
+    def give_up(self, where: NDArray[np.intp] | None, block: Block) -> bool:
         """Take note of a step; return whether the threads that ran should let others run."""
         self._quiet += 1
-        self._streak += 1
+        self._streak = self._streak + 1 if block.may_wait else 0
         if where is not None:
             if self.ran is None or len(self.ran) != self.batch.count:
                 self.ran = np.zeros(self.batch.count, dtype=bool)

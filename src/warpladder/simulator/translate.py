@@ -259,5 +259,6 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
         ),
         cooperative=translator.cooperative,
         debug=kernel.debug,
+        viewed_itemsizes=frozenset(translator.viewed_itemsizes),
         sites=frozenset(translator.files),
     )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from warpladder.errors import UnsupportedKernelError
 
-__all__ = ["UNSET", "cast", "constant", "expand", "merge", "scalar_dtype", "take"]
+__all__ = ["UNSET", "cast", "constant", "convert_scalar", "expand", "merge", "scalar_dtype", "take"]
 
 
 class _Unset:
@@ -169,6 +169,11 @@ def _scalar_cast(given: np.dtype[Any], wanted: np.dtype[Any]) -> Callable[[Any],
     if given.kind == "c" and wanted.kind != "c":
         return lambda value: value.real.astype(wanted)
     return lambda value: value.astype(wanted)
+
+
+def convert_scalar(value: Any, wanted: np.dtype[Any]) -> Any:
+    """Return a NumPy value as another scalar dtype, by CUDA's rules."""
+    return value if value.dtype == wanted else _scalar_cast(value.dtype, wanted)(value)
 
 
 def _saturate(value: Any, wanted: np.dtype[Any]) -> Any:

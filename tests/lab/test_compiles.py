@@ -1,0 +1,260 @@
+"""Every kernel of every ladder compiles for four generations of GPUs, without spills."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+import toy
+from numba import cuda, float32, int32, int64
+from numba.cuda import dispatcher, types
+from numba.cuda.core import config
+from numba.cuda.cudadrv import nvvm
+
+import warpladder.lab.compile as compiling
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import properties_of
+from warpladder.errors import DeviceError, InputError, MissingExtraError
+from warpladder.lab.compile import (
+    compilable_capabilities,
+    compile_kernel,
+    launched_variants,
+    missing_tool,
+)
+from warpladder.lab.registry import find_rung, ladders
+from warpladder.shortest_paths.rungs import register_tiles
+from warpladder.simulator import SimulatedDevice
+
+TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
+RUNGS = {
+    f"{ladder.name}/{rung.name}": rung
+    for ladder in ladders()
+    for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
+    if rung.on == "device"
+}
+#: Bytes that a kernel may spill, and why that is left alone.
+SPILLS = {
+    # 64 best values of 8 bytes are 128 of 255 registers, and addresses are computed ahead where
+    # registers seem to be free. One block of a round of n / 128 closes the diagonal.
+    ("shortest-paths/register-tiles-float64", "close_diagonal", (10, 0)): 256,
+}
+
+needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+
+
+@cache
+def compiled(kernel, arguments, target):
+    return compile_kernel(kernel, arguments, target)
+
+
+@needs_tools
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: "{}.{}".format(*target))
+@pytest.mark.parametrize("path", RUNGS)
+def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
+    """All of them for all targets: 48 seconds, 0.2 per kernel, on two cores of a server."""
+    for variant in launched_variants(RUNGS[path]):
+        found = compiled(variant.kernel, variant.arguments, target)
+        assert found.cubin.startswith(b"\x7fELF")
+        assert found.spill_bytes <= SPILLS.get((path, variant.name, target), 0)
+        # What is spilled lies in local memory; nothing else does.
+        assert found.stack_bytes <= found.spill_bytes
+        assert found.registers <= (variant.kernel.targetoptions.get("max_registers") or 255)
+        fits = occupancy(
+            properties_of(target),
+            variant.threads,
+            registers_per_thread=found.registers,
+            shared_bytes=found.shared_bytes + variant.shared_bytes,
+        )
+        assert fits.blocks_per_multiprocessor >= 1
+
+
+def test_the_exceptions_are_about_kernels_that_there_are():
+    for path, name, target in SPILLS:
+        assert name in {kernel.py_func.__name__ for kernel in RUNGS[path].kernels}
+        assert target in TARGETS
+
+
+@cuda.jit(device=True)
+def doubled(x):
+    return x + x
+
+
+@cuda.jit
+def double_all(a):
+    i = cuda.grid(1)
+    if i < a.size:
+        a[i] = doubled(a[i])
+
+
+ARRAY = types.Array(float32, 1, "C")
+
+
+@needs_tools
+def test_what_is_compiled():
+    found = compile_kernel(double_all, (ARRAY,), (8, 0))
+    assert (found.name, found.compute_capability) == ("double_all", (8, 0))
+    assert ".target sm_80" in found.ptx
+    assert "FADD" in found.sass
+    assert ".target\tsm_80" in found.sass
+    assert 0 < found.registers < 32
+    assert (found.spill_bytes, found.stack_bytes, found.shared_bytes) == (0, 0, 0)
+
+
+@needs_tools
+def test_the_limit_on_registers_holds_and_spills_are_seen():
+    few = cuda.jit(max_registers=64)(register_tiles.relax_rest.py_func)
+    found = compile_kernel(few, (types.Array(int32, 2, "C"), int64, int64))
+    assert found.registers <= 64
+    assert found.stack_bytes > 0
+    assert found.spill_bytes > 64
+    assert found.shared_bytes == 4 * 16 * (132 + 128)
+    assert "LDL" in found.sass
+
+
+@needs_tools
+def test_fastmath_holds():
+    @cuda.jit
+    def divide(a):
+        a[0] /= a[1]
+
+    exact = compile_kernel(divide, (ARRAY,))
+    fast = compile_kernel(cuda.jit(fastmath=True)(divide.py_func), (ARRAY,))
+    assert "div.rn.f32" in exact.ptx
+    assert "div.approx" in fast.ptx
+
+
+@needs_tools
+def test_numba_is_left_as_it_was():
+    places = (
+        (dispatcher, "get_current_device"),
+        (config, "FORCE_CUDA_CC"),
+        (nvvm, "get_libdevice"),
+        (nvvm, "open_libdevice"),
+        (dispatcher.CUDADispatcher, "compile_device"),
+    )
+    before = [getattr(*place) for place in places]
+    for target in TARGETS:
+        compile_kernel(double_all, (ARRAY,), target)
+    with pytest.raises(Exception, match=r"No implementation|Failed in cuda mode"):
+        compile_kernel(double_all, (types.unicode_type,))
+    assert [getattr(*place) for place in places] == before
+    assert not doubled.overloads
+    assert not double_all.overloads
+
+
+@needs_tools
+def test_compiling_and_simulating_keep_out_of_each_others_way():
+    for _ in range(2):
+        device = SimulatedDevice()
+        numbers = device.to_device(np.arange(40, dtype=np.float32))
+        device.launch(double_all, 2, 32, numbers)
+        assert (device.to_host(numbers) == 2 * np.arange(40)).all()
+        assert "FADD" in compile_kernel(double_all, (ARRAY,)).sass
+    with compiling._without_gpu((9, 0)):
+        other = SimulatedDevice()
+        numbers = other.full(3, 1, np.float64)
+        other.launch(double_all, 1, 32, numbers)
+        assert list(other.to_host(numbers)) == [2, 2, 2]
+
+
+def test_a_capability_that_cuda_13_has_dropped():
+    assert (7, 0) not in compilable_capabilities()
+    with pytest.raises(InputError, match=r"compute_capability=\(7, 0\).*\(7, 5\), \(8, 0\)"):
+        compile_kernel(double_all, (ARRAY,), (7, 0))
+
+
+@needs_tools
+def test_what_ptxas_says_is_passed_on():
+    @cuda.jit
+    def too_much(a):
+        everything = cuda.shared.array(70_000, float32)
+        everything[cuda.threadIdx.x] = a[0]
+        cuda.syncthreads()
+        a[0] = everything[0]
+
+    with pytest.raises(DeviceError, match=r"ptxas failed: .*uses too much shared"):
+        compile_kernel(too_much, (ARRAY,))
+
+
+def test_what_is_missing_is_named_with_the_line_that_installs_it(monkeypatch):
+    monkeypatch.setattr("cuda.pathfinder.find_nvidia_binary_utility", lambda _name: None)
+    with pytest.raises(MissingExtraError, match=r"ptxas.*pip install 'warpladder\[compile\]'"):
+        compiling._tool("ptxas")
+    assert "not installed: pip install 'warpladder[compile]'" in missing_tool()
+
+
+def test_nvvm_is_missed_too(monkeypatch):
+    from cuda.pathfinder import DynamicLibNotFoundError
+
+    def nowhere(name):
+        raise DynamicLibNotFoundError(name)
+
+    monkeypatch.setattr("cuda.pathfinder.load_nvidia_dynamic_lib", nowhere)
+    compiling._libdevice.cache_clear()
+    with pytest.raises(MissingExtraError, match=r"NVVM.*warpladder\[compile\]"):
+        compile_kernel(double_all, (ARRAY,))
+
+
+# ---- what rungs launch -----------------------------------------------------------------------
+
+
+def test_every_kernel_is_found_with_its_types():
+    _, rung = find_rung("shortest-paths/register-tiles-float64")
+    found = launched_variants(rung)
+    assert [variant.name for variant in found] == ["close_diagonal", "relax_panels", "relax_rest"]
+    assert [str(kind) for kind in found[2].arguments] == [
+        "array(float64, 2d, C)",
+        "int64",
+        "float64",
+    ]
+    assert {variant.threads for variant in found} == {256}
+
+
+def test_dynamic_shared_memory_is_found():
+    _, rung = find_rung("primer/two-arrays-in-dynamic-shared")
+    (variant,) = launched_variants(rung)
+    assert variant.shared_bytes > 0
+
+
+def test_a_rung_on_the_cpu_launches_nothing():
+    assert launched_variants(toy.PLAIN) == []
+
+
+def rung(run, *kernels, sizes=(4,)):
+    task = dataclasses.replace(toy.TASK, sizes=sizes, default_n=64)
+    return toy.rung("made", run, task=task, kernels=kernels)
+
+
+def test_larger_sizes_are_tried_until_all_kernels_are_launched():
+    def run(device, problem):
+        if problem.n > 16:
+            device.launch(double_all, (2, 2), (16, 4), device.to_device(problem.x))
+
+    (variant,) = launched_variants(rung(run, double_all))
+    assert (variant.threads, variant.arguments) == (64, (ARRAY,))
+
+    with pytest.raises(InputError, match="made lists a kernel that it launches at no size"):
+        launched_variants(rung(lambda _device, _problem: None, double_all))
+
+
+def test_the_largest_launch_of_a_kernel_counts_and_types_tell_variants_apart():
+    def run(device, problem):
+        numbers = device.to_device(problem.x)
+        device.launch(double_all, 1, 64, numbers)
+        device.launch(double_all, 1, 32, numbers, shared_bytes=8)
+        device.launch(double_all, 1, 32, device.to_device(problem.x.astype(np.float64)))
+
+    one, two = launched_variants(rung(run, double_all))
+    assert (one.threads, one.shared_bytes) == (64, 8)
+    assert (two.threads, str(two.arguments[0])) == (32, "array(float64, 1d, C)")
+
+
+def test_a_rung_that_waits_for_results_is_stopped():
+    def run(device, problem):
+        numbers = device.to_device(problem.x)
+        while device.to_host(numbers)[0] < np.inf:
+            device.launch(double_all, 1, 32, numbers)
+
+    assert len(launched_variants(rung(run, double_all))) == 1
