@@ -1037,6 +1037,10 @@ def _float_cases(dtype: str) -> list[Case]:
         _per_element(
             "to narrow integers", float_to_narrow, (a,), ("int8", "uint8", "int16", "uint16"),
             "int64",
+            expected=dict.fromkeys(
+                ("int8", "uint8", "int16", "uint16"),
+                "LLVM leaves open what does not fit the integer: NVVM may keep more bits",
+            ),
         ),
         _per_element(
             "to whole numbers", float_rounding, (a,), ("floor", "ceil", "trunc", "is"), "float64"

@@ -34,8 +34,12 @@ def _shape_of(call: Call, t: Translator) -> tuple[int, ...]:
     return tuple(int(v) for v in value) if isinstance(value, tuple) else (int(value),)
 
 
-def _element_dtype(call: Call) -> np.dtype[Any]:
-    dtype: np.dtype[Any] = np.dtype(as_dtype(call.signature.return_type.dtype))
+def _element_dtype(call: Call, t: Translator) -> np.dtype[Any]:
+    kind = call.signature.return_type.dtype
+    try:
+        dtype: np.dtype[Any] = np.dtype(as_dtype(kind))
+    except NotImplementedError:
+        t.refuse(f"an array of {kind}")
     return dtype
 
 
@@ -60,7 +64,7 @@ def _name_of(call: Call) -> str:
 
 @handles(cuda.shared.array)
 def _shared_array(t: Translator, call: Call) -> None:
-    shape, dtype = _shape_of(call, t), _element_dtype(call)
+    shape, dtype = _shape_of(call, t), _element_dtype(call, t)
     t.shared_itemsizes.add(dtype.itemsize)
     name = _name_of(call)
     dynamic = shape == (0,)
@@ -98,7 +102,7 @@ def _shared_array(t: Translator, call: Call) -> None:
 
 @handles(cuda.local.array)
 def _local_array(t: Translator, call: Call) -> None:
-    shape, dtype = _shape_of(call, t), _element_dtype(call)
+    shape, dtype = _shape_of(call, t), _element_dtype(call, t)
     _alignment(call, t, dtype)
     name = _name_of(call)
     elements = int(np.prod(shape))

@@ -237,8 +237,7 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
 
 
 def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
-    """Return a NumPy function computed in the types that Numba takes,
-    which has no float16 loops."""
+    """Return a NumPy function computed in the types that Numba takes: never float16."""
     if len(signature.args) != ufunc.nin or any(
         scalar_dtype(kind) is None for kind in signature.args
     ):
