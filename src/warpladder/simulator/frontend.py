@@ -242,6 +242,10 @@ def overload_dispatcher(function: Any, signature: Any) -> Any:
             arguments = (function.this, *signature.args)
             function = context.resolve_value_type(written)
             signature = function.get_call_type(context, arguments, {})
+        else:
+            # Resolved anew: since it was typed, a GPU may have compiled it and left its own key.
+            with contextlib.suppress(AttributeError):
+                function.get_call_type(context, signature.args, {})
         try:
             implementation = function.get_impl_key(signature)
         except (KeyError, AttributeError):
