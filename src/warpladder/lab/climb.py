@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from warpladder.errors import InputError
 from warpladder.lab.devices import Simulated, Timed
 from warpladder.lab.rung import Ladder, Rung, Work
-from warpladder.lab.verify import PredictionResult, Verdict, check_predictions, run, verify
+from warpladder.lab.verify import PredictionResult, Verdict, check_predictions, pose, run, verify
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -155,7 +155,7 @@ def _climb(
     if n is None or simulated or not all(verdict.ok for verdict in verdicts):
         return Row(rung, tuple(verdicts), predictions, skipped=skipped)
 
-    problem = rung.task.make(n, 0)
+    problem = pose(rung.task, n)
     timing = _time(rung, device, problem)
     verdicts += verify(rung, device, [n])
     work = rung.task.work(problem)

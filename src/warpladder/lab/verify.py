@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from warpladder.errors import InputError, KernelFaultError, WarpladderError
 from warpladder.lab.compare import difference
 from warpladder.lab.devices import Simulated
 from warpladder.lab.poisoned import Poisoned
-from warpladder.lab.rung import Ladder, Prediction, Rung, WrongRung
+from warpladder.lab.rung import Ladder, Prediction, Rung, Task, WrongRung
 from warpladder.simulator.counters import Counters
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ __all__ = [
     "check_predictions",
     "check_wrong",
     "count",
+    "pose",
     "run",
     "verify",
 ]
@@ -168,16 +170,28 @@ def verify(
     return [_verify(rung, poisoned, n, seed) for n in asked]
 
 
+@lru_cache(maxsize=16)
+def _posed(task: Task, n: int, seed: int) -> tuple[Any, Any]:
+    """Return a problem and its answer: most rungs of a ladder solve the same, before and after."""
+    problem = task.make(n, seed)
+    return problem, task.oracle(deepcopy(problem))
+
+
+def pose(task: Task, n: int, seed: int = 0) -> Any:
+    """Return a problem of a task, free to be changed."""
+    return deepcopy(_posed(task, n, seed)[0])
+
+
 def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
-    problem = rung.task.make(n, seed)
-    untouched = deepcopy(problem)
+    untouched, expected = _posed(rung.task, n, seed)
+    problem = deepcopy(untouched)
     try:
         result = run(rung, device, problem)
     except WarpladderError as fault:
         return Verdict(n, f"{type(fault).__name__}: {fault}")
     if changed := difference(untouched, problem, name="problem"):
         return Verdict(n, f"it changed its input: {changed}")
-    return Verdict(n, difference(rung.task.oracle(untouched), result, _tolerance(rung, untouched)))
+    return Verdict(n, difference(expected, result, _tolerance(rung, untouched)))
 
 
 def _tolerance(rung: Rung, problem: Any) -> tuple[float, float] | None:
@@ -195,7 +209,7 @@ def _tolerance(rung: Rung, problem: Any) -> tuple[float, float] | None:
 
 def count(rung: Rung, device: Simulated, n: int, seed: int = 0) -> Counters:
     """Return what a simulated device counts while the rung runs on a problem of size ``n``."""
-    problem = rung.task.make(n, seed)
+    problem = pose(rung.task, n, seed)
     device.reset_counters()
     run(rung, device, problem)
     return device.counters
