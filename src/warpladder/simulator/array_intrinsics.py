@@ -132,7 +132,7 @@ def _const_array_like(t: Translator, call: Call) -> None:
     t.copy(argument, t.operand(call.scope, call.target).slot, call.signature.return_type)
 
 
-def constant_array(t: Translator, array: NDArray[Any], slot: int, name: str) -> None:
+def constant_array(t: Translator, array: NDArray[Any], slot: int) -> None:
     """Put a global array of the kernel's module into constant memory."""
     order: Literal["C", "F"] = (
         "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
@@ -145,7 +145,6 @@ def constant_array(t: Translator, array: NDArray[Any], slot: int, name: str) -> 
         if flat.dtype.names is None
         else np.frombuffer(flat.tobytes(), np.uint8).copy()
     )
-    del name
     buffer = Buffer(raw.reshape(-1), "constant", "a constant array")
     view = View(
         buffer, array.dtype, 0, array.shape, contiguous_strides(array.shape, order),

@@ -55,7 +55,7 @@ def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     if isinstance(kind, types.Record):
         record_field(t, scope, target, source, name)
         return
-    computed = _computed(t, kind, name)
+    computed = _computed(kind, name)
     if computed is not None:
         raw, done = t.into(scope, target, _produced(kind, name, target_type))
         t.apply(computed, [source.slot], raw)
@@ -155,7 +155,7 @@ def _produced(kind: Any, name: str, target_type: Any) -> Any:
     return target_type if name in ("T", "real", "imag", "flat") else types.unliteral(target_type)
 
 
-def _computed(t: Translator, kind: Any, name: str) -> Any:
+def _computed(kind: Any, name: str) -> Any:
     """Return the attribute as a function of the value, None if it is not one of these."""
     if isinstance(kind, types.Array):
         return _ARRAY.get(name)
@@ -171,7 +171,6 @@ def _computed(t: Translator, kind: Any, name: str) -> Any:
     if hasattr(kind, "attr_names") and name in kind.attr_names:
         place = list(kind.attr_names).index(name)
         return lambda items: items[place]
-    del t
     return None
 
 
@@ -256,6 +255,6 @@ def store_field(t: Translator, record: Operand, name: Any, value: Operand) -> No
         else:
             from warpladder.simulator.elements import store_region
 
-            store_region(frame, part, v[source], wanted, site)
+            store_region(frame, part, v[source], site)
 
     t.emit(run, (slot, source))

@@ -83,14 +83,12 @@ def release(batch: Batch) -> str | None:
         return None
     waiting = batch.counters & ~np.int32(AT_BLOCK - 1)
     if (batch.counters == EXITED).all():
-        batch.finished = True
         return "done"
     if ((waiting == AT_GRID) | (waiting == EXITED)).all():
         return "grid"
     if (waiting & SPINNING).any():
         return "stuck"
-    batch.launch.faults.deadlock(batch, batch.counters, AT_BLOCK)
-    return "stuck"
+    return batch.launch.faults.deadlock(batch)
 
 
 def _release_warps(batch: Batch) -> bool:

@@ -116,7 +116,6 @@ class Batch:
         self.places = self.lanes.warps * WARP_SIZE
         #: Shared memory of the blocks, and local arrays, from their first use on.
         self.storage: dict[Any, Buffer] = {}
-        self.finished = False
         self.spin = SpinWatch(self)
         #: Under the `warps` schedule: the warps in the order of their turns, and whose turn it is.
         self.turns: list[tuple[int, int]] = []
@@ -138,7 +137,6 @@ class Batch:
             if self.converged is not None:
                 if self.converged >= AT_BLOCK:
                     if self.converged >= EXITED:
-                        self.finished = True
                         return "done"
                     return "grid"
                 where, block = None, blocks[self.converged]

@@ -65,7 +65,6 @@ class Builder:
         self.cooperative = False
         #: Device functions that are being inlined, outermost first.
         self.inlining: list[TypedFunction] = []
-        self.files: set[str] = {kernel.filename}
 
     # ---- blocks and operations ---------------------------------------------------------------
 

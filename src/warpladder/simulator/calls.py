@@ -43,8 +43,6 @@ class Call:
         As Numba typed it.
     this
         The object of a method, else None.
-    objects
-        Of each argument that no thread computes (a dtype, a shape): what it is, else None.
     site
         The source line.
     """
@@ -54,7 +52,6 @@ class Call:
     arguments: list[Operand]
     signature: Any
     this: Operand | None
-    objects: list[Any]
     site: Site
 
     @property
@@ -92,14 +89,7 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
     arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
     arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
-    names = [argument.name for argument in expr.args]
-    objects = [scope.objects.get(name) for name in names]
-    objects += [None] * (len(arguments) - len(objects))
-    for position, (name, _) in enumerate(expr.kws):
-        known = scope.objects.get(dict(expr.kws)[name].name)
-        if known is not None and len(names) + position < len(objects):
-            objects[len(names) + position] = known
-    made = Call(scope, target, arguments, signature, None, objects, t.site)
+    made = Call(scope, target, arguments, signature, None, t.site)
 
     if isinstance(function, types.Dispatcher):
         _inline(t, made, function.dispatcher)
@@ -168,7 +158,6 @@ def call_operator(
     t: Translator,
     scope: Scope,
     target: Any,
-    expr: Any,
     function: Any,
     operands: list[Operand],
     signature: Any,
@@ -181,8 +170,7 @@ def call_operator(
     if dispatcher is None:
         kinds = ", ".join(str(operand.type) for operand in operands)
         t.refuse(f"the operator {function.__name__} on {kinds}")
-    _inline(t, Call(scope, target, operands, signature, None, [], t.site), dispatcher)
-    del expr
+    _inline(t, Call(scope, target, operands, signature, None, t.site), dispatcher)
 
 
 def _hashable(key: Any) -> bool:

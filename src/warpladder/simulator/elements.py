@@ -182,7 +182,7 @@ def store_element(
         region = access.slice_view(
             frame, v[view], tuple([v[i] for i in indices]), site, access.STORE
         )
-        store_region(frame, region, v[source], container.type.dtype, site)
+        store_region(frame, region, v[source], site)
 
     t.emit(run if whole else run_region, (view, source, *indices))
 
@@ -202,14 +202,13 @@ def select_item(frame: Any, items: tuple[Any, ...], number: Any) -> Any:
     return chosen
 
 
-def store_region(frame: Any, region: View, value: Any, dtype: Any, site: Site) -> None:
+def store_region(frame: Any, region: View, value: Any, site: Site) -> None:
     """Write to every element of a view: one value, or the elements of another view."""
     if any(isinstance(extent, np.ndarray) for extent in region.shape):
         raise UnsupportedKernelError(
             f"assignment to a slice whose length differs between threads ({site.filename}, "
             f"line {site.line})"
         )
-    del dtype
     shape = tuple(int(extent) for extent in region.shape)
     for index in np.ndindex(*shape):
         item = value

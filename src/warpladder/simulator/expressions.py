@@ -61,7 +61,7 @@ def _apply_operator(
         signature = signature.replace(args=tuple(plain))
     computed = operator_function(function, signature)
     if computed is None:
-        call_operator(t, scope, target, expr, function, operands, signature)
+        call_operator(t, scope, target, function, operands, signature)
         return
     if scope.function.debug and function in _DIVISIONS:
         t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")

@@ -89,11 +89,8 @@ class Faults:
             f"{tuple(wanted)}, by {self.who(int(frame.lanes.ident[0]))}",
         )
 
-    def uninitialised(
-        self, frame: Frame, view: View, element: str, ident: int, site: Site
-    ) -> NoReturn:
+    def uninitialised(self, view: View, element: str, ident: int, site: Site) -> NoReturn:
         """Report a read of memory that nobody has written."""
-        del frame
         raise KernelFaultError(
             "initcheck",
             f"{self.at(site)}: {self._named(view)}{element} is read before anyone has written it, "
@@ -213,9 +210,8 @@ class Faults:
                 "grid barrier; the others have returned",
             )
 
-    def deadlock(self, batch: Batch, counters: NDArray[Any], offset: int) -> NoReturn:
+    def deadlock(self, batch: Batch) -> NoReturn:
         """Report threads that wait for one another for ever."""
-        del counters, offset
         lines = ", ".join(_short(site) for site in batch.spinning_sites()[:6])
         raise KernelFaultError(
             "synccheck",

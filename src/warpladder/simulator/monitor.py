@@ -73,7 +73,7 @@ class Monitor:
         if self.checks.memory and view.unit == 1:
             self._check_alignment(frame, view, position, site, verb)
         if self.checks.init and buffer.written is not None:
-            self._check_written(frame, lanes, buffer, view, position, verb, site)
+            self._check_written(lanes, buffer, view, position, verb, site)
         if self.counting:
             self._count_access(lanes, buffer, view, position, verb, site)
 
@@ -162,7 +162,6 @@ class Monitor:
 
     def _check_written(
         self,
-        frame: Frame,
         lanes: Lanes,
         buffer: Buffer,
         view: View,
@@ -183,9 +182,7 @@ class Monitor:
                 first = int(np.flatnonzero(fresh)[0]) if np.ndim(fresh) else 0
                 ident = int(np.atleast_1d(lanes.ident)[first])
                 place = int(np.atleast_1d(position)[first])
-                self.launch.faults.uninitialised(
-                    frame, view, self._element(view, place), ident, site
-                )
+                self.launch.faults.uninitialised(view, self._element(view, place), ident, site)
         if verb != "load":
             if view.unit == size:
                 written[: len(written) // size * size].reshape(-1, size)[position] = True

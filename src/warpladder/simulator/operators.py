@@ -144,7 +144,7 @@ def _identity(function: Any, arguments: tuple[Any, ...]) -> Callable[..., Any]:
 
 def _power(signature: Any) -> Callable[..., Any] | None:
     """Numba multiplies repeatedly for integer exponents and calls ``pow`` for others."""
-    base, exponent = signature.args
+    exponent = signature.args[1]
     result = scalar_dtype(signature.return_type)
     if result is None:
         return None
@@ -153,7 +153,6 @@ def _power(signature: Any) -> Callable[..., Any] | None:
     if isinstance(exponent, types.IntegerLiteral):
         fixed = np.int64(exponent.literal_value)
         return lambda a, _: _integer_power(a, fixed, result)
-    del base
     return lambda a, b: _integer_power(a, b, result)
 
 

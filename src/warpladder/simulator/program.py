@@ -144,10 +144,14 @@ class Program:
         Variables of the arguments.
     shared
         Its use of shared memory.
+    argument_types
+        Numba types that it was translated for.
     cooperative
         Whether it synchronises the whole grid.
-    atomic_results_unused
-        Filled while translating; see `warpladder.simulator.atomics`.
+    debug
+        Whether exceptions in it are raised on the host.
+    viewed_itemsizes
+        Item sizes with which views of arrays reinterpret them.
     """
 
     name: str
@@ -160,7 +164,6 @@ class Program:
     cooperative: bool
     debug: bool
     viewed_itemsizes: frozenset[int]
-    sites: frozenset[str]
 
 
 def finish(blocks: list[Block], entry: Block) -> list[Block]:

@@ -139,7 +139,7 @@ class RaceChecker:
             if not changed.any():
                 return None
         for step in range(max(1, view.dtype.itemsize // buffer.granule)):
-            found = self._check(buffer.shadow, first + step, now, verb, changed, view, at, value)
+            found = self._check(buffer.shadow, first + step, now, verb, changed, value)
             if found is not None:
                 k, past, verb_before, remark = found
                 before = (
@@ -166,8 +166,6 @@ class RaceChecker:
         now: _Now,
         verb: str,
         changed: NDArray[np.bool_] | None,
-        view: View,
-        at: NDArray[np.int64],
         value: Any,
     ) -> tuple[int, tuple[int, int], str, str] | None:
         opponents = {
@@ -197,7 +195,7 @@ class RaceChecker:
         elif verb == "atomic":
             shadow.atomic.record(place, now)
         else:
-            return self._record_writes(shadow, place, now, changed, view, at, value)
+            return self._record_writes(shadow, place, now, changed, value)
         return None
 
     def _unordered(self, past: _Past, place: NDArray[np.int64], now: _Now) -> NDArray[np.bool_]:
@@ -275,8 +273,6 @@ class RaceChecker:
         place: NDArray[np.int64],
         now: _Now,
         changed: NDArray[np.bool_] | None,
-        view: View,
-        at: NDArray[np.int64],
         value: Any,
     ) -> tuple[int, tuple[int, int], str, str] | None:
         pick = slice(None) if changed is None else changed
@@ -299,7 +295,6 @@ class RaceChecker:
         k = int(np.flatnonzero(differs)[0])
         same = _bits(values[[k]]) == _bits(values[[by[k]]])
         remark = ", both writing the same value" if same else ""
-        del view, at
         return k, (int(now.ident[by[k]]), now.site), "store", remark
 
 

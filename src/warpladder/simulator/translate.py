@@ -47,8 +47,6 @@ class Translator(Builder):
     def function(self, scope: Scope, entry: Block) -> None:
         """Translate the function of ``scope`` into blocks that begin at ``entry``."""
         labels = sorted(scope.function.blocks)
-        starts = {label: entry if label == labels[0] else None for label in labels}
-        self.files.add(scope.function.filename)
         translated: dict[int, Block] = {labels[0]: entry}
 
         def block_of(label: int) -> Block:
@@ -56,7 +54,6 @@ class Translator(Builder):
                 translated[label] = Block()
             return translated[label]
 
-        del starts
         for label in labels:
             self.block = block_of(label)
             if self.block not in self.blocks:
@@ -170,7 +167,7 @@ class Translator(Builder):
     ) -> None:
         """Give a variable a constant of the kernel or its module."""
         if isinstance(target_type, types.Array):
-            constant_array(self, np.asarray(value), self.result_slot(scope, name), name)
+            constant_array(self, np.asarray(value), self.result_slot(scope, name))
             return
         is_value = scalar_dtype(target_type) is not None or isinstance(
             target_type, types.BaseTuple | types.NoneType | types.StringLiteral
@@ -260,5 +257,4 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
         cooperative=translator.cooperative,
         debug=kernel.debug,
         viewed_itemsizes=frozenset(translator.viewed_itemsizes),
-        sites=frozenset(translator.files),
     )

@@ -9,6 +9,8 @@ Below: registers and global memory were all that kernels have used so far.
 
 Expect: at n = 256, 8 warps load and store local memory. Per warp 4 stores set the counters to zero,
 each of 16 symbols loads one and stores it, and 4 loads fetch the results: 8 x 20 = 160 of each.
+That is what the source asks for, and what the simulator counts. `warpladder sass` shows that the
+compiler gets out of it: with only four counters it keeps them in registers and selects among them.
 
 Source: GR registers and local memory
 """
