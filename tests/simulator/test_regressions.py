@@ -259,3 +259,110 @@ def test_the_least_integer_divided_by_minus_one():
     run(kernel, 1, 1, values)
     assert values[1] == 0
     assert values[3] == 0
+
+
+def test_powers_with_huge_exponents_end():
+    @cuda.jit
+    def kernel(bases, exponents, out):
+        i = cuda.grid(1)
+        out[i] = bases[i] ** exponents[i]
+
+    exponents = np.array([-(2**63), 70_000, 62, -1], dtype=np.int64)
+    out = np.zeros(4, dtype=np.int64)
+    run(kernel, 1, 4, np.array([1, 1, 2, -1], dtype=np.int64), exponents, out)
+    assert out[1:].tolist() == [1, 2**62, -1]
+
+
+def test_a_root_as_a_power_is_cs_pow():
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        out[i] = values[i] ** 0.5
+
+    out = np.ones(3)
+    run(kernel, 1, 3, np.array([-np.inf, -0.0, 4.0]), out)
+    assert out.tolist() == [np.inf, 0.0, 2.0]
+    assert not np.signbit(out[1])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "bool"])
+def test_numpy_functions_of_small_integers_are_never_float16(dtype):
+    @cuda.jit
+    def kernel(values, out):
+        out[0] = np.exp(values[0])
+
+    values = np.array([1], dtype)
+    out = np.zeros(1)
+    run(kernel, 1, 1, values, out)
+    assert out[0] in (np.exp(np.float32(1)), np.exp(1.0))
+
+
+def test_a_view_of_other_items_is_no_race():
+    @cuda.jit
+    def kernel(words, out):
+        bytes_ = words.view(np.uint8)
+        i = cuda.grid(1)
+        bytes_[i] = i
+        shared = cuda.shared.array(8, int32)
+        parts = shared.view(np.uint8)
+        parts[i] = i + 1
+        cuda.syncthreads()
+        out[i] = parts[31 - i]
+
+    words, out = np.zeros(8, np.int32), np.zeros(32, np.int64)
+    simulate(kernel, checks=True)[1, 32](words, out)
+    assert words.view(np.uint8).tolist() == list(range(32))
+    assert out.tolist() == list(range(32, 0, -1))
+
+
+def test_a_long_loop_that_reads_one_place_keeps_its_warp_together():
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        total = 0
+        if i % 2 == 0:
+            for _ in range(600):
+                total += values[0]
+        out[i] = total
+        cuda.syncthreads()
+
+    kernel_ = simulate(kernel, counters=True)
+    kernel_[2, 32](np.ones(1, np.int64), np.zeros(64, np.int64))
+    counters = kernel_.report.counters
+    assert (counters.barriers, counters.global_store_requests) == (2, 2)
+
+
+def test_complex_numbers_with_one_infinite_part():
+    @cuda.jit
+    def kernel(parts, out):
+        out[0] = complex(parts[0], parts[1])
+
+    out = np.zeros(1, np.complex128)
+    run(kernel, 1, 1, np.array([1.0, np.inf]), out)
+    assert (out[0].real, out[0].imag) == (1.0, np.inf)
+
+
+def test_a_device_function_with_star_arguments():
+    @cuda.jit(device=True)
+    def total(first, *rest):
+        for one in rest:
+            first += one
+        return first
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = total(1, 2, 3)
+
+    out = np.zeros(1, np.int64)
+    run(kernel, 1, 1, out)
+    assert out[0] == 6
+
+
+def test_the_quotient_that_does_not_fit_is_zero_in_divmod_too():
+    @cuda.jit
+    def kernel(a, b, out):
+        out[0], out[1] = divmod(a[0], b[0])
+
+    out = np.ones(2, np.int64)
+    run(kernel, 1, 1, np.array([-(2**63)]), np.array([-1]), out)
+    assert out.tolist() == [0, 0]

@@ -245,14 +245,13 @@ def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
     loop = ufunc_find_matching_loop(ufunc, signature.args)
     if loop is None:
         return None
-    dtypes = [np.dtype(character) for character in loop.numpy_inputs]
-    types_ = f"{''.join(loop.numpy_inputs)}->{''.join(loop.numpy_outputs)}"
+    dtypes, which = [np.dtype(dtype) for dtype in loop.numpy_inputs], loop.ufunc_sig
 
     def run(*values: Any) -> Any:
         given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
-        return ufunc(*given, signature=types_)
+        return ufunc(*given, signature=which)
 
-    return run if types_ in ufunc.types else ufunc
+    return run if which in ufunc.types else ufunc
 
 
 def _floats_first(function: Function, key: Any, signature: Any) -> Function:
