@@ -366,3 +366,36 @@ def test_the_quotient_that_does_not_fit_is_zero_in_divmod_too():
     out = np.ones(2, np.int64)
     run(kernel, 1, 1, np.array([-(2**63)]), np.array([-1]), out)
     assert out.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("checks", [False, True])
+def test_whole_records_are_copied_from_the_array_that_each_thread_chose(checks):
+    @cuda.jit
+    def kernel(one, other, target):
+        i = cuda.grid(1)
+        chosen = one[i] if i % 2 else other[i]
+        target[i] = chosen
+
+    dtype = np.dtype([("tag", "i4"), ("weight", "f8")], align=True)
+    one, other, target = (np.zeros(8, dtype) for _ in range(3))
+    one["tag"], other["weight"] = np.arange(8), np.arange(8) / 2
+    simulate(kernel, checks=checks)[1, 8](one, other, target)
+    odd = np.arange(8) % 2 == 1
+    assert target["tag"].tolist() == np.where(odd, np.arange(8), 0).tolist()
+    assert target["weight"].tolist() == np.where(odd, 0, np.arange(8) / 2).tolist()
+
+
+def test_threads_that_write_different_records_to_one_place_race():
+    @cuda.jit
+    def kernel(records, target):
+        target[0] = records[cuda.grid(1)]
+
+    dtype = np.dtype([("tag", "i4"), ("weight", "f8")], align=True)
+    records = np.zeros(4, dtype)
+    records["tag"] = np.arange(4)
+    with pytest.raises(KernelFaultError, match="racecheck"):
+        simulate(kernel, checks=True)[1, 4](records, np.zeros(1, dtype))
+    records["tag"] = 5
+    target = np.zeros(1, dtype)
+    simulate(kernel, checks=True)[1, 4](records, target)
+    assert target["tag"][0] == 5

@@ -107,6 +107,8 @@ def store(frame: Frame, view: View, indices: tuple[Any, ...], value: Any, site: 
     position = locate(frame, view, indices, site, STORE)
     monitor = frame.launch.monitor
     frame.launch.changes += 1
+    if isinstance(value, View):
+        value = _record_bytes(frame, value, site)
     for buffer, at, where in places(view, position):
         written = value if where is None else take(value, where)
         if monitor is not None:
@@ -127,11 +129,13 @@ def _read(buffer: Buffer, view: View, position: Any) -> Any:
 
 def _write(buffer: Buffer, view: View, position: Any, value: Any) -> None:
     dtype = view.dtype
-    if dtype.names is not None:
-        _copy_record(buffer, view, position, value)
-        return
     if not isinstance(position, np.ndarray) and isinstance(value, np.ndarray):
         value = value[-1]
+    if dtype.names is not None:
+        rows = np.atleast_1d(value).view(np.uint8).reshape(-1, dtype.itemsize)
+        start = np.atleast_1d(position * view.unit)
+        buffer.raw[start[:, None] + np.arange(dtype.itemsize)] = rows
+        return
     if view.unit == dtype.itemsize:
         buffer.typed(dtype)[position] = value
     elif not np.any(position % dtype.itemsize):
@@ -142,17 +146,18 @@ def _write(buffer: Buffer, view: View, position: Any, value: Any) -> None:
         buffer.raw[spread] = source.reshape((*np.shape(position), 1)).view(np.uint8)
 
 
-def _copy_record(buffer: Buffer, view: View, position: Any, value: View) -> None:
-    """Copy a whole record: ``value`` is a reference to one."""
-    size = view.dtype.itemsize
-    source = value.in_bytes()
-    if not isinstance(source.buffer, Buffer):
-        msg = "records from different arrays in different threads"
-        raise NotImplementedError(msg)
-    target = position * view.unit
-    span = np.arange(size)
-    bytes_ = source.buffer.raw[np.asarray(source.offset)[..., None] + span]
-    buffer.raw[np.asarray(target)[..., None] + span] = bytes_
+def _record_bytes(frame: Frame, record: View, site: Site) -> NDArray[Any]:
+    """Return the records that ``record`` refers to, one for each thread, as plain bytes."""
+    source = record.in_bytes()
+    size = source.dtype.itemsize
+    rows = np.empty((frame.count, size), dtype=np.uint8)
+    for buffer, at, where in places(source, source.offset):
+        if frame.launch.monitor is not None:
+            frame.launch.monitor.access(frame, buffer, source, at, where, LOAD, site)
+        rows[slice(None) if where is None else where] = buffer.raw[
+            np.asarray(at)[..., None] + np.arange(size)
+        ]
+    return rows.view(f"V{size}").reshape(-1)
 
 
 def element(view: View, position: Any) -> View:

@@ -283,7 +283,7 @@ class RaceChecker:
         if not met.any():
             return None
         # Several threads write one place in one instruction: benign if all write the same.
-        values = np.broadcast_to(np.asarray(_plain(value)), (len(place),))
+        values = np.broadcast_to(np.asarray(value), (len(place),))
         winner = np.zeros(int(place.max()) + 1 - int(place.min()), dtype=np.int64)
         winner[place - place.min()] = np.arange(len(place))
         by = winner[place - place.min()]
@@ -298,12 +298,10 @@ class RaceChecker:
         return k, (int(now.ident[by[k]]), now.site), "store", remark
 
 
-def _plain(value: Any) -> Any:
-    return 0 if isinstance(value, View) else value
-
-
 def _bits(values: NDArray[Any]) -> NDArray[Any]:
     """Return values as integers, so that NaN equals NaN and 0.0 differs from -0.0."""
+    if values.dtype.kind == "V":
+        return values
     if values.dtype.kind == "c":
         parts = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize // 2}").reshape(-1, 2)
         joined: NDArray[Any] = parts[:, 0] ^ (parts[:, 1] * np.array(31, dtype=parts.dtype))
@@ -315,7 +313,7 @@ def _changed(buffer: Buffer, view: View, at: NDArray[np.int64], value: Any) -> N
     """Return which writes change what is in memory."""
     dtype = view.dtype
     everything = np.ones(len(at), dtype=bool)
-    if isinstance(value, View) or dtype.names is not None:
+    if dtype.names is not None:
         return everything
     if view.unit != dtype.itemsize:
         return everything
