@@ -81,29 +81,7 @@ def test_a_largest_size_has_its_reason():
         assert (rung.max_n is None) == (not rung.limits)
 
 
-# --- what a learner reads -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("module", RUNG_MODULES, ids=lambda module: module.RUNG.name)
-def test_a_docstring_tells_the_idea_the_step_and_what_to_expect(module):
-    text = module.__doc__
-    assert len(text.split()) > 60
-    places = [text.index(f"\n\n{heading}: ") for heading in ("Idea", "Below", "Expect", "Source")]
-    assert places == sorted(places)
-    assert text.rstrip().endswith(f"Source: {module.RUNG.source}")
-
-
-@pytest.mark.parametrize("module", WRONG_MODULES, ids=lambda module: module.WRONG.rung.name)
-def test_a_wrong_docstring_tells_the_fault_and_the_rung_that_mends_it(module):
-    text = module.__doc__
-    places = [
-        text.index(f"\n\n{heading}: ") for heading in ("Idea", "Fault", "Mended by", "Source")
-    ]
-    assert places == sorted(places)
-    mended_by = re.findall(r"`([^`]+)`", text[places[2] : places[3]])
-    assert mended_by
-    assert {LADDER.find(name) for name in mended_by} <= set(LADDER.rungs)
-    assert text.rstrip().endswith(f"Source: {module.WRONG.rung.source}")
+# --- where it comes from ---------------------------------------------------------------------------
 
 
 def test_sources_are_known():
