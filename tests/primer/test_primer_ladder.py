@@ -81,7 +81,7 @@ def test_a_largest_size_has_its_reason():
         assert (rung.max_n is None) == (not rung.limits)
 
 
-# --- where it comes from ---------------------------------------------------------------------------
+# --- where it comes from --------------------------------------------------------------------------
 
 
 def test_sources_are_known():
