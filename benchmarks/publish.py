@@ -11,6 +11,8 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+from report import replace_between
+
 _RESULTS = Path(__file__).parent / "results"
 _README = Path(__file__).parent.parent / "README.md"
 _FROM, _TO = "<!-- results from benchmarks/results -->", "<!-- end of results -->"
@@ -53,11 +55,7 @@ def _write_table(results: dict[str, Any]) -> None:
         f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
         f"{results['date']}; medians, in one process."
     )
-    text = _README.read_text()
-    before, rest = text.split(_FROM)
-    _, after = rest.split(_TO)
-    _README.write_text(before + _FROM + "\n\n" + "\n".join(lines) + "\n\n" + _TO + after)
-    print("wrote the table of README.md")
+    replace_between(_README, _FROM, _TO, lines)
 
 
 def _draw(results: dict[str, Any]) -> None:

@@ -16,7 +16,15 @@ from rich.table import Table
 
 import warpladder as wl
 
-__all__ = ["Target", "interleave", "print_table", "print_targets", "quantiles", "write_results"]
+__all__ = [
+    "Target",
+    "interleave",
+    "print_table",
+    "print_targets",
+    "quantiles",
+    "replace_between",
+    "write_results",
+]
 
 _RESULTS = Path(__file__).parent / "results"
 
@@ -78,6 +86,15 @@ def print_targets(targets: list[Target]) -> None:
         for target in targets
     ]
     print_table("targets", rows)
+
+
+def replace_between(path: Path, start: str, end: str, lines: list[str]) -> None:
+    """Replace what stands between two marks in a text file."""
+    text = path.read_text()
+    before, rest = text.split(start)
+    _, after = rest.split(end)
+    path.write_text(before + start + "\n\n" + "\n".join(lines) + "\n\n" + end + after)
+    print(f"wrote a table of {path.name}")
 
 
 def write_results(name: str, document: dict[str, Any]) -> Path:

@@ -1,0 +1,445 @@
+"""Check and time reductions on a GPU: ceilings, the ladder, CUB, block sizes, calls of `reduce`.
+
+    python benchmarks/gpu_reduction.py --out DIR
+
+Everything is checked before it is timed. Kernel times are between events on the GPU, with a cold
+second-level cache: before each run a buffer twice its size and more is written, and while that goes
+on the host queues what is to be timed, so that launching is not in the time. "End to end" is the
+rung from an array of the host to the sum on the host, ordinary memory, copies and allocations
+included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+# CuPy sums by CUB where it is told to, before it is imported.
+os.environ.setdefault("CUPY_ACCELERATORS", "cub")
+
+import numpy as np
+from numba import cuda
+
+import warpladder as wl
+from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second
+from report import Target, print_table, print_targets
+from warpladder.device.cuda_device import CudaDevice
+from warpladder.device.wide_loads import load_16_bytes
+from warpladder.lab.registry import find_ladder
+from warpladder.lab.verify import verify
+from warpladder.reduction.rungs import tuned
+from warpladder.reduction.rungs._tasks import Numbers
+
+_LADDER_SIZES = (1 << 10, 1 << 20, 1 << 28, 1 << 30)
+_LIBRARY_SIZES = (1 << 16, 1 << 20, 1 << 24, 1 << 28, 1 << 30)
+_BLOCK_SIZES = (32, 64, 128, 256, 512, 1024)
+_END_TO_END_UP_TO = 1 << 28
+_VERIFIED_AT = (0, 1, 33, 1025, 70_001)
+#: Published for CUB's sum of int32 on an H200: microseconds by size.
+_PUBLISHED_CUB = {1 << 16: 5.35, 1 << 20: 7.13, 1 << 24: 25.7, 1 << 28: 249.0}
+_FLUSH_BYTES = 1 << 30
+
+#: Calls on arrays of the GPU: operations, dtype, accuracy.
+_CALLS = (
+    *((("sum",), dtype, "fast") for dtype in ("int32", "int8", "float32", "float64", "float16")),
+    *((("sum",), dtype, "reproducible") for dtype in ("float32", "float64")),
+    (("sum",), "float64", "compensated"),
+    (("max",), "float32", "fast"),
+    (("argmax",), "float32", "fast"),
+    (("nansum",), "float32", "fast"),
+    *((("sum", "min", "max", "mean", "var"), d, "fast") for d in ("float32", "float64", "int32")),
+    (("l2",), "float32", "fast"),
+    (("logsumexp",), "float32", "fast"),
+)
+_PARTS = ("checks", "ceilings", "libraries", "calls", "ladder", "block_sizes")
+_FIVE = ("sum", "min", "max", "mean", "var")
+
+
+def main() -> None:
+    """Check, time, print and write."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--out", type=Path, required=True)
+    options.add_argument("--parts", nargs="*", default=_PARTS, choices=_PARTS)
+    given = options.parse_args()
+    bench = _Bench()
+    document: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "gpu": bench.device.properties.name,
+    }
+    for name in _PARTS:
+        if name not in given.parts:
+            continue
+        began = perf_counter()
+        document[name] = getattr(bench, name)()
+        print(f"-- {name}: {perf_counter() - began:.0f} s", flush=True)
+        _write(given.out, document)
+    if "libraries" in document and "calls" in document:
+        document["targets"] = _targets(document)
+        _write(given.out, document)
+
+
+def _write(folder: Path, document: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    name = document["gpu"].lower().replace(" ", "-")
+    path = folder / f"gpu_reduction-{name}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+@cuda.jit
+def read_only(data: Any, out: Any) -> None:
+    """Read all, four wide loads at a time, and do the least with it that keeps the loads."""
+    step = 4 * cuda.blockDim.x
+    seen = 0
+    begin = cuda.blockIdx.x * 4 * step + 4 * cuda.threadIdx.x
+    for i in range(begin, data.size - 4 * step + 1, cuda.gridDim.x * 4 * step):
+        for which in range(4):
+            a, b, c, d = load_16_bytes(data, i + which * step)
+            seen |= a & b & c & d
+    if seen == -2:
+        out[0] = seen
+
+
+@cuda.jit
+def nothing() -> None:
+    """Do nothing."""
+
+
+class _Bench:
+    """The GPU, numbers on it, and how to time what uses them."""
+
+    def __init__(self) -> None:
+        self.device = CudaDevice(time_kernels=True)
+        rng = np.random.default_rng(0)
+        self._host = rng.integers(-(2**31), 2**31, 1 << 30, np.int32)
+        self._there = self.device.to_device(self._host)
+        self._buffer = self.device.empty(_FLUSH_BYTES, np.uint8)
+        self._read_rate = 1.0
+
+    def flush(self, times: int) -> None:
+        """Write a buffer much larger than the cache; the GPU is busy for 0.25 ms each time."""
+        from numba.cuda.cudadrv.driver import device_memset
+
+        for value in range(times):
+            device_memset(self._buffer, value, _FLUSH_BYTES)
+
+    def event_ms(self, work: Callable[[], object], repetitions: int = 15) -> float:
+        """Return the median time of what ``work`` puts on the GPU."""
+        work()
+        taken = []
+        for _ in range(repetitions):
+            self.device.synchronize()
+            self.flush(1)
+            start, end = self.device.event(), self.device.event()
+            start.record()
+            work()
+            end.record()
+            end.synchronize()
+            taken.append(start.elapsed_ms(end))
+        return statistics.median(taken)
+
+    def kernel_ms(self, work: Callable[[], object], repetitions: int = 5) -> float:
+        """Return the median time of the kernels that ``work`` launches through the device."""
+        work()
+        taken = []
+        for _ in range(repetitions):
+            self.device.synchronize()
+            self.device.reset_kernel_ms()
+            self.flush(8)
+            work()
+            self.device.synchronize()
+            taken.append(self.device.kernel_ms)
+        return statistics.median(taken)
+
+    # ---- the parts ----------------------------------------------------------------------------
+
+    def checks(self) -> list[dict[str, Any]]:
+        """Compare the engine with the CPU's."""
+        rows: list[dict[str, Any]] = []
+        rng = np.random.default_rng(1)
+        for dtype in ("int32", "float32", "float64"):
+            for accuracy in ("fast", "compensated", "reproducible"):
+                for n in (33, 4097, 1_000_003) if accuracy == "fast" else (4097, 1_000_003):
+                    values = (rng.standard_normal(n) * 1000).astype(dtype)
+                    options: dict[str, Any] = {"accuracy": accuracy}
+                    there = wl.reduce(cuda.to_device(values), _FIVE, **options)
+                    here = wl.reduce(values, _FIVE, device="cpu", **options)
+                    # Rounded in different orders, sums near zero differ most.
+                    slack = 1e-6 * float(np.abs(values).sum()) if accuracy == "fast" else 1e-6
+                    same = accuracy == "reproducible" and dtype != "int32"
+                    good = all(
+                        a == b if same else np.isclose(float(a), float(b), rtol=1e-5, atol=slack)
+                        for a, b in zip(there, here, strict=True)
+                    )
+                    rows.append({"case": f"{n} {dtype} {accuracy}", "good": good})
+                    if not good:
+                        print(f"WRONG: {n} {dtype} {accuracy}: {there} {here}", flush=True)
+        print(f"{sum(row['good'] for row in rows)} of {len(rows)} checks passed")
+        return rows
+
+    def ceilings(self) -> dict[str, Any]:
+        """Measure how fast memory is read at all, and the bus."""
+        out = self.device.full(1, 0, np.int32)
+        shapes = []
+        for each in (2, 4, 6, 8):
+            for threads in (256, 512):
+                blocks = each * self.device.properties.multiprocessors
+                ms = self.event_ms(
+                    partial(self.device.launch, read_only, blocks, threads, self._there, out),
+                    7,
+                )
+                rate = self._there.nbytes / ms * 1000
+                shapes.append({"blocks_each": each, "threads": threads, "TB_per_s": rate / 1e12})
+        print_table("reading alone", shapes)
+        self._read_rate = max(row["TB_per_s"] for row in shapes) * 1e12
+        return {
+            "read_shapes": shapes,
+            "read_bytes_per_second": self._read_rate,
+            "copy_bytes_per_second": copy_bytes_per_second(self.device),
+            "pinned_bytes_per_second": pinned_bytes_per_second(self.device),
+        }
+
+    def libraries(self) -> list[dict[str, Any]]:
+        """Time the top rung's kernel beside CUB, both with everything prepared."""
+        rows: list[dict[str, Any]] = [
+            # What two events and a launch take without any work between them.
+            {
+                "case": "an empty kernel", "n": 0,
+                "us": 1000 * self.event_ms(partial(CudaDevice().launch, nothing, 1, 32)),
+                "TB_per_s": 0.0, "percent_of_read": 0.0, "right": None,
+            }
+        ]  # fmt: skip
+        for n in _LIBRARY_SIZES:
+            data = self._there[:n]
+            expected = np.int32(self._host[:n].sum(dtype=np.int64) & 0xFFFFFFFF)
+            for name, prepare in (("tuned", self._tuned), ("CUB", _cub), ("CuPy", _cupy)):
+                prepared = prepare(data)
+                if prepared is None:
+                    continue
+                work, result = prepared
+                ms = self.event_ms(work)
+                rate = 4 * n / ms * 1000
+                rows.append(
+                    {
+                        "case": f"{n:,} {name}",
+                        "n": n,
+                        "us": 1000 * ms,
+                        "TB_per_s": rate / 1e12,
+                        "percent_of_read": 100 * rate / self._read_rate,
+                        "right": bool(result() == expected),
+                    }
+                )
+            if n in _PUBLISHED_CUB:
+                us = _PUBLISHED_CUB[n]
+                rows.append(
+                    {
+                        "case": f"{n:,} CUB, published",
+                        "n": n,
+                        "us": us,
+                        "TB_per_s": 4 * n / us / 1e6,
+                        "percent_of_read": 100 * 4 * n / us * 1e6 / self._read_rate,
+                        "right": None,
+                    }
+                )
+        print_table("the top rung and libraries, kernels alone", rows)
+        return rows
+
+    def _tuned(self, data: Any) -> tuple[Callable[[], object], Callable[[], Any]]:
+        device, threads = self.device, tuned.THREADS
+        per_block = 16 * threads
+        blocks = min(
+            -(-data.size // per_block),
+            tuned.BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors,
+        )
+        kernel = tuned.kernel_for(tuned.add, threads, 4)
+        partial, result = device.empty(blocks, np.int32), device.empty(1, np.int32)
+        # A counter for each launch: setting one to zero again is no part of the kernel.
+        tickets = device.full(64, 0, np.int32)
+        views = iter([tickets[i : i + 1] for i in range(64)])
+        neutral = np.int32(0)
+        plain = CudaDevice()
+
+        def work() -> None:
+            plain.launch(kernel, blocks, threads, data, partial, next(views), result, neutral)
+
+        return work, lambda: device.to_host(result)[0]
+
+    def calls(self) -> list[dict[str, Any]]:
+        """Time whole calls of `reduce`: arrays of the GPU, then the smallest, then of the host."""
+        rows = []
+        n = 1 << 28
+        for ops, dtype, accuracy in _CALLS:
+            data = self._as(dtype, n)
+            op: Any = ops[0] if len(ops) == 1 else ops
+            options: dict[str, Any] = {"accuracy": accuracy}
+            began = perf_counter()
+            wl.reduce(data, op, device=self.device, **options)
+            first = perf_counter() - began
+            kernels = self.kernel_ms(partial(wl.reduce, data, op, device=self.device, **options))
+            call = _least_ms(partial(wl.reduce, data, op, **options))
+            rate = data.nbytes / kernels * 1000
+            rows.append(
+                {
+                    "case": f"{', '.join(ops)} of {dtype}, {accuracy}",
+                    "kernel_ms": kernels,
+                    "TB_per_s": rate / 1e12,
+                    "percent_of_read": 100 * rate / self._read_rate,
+                    "call_ms": call,
+                    "first_call_s": first,
+                }
+            )
+            del data
+        print_table(f"reduce on {n:,} numbers of the GPU", rows)
+        return rows + self._other_calls()
+
+    def _other_calls(self) -> list[dict[str, Any]]:
+        small, matrix = self._as("float32", 1000), self._as("float32", 1 << 28)
+        square = matrix.reshape(1 << 14, 1 << 14)
+        host = np.random.default_rng(2).random(1 << 27, np.float32)
+        cases: dict[str, tuple[Any, dict[str, Any]]] = {
+            "sum of 1,000 float32 on the GPU": (small, {}),
+            "sum, min, max, mean, var of 1,000 float32 on the GPU": (small, {"op": _FIVE}),
+            "sum of 16,384 x 16,384 float32, axis 0": (square, {"axis": 0}),
+            "sum of 16,384 x 16,384 float32, axis 1": (square, {"axis": 1}),
+            "sum of 512 MiB of the host, over the bus": (host, {"device": "cuda"}),
+            "sum of 512 MiB of the host, on the CPU": (host, {"device": "cpu"}),
+        }
+        rows = []
+        for name, (values, options) in cases.items():
+            ms = _least_ms(partial(wl.reduce, values, **options))
+            rows.append({"case": name, "call_ms": ms, "GB_per_s": values.nbytes / ms / 1e6})
+        print_table("other calls", rows)
+        return rows
+
+    def _as(self, dtype: str, n: int) -> Any:
+        """Return numbers of a dtype on the GPU: those of the benchmark, or made of them."""
+        if dtype == "int32":
+            return self._there[:n]
+        if dtype == "int8":
+            return self._there.view(np.int8)[:n]
+        made = (self._host[: 1 << 24] * 2.0**-31).astype(dtype)
+        return self.device.to_device(np.tile(made, -(-n // made.size))[:n])
+
+    def ladder(self) -> list[dict[str, Any]]:
+        """Time every rung: kernels on numbers that are on the GPU, and the way from the host."""
+        from numba.cuda.cudadrv.driver import device_to_device
+
+        rows = []
+        for n in _LADDER_SIZES:
+            # Two rungs add up in place: each run has its numbers fresh.
+            scratch = self.device.empty(n, np.int32)
+            expected = np.int32(self._host[:n].sum(dtype=np.int64) & 0xFFFFFFFF)
+            for rung in find_ladder("reduction").rungs:
+                if rung.on != "device" or rung.task.name.endswith("float32"):
+                    continue
+                verdicts = verify(rung, self.device, _VERIFIED_AT) if n == _LADDER_SIZES[0] else ()
+                faults = [verdict.fault for verdict in verdicts if verdict.fault]
+                taken, right = [], not faults
+                for _ in range(4):
+                    device_to_device(scratch, self._there, scratch.nbytes)
+                    self.device.synchronize()
+                    self.device.reset_kernel_ms()
+                    self.flush(8)
+                    found = rung.run(self.device, Numbers(scratch))
+                    self.device.synchronize()
+                    right &= bool(found[0] == expected)
+                    taken.append(self.device.kernel_ms)
+                ms = min(taken[1:])
+                whole = None
+                if n <= _END_TO_END_UP_TO or rung.name == "tuned":
+                    problem = Numbers(self._host[:n])
+                    whole = _least_ms(
+                        partial(rung.run, self.device, problem),
+                        1 if n > 1 << 20 else 5,
+                    )
+                rows.append(
+                    {
+                        "case": rung.name,
+                        "n": n,
+                        "kernel_us": 1000 * ms,
+                        "TB_per_s": 4 * n / ms / 1e9,
+                        "percent_of_read": 100 * 4 * n / ms * 1000 / self._read_rate,
+                        "end_to_end_ms": whole,
+                        "right": right,
+                    }
+                )
+        print_table("the ladder", rows)
+        return rows
+
+    def block_sizes(self) -> list[dict[str, Any]]:
+        """Time rungs with other numbers of threads in a block, as the source does."""
+        names = ("first-add-during-load", "fully-unrolled", "grid-stride", "warp-shuffle", "tuned")
+        rows = []
+        for n in (1 << 20, 1 << 28):
+            problem = Numbers(self._there[:n])
+            for rung in find_ladder("reduction").rungs:
+                if rung.name not in names:
+                    continue
+                row: dict[str, Any] = {"case": rung.name, "n": n}
+                for threads in _BLOCK_SIZES:
+                    run: Any = rung.run
+                    ms = self.kernel_ms(partial(run, self.device, problem, threads), 3)
+                    row[f"{threads}_us"] = 1000 * ms
+                rows.append(row)
+        print_table("block sizes, kernels alone", rows)
+        return rows
+
+
+def _least_ms(work: Callable[[], object], repetitions: int = 5) -> float:
+    taken = []
+    for _ in range(repetitions + 1):
+        began = perf_counter()
+        work()
+        taken.append(1000 * (perf_counter() - began))
+    return min(taken[1:])
+
+
+def _cub(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
+    """Return CUB's sum with everything prepared, None where `cuda.compute` is not installed."""
+    try:
+        from cuda import compute
+    except ImportError:
+        return None
+    out, initial = cuda.device_array(1, np.int32), np.zeros(1, np.int32)
+    call = compute.make_reduce_into(data, out, compute.OpKind.PLUS, initial)
+    arguments = (data, out, compute.OpKind.PLUS, data.size, initial)
+    needed = call(None, *arguments)
+    memory = cuda.device_array(max(needed, 1), np.uint8)
+    return lambda: call(memory, *arguments), lambda: out.copy_to_host()[0]
+
+
+def _cupy(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
+    """Return CuPy's sum, which CUB does where the accelerator is there."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    values, out = cupy.asarray(data), cupy.empty((), np.int32)
+    return lambda: values.sum(dtype=np.int32, out=out), lambda: out.get()[()]
+
+
+def _targets(document: dict[str, Any]) -> list[Target]:
+    ours = {row["n"]: row for row in document["libraries"] if row["case"].endswith("tuned")}
+    calls = {row["case"]: row for row in document["calls"]}
+    five = calls["sum, min, max, mean, var of float32, fast"]
+    targets = [
+        *(
+            Target(f"n = {n:,}: us, CUB as published", ours[n]["us"], us, at_most=True)
+            for n, us in _PUBLISHED_CUB.items()
+        ),
+        Target("n = 2^28: % of reading alone", ours[1 << 28]["percent_of_read"], 90),
+        Target("five statistics of float32: % of reading alone", five["percent_of_read"], 80),
+    ]
+    print_targets(targets)
+    return targets
+
+
+if __name__ == "__main__":
+    main()

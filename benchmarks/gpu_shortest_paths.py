@@ -1,0 +1,274 @@
+"""Check and time shortest paths on a GPU: ceilings, the engine, calls end to end, the ladder.
+
+    python benchmarks/gpu_shortest_paths.py --out DIR
+
+Everything is checked before it is timed: the engine against the CPU engine, next hops by the first
+step of every path. Kernel times are between events on the GPU; "call" is `shortest_paths` from the
+caller's array to the answer, transfers and checks of the weights included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+import warpladder as wl
+from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second, relaxation_rates
+from report import Target, print_table, print_targets
+from warpladder.device.cuda_device import CudaDevice
+from warpladder.lab.registry import find_ladder
+from warpladder.lab.verify import verify
+from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
+from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
+from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
+from warpladder.shortest_paths.gpu.transfer import upload
+
+_DTYPES = ("int16", "int32", "int64", "float32", "float64")
+#: On the device: n, dtype, next hops.
+_CASES = (
+    *((n, "int32", False) for n in (512, 1024, 2048, 4096, 8192, 16384, 24000, 32768)),
+    *((n, "float32", False) for n in (2048, 8192, 24000)),
+    *((n, "int16", False) for n in (8192, 16000)),
+    *((n, "float64", False) for n in (2048, 8192)),
+    *((n, "int32", True) for n in (2048, 8192, 24000)),
+    *((n, "float32", True) for n in (8192,)),
+)
+#: Carrega & Ferreira, table II, n = 2048 on a GTX 960: medians of ten runs, in milliseconds.
+_CF = {
+    "CPU sequential (X5670)": 40_221.5,
+    "GPU parallel": 5_623.5,
+    "one launch, flags": 3_206.0,
+    "D[i,k] in a register": 2_740.0,
+}
+_LADDER_AT = 2048
+_VERIFIED_AT = (1, 33, 130, 260)
+
+
+def main() -> None:
+    """Check, time, print and write."""
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    options.add_argument("--out", type=Path, required=True)
+    given = options.parse_args()
+    device = CudaDevice()
+    document: dict[str, Any] = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "gpu": device.properties.name,
+        "cold_start_seconds": _cold_start(),
+    }
+    for name, part in (
+        ("ceilings", lambda: _ceilings(device)),
+        ("checks", lambda: _checks(device)),
+        ("engine", lambda: _engine(device, document["ceilings"]["relaxations_per_second"])),
+        ("calls", _calls),
+        ("ladder", _ladder),
+    ):
+        began = perf_counter()
+        document[name] = part()
+        print(f"-- {name}: {perf_counter() - began:.0f} s", flush=True)
+        _write(given.out, document)
+    document["targets"] = _targets(document)
+    _write(given.out, document)
+
+
+def _write(folder: Path, document: dict[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    name = document["gpu"].lower().replace(" ", "-")
+    path = folder / f"gpu_shortest_paths-{name}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+def _cold_start() -> float:
+    """Return the seconds of a first call: compiling or loading kernels, making a context."""
+    began = perf_counter()
+    wl.shortest_paths(_weights(1024, "int32"), device="cuda")
+    return perf_counter() - began
+
+
+def _ceilings(device: CudaDevice) -> dict[str, Any]:
+    rates = relaxation_rates(device)
+    for name, rate in rates.items():
+        print(f"registers only, {name}: {rate / 1e12:.2f} T relaxations/s")
+    return {
+        "relaxations_per_second": rates,
+        "copy_bytes_per_second": copy_bytes_per_second(device),
+        "pinned_bytes_per_second": pinned_bytes_per_second(device),
+    }
+
+
+def _weights(n: int, dtype: str, seed: int = 0) -> np.ndarray[Any, Any]:
+    """Return a digraph with about eight edges from each vertex, as `shortest_paths` takes it."""
+    rng = np.random.default_rng(seed)
+    kind = np.dtype(dtype)
+    longest = max(1, min(99, 16382 // max(n - 1, 1))) if kind == np.int16 else 99
+    weights = np.full((n, n), np.inf if kind.kind == "f" else np.iinfo(kind).max, kind)
+    ends = rng.integers(0, n, (2, 8 * n))
+    weights[ends[0], ends[1]] = rng.integers(1, longest, 8 * n, endpoint=True)
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+def _checks(device: CudaDevice) -> list[dict[str, Any]]:
+    """Compare the engine with the CPU engine, around its tiles and its change of kernels."""
+    rows: list[dict[str, Any]] = []
+    for n in (1, 2, 63, 65, 129, 700, 2049, 4223):
+        for dtype in _DTYPES:
+            for hops in (False, True):
+                weights = _weights(n, dtype, seed=n)
+                here = wl.shortest_paths(weights, device=device, next_hops=hops)
+                there = wl.shortest_paths(weights, device="cpu", next_hops=hops)
+                same = np.array_equal(here.dist_matrix, there.dist_matrix)
+                sound = not hops or _hops_are_sound(weights, here)
+                rows.append({"n": n, "dtype": dtype, "hops": hops, "same": same, "sound": sound})
+                if not (same and sound):
+                    print(f"WRONG: n = {n}, {dtype}, hops {hops}: {same=} {sound=}", flush=True)
+    print(f"{sum(row['same'] and row['sound'] for row in rows)} of {len(rows)} checks passed")
+    return rows
+
+
+def _hops_are_sound(weights: np.ndarray[Any, Any], answer: wl.ShortestPaths) -> bool:
+    """Return whether each first step leaves the rest of the distance, and none leads nowhere."""
+    dist, hops = answer.dist_matrix, answer.next_hops
+    assert hops is not None  # noqa: S101 - they were asked for
+    reached = dist != answer.unreachable
+    i, j = np.nonzero(reached & ~np.eye(len(dist), dtype=bool))
+    k = hops[i, j]
+    if (k == NO_HOP).any() or not np.array_equal(hops == NO_HOP, ~reached):
+        return False
+    return np.array_equal(weights[i, k].astype(float) + dist[k, j], dist[i, j].astype(float))
+
+
+def _engine(device: CudaDevice, ceilings: dict[str, float]) -> list[dict[str, Any]]:
+    rows = []
+    for n, dtype, carry in _CASES:
+        taken, plan = _closing_times(device, n, dtype, carry)
+        rate = n**3 / min(taken) * 1000
+        rows.append(
+            {
+                "case": f"{n:,} {dtype}{' with next hops' if carry else ''}",
+                "method": plan.method,
+                "ms": min(taken),
+                "T_relaxations_per_s": rate / 1e12,
+                "percent_of_registers_only": 100 * rate / ceilings[dtype],
+                "all_ms": [round(value, 4) for value in taken],
+            }
+        )
+    print_table(
+        "the engine on the GPU", [{k: v for k, v in row.items() if k != "all_ms"} for row in rows]
+    )
+    return rows
+
+
+def _closing_times(device: CudaDevice, n: int, dtype: str, carry: bool) -> tuple[list[float], Plan]:
+    plan = plan_for(device, n, np.dtype(dtype), carry=carry)
+    no_path = inner_no_path(dtype).item()
+    shape = (plan.side, plan.side)
+    weights = _weights(n, dtype)
+    weights[weights == (np.inf if weights.dtype.kind == "f" else np.iinfo(dtype).max)] = no_path
+    dist = device.empty(shape, plan.dtype)
+    hops = device.empty(shape, np.int32) if carry else None
+    taken = []
+    for _ in range(4 if n < 10_000 else 2):
+        upload(device, weights, dist, no_path)
+        if carry:
+            device.launch(write_first_hops, 4096, THREADS, dist, hops, no_path)
+        device.synchronize()
+        start, end = device.event(), device.event()
+        start.record()
+        close(device, plan, dist, hops, no_path)
+        end.record()
+        end.synchronize()
+        taken.append(start.elapsed_ms(end))
+    return taken[1:], plan
+
+
+def _calls() -> list[dict[str, Any]]:
+    """Time whole calls: from the host and back, and with everything on the GPU."""
+    rows = []
+    for n in (512, 1024, 2048, 4096, 8192, 24000):
+        weights = _weights(n, "int32")
+        for what, given, where, repetitions in _callers(weights, n):
+            times = []
+            for _ in range(repetitions):
+                began = perf_counter()
+                answer = wl.shortest_paths(given, device=where)
+                times.append(perf_counter() - began)
+            best = min(times[1:] or times)
+            rows.append({"case": f"{n:,} int32, {what}", "ms": 1000 * best})
+            del answer
+    print_table("whole calls", rows)
+    return rows
+
+
+def _callers(weights: np.ndarray[Any, Any], n: int) -> Iterator[tuple[str, Any, Any, int]]:
+    from numba import cuda
+
+    yield "from and to the host", weights, "cuda", 4 if n < 10_000 else 2
+    yield "on the GPU before and after", cuda.to_device(weights), "cuda", 4 if n < 10_000 else 2
+    if n <= 8192:
+        yield "CPU engine", weights, "cpu", 3
+
+
+def _ladder() -> dict[str, Any]:
+    """Time every rung at CF's size, kernels alone; each is verified first."""
+    device = CudaDevice(time_kernels=True)
+    rows = []
+    answers: dict[str, np.ndarray[Any, Any]] = {}
+    problems: dict[str, Any] = {}
+    for rung in find_ladder("shortest-paths").rungs:
+        n = min(_LADDER_AT, rung.max_n or _LADDER_AT, rung.task.default_n)
+        if rung.on != "device":
+            continue
+        sizes = [size for size in _VERIFIED_AT if size <= n]
+        faults = [verdict.fault for verdict in verify(rung, device, sizes) if verdict.fault]
+        problem = problems.setdefault(f"{rung.task.name} {n}", rung.task.make(n, 0))
+        kernel_ms, whole_ms = [], []
+        for _ in range(3):
+            device.reset_kernel_ms()
+            began = perf_counter()
+            answer = rung.run(device, problem)
+            device.synchronize()
+            whole_ms.append(1000 * (perf_counter() - began))
+            kernel_ms.append(device.kernel_ms)
+        matrix = answer[0] if isinstance(answer, tuple) else answer
+        first = answers.setdefault(f"{matrix.dtype} {matrix.shape}", matrix)
+        rows.append(
+            {
+                "case": rung.name,
+                "n": n,
+                "dtype": matrix.dtype.name,
+                "kernel_ms": min(kernel_ms[1:]),
+                "whole_ms": min(whole_ms[1:]),
+                "G_relaxations_per_s": matrix.shape[-1] ** 3 / min(kernel_ms[1:]) / 1e6,
+                "same_answer": bool(np.array_equal(first, matrix)),
+                "faults": faults,
+            }
+        )
+    print_table("the ladder: kernels alone, and with copies", rows)
+    print_table("CF's table", [{"case": name, "ms": ms} for name, ms in _CF.items()])
+    return {"rungs": rows, "carrega_ferreira_ms": _CF}
+
+
+def _targets(document: dict[str, Any]) -> list[Target]:
+    rows = {row["case"]: row for row in document["engine"]}
+    large = rows["24,000 int32"]
+    hops = rows["24,000 int32 with next hops"]["ms"] / large["ms"]
+    targets = [
+        Target("n = 24,000: seconds", large["ms"] / 1000, 1.3, at_most=True),
+        Target("n = 24,000: T relaxations/s", large["T_relaxations_per_s"], 11),
+        Target("n = 24,000: % of registers only", large["percent_of_registers_only"], 70),
+        Target("n = 2,048: ms", rows["2,048 int32"]["ms"], 2, at_most=True),
+        Target("next hops: times as long, n = 24,000", hops, 2.5, at_most=True),
+    ]
+    print_targets(targets)
+    return targets
+
+
+if __name__ == "__main__":
+    main()
