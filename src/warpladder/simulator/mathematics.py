@@ -19,6 +19,7 @@ from numba import cuda
 from numba.cuda import types
 from numba.cuda.np.numpy_support import ufunc_find_matching_loop
 
+from warpladder.device.instructions import relax_pairs
 from warpladder.simulator.operators import operator_function, power, without_quotient
 from warpladder.simulator.values import convert_scalar, scalar_dtype
 
@@ -126,6 +127,12 @@ def _selp(test: Any, a: Any, b: Any) -> Any:
     return np.where(test, a, b)[()]
 
 
+def _relax_pairs(best: Any, a: Any, b: Any) -> Any:
+    """Return ``min(best, a + b)`` of both halves of each word."""
+    best, a, b = (np.asarray(word)[..., None].view(np.int16) for word in (best, a, b))
+    return np.minimum(best, a + b).view(np.int32)[..., 0][()]
+
+
 def _gamma(value: Any) -> Any:
     return _elementwise(math.gamma)(value)
 
@@ -178,6 +185,7 @@ _MATH: dict[Any, Function] = {
     cuda.popc: _popc, cuda.brev: _brev, cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma,
     cuda.cbrt: np.cbrt, cuda.selp: _selp,
     operator.truth: lambda x: x != 0,
+    relax_pairs: _relax_pairs,
 }  # fmt: skip
 
 #: numba.cuda.libdevice and cuda.fp16, by the name without its prefixes and type suffix.

@@ -19,6 +19,7 @@ from warpladder.errors import InputTypeError
 # Imported for the handlers that they register.
 from warpladder.simulator import intrinsics as _intrinsics  # noqa: F401
 from warpladder.simulator import warp_intrinsics as _warp_intrinsics  # noqa: F401
+from warpladder.simulator import wide_loads as _wide_loads  # noqa: F401
 from warpladder.simulator.array_intrinsics import constant_array
 from warpladder.simulator.attributes import store_field
 from warpladder.simulator.builder import Builder, Operand, Scope
