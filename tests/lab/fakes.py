@@ -58,7 +58,10 @@ class FakeGpu:
     def max_active_blocks(self, *_what):
         return 1
 
-    def stream(self):
+    def free_bytes(self):
+        return 1 << 30
+
+    def stream(self, **_options):
         return None
 
     def event(self):

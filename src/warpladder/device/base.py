@@ -26,6 +26,9 @@ class Stream(Protocol):
     def synchronize(self) -> None:
         """Wait until everything on this stream is done."""
 
+    def wait(self, event: Any) -> None:
+        """Hold back what is put on this stream from now on until ``event`` is reached."""
+
 
 class Event(Protocol):
     """A mark in a stream, from which time can be read."""
@@ -45,13 +48,17 @@ class Device(Protocol):
     """Memory, kernels, streams and events of one device.
 
     Arrays that a device hands out are opaque to host code, but for ``shape``, ``dtype``, basic
-    slicing, and being arguments of kernels that the same device launches.
+    slicing, ``view(dtype)`` of those in C order (the same bytes, read as another type), and being
+    arguments of kernels that the same device launches.
     """
 
     properties: DeviceProperties
 
-    def to_device(self, host_array: NDArray[Any], *, stream: Any = None) -> Any:
-        """Return a copy of ``host_array`` on the device; one that is there already passes."""
+    def to_device(self, host_array: NDArray[Any], out: Any = None, *, stream: Any = None) -> Any:
+        """Return a copy of ``host_array`` on the device; one that is there already passes.
+
+        The copy is made in ``out``, an array of the device, where that is given.
+        """
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
         """Return an array on the device whose contents are undefined."""
@@ -89,8 +96,11 @@ class Device(Protocol):
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks of ``kernel`` one multiprocessor holds at a time."""
 
-    def stream(self) -> Stream:
-        """Return a new stream."""
+    def free_bytes(self) -> int:
+        """Return how many bytes of the device's memory are free."""
+
+    def stream(self, *, urgent: bool = False) -> Stream:
+        """Return a new stream; blocks of an ``urgent`` one go before those of others."""
 
     def event(self) -> Event:
         """Return a new event."""

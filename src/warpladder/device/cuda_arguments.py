@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Grid
 
-__all__ = ["as_shape", "bytes_of", "check_out", "dimensions"]
+__all__ = ["as_shape", "bytes_of", "check_out", "check_same", "dimensions"]
 
 
 def dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -47,12 +47,17 @@ def bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
     return math.prod(as_shape(shape)) * np.dtype(dtype).itemsize
 
 
-def check_out(out: NDArray[Any], source: Any) -> None:
-    """Refuse a host array that cannot take the contents of a device array."""
+def check_same(name: str, out: Any, source: Any) -> None:
+    """Refuse an array of another shape or dtype than what is to be copied into it."""
     if out.shape != source.shape or out.dtype != source.dtype:
         raise InputError(
-            f"out has shape {out.shape} and dtype {out.dtype}; {source.shape} and {source.dtype} "
-            "are needed"
+            f"{name} has shape {out.shape} and dtype {out.dtype}; {source.shape} and "
+            f"{source.dtype} are needed"
         )
+
+
+def check_out(out: NDArray[Any], source: Any) -> None:
+    """Refuse a host array that cannot take the contents of a device array."""
+    check_same("out", out, source)
     if not (out.flags.c_contiguous and out.flags.writeable):
         raise InputError("out must be contiguous in C order and writeable")

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from warpladder.device.cuda import probe_cuda
-from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, dimensions
+from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, check_same, dimensions
 from warpladder.device.cuda_faults import kernel_name, launching, named
 from warpladder.device.cuda_properties import read_properties
 from warpladder.device.cuda_streams import CudaEvent, CudaStream, numba_stream
@@ -88,11 +88,12 @@ class CudaDevice:
             )
         self.kernel_ms = 0.0 if time_kernels else math.nan
 
-    def to_device(self, host_array: NDArray[Any], *, stream: Any = None) -> Any:
+    def to_device(self, host_array: NDArray[Any], out: Any = None, *, stream: Any = None) -> Any:
         """Return a copy of ``host_array`` on the device, in C order.
 
         An array that is on the GPU already passes: Numba's as it is, that of another library
         (CuPy, PyTorch, whatever has ``__cuda_array_interface__``) as a view of the same memory.
+        The copy is made in ``out``, a contiguous array of the GPU, where that is given.
         With a stream, a page-locked ``host_array`` must live and keep its values until the copy is
         done.
         """
@@ -101,7 +102,8 @@ class CudaDevice:
         if hasattr(host_array, "__cuda_array_interface__"):
             return self._as_numba(host_array)
         host = np.asarray(host_array, order="C")
-        device_array = self.empty(host.shape, host.dtype)
+        device_array = self.empty(host.shape, host.dtype) if out is None else self._as_numba(out)
+        check_same("out", device_array, host)
         with self._current(), named(f"copying {host.nbytes} bytes to the GPU"):
             device_array.copy_to_device(host, stream=numba_stream(stream))
         return device_array
@@ -122,7 +124,7 @@ class CudaDevice:
             except DeviceError as fault:
                 if "CUDA_ERROR_OUT_OF_MEMORY" not in str(fault):
                     raise
-                free = int(self._cuda.current_context().get_memory_info().free)
+                free = self.free_bytes()
                 raise TooLargeError(
                     f"an array of {needed} bytes does not fit: {self.properties.name} has {free} "
                     f"of its {self.properties.memory_bytes} bytes free"
@@ -252,9 +254,14 @@ class CudaDevice:
             resident = compiled.max_cooperative_grid_blocks(threads, shared_bytes)
         return int(resident) // self.properties.multiprocessors
 
-    def stream(self) -> CudaStream:
-        """Return a new stream."""
-        return CudaStream(self)
+    def free_bytes(self) -> int:
+        """Return how many bytes of the GPU's memory are free."""
+        with self._current(), named("asking for the free memory"):
+            return int(self._cuda.current_context().get_memory_info().free)
+
+    def stream(self, *, urgent: bool = False) -> CudaStream:
+        """Return a new stream; blocks of an ``urgent`` one go before those of others."""
+        return CudaStream(self, urgent=urgent)
 
     def event(self) -> CudaEvent:
         """Return a new event."""
@@ -277,8 +284,13 @@ class CudaDevice:
         """Make this the GPU on which Numba works."""
         # Numba gives memory back whenever an array dies, and needs some context for that; so the
         # first one on a thread is left there.
-        if self._cuda.gpus.current is None:
+        current = self._cuda.gpus.current
+        if current is None:
             self._cuda.current_context(self._index)
+        elif current.id == self._index:
+            # Making it current once more costs 20 us, about as much as a launch.
+            yield
+            return
         with self._cuda.gpus[self._index]:
             yield
 
@@ -391,6 +403,7 @@ def _fill_kernel() -> Any:
     return fill
 
 
+@functools.lru_cache(maxsize=256)
 def _configured(kernel: Any, grid: Grid, block: Grid, stream: Any, shared_bytes: int) -> Any:
     """Return ``kernel`` ready to be called, without the warning that its grid is small."""
     with warnings.catch_warnings():

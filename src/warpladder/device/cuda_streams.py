@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device.cuda_faults import named
@@ -15,15 +16,20 @@ __all__ = ["CudaEvent", "CudaStream", "numba_stream"]
 class CudaStream:
     """A queue of work on a `CudaDevice`; made by `CudaDevice.stream`."""
 
-    def __init__(self, device: CudaDevice) -> None:
+    def __init__(self, device: CudaDevice, *, urgent: bool = False) -> None:
         self._device = device
         with device._current(), named("making a stream"):
-            self._stream = device._cuda.stream()
+            self._stream = _urgent_stream(device._cuda) if urgent else device._cuda.stream()
 
     def synchronize(self) -> None:
         """Wait until everything on this stream is done."""
         with self._device._current(), named("waiting for a stream"):
             self._stream.synchronize()
+
+    def wait(self, event: Any) -> None:
+        """Hold back what is put on this stream from now on until ``event`` is reached."""
+        with self._device._current(), named("making a stream wait"):
+            event._event.wait(self._stream)
 
 
 class CudaEvent:
@@ -48,6 +54,18 @@ class CudaEvent:
         """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
         with self._device._current(), named("reading the time between two events"):
             return float(self._device._cuda.event_elapsed_time(self._event, later._event))
+
+
+def _urgent_stream(cuda: Any) -> Any:
+    """Return a stream of the highest priority, which Numba has no call for."""
+    from numba.cuda.cudadrv.driver import binding, driver
+
+    _, highest = driver.cuCtxGetStreamPriorityRange()
+    flags = binding.CUstream_flags.CU_STREAM_DEFAULT
+    handle = driver.cuStreamCreateWithPriority(flags.value, highest)
+    stream = cuda.external_stream(int(handle))
+    weakref.finalize(stream, driver.cuStreamDestroy, handle)
+    return stream
 
 
 def numba_stream(stream: Any) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.base import Grid
+from warpladder.device.cuda_arguments import check_same
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
@@ -26,6 +27,9 @@ class SimulatedStream:
     """A stream of a device that does everything at once: it is always done."""
 
     def synchronize(self) -> None:
+        """Return at once."""
+
+    def wait(self, event: Any) -> None:
         """Return at once."""
 
 
@@ -115,8 +119,18 @@ class SimulatedDevice:
 
     # ---- memory ------------------------------------------------------------------------------
 
-    def to_device(self, host_array: Any, *, stream: Any = None) -> SimulatedArray:
-        """Return a copy of ``host_array`` on the device; one that is there already passes."""
+    def to_device(
+        self, host_array: Any, out: SimulatedArray | None = None, *, stream: Any = None
+    ) -> SimulatedArray:
+        """Return a copy of ``host_array`` on the device; one that is there already passes.
+
+        The copy is made in ``out``, an array of the device, where that is given.
+
+        Raises
+        ------
+        InputError
+            ``out`` has another shape or dtype.
+        """
         del stream
         if isinstance(host_array, SimulatedArray):
             return host_array
@@ -124,7 +138,8 @@ class SimulatedDevice:
         order: Literal["C", "F"] = (
             "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
         )
-        array = SimulatedArray.allocate(host.shape, host.dtype, order)
+        array = SimulatedArray.allocate(host.shape, host.dtype, order) if out is None else out
+        check_same("out", array, host)
         array.fill(host)
         return array
 
@@ -198,8 +213,13 @@ class SimulatedDevice:
             self.properties, threads, shared_bytes=shared_bytes
         ).blocks_per_multiprocessor
 
-    def stream(self) -> SimulatedStream:
+    def free_bytes(self) -> int:
+        """Return the memory of such a device, whatever has been allocated."""
+        return self.properties.memory_bytes
+
+    def stream(self, *, urgent: bool = False) -> SimulatedStream:
         """Return a stream."""
+        del urgent
         return SimulatedStream()
 
     def event(self) -> SimulatedEvent:
