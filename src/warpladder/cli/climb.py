@@ -213,4 +213,6 @@ def _empty_table(first: str, *others: str) -> Table:
 
 
 def _yes(row: Row) -> str:
+    if not row.verdicts:
+        return "--"
     return "[green]yes[/]" if all(v.ok for v in row.verdicts) else "[bold red]NO[/]"

@@ -56,9 +56,10 @@ def sass(
 
     version = _version(compute_capability)
     ladder, found = find_rung(rung)
-    if found.on == "cpu":
+    if found.on != "device":
+        where = "on the CPU" if found.on == "cpu" else "a library's kernels"
         raise typer.BadParameter(
-            f"{rung} runs on the CPU: there is no kernel to compile", param_hint="LADDER/RUNG"
+            f"{rung} runs {where}: there is no kernel to compile", param_hint="LADDER/RUNG"
         )
     title = f"{ladder.name}/{found.name}"
     if json:

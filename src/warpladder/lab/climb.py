@@ -8,7 +8,7 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpladder.errors import InputError
+from warpladder.errors import InputError, MissingExtraError
 from warpladder.lab.devices import Simulated, Timed
 from warpladder.lab.rung import Ladder, Rung, Work
 from warpladder.lab.verify import PredictionResult, Verdict, check_predictions, pose, run, verify
@@ -20,6 +20,11 @@ __all__ = ["Row", "Timing", "climb"]
 
 _SECONDS = 0.3
 _REPETITIONS = 5
+#: What a rung says to someone who has no device for it.
+_NEEDS = {
+    "device": "runs kernels; use the device simulator or cuda",
+    "gpu": "runs on a GPU only; use the device cuda",
+}
 
 
 class Timing(NamedTuple):
@@ -127,7 +132,7 @@ def climb(
     able = [rung for rung in chosen if device is not None or rung.on == "cpu"]
     if chosen and not able:
         raise InputError(
-            f"{chosen[0].name} runs kernels; use the device simulator or cuda"
+            f"{chosen[0].name} {_NEEDS[chosen[0].on]}"
             if only
             else f"no rung of {ladder.name} runs on the CPU; use the device simulator or cuda"
         )
@@ -144,11 +149,16 @@ def _climb(
     ceilings: Mapping[str, float],
 ) -> Row:
     simulated = isinstance(device, Simulated)
+    if simulated and rung.on == "gpu":
+        return Row(rung, (), skipped=f"runs on a GPU only: {rung.limits}")
     n = rung.task.default_n if asked is None and not simulated else asked
     skipped = ""
     if n is not None and rung.max_n is not None and n > rung.max_n:
         n, skipped = None, f"takes up to n = {rung.max_n}: {rung.limits}"
-    verdicts = verify(rung, device)
+    try:
+        verdicts = verify(rung, device)
+    except MissingExtraError as missing:
+        return Row(rung, (), skipped=f"was left out: {missing}")
     if n is not None:
         verdicts += verify(rung, device, [n])
     predictions = tuple(check_predictions(rung, ladder, simulator)) if rung.on == "device" else ()

@@ -396,7 +396,7 @@ def launched_variants(rung: Rung) -> list[Variant]:
     >>> [(variant.name, variant.threads) for variant in launched_variants(rung)]
     [('add', 256)]
     """
-    if rung.on == "cpu":
+    if rung.on != "device":
         return []
     limit = rung.max_n or max(rung.task.default_n, *rung.task.sizes)
     n = min(max(rung.task.sizes), limit)

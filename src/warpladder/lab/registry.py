@@ -16,6 +16,7 @@ __all__ = ["LADDERS", "find_ladder", "find_rung", "ladders"]
 LADDERS: dict[str, str] = {
     "primer": "warpladder.primer.ladder:LADDER",
     "shortest-paths": "warpladder.shortest_paths.ladder:LADDER",
+    "reduction": "warpladder.reduction.ladder:LADDER",
 }
 
 

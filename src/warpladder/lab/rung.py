@@ -143,11 +143,13 @@ class Rung:
     tolerance
         ``tolerance(problem) -> (relative, absolute)``, derived in the rung's docstring.
     limits
-        Sizes or devices it cannot take, and why; empty where there are none.
+        Sizes or devices it cannot take, and why; empty where there are none. For a rung on a GPU
+        alone, why no simulator runs it.
     max_n
         The largest size it takes, where there is one.
     on
-        ``"device"`` for kernels, ``"cpu"`` for host code.
+        ``"device"`` for kernels, ``"cpu"`` for host code, ``"gpu"`` for what is compiled already
+        and so runs on a GPU only: a library.
     """
 
     name: str
@@ -162,7 +164,7 @@ class Rung:
     tolerance: Callable[[Any], tuple[float, float]] | None = None
     limits: str = ""
     max_n: int | None = None
-    on: Literal["device", "cpu"] = "device"
+    on: Literal["device", "cpu", "gpu"] = "device"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from warpladder.errors import InputError, KernelFaultError, WarpladderError
+from warpladder.errors import InputError, KernelFaultError, MissingExtraError, WarpladderError
 from warpladder.lab.compare import difference
 from warpladder.lab.devices import Simulated
 from warpladder.lab.poisoned import Poisoned
@@ -135,7 +135,10 @@ def verify(
     Raises
     ------
     InputError
-        A size is beyond the rung's ``max_n``, there is no size, or kernels are given no device.
+        A size is beyond the rung's ``max_n``, there is no size, kernels are given no device, or a
+        rung that needs a GPU is given none.
+    MissingExtraError
+        The rung needs a package that is not installed; that says nothing of its answers.
 
     Examples
     --------
@@ -158,6 +161,8 @@ def verify(
     """
     if device is None and rung.on == "device":
         raise InputError(f"{rung.name} runs kernels: it needs a device, simulator or cuda")
+    if rung.on == "gpu" and (device is None or isinstance(device, Simulated)):
+        raise InputError(f"{rung.name} runs on a GPU only: {rung.limits}")
     limit = math.inf if rung.max_n is None else rung.max_n
     asked = [n for n in rung.task.sizes if n <= limit] if sizes is None else list(sizes)
     if not asked:
@@ -187,6 +192,8 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
     problem = deepcopy(untouched)
     try:
         result = run(rung, device, problem)
+    except MissingExtraError:
+        raise
     except WarpladderError as fault:
         return Verdict(n, f"{type(fault).__name__}: {fault}")
     if changed := difference(untouched, problem, name="problem"):

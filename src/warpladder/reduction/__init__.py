@@ -1,0 +1,1 @@
+"""Reduction: one number from all elements of an array, by an associative operation."""

@@ -1,0 +1,77 @@
+"""Reduction, from one loop to the bandwidth of memory.
+
+A sum needs every element once and n additions: nothing to compute, everything to read. First the
+tree by which a block adds up: who is at work, what its warps read, where the numbers lie. Then what
+surrounds the tree: barriers, loops, launches. Then memory alone: wide loads, enough of them on
+their way, and one launch.
+"""
+
+from __future__ import annotations
+
+from warpladder.lab.rung import Ladder
+from warpladder.reduction.rungs import (
+    cub_library,
+    first_add_during_load,
+    fully_unrolled,
+    grid_stride,
+    host_finish,
+    indexed_global,
+    indexed_shared,
+    interleaved_global,
+    interleaved_shared,
+    last_block_finish,
+    last_warp_unrolled,
+    sequential_cpu,
+    sequential_global,
+    sequential_shared,
+    tuned,
+    tuned_float32,
+    warp_shuffle,
+    wide_loads,
+)
+from warpladder.reduction.wrong import (
+    finish_without_fence,
+    last_warp_without_sync,
+    powers_of_two_only,
+    step_without_barrier,
+    sums_in_place,
+)
+
+__all__ = ["LADDER"]
+
+LADDER = Ladder(
+    name="reduction",
+    title="The sum of an array",
+    rungs=(
+        sequential_cpu.RUNG,
+        # The tree of a block: which threads work, and what a warp reads.
+        interleaved_global.RUNG,
+        interleaved_shared.RUNG,
+        indexed_global.RUNG,
+        indexed_shared.RUNG,
+        sequential_global.RUNG,
+        sequential_shared.RUNG,
+        # Fewer blocks, fewer barriers, fewer branches.
+        first_add_during_load.RUNG,
+        last_warp_unrolled.RUNG,
+        fully_unrolled.RUNG,
+        # Many elements per thread: memory is what limits.
+        grid_stride.RUNG,
+        wide_loads.RUNG,
+        warp_shuffle.RUNG,
+        cub_library.RUNG,
+        # Who adds up what the blocks leave.
+        host_finish.RUNG,
+        last_block_finish.RUNG,
+        # And all of it together.
+        tuned.RUNG,
+        tuned_float32.RUNG,
+    ),
+    wrong=(
+        step_without_barrier.WRONG,
+        last_warp_without_sync.WRONG,
+        powers_of_two_only.WRONG,
+        sums_in_place.WRONG,
+        finish_without_fence.WRONG,
+    ),
+)

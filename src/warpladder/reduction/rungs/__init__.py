@@ -1,0 +1,1 @@
+"""The steps of the reduction ladder; the order is in `warpladder.reduction.ladder`."""
