@@ -14,9 +14,11 @@ import typer
 from warpladder.cli.climb import climb
 from warpladder.cli.doctor import doctor
 from warpladder.cli.explain import explain
+from warpladder.cli.explore import explore
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.paths import paths
+from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
 from warpladder.errors import InputError, WarpladderError
 
@@ -30,11 +32,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("paths")(paths)
+app.command("reduce")(reduce)
 app.add_typer(make_graph, name="make-graph")
 app.command("ladders")(ladders)
 app.command("climb")(climb)
 app.command("explain")(explain)
 app.command("sass")(sass)
+app.command("explore")(explore)
 app.command("doctor")(doctor)
 
 # The exit status of a program that SIGINT ended, as shells count it.

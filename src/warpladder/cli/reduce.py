@@ -1,0 +1,126 @@
+"""``warpladder reduce``: sums, extrema and other statistics of the numbers in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["reduce"]
+
+_PROGRESS_FROM_SECONDS = 0.5
+
+
+def reduce(
+    file: Annotated[
+        Path,
+        typer.Argument(help=".npy, raw binary, Parquet, CSV or other text.", show_default=False),
+    ],
+    op: Annotated[
+        str, typer.Option("--op", help="Operations parted by commas: sum,min,argmax,nanmean,l2...")
+    ] = "sum",
+    column: Annotated[
+        str | None, typer.Option(help="Column of a table, by name or number from 0.")
+    ] = None,
+    type: Annotated[  # noqa: A002 - the option is called --type
+        str | None,
+        typer.Option(help="Type of the numbers in raw binary, as float32 or >i4; int64 for text."),
+    ] = None,
+    offset: Annotated[int, typer.Option(help="Bytes to skip at the start of raw binary.")] = 0,
+    accuracy: Annotated[
+        str, typer.Option(help="fast, pairwise, compensated or reproducible.")
+    ] = "fast",
+    dtype: Annotated[
+        str | None, typer.Option(help="Type in which to add up and answer, as float64.")
+    ] = None,
+    ddof: Annotated[float, typer.Option(help="Taken off the divisor of var and std.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+) -> None:
+    """Reduce the numbers in a file in one pass, whatever its size.
+
+    Operations: sum, prod, min, max, argmin, argmax, mean, var, std, any, all,
+    count_nonzero, logsumexp, l1, l2; most also with [bold]nan[/] before the name, to
+    skip NaNs.
+
+    [bold]warpladder reduce rain.csv --column mm --op sum,max,mean[/]
+    """
+    from warpladder.cli.output import print_json
+
+    names = [name.strip() for name in op.split(",") if name.strip()]
+    wanted = {"accuracy": accuracy, "dtype": dtype, "ddof": ddof, "device": device}
+    began = perf_counter()
+    source, facts = _open(file, column, type, offset)
+    answer = _run(source, tuple(names), wanted)
+    facts["seconds"] = perf_counter() - began
+    results = {name: _plain(value) for name, value in zip(names, answer, strict=True)}
+    if json:
+        print_json({**facts, "accuracy": accuracy, "results": results})
+    else:
+        _show(facts, results)
+
+
+def _open(
+    file: Path,
+    column: str | None,
+    type: str | None,  # noqa: A002 - as above
+    offset: int,
+) -> tuple[Any, dict[str, Any]]:
+    from warpladder.formats.values import StoredArray, open_values
+
+    source = open_values(file, column=column, dtype=type, offset=offset)
+    facts: dict[str, Any] = {"file": str(file), "type": source.dtype.name}
+    if isinstance(source, StoredArray):
+        facts["elements"] = source.size
+    return source, facts
+
+
+def _run(source: Any, names: tuple[str, ...], wanted: dict[str, Any]) -> Any:
+    """Run, with a progress bar on standard error once the run has taken a while."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from warpladder.cli.output import stderr
+    from warpladder.reduction.api import reduce as reduce_values
+
+    console = stderr()
+    began = perf_counter()
+    with Progress(
+        TextColumn("reducing"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("run", total=1.0, visible=False)
+
+        def show(done: float) -> None:
+            is_late = perf_counter() - began > _PROGRESS_FROM_SECONDS
+            bar.update(task, completed=done, visible=is_late)
+
+        return reduce_values(source, names, **wanted, progress=show)
+
+
+def _plain(value: Any) -> Any:
+    """Return a number as JSON has it; infinities and NaN, which it has not, as text."""
+    import math
+
+    number = value.item()
+    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
+
+
+def _show(facts: dict[str, Any], results: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    from warpladder.cli.output import stdout, with_prefix
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    count = f"{facts['elements']:,} " if "elements" in facts else ""
+    table.add_row("file", f"{facts['file']} ({count}{facts['type']})")
+    table.add_row("time", with_prefix(facts["seconds"], "s"))
+    for name, value in results.items():
+        table.add_row(name, f"{value:,}" if type(value) is int else str(value))
+    stdout().print(table)

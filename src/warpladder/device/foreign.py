@@ -1,0 +1,62 @@
+"""Arrays that callers have on a GPU, whichever library made them.
+
+CuPy, PyTorch, Numba and others describe their arrays by ``__cuda_array_interface__``; arrays of the
+simulated device count as well. Nothing is copied to take them, and answers go back as arrays of
+the caller's library.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.device.select import gpu_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["is_on_gpu", "like", "numpy_dtype", "to_numpy"]
+
+
+def is_on_gpu(array: Any) -> bool:
+    """Return whether something is an array on a GPU, or on a simulated one.
+
+    Examples
+    --------
+    >>> from warpladder.simulator import SimulatedDevice
+    >>> is_on_gpu(np.ones(3)), is_on_gpu(SimulatedDevice().to_device(np.ones(3)))
+    (False, True)
+    """
+    return hasattr(array, "__cuda_array_interface__") or hasattr(array, "copy_to_host")
+
+
+def to_numpy(array: Any) -> NDArray[Any]:
+    """Return a copy of an array on the GPU, whichever library's it is."""
+    if hasattr(array, "copy_to_host"):
+        return np.asarray(array.copy_to_host())
+    return gpu_of(array).to_host(array)
+
+
+def numpy_dtype(array: Any) -> np.dtype[Any]:
+    """Return the dtype of an array in NumPy's terms; PyTorch has its own."""
+    try:
+        known: np.dtype[Any] = np.dtype(array.dtype)
+    except TypeError:
+        known = np.dtype(str(array.dtype).rpartition(".")[2])
+    return known
+
+
+def like(array: Any, given: Any) -> Any:
+    """Return an array of the device as one of the library of ``given``, in the same memory.
+
+    CuPy and PyTorch are known; anything else gets Numba's array, which has
+    ``__cuda_array_interface__``.
+    """
+    library = type(given).__module__.partition(".")[0]
+    if library == "cupy":
+        return sys.modules["cupy"].asarray(array)
+    if library == "torch":
+        return sys.modules["torch"].as_tensor(array, device=given.device)
+    return array

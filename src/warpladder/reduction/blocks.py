@@ -1,0 +1,83 @@
+"""What every accumulator does with a block of elements before and after its loop.
+
+A mask, NaNs to skip and float16 are dealt with here, by copying what counts into a small buffer
+that stays in the first-level cache: the loops behind see plain numbers and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from warpladder.reduction.scalars import half_to_float, strict
+
+__all__ = ["chosen", "drain", "element_type", "numbers", "push", "widened"]
+
+
+def element_type(values: str) -> Any:
+    """Return the type in which loops see the elements of a dtype."""
+    return np.dtype({"float16": "float32", "bool": "uint8"}.get(values, values)).type
+
+
+@strict
+def widened(block: Any, buffer: Any) -> Any:
+    """Return float16s, given as their bits, as float32."""
+    for i in range(block.size):
+        buffer[i] = half_to_float(block[i])
+    return buffer[: block.size]
+
+
+@strict
+def chosen(block: Any, mask: Any, buffer: Any) -> Any:
+    """Return the elements where the mask is set; the block may be the buffer itself."""
+    kept = 0
+    for i in range(block.size):
+        kept += mask[i]
+    if kept == block.size:
+        return block
+    count = 0
+    for i in range(block.size):
+        buffer[count] = block[i]
+        count += mask[i]
+    return buffer[:count]
+
+
+@strict
+def numbers(block: Any, buffer: Any) -> Any:
+    """Return the elements that are not NaN; the block may be the buffer itself."""
+    kept = 0
+    for i in range(block.size):
+        kept += block[i] == block[i]
+    if kept == block.size:
+        return block
+    count = 0
+    for i in range(block.size):
+        v = block[i]
+        buffer[count] = v
+        count += v == v  # noqa: PLR0124 - NaN is not itself
+    return buffer[:count]
+
+
+@strict
+def push(stack: Any, count: Any, value: Any) -> None:
+    """Add a number to a pairwise sum that has taken ``count`` numbers before."""
+    level = 0
+    while count & 1:
+        value = stack[level] + value
+        count >>= 1
+        level += 1
+    stack[level] = value
+
+
+@strict
+def drain(stack: Any, count: Any) -> Any:
+    """Return the pairwise sum of the ``count`` numbers pushed."""
+    total = 0.0
+    level = 0
+    while count:
+        if count & 1:
+            total = stack[level] + total
+        count >>= 1
+        level += 1
+    return total

@@ -1,0 +1,186 @@
+"""The CPU engine: tiles dealt out to all cores, what comes of them merged in order.
+
+Which tiles there are depends on the array alone, and so does the order in which their states are
+merged, pairwise: a result has the same bits on any number of cores. Work: one pass over memory.
+Bound: the bandwidth of memory from a few MB on.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Condition
+from time import perf_counter
+from typing import Any
+
+from warpladder.device.team import worker_count
+from warpladder.reduction.layout import Buffers, Rows, Span
+from warpladder.reduction.plan import Plan
+
+__all__ = ["PARALLEL_FROM", "Cascade", "accumulate"]
+
+PARALLEL_FROM = 8
+"""Tiles from which it pays to wake other threads."""
+
+#: Takes a run of rows that is complete, with the states of the plan's parts.
+Taker = Callable[[Span, list[Any]], None]
+
+
+class Cascade:
+    """States of neighbouring stretches, merged pairwise as they come."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._levels: list[tuple[int, list[Any]]] = []
+
+    def push(self, states: list[Any]) -> None:
+        """Add the states of the stretch that follows."""
+        weight = 1
+        while self._levels and self._levels[-1][0] == weight:
+            earlier = self._levels.pop()[1]
+            self._plan.merge(earlier, states)
+            states, weight = earlier, 2 * weight
+        self._levels.append((weight, states))
+
+    def drain(self) -> list[Any] | None:
+        """Return the states of all stretches, None where there was none."""
+        if not self._levels:
+            return None
+        states = self._levels.pop()[1]
+        while self._levels:
+            earlier = self._levels.pop()[1]
+            self._plan.merge(earlier, states)
+            states = earlier
+        return states
+
+
+def accumulate(
+    plan: Plan,
+    rows: Rows,
+    take: Taker,
+    *,
+    first: int = 0,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Accumulate every row of a matrix.
+
+    Parameters
+    ----------
+    plan
+        The accumulators.
+    rows
+        The matrix.
+    take
+        Called for each run of rows, from any thread, in any order; perhaps twice, with the same.
+    first
+        What the first column counts as, where indices are kept.
+    progress
+        Called now and then, in the calling thread, with the fraction done.
+    """
+    job = _Job(plan, rows, take, first)
+    buffers: Buffers = {}
+    # Threads that would all compile the same kernels find them compiled.
+    job.run_one(buffers)
+    helpers = min(worker_count() - 1, job.left) if job.total >= PARALLEL_FROM else 0
+    began, before = perf_counter(), job.done
+    for _ in range(helpers):
+        _crew(worker_count()).submit(job.run_all)
+    try:
+        while job.run_one(buffers):
+            if progress is not None:
+                progress(job.done / job.total)
+        patience = (perf_counter() - began) / max(job.done - before, 1) * (helpers + 1)
+        job.finish(buffers, patience)
+    finally:
+        # Also where this thread was interrupted.
+        job.stop()
+    if progress is not None and job.total:
+        progress(1.0)
+
+
+@cache
+def _crew(size: int) -> ThreadPoolExecutor:
+    """Return threads that are kept: starting one takes 0.08 ms, waking one 0.03."""
+    return ThreadPoolExecutor(size, thread_name_prefix="warpladder")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads.
+    os.register_at_fork(after_in_child=_crew.cache_clear)
+
+
+class _Job:
+    """The tiles of a matrix, dealt out one by one, and what has come of them."""
+
+    def __init__(self, plan: Plan, rows: Rows, take: Taker, first: int) -> None:
+        self._plan, self._rows, self._take, self._first = plan, rows, take, first
+        self._columns = rows.column_spans()
+        self._runs = list(rows.row_spans())
+        self._found: dict[int, list[Any]] = {}
+        self._changed = Condition()
+        self.total = self.left = len(self._runs) * max(len(self._columns), 1)
+
+    @property
+    def done(self) -> int:
+        """Number of tiles that are accumulated."""
+        return len(self._found)
+
+    def run_all(self) -> None:
+        """Accumulate tiles as long as there are any."""
+        buffers: Buffers = {}
+        while self.run_one(buffers):
+            pass
+
+    def run_one(self, buffers: Buffers) -> bool:
+        """Accumulate the next tile; return whether there was one."""
+        with self._changed:
+            if not self.left:
+                return False
+            number = self.total - self.left
+            self.left -= 1
+        self._accumulate(number, buffers)
+        return True
+
+    def stop(self) -> None:
+        """Deal out no more tiles."""
+        with self._changed:
+            self.left = 0
+
+    def finish(self, buffers: Buffers, patience: float) -> None:
+        """Merge what has come of all tiles, once the others have finished theirs.
+
+        Who shares the machine may hold up a thread for many times as long as its tile takes. After
+        ``patience`` seconds such a tile is done again here; the states will be the same.
+        """
+        for number in range(self.total):
+            with self._changed:
+                self._changed.wait_for(lambda: number in self._found, patience)  # noqa: B023 - asked at once
+            if number not in self._found:
+                self._accumulate(number, buffers)
+        width = len(self._columns)
+        if width < 2:
+            return
+        for run, span in enumerate(self._runs):
+            cascade = Cascade(self._plan)
+            for number in range(run * width, (run + 1) * width):
+                cascade.push(self._found[number])
+            states = cascade.drain()
+            if states is not None:
+                self._take(span, states)
+
+    def _accumulate(self, number: int, buffers: Buffers) -> None:
+        run, column = divmod(number, max(len(self._columns), 1))
+        span = self._runs[run]
+        states = self._plan.new(span.end - span.begin)
+        if self._columns:
+            columns = self._columns[column]
+            tile = self._rows.tile(span, columns, buffers)
+            self._plan.add(tile, self._first + columns.begin, states)
+        if len(self._columns) < 2:
+            self._take(span, states)
+            states = []
+        with self._changed:
+            self._found.setdefault(number, states)
+            self._changed.notify()

@@ -1,0 +1,12 @@
+"""The GPU engine: the same states as on the CPU, filled by kernels.
+
+`layout`       where the elements of an array on a device lie, as a matrix
+`walk`         how blocks and threads go over the rows of a matrix, whatever they accumulate
+`folds`        sums, products, extrema, moments and the like
+`compensated`  sums as if added in twice the precision
+`exact`        exact sums
+`custom`       a caller's operation
+`parts`        which of these answers a `Part`, and what is left to the host
+`stream`       matrices of the host, brought to the device tile by tile
+`resident`     arrays that are on a device already
+"""

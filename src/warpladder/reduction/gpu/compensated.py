@@ -1,0 +1,75 @@
+"""Compensated sums: the accumulators of `warpladder.reduction.compensated` for a GPU.
+
+A batch of at most 8 float64, or 32 shorter integers, is added by TwoSums, its sum and error join
+those of the thread, and those of threads and blocks are merged pairwise. No element goes through
+more than 8 + 128 + 8 TwoSums in a block, whose piece is of 2^18 elements at the most, and one more
+for each doubling of pieces: d < 181 up to 2^50 elements, which is what the bound of the module
+named asks for.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cuda, uint32
+
+from warpladder.reduction.compensated import CompensatedSpec
+from warpladder.reduction.gpu.walk import SOME, Accumulator, batch_size
+
+__all__ = ["compensated_accumulator"]
+
+_STATE = np.dtype([("high", "f8"), ("low", "f8")], align=True)
+
+
+@cuda.jit(device=True)
+def two_sum(a, b):
+    """Return a + b rounded, and the rounding error."""
+    s = a + b
+    t = s - a
+    return s, (a - (s - t)) + (b - t)
+
+
+@cuda.jit(device=True)
+def reset(state):
+    """Start with nothing."""
+    state[0].high, state[0].low = 0.0, 0.0
+
+
+@cuda.jit(device=True)
+def merge(states, i, others, j):
+    """Let state i take in what other j has seen."""
+    a, b = states[i], others[j]
+    a.high, error = two_sum(a.high, b.high)
+    a.low += b.low + error
+
+
+@cache
+def compensated_accumulator(spec: CompensatedSpec) -> Accumulator:
+    """Return the accumulator of such a sum."""
+    size = batch_size(spec.values)
+    return Accumulator(
+        _STATE, spec.values, spec.masked, spec.skip_nan, size, reset,
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), merge,
+    )  # fmt: skip
+
+
+def _taker(spec: CompensatedSpec, size: int, *, some: bool) -> Any:
+    is_absolute = spec.absolute
+
+    @cuda.jit(device=True)
+    def take(state, batch, valid, first, width, hop):
+        high, low = 0.0, 0.0
+        for j in range(size):
+            if not some or (valid >> uint32(j)) & uint32(1):
+                v = np.float64(batch[j])
+                if is_absolute:
+                    v = abs(v)
+                high, error = two_sum(high, v)
+                low += error
+        row = state[0]
+        row.high, error = two_sum(row.high, high)
+        row.low += low + error
+
+    return take

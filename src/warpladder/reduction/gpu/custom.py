@@ -1,0 +1,87 @@
+"""A caller's operation on a GPU: elements in their order, in runs of 64.
+
+An operation need not be commutative, so what is combined has to be neighbours. Each thread combines
+a run of 64 elements; the results are elements of the next pass, until a row has few left, which the
+host combines. The threads of a warp read at a distance of a run, but each sector comes from memory
+once and waits in the first-level cache.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from numba import cuda
+from numba.core.errors import NumbaError
+from numba.cuda.core.errors import NumbaError as CudaNumbaError
+
+from warpladder.errors import InputError, UnsupportedKernelError
+from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
+from warpladder.reduction.parts import CustomPart
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+
+__all__ = ["custom_states"]
+
+_RUN = 64
+_MOST_BLOCKS = 1 << 20
+
+
+@cache
+def _kernel(function: Any, masked: bool) -> Any:
+    # What Numba has compiled for the CPU is compiled anew from its source.
+    combine = cuda.jit(device=True)(getattr(function, "py_func", function))
+
+    @cuda.jit
+    def combine_runs(data, place, mask, mask_place, shape, identity, states):
+        count, length, runs, run = shape
+        number = cuda.local.array(2, states.dtype)
+        for item in range(cuda.grid(1), count * runs, cuda.gridsize(1)):
+            row, begin = item // runs, item % runs * run
+            start = place[0] + row * place[1]
+            mask_start = mask_place[0] + row * mask_place[1]
+            number[0] = identity[0]
+            for i in range(begin, min(begin + run, length)):
+                if masked and not mask[mask_start + i * mask_place[2]]:
+                    continue
+                number[1] = data[start + i * place[2]]
+                number[0] = combine(number[0], number[1])
+            states[item] = number[0]
+
+    return combine_runs
+
+
+def custom_states(
+    device: Device, part: CustomPart, matrix: Matrix, stream: Any = None
+) -> tuple[Any, int]:
+    """Return, on the device, the states of some neighbouring pieces of each row, and how many.
+
+    Raises
+    ------
+    InputError
+        The operation cannot be compiled for a GPU.
+    """
+    identity = device.to_device(part.new(1), stream=stream)
+    values, mask, count, length = matrix
+    masked = part.masked
+    while True:
+        runs = -(-length // _RUN)
+        states = device.empty(count * runs, part.dtype)
+        blocks = min(-(-count * runs // THREADS), _MOST_BLOCKS)
+        marks = mask if masked and mask is not None else Field(values.data, 0, 0, 0)
+        shape = (count, length, runs, _RUN)
+        try:
+            device.launch(
+                _kernel(part.op.function, masked), blocks, THREADS,
+                values.data, values.place, marks.data, marks.place, shape, identity, states,
+                stream=stream,
+            )  # fmt: skip
+        except (NumbaError, CudaNumbaError, UnsupportedKernelError) as fault:
+            last = str(fault).strip().splitlines()[-1]
+            raise InputError(
+                f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {last}"
+            ) from fault
+        if runs <= _RUN:
+            return states, runs
+        values, masked, length = Field(states, 0, runs, 1), False, runs

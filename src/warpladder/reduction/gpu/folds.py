@@ -1,0 +1,322 @@
+"""Sums, products, extrema, moments: the accumulators of `warpladder.reduction.folds` for a GPU.
+
+A state has the same fields as on the CPU, each in 8 bytes. A batch of up to 32 elements is folded
+in the type in which sums are made, then joins the state in float64 or int64: a float32 passes at
+most 31 roundings to 24 bits, all others are to 53. What NaN, ties and extreme squares mean is as
+on the CPU, in the same words.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import cuda, uint32
+
+from warpladder.reduction.blocks import element_type
+from warpladder.reduction.gpu.walk import SOME, Accumulator, batch_size
+from warpladder.reduction.states import FOLDS, LOW_WORD, FoldSpec
+
+__all__ = ["fold_accumulator"]
+
+_LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**900
+_LARGER, _SMALLER = 2.0**600, 2.0**-600
+
+
+@cuda.jit(device=True)
+def larger(a, b):
+    """Return the larger of two numbers; NaN where either is NaN."""
+    return a if a > b or a != a else b  # noqa: PLR0124 - NaN is not itself
+
+
+@cuda.jit(device=True)
+def beats(new, old, ahead, new_at, old_at):
+    """Tell whether a new extremum replaces the old one: it lies ahead of it, or is NaN.
+
+    Of equals the first counts.
+    """
+    new_is_nan, old_is_nan = new != new, old != old  # noqa: PLR0124 - likewise
+    is_same = new == old or (new_is_nan and old_is_nan)
+    return ahead or (new_is_nan and not old_is_nan) or (is_same and new_at < old_at)
+
+
+@cuda.jit(device=True)
+def rescaled(total, old, new):
+    """Return a sum of exp(x - old) as one of exp(x - new)."""
+    return total if old == new else total * math.exp(old - new)
+
+
+@cuda.jit(device=True)
+def merge_moments(row, n, shift, offset, deviation):
+    """Let a state take in ``n`` elements with a mean of ``shift + offset``."""
+    if row.count == 0:
+        row.shift, row.offset, row.deviation = shift, offset, deviation
+    else:
+        share = n / (row.count + n)
+        delta = (shift - row.shift) + (offset - row.offset)
+        row.offset += delta * share
+        row.deviation += deviation + delta * delta * (row.count * share)
+
+
+def state_dtype(spec: FoldSpec) -> np.dtype[Any]:
+    """Return the record of a state; all fields have 8 bytes."""
+    element = np.dtype(spec.values)
+    wide = {"f": "f8", "u": "u8"}.get(element.kind, "i8")
+    kinds = {"v": wide, "s": "i8" if spec.sums == "int64" else "f8"}
+    fields = [("count", "i8")]
+    for fold, parts in FOLDS.items():
+        if fold in spec.folds:
+            fields += [(name, kinds.get(kind, kind)) for name, kind, _ in parts]
+    return np.dtype(fields, align=True)
+
+
+@cache
+def fold_accumulator(spec: FoldSpec) -> Accumulator:
+    """Return the accumulator for a set of folds."""
+    size = batch_size(spec.values)
+    return Accumulator(
+        state_dtype(spec), spec.values, spec.masked, spec.skip_nan, size, _resetter(spec),
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), _merger(spec),
+    )  # fmt: skip
+
+
+def _resetter(spec: FoldSpec) -> Any:
+    has = spec.folds.__contains__
+    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
+    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
+    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
+    has_nonzero, has_exponential = has("nonzero"), has("exponential")
+
+    @cuda.jit(device=True)
+    def reset(state):
+        row = state[0]
+        row.count = 0
+        if has_total:
+            row.total = 0
+        if has_whole:
+            row.whole_high, row.whole_low = 0, 0
+        if has_product:
+            row.product = 1
+        if has_low:
+            row.low = 0
+        if has_high:
+            row.high = 0
+        if has_low_at:
+            row.low_at = -1
+        if has_high_at:
+            row.high_at = -1
+        if has_absolute:
+            row.absolute = 0.0
+        if has_square:
+            row.tiny_square, row.square, row.huge_square = 0.0, 0.0, 0.0
+        if has_moments:
+            row.shift, row.offset, row.deviation = 0.0, 0.0, 0.0
+        if has_nonzero:
+            row.nonzero = 0
+        if has_exponential:
+            row.peak, row.scaled = -math.inf, 0.0
+
+    return reset
+
+
+def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
+    element = element_type(spec.values)
+    is_real = spec.sums != "int64"
+    sums = np.dtype(spec.sums).type
+    number = np.float64 if is_real else np.int64
+    real = sums if is_real else np.float64
+    is_wide = spec.values in {"int64", "uint64"}
+    wide = {"f": np.float64, "u": np.uint64}.get(np.dtype(element).kind, np.int64)
+    if spec.values == "bool":
+        wide = np.int64
+    # Squares of shorter numbers are far from the ends of float64.
+    may_be_extreme = spec.values == "float64"
+    has = spec.folds.__contains__
+    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
+    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
+    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
+    has_nonzero, has_exponential = has("nonzero"), has("exponential")
+    has_real_total, has_whole_total = has_total and is_real, has_total and not is_real
+
+    @cuda.jit(device=True)
+    def squares(batch, valid, scale):
+        total = 0.0
+        for j in range(size):
+            if not some or (valid >> uint32(j)) & uint32(1):
+                scaled = np.float64(batch[j]) * scale
+                total += scaled * scaled
+        return total
+
+    @cuda.jit(device=True)
+    def take(state, batch, valid, first, width, hop):
+        n = size
+        if some:
+            n = cuda.popc(valid)
+            if n == 0:
+                return
+        row = state[0]
+        # Cells of arrays keep their types, where Numba would widen a variable.
+        cells = cuda.local.array(4, real)
+        extremes = cuda.local.array(2, element)
+        total, absolute, offset, deviation = 0, 1, 2, 3
+        for cell in range(4):
+            cells[cell] = 0
+        extremes[0], extremes[1] = batch[0], batch[0]
+        low_j, high_j = (-1, -1) if some else (0, 0)
+        whole_total, high_word, low_word, nonzero = np.int64(0), np.int64(0), np.int64(0), 0
+        product, square, peak, mean = number(1), 0.0, -math.inf, real(0)
+        if has_moments:
+            # Not the sum over n: it might overflow where the mean does not.
+            share = real(1) / real(n)
+            for j in range(size):
+                if not some or (valid >> uint32(j)) & uint32(1):
+                    mean += real(batch[j]) * share
+
+        for j in range(size):
+            if some and not (valid >> uint32(j)) & uint32(1):
+                continue
+            v = batch[j]
+            if has_real_total:
+                cells[total] += real(v)
+            if has_whole_total:
+                whole_total += np.int64(v)
+            if has_whole:
+                if is_wide:
+                    high_word += np.int64(v >> 32)
+                    low_word += np.int64(v & LOW_WORD)
+                else:
+                    low_word += np.int64(v)
+            if has_product:
+                product *= number(v)
+            if has_low:
+                low = extremes[0]
+                if low_j < 0 or v < low or (v != v and low == low):  # noqa: PLR0124 - NaN is not itself
+                    extremes[0] = v
+                    low_j = j
+            if has_high:
+                high = extremes[1]
+                if high_j < 0 or v > high or (v != v and high == high):  # noqa: PLR0124 - likewise
+                    extremes[1] = v
+                    high_j = j
+            if has_absolute:
+                cells[absolute] += abs(real(v))
+            if has_square:
+                square += np.float64(v) * np.float64(v)
+            if has_moments:
+                d = real(v) - mean
+                cells[offset] += d
+                cells[deviation] += d * d
+            if has_nonzero:
+                nonzero += v != 0
+            if has_exponential:
+                peak = larger(peak, np.float64(v))
+
+        if has_real_total:
+            row.total += np.float64(cells[total])
+        if has_whole_total:
+            row.total += whole_total
+        if has_whole:
+            row.whole_high += high_word
+            row.whole_low += low_word
+        if has_product:
+            row.product *= product
+        if has_low:
+            low_at = first + low_j // width * hop + low_j % width if has_low_at else 0
+            old_at = row.low_at if has_low_at else 0
+            low = wide(extremes[0])
+            if row.count == 0 or beats(low, row.low, low < row.low, low_at, old_at):
+                row.low = low
+                if has_low_at:
+                    row.low_at = low_at
+        if has_high:
+            high_at = first + high_j // width * hop + high_j % width if has_high_at else 0
+            old_at = row.high_at if has_high_at else 0
+            high = wide(extremes[1])
+            if row.count == 0 or beats(high, row.high, high > row.high, high_at, old_at):
+                row.high = high
+                if has_high_at:
+                    row.high_at = high_at
+        if has_absolute:
+            row.absolute += np.float64(cells[absolute])
+        if has_square:
+            tiny, huge = 0.0, 0.0
+            if may_be_extreme and square < _LEAST_SQUARE:
+                tiny = squares(batch, valid, _LARGER)
+            if may_be_extreme and square > _LARGEST_SQUARE:
+                huge = squares(batch, valid, _SMALLER)
+            row.tiny_square += tiny
+            row.square += 0.0 if tiny + huge > 0 else square
+            row.huge_square += huge
+        if has_moments:
+            shift, rest = np.float64(mean), np.float64(cells[offset]) / n
+            cancelled = np.float64(cells[offset]) * rest
+            merge_moments(row, n, shift, rest, np.float64(cells[deviation]) - cancelled)
+        if has_nonzero:
+            row.nonzero += nonzero
+        if has_exponential:
+            new_peak = larger(row.peak, peak)
+            if new_peak != -math.inf:
+                scaled = rescaled(row.scaled, row.peak, new_peak)
+                for j in range(size):
+                    if not some or (valid >> uint32(j)) & uint32(1):
+                        scaled += math.exp(np.float64(batch[j]) - new_peak)
+                row.scaled = scaled
+                row.peak = new_peak
+        row.count += n
+
+    return take
+
+
+def _merger(spec: FoldSpec) -> Any:
+    has = spec.folds.__contains__
+    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
+    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
+    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
+    has_nonzero, has_exponential = has("nonzero"), has("exponential")
+
+    @cuda.jit(device=True)
+    def merge(states, i, others, j):
+        a, b = states[i], others[j]
+        if b.count == 0:
+            return
+        if has_total:
+            a.total += b.total
+        if has_whole:
+            a.whole_high += b.whole_high
+            a.whole_low += b.whole_low
+        if has_product:
+            a.product *= b.product
+        if has_low:
+            new_at = b.low_at if has_low_at else 0
+            old_at = a.low_at if has_low_at else 0
+            if a.count == 0 or beats(b.low, a.low, b.low < a.low, new_at, old_at):
+                a.low = b.low
+                if has_low_at:
+                    a.low_at = b.low_at
+        if has_high:
+            new_at = b.high_at if has_high_at else 0
+            old_at = a.high_at if has_high_at else 0
+            if a.count == 0 or beats(b.high, a.high, b.high > a.high, new_at, old_at):
+                a.high = b.high
+                if has_high_at:
+                    a.high_at = b.high_at
+        if has_absolute:
+            a.absolute += b.absolute
+        if has_square:
+            a.tiny_square += b.tiny_square
+            a.square += b.square
+            a.huge_square += b.huge_square
+        if has_moments:
+            merge_moments(a, b.count, b.shift, b.offset, b.deviation)
+        if has_nonzero:
+            a.nonzero += b.nonzero
+        if has_exponential:
+            peak = larger(a.peak, b.peak)
+            if peak != -math.inf:
+                a.scaled = rescaled(a.scaled, a.peak, peak) + rescaled(b.scaled, b.peak, peak)
+                a.peak = peak
+        a.count += b.count
+
+    return merge

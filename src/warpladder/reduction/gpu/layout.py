@@ -1,0 +1,223 @@
+"""Where the elements of an array on a device lie: its memory as a matrix of rows.
+
+Element i of row k is ``data[offset + k * pitch + i * step]``. Most arrays are such a matrix as they
+lie, whichever axes are reduced over. What is not, because the axes that stay or those that go have
+no common distance, is gathered: copied once on the device, row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import cuda
+from numpy.lib.stride_tricks import as_strided
+
+from warpladder.device.foreign import numpy_dtype
+from warpladder.errors import InputError
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+
+__all__ = ["THREADS", "Field", "Matrix", "matrix_of"]
+
+THREADS = 256
+"""In a block of every kernel of this engine."""
+
+_BLOCKS_TO_GATHER = 4096
+
+
+class Field(NamedTuple):
+    """Memory and the way through it: element i of row k is ``data[offset + k*pitch + i*step]``."""
+
+    data: Any
+    offset: int
+    pitch: int
+    step: int
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """The numbers, as kernels take them."""
+        return self.offset, self.pitch, self.step
+
+
+class Matrix(NamedTuple):
+    """Rows on the device, and the mask that lies beside them or None."""
+
+    values: Field
+    mask: Field | None
+    rows: int
+    length: int
+
+
+class _Axes(NamedTuple):
+    """An array of any shape in flat memory; strides count elements."""
+
+    data: Any
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+class _Memory:
+    """Memory of another library's array, described anew."""
+
+    def __init__(self, owner: Any, interface: dict[str, Any]) -> None:
+        self.owner = owner
+        self.__cuda_array_interface__ = interface
+
+
+def matrix_of(
+    device: Device, values: Any, axes: Sequence[int], mask: Any, *, ordered: bool
+) -> Matrix:
+    """Return an array on the device as a matrix with a row for each reduction.
+
+    Parameters
+    ----------
+    device
+        Where it is.
+    values
+        Any shape and strides; not empty.
+    axes
+        The axes to reduce over, counted from 0.
+    mask
+        Of booleans, on the device or on the host, that broadcasts to the shape of ``values``; None
+        where all elements count.
+    ordered
+        Whether the order of elements matters; if not, they are taken as they lie.
+
+    Raises
+    ------
+    TooLargeError
+        The device has no memory left for what has to be gathered.
+    """
+    flat = _flat(device, values)
+    going = list(axes)
+    if not ordered:
+        going.sort(key=lambda axis: -abs(flat.strides[axis]))
+    order = [axis for axis in range(len(flat.shape)) if axis not in going]
+    kept = len(order)
+    order += going
+    shape = tuple(flat.shape[axis] for axis in order)
+    marks = None
+    if mask is not None:
+        marks = _field(device, _turned(_broadcast(_flat(device, mask), flat.shape), order), kept)
+    turned = _turned(flat, order)
+    if not ordered and mask is None:
+        turned = _forwards(turned, kept)
+    field = _field(device, turned, kept)
+    return Matrix(field, marks, prod(shape[:kept]), prod(shape[kept:]))
+
+
+def _flat(device: Device, array: Any) -> _Axes:
+    """Return the memory that an array takes as an array of one dimension."""
+    shape, dtype = tuple(array.shape), numpy_dtype(array)
+    if isinstance(array, np.ndarray):
+        array = device.to_device(np.ascontiguousarray(array))
+    interface = getattr(array, "__cuda_array_interface__", None)
+    strides = array.strides if interface is None else interface.get("strides")
+    steps = _contiguous(shape) if strides is None else _in_elements(strides, dtype.itemsize)
+    # What is below and above the first element, in elements.
+    reach = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
+    below, above = -sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)
+    extent = below + above + 1
+    kind = np.dtype(np.uint8) if dtype.kind == "b" else dtype
+    if interface is None:
+        # The lowest element, as an array of no dimensions.
+        lowest = array.values[(*(-1 if step < 0 else 0 for step in steps), ...)]
+        memory = type(array)(
+            as_strided(lowest, (extent,), (dtype.itemsize,)).view(kind), array.buffer
+        )
+    else:
+        address, read_only = interface["data"]
+        described: Any = _Memory(
+            array,
+            interface
+            | {
+                "shape": (extent,),
+                "strides": None,
+                "typestr": kind.str,
+                "data": (address - below * dtype.itemsize, read_only),
+            },
+        )
+        memory = device.to_device(described)
+    return _Axes(memory, below, shape, steps)
+
+
+def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _in_elements(strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    if any(stride % itemsize for stride in strides):
+        raise InputError(
+            f"values: strides of {strides} bytes are no multiples of an element's {itemsize}; "
+            "copy the array"
+        )
+    return tuple(stride // itemsize for stride in strides)
+
+
+def _broadcast(array: _Axes, shape: tuple[int, ...]) -> _Axes:
+    added = len(shape) - len(array.shape)
+    pairs = zip(array.shape, array.strides, shape[added:], strict=True)
+    strides = tuple(0 if own == 1 < wanted else stride for own, stride, wanted in pairs)
+    return array._replace(shape=shape, strides=(0,) * added + strides)
+
+
+def _turned(array: _Axes, order: Sequence[int]) -> _Axes:
+    return array._replace(
+        shape=tuple(array.shape[axis] for axis in order),
+        strides=tuple(array.strides[axis] for axis in order),
+    )
+
+
+def _forwards(array: _Axes, kept: int) -> _Axes:
+    """Turn axes that run backwards and go: the same elements in another order."""
+    offset, strides = array.offset, list(array.strides)
+    for axis in range(kept, len(strides)):
+        if strides[axis] < 0:
+            offset += (array.shape[axis] - 1) * strides[axis]
+            strides[axis] = -strides[axis]
+    return array._replace(offset=offset, strides=tuple(strides))
+
+
+def _field(device: Device, array: _Axes, kept: int) -> Field:
+    pitch = _step(array.shape[:kept], array.strides[:kept])
+    step = _step(array.shape[kept:], array.strides[kept:])
+    if pitch is not None and step is not None:
+        return Field(array.data, array.offset, pitch, step)
+    size, length = prod(array.shape), prod(array.shape[kept:])
+    copy = device.empty(size, array.data.dtype)
+    shape, strides = (device.to_device(np.array(part)) for part in (array.shape, array.strides))
+    blocks = min(-(-size // THREADS), _BLOCKS_TO_GATHER)
+    device.launch(gather, blocks, THREADS, array.data, array.offset, shape, strides, copy)
+    return Field(copy, 0, length, 1)
+
+
+def _step(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
+    """Return the distance between neighbours in C order, None where it varies."""
+    step: int | None = None
+    following = 0
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != following:
+            return None
+        following = stride * n
+    return 1 if step is None else step
+
+
+@cuda.jit(cache=True)
+def gather(data: Any, offset: int, shape: Any, strides: Any, copy: Any) -> None:
+    """Copy an array of any strides into one in C order."""
+    for place in range(cuda.grid(1), copy.size, cuda.gridsize(1)):
+        at, rest = offset, place
+        for axis in range(shape.size - 1, -1, -1):
+            whole = rest // shape[axis]
+            at += (rest - whole * shape[axis]) * strides[axis]
+            rest = whole
+        copy[place] = data[at]

@@ -1,0 +1,93 @@
+"""Arrays that are on a GPU already: reduced there, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.device.foreign import is_on_gpu, like, numpy_dtype
+from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.gpu.layout import matrix_of
+from warpladder.reduction.gpu.parts import plain_state, start
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+    from warpladder.reduction.plan import Plan
+
+__all__ = ["mask_for", "reduce_on_gpu"]
+
+
+def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
+    """Return a mask for values of a shape, checked; of the GPU or of the host.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        It does not broadcast to that shape, or is none of booleans.
+    """
+    if where is None:
+        return None
+    mask = where if is_on_gpu(where) else np.asarray(where)
+    if numpy_dtype(mask) != np.bool_:
+        raise InputTypeError(f"where: a mask of booleans is needed, not dtype {numpy_dtype(mask)}")
+    own = tuple(mask.shape)
+    pairs = zip(reversed(own), reversed(shape), strict=False)
+    if len(own) > len(shape) or any(n not in {1, wanted} for n, wanted in pairs):
+        raise InputError(f"where: its shape {own} does not broadcast to that of values, {shape}")
+    return mask
+
+
+def reduce_on_gpu(
+    device: Device, plan: Plan, values: Any, axes: Sequence[int], mask: Any, ddof: float
+) -> list[Any]:
+    """Return the results for an array on a GPU, an array of the axes that are left for each.
+
+    Parameters
+    ----------
+    device
+        Where ``values`` are.
+    plan
+        What to find; made for masked values where there is a mask.
+    values
+        Any array for which `warpladder.device.foreign.is_on_gpu` holds.
+    axes
+        To reduce over, counted from 0.
+    mask
+        As `mask_for` returns it.
+    ddof
+        As for `warpladder.reduce`.
+
+    Returns
+    -------
+    list
+        NumPy scalars where no axis is left, else arrays of the caller's library on the GPU.
+
+    Raises
+    ------
+    InputError
+        An operation is not defined for a row without elements.
+    TooLargeError
+        The GPU has no memory left for what has to be copied.
+    """
+    whole = tuple(values.shape)
+    shape = tuple(n for axis, n in enumerate(whole) if axis not in axes)
+    count, length = prod(shape), prod(whole[axis] for axis in axes)
+    if count and length:
+        matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
+        if (
+            len(plan.parts) == 1
+            and (state := plain_state(device, plan.parts[0], matrix)) is not None
+        ):
+            states = [state]
+        else:
+            collectors = [start(device, part, matrix) for part in plan.parts]
+            states = [collect() for collect in collectors]
+    else:
+        states = plan.new(count)
+    results = plan.finish(states, count, length, ddof)
+    if not shape:
+        return [result[0] for result in results]
+    return [like(device.to_device(result.reshape(shape)), values) for result in results]

@@ -1,0 +1,299 @@
+"""Where the elements lie: any array, axis and mask as the rows of a matrix, cut into tiles.
+
+A reduction over some axes is one of every row of a matrix: its rows are the axes that stay, its
+columns those that go. `ArrayRows` cuts it into *tiles* that accumulators can run along in memory.
+Where the array lies so already, tiles are its own memory; else each is copied to a buffer when its
+turn comes, which also settles byte order, strides and masks that broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["NO_MASK", "TILE_BYTES", "ArrayRows", "Rows", "Span", "Tile", "as_stored", "lent"]
+
+TILE_BYTES = 4 << 20
+"""Bytes in a tile at least: 0.1 ms of work, where dealing it out costs 0.01 ms."""
+
+_LARGEST_TILE_BYTES, _TILES = 32 << 20, 64
+# What is copied, or gone through more than once, should stay in the caches meanwhile.
+_CACHED_BYTES = 1 << 20
+
+NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
+
+# Columns in a tile that has to be copied against the order of memory; sides of one that lies
+# across.
+_COPIED_COLUMNS = 1024
+_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 20
+
+_STORED = {"e": np.uint16, "?": np.uint8}
+
+Buffers = dict[str, NDArray[Any]]
+
+
+class Span(NamedTuple):
+    """Indices from ``begin`` to ``end`` of a side of the matrix, and the slices that take them."""
+
+    begin: int
+    end: int
+    slices: tuple[slice, ...] = ()
+
+
+class Tile(NamedTuple):
+    """Rows in memory.
+
+    Element i of row k is ``data[k * pitch + i]``, or ``data[i * pitch + k]`` where rows lie across.
+    """
+
+    data: NDArray[Any]
+    mask: NDArray[np.bool_]
+    rows: int
+    length: int
+    pitch: int
+    is_across: bool = False
+
+
+class Rows(Protocol):
+    """What an engine reduces: a matrix of which it can have tiles."""
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+
+    @property
+    def length(self) -> int:
+        """Number of columns."""
+
+    def row_spans(self) -> Iterator[Span]:
+        """Yield the runs of rows that make tiles, in order."""
+
+    def column_spans(self) -> list[Span]:
+        """Return the runs of columns that make tiles, in order."""
+
+    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
+        """Return a tile; a copy goes to buffers, which the next call may use again."""
+
+
+def as_stored(data: NDArray[Any]) -> NDArray[Any]:
+    """Return an array as kernels take it: float16 as its bits, bool as bytes."""
+    kind = _STORED.get(data.dtype.char)
+    return data if kind is None else data.view(kind)
+
+
+class ArrayRows:
+    """An array as a matrix, perhaps with a mask.
+
+    Parameters
+    ----------
+    values
+        The array.
+    axes
+        The axes to reduce over, counted from 0.
+    where
+        The mask, broadcast to the array's shape, or None.
+    dtype
+        What elements are converted to when they are not of it.
+    ordered
+        Whether the order of elements matters; if not, they are taken as they lie.
+    passes
+        How often each tile is gone through.
+    across
+        Whether tiles may lie across.
+    """
+
+    def __init__(
+        self,
+        values: NDArray[Any],
+        axes: Sequence[int],
+        where: NDArray[np.bool_] | None,
+        dtype: np.dtype[Any],
+        *,
+        ordered: bool,
+        passes: int = 1,
+        across: bool = False,
+    ) -> None:
+        going = list(axes)
+        if not ordered:
+            backwards = tuple(axis for axis in going if values.strides[axis] < 0)
+            values = np.flip(values, backwards)
+            where = None if where is None else np.flip(where, backwards)
+            going.sort(key=lambda axis: -values.strides[axis])
+        staying = [axis for axis in range(values.ndim) if axis not in going]
+        self._values = values.transpose(staying + going)
+        self._where = None if where is None else where.transpose(staying + going)
+        self._kept = len(staying)
+        self._dtype = dtype
+        self.count = prod(self._values.shape[: self._kept])
+        self.length = prod(self._values.shape[self._kept :])
+        self._whole = self._as_it_lies()
+        self._is_across = self._whole is None and self._runs_across()
+        self._may_lie_across = across and self._is_across and where is None
+        is_copied = self._whole is None and not self._may_lie_across
+        tile = min(max(values.nbytes // _TILES, TILE_BYTES), _LARGEST_TILE_BYTES)
+        self._tile_bytes = _CACHED_BYTES if is_copied or passes > 1 else tile
+
+    def row_spans(self) -> Iterator[Span]:
+        """Yield the runs of rows that make tiles, in order."""
+        shape = self._values.shape[: self._kept] if self._whole is None else (self.count,)
+        return _spans(shape, self._tile_shape()[0])
+
+    def column_spans(self) -> list[Span]:
+        """Return the runs of columns that make tiles, in order."""
+        shape = self._values.shape[self._kept :] if self._whole is None else (self.length,)
+        return list(_spans(shape, self._tile_shape()[1]))
+
+    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
+        """Return a tile; a copy goes to buffers, which the next call may use again."""
+        count, length = rows.end - rows.begin, columns.end - columns.begin
+        if self._whole is not None:
+            data, mask, _, _, pitch, _ = self._whole
+            begin = rows.begin * pitch + columns.begin
+            return Tile(data[begin:], mask[begin:], count, length, pitch)
+        part = self._values[rows.slices + columns.slices]
+        if self._may_lie_across:
+            lines = part.transpose(*range(self._kept, part.ndim), *range(self._kept))
+            tile = _as_one(lines, part.ndim - self._kept, self._dtype)
+            if tile is not None:
+                return tile._replace(rows=count, length=length, is_across=True)
+        data = _copied(part, self._dtype, "data", buffers)
+        mask = NO_MASK
+        if self._where is not None:
+            marks = self._where[rows.slices + columns.slices]
+            mask = _copied(marks, np.dtype(np.bool_), "mask", buffers)
+        return Tile(as_stored(data), mask, count, length, length)
+
+    def _tile_shape(self) -> tuple[int, int]:
+        elements = self._tile_bytes // self._dtype.itemsize
+        if self._may_lie_across:
+            rows = max(min(self._rows_together(), _ROWS_ACROSS), 1)
+            return rows, min(elements // rows, _COLUMNS_ACROSS)
+        columns = max(min(self.length, elements), 1)
+        if self._is_across:
+            # Or each line of memory would be fetched again for every row.
+            columns = min(columns, _COPIED_COLUMNS)
+        return elements // columns, columns
+
+    def _rows_together(self) -> int:
+        """Return how many rows have their first elements one after the other in memory."""
+        together = 1
+        sides = zip(self._values.shape, self._values.strides, strict=True)
+        for n, stride in reversed(list(sides)[: self._kept]):
+            if n > 1 and stride != together * self._dtype.itemsize:
+                break
+            together *= n
+        return together
+
+    def _runs_across(self) -> bool:
+        """Tell whether elements of a column lie closer together than those of a row."""
+        sides = zip(self._values.shape, self._values.strides, strict=True)
+        steps = [abs(stride) if n > 1 else np.inf for n, stride in sides]
+        return min(steps[: self._kept], default=np.inf) < min(steps[self._kept :], default=np.inf)
+
+    def _as_it_lies(self) -> Tile | None:
+        """Return the whole matrix as one tile of the array's own memory, where it is that."""
+        tile = _as_one(self._values, self._kept, self._dtype)
+        if tile is None or self._where is None:
+            return tile
+        if _pitch(self._where, self._kept) != tile.pitch:
+            return None
+        # A mask of booleans stays one.
+        mask = lent(self._where, tile.data.size).view(np.bool_)
+        return tile._replace(mask=mask)
+
+
+def _as_one(values: NDArray[Any], kept: int, dtype: np.dtype[Any]) -> Tile | None:
+    """Return an array whose first axes are rows as one tile of its own memory, where it is that."""
+    if values.dtype != dtype or not values.flags.aligned or not values.size:
+        return None
+    pitch = _pitch(values, kept)
+    if pitch is None:
+        return None
+    count, length = prod(values.shape[:kept]), prod(values.shape[kept:])
+    data = lent(values, (count - 1) * pitch + length)
+    return Tile(data, NO_MASK, count, length, pitch)
+
+
+class _Lent:
+    """Elements of an array, one after the other, called writable.
+
+    Numba compiles anew for arrays that are not; kernels only read them anyway.
+    """
+
+    def __init__(self, array: NDArray[Any], extent: int) -> None:
+        self._owner = array
+        kind = np.dtype(_STORED.get(array.dtype.char, array.dtype))
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (extent,),
+            "typestr": kind.str,
+            "data": (array.__array_interface__["data"][0], False),
+        }
+
+
+def lent(array: NDArray[Any], extent: int) -> NDArray[Any]:
+    """Return the first elements of an array's memory as kernels take them."""
+    return np.asarray(_Lent(array, extent))
+
+
+def _pitch(array: NDArray[Any], kept: int) -> int | None:
+    """Return how far each row lies behind the last; None where rows are not contiguous."""
+    size = array.itemsize
+    step = _step(array.shape[kept:], array.strides[kept:], size)
+    length = prod(array.shape[kept:])
+    pitch = _step(array.shape[:kept], array.strides[:kept], length * size)
+    if step != size or pitch is None or pitch < 0 or pitch % size:
+        return None
+    return pitch // size
+
+
+def _step(shape: tuple[int, ...], strides: tuple[int, ...], default: int) -> int | None:
+    """Return the distance between neighbours in C order, None where it varies."""
+    step: int | None = None
+    following = 0
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 1:
+            continue
+        if step is None:
+            step = stride
+        elif stride != following:
+            return None
+        following = stride * n
+    return default if step is None else step
+
+
+def _spans(shape: tuple[int, ...], limit: int) -> Iterator[Span]:
+    """Cut all indices of a shape, in C order, into runs of about ``limit`` that are slices."""
+    if 0 in shape:
+        return
+    cut, inner = len(shape), 1
+    while cut and inner * shape[cut - 1] <= limit:
+        cut -= 1
+        inner *= shape[cut]
+    whole = (slice(None),) * (len(shape) - cut)
+    if not cut:
+        yield Span(0, inner, whole)
+        return
+    cut -= 1
+    step = max(limit // inner, 1)
+    begin = 0
+    for outer in product(*map(range, shape[:cut])):
+        for i in range(0, shape[cut], step):
+            j = min(i + step, shape[cut])
+            slices = (*(slice(o, o + 1) for o in outer), slice(i, j), *whole)
+            yield Span(begin, begin + (j - i) * inner, slices)
+            begin += (j - i) * inner
+
+
+def _copied(part: NDArray[Any], dtype: np.dtype[Any], name: str, buffers: Buffers) -> NDArray[Any]:
+    buffer = buffers.get(name)
+    if buffer is None or buffer.size < part.size:
+        buffer = buffers[name] = np.empty(part.size, dtype)
+    copy = buffer[: part.size]
+    np.copyto(copy.reshape(part.shape), part, casting="unsafe")
+    return copy

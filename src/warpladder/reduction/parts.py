@@ -1,0 +1,194 @@
+"""The accumulators behind one face: what an engine needs to run them, whatever they keep.
+
+A `Part` accumulates some *fields*, such as ``total`` or ``low``; a plan is made of few parts,
+mostly of one. An engine makes empty states, adds tiles, merges states of neighbouring stretches in
+order and reads the fields at the end. An engine for GPUs needs to fill the same states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.reduction import columns, compensated, custom, exact, folds
+from warpladder.reduction.layout import Tile
+from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
+
+__all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
+
+#: What was accumulated, by name: one number per row.
+Fields = dict[str, NDArray[Any]]
+
+
+class Part(Protocol):
+    """An accumulator of some fields."""
+
+    @property
+    def skip_nan(self) -> bool:
+        """Whether NaNs do not count."""
+
+    def new(self, rows: int) -> Any:
+        """Return the states of rows that have seen no element."""
+
+    def add(self, tile: Tile, first: int, states: Any) -> None:
+        """Add a tile, whose columns count from ``first``, to the states of its rows."""
+
+    def merge(self, states: Any, later: Any) -> None:
+        """Let states take in those of the elements that follow."""
+
+    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
+        """Return the fields of rows of which ``counts`` elements count."""
+
+
+@dataclass(frozen=True)
+class FoldPart:
+    """Any of `states.FOLDS`, and the count of elements."""
+
+    spec: FoldSpec
+
+    @property
+    def skip_nan(self) -> bool:
+        """Whether NaNs do not count."""
+        return self.spec.skip_nan
+
+    def new(self, rows: int) -> Any:
+        """See `Part`."""
+        return new_states(self.spec, rows)
+
+    def add(self, tile: Tile, first: int, states: Any) -> None:
+        """See `Part`."""
+        data, mask, rows, length, pitch, is_across = tile
+        if is_across:
+            columns.column_kernel(self.spec)(data, rows, length, pitch, states)
+        else:
+            folds.fold_kernel(self.spec)(data, mask, rows, length, pitch, first, states)
+
+    def merge(self, states: Any, later: Any) -> None:
+        """See `Part`."""
+        merge_kernel(self.spec)(states, later)
+
+    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
+        """See `Part`."""
+        found: Fields = {name: states[name] for name in states.dtype.names}
+        if "square" in self.spec.folds:
+            scale = folds.SCALE
+            tiny, middle, huge = (
+                np.sqrt(found[name]) for name in ("tiny_square", "square", "huge_square")
+            )
+            root = np.hypot(np.hypot(tiny / scale, middle), huge * scale)
+            # To hypot an infinity outweighs a NaN.
+            found["root"] = np.where(np.isnan(middle), np.nan, root)
+        return found
+
+
+@dataclass(frozen=True)
+class CompensatedPart:
+    """The field ``total``, or ``absolute``, as if summed in twice the precision."""
+
+    spec: compensated.CompensatedSpec
+
+    @property
+    def skip_nan(self) -> bool:
+        """Whether NaNs do not count."""
+        return self.spec.skip_nan
+
+    def new(self, rows: int) -> Any:
+        """See `Part`."""
+        return np.zeros((rows, 2))
+
+    def add(self, tile: Tile, first: int, states: Any) -> None:  # noqa: ARG002 - see `Part`
+        """See `Part`."""
+        data, mask, rows, length, pitch, _ = tile
+        compensated.compensated_kernel(self.spec)(data, mask, rows, length, pitch, states)
+
+    def merge(self, states: Any, later: Any) -> None:
+        """See `Part`."""
+        compensated.merge_compensated(states, later)
+
+    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
+        """See `Part`."""
+        name = "absolute" if self.spec.absolute else "total"
+        return {name: compensated.compensated_sum(states)}
+
+
+@dataclass(frozen=True)
+class ExactPart:
+    """Exact sums: ``total``, ``absolute``, ``root`` (of squares) and ``deviation``."""
+
+    wanted: frozenset[str]
+    values: str
+    masked: bool
+    skip_nan: bool
+
+    @property
+    def _terms(self) -> tuple[str, ...]:
+        needed = {
+            "value": {"total", "moments"},
+            "absolute": {"absolute"},
+            "square": {"square", "moments"},
+        }
+        return tuple(term for term, fields in needed.items() if fields & self.wanted)
+
+    def _spec(self, term: str) -> exact.ExactSpec:
+        return exact.ExactSpec(self.values, term, self.masked, self.skip_nan)
+
+    def new(self, rows: int) -> Any:
+        """See `Part`."""
+        return {term: exact.new_limbs(self._spec(term), rows) for term in self._terms}
+
+    def add(self, tile: Tile, first: int, states: Any) -> None:  # noqa: ARG002 - see `Part`
+        """See `Part`."""
+        data, mask, rows, length, pitch, _ = tile
+        for term, limbs in states.items():
+            kernel = exact.exact_kernel(self._spec(term))
+            kernel(data, mask, rows, length, pitch, limbs)
+
+    def merge(self, states: Any, later: Any) -> None:
+        """See `Part`."""
+        for term, limbs in states.items():
+            exact.merge_exact(limbs, later[term])
+
+    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
+        """See `Part`."""
+        found: Fields = {}
+        if "total" in self.wanted:
+            found["total"] = exact.exact_sums(states["value"])
+        if "absolute" in self.wanted:
+            found["absolute"] = exact.exact_sums(states["absolute"])
+        if "square" in self.wanted:
+            found["root"] = exact.exact_roots(states["square"])
+        if "moments" in self.wanted:
+            sums, squares = states["value"], states["square"]
+            found["deviation"] = exact.exact_deviations(sums, squares, counts)
+        return found
+
+
+@dataclass(frozen=True)
+class CustomPart:
+    """A caller's operation; its field has the operation's name."""
+
+    op: custom.AssociativeOp
+    dtype: np.dtype[Any]
+    masked: bool
+    skip_nan: bool = False
+
+    def new(self, rows: int) -> Any:
+        """See `Part`."""
+        return custom.custom_states(self.op, self.dtype, rows)
+
+    def add(self, tile: Tile, first: int, states: Any) -> None:  # noqa: ARG002 - see `Part`
+        """See `Part`."""
+        data, mask, rows, length, pitch, _ = tile
+        kernel = custom.custom_kernel(self.op, self.dtype, self.masked)
+        kernel(data, mask, rows, length, pitch, states)
+
+    def merge(self, states: Any, later: Any) -> None:
+        """See `Part`."""
+        custom.merge_custom(self.op, self.dtype)(states, later)
+
+    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
+        """See `Part`."""
+        return {self.op.name: states}

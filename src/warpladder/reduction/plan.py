@@ -1,0 +1,231 @@
+"""From the operations asked for to the accumulators that answer them in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.errors import InputError
+from warpladder.reduction.columns import takes_columns
+from warpladder.reduction.compensated import CompensatedSpec
+from warpladder.reduction.custom import AssociativeOp
+from warpladder.reduction.layout import Tile
+from warpladder.reduction.ops import Op, Request, Sums, result_dtype
+from warpladder.reduction.parts import (
+    CompensatedPart,
+    CustomPart,
+    ExactPart,
+    Fields,
+    FoldPart,
+    Part,
+)
+from warpladder.reduction.states import BLOCK, FoldSpec
+
+__all__ = ["ACCURACIES", "Plan", "make_plan"]
+
+ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
+
+# Elements per block where rounding errors shall be small: each lane of a vector adds few of them.
+_SMALL_BLOCK = 512
+# What accuracy is about; all other folds are exact, or products and exponentials.
+_SUMS = frozenset({"total", "absolute", "square", "moments"})
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to answer some operations for values of a dtype.
+
+    Attributes
+    ----------
+    requests
+        The operations.
+    dtypes
+        Of their results.
+    parts
+        The accumulators.
+    ordered
+        Whether the order of elements matters.
+    """
+
+    requests: tuple[Request, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+    parts: tuple[Part, ...]
+    ordered: bool
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether all parts take tiles that lie across."""
+        return all(isinstance(part, FoldPart) and takes_columns(part.spec) for part in self.parts)
+
+    def new(self, rows: int) -> list[Any]:
+        """Return the parts' states of rows that have seen no element."""
+        return [part.new(rows) for part in self.parts]
+
+    def add(self, tile: Tile, first: int, states: Sequence[Any]) -> None:
+        """Add a tile to the states of its rows."""
+        for part, state in zip(self.parts, states, strict=True):
+            part.add(tile, first, state)
+
+    def merge(self, states: Sequence[Any], later: Sequence[Any]) -> None:
+        """Let states take in those of the elements that follow."""
+        for part, state, other in zip(self.parts, states, later, strict=True):
+            part.merge(state, other)
+
+    def finish(
+        self, states: Sequence[Any], rows: int, length: int, ddof: float
+    ) -> list[NDArray[Any]]:
+        """Return the results, one number per row, of the states of rows of a length.
+
+        Raises
+        ------
+        InputError
+            An operation is not defined for a row without elements.
+        """
+        counts = {False: np.full(rows, length)}
+        for part, state in zip(self.parts, states, strict=True):
+            if isinstance(part, FoldPart):
+                counts[part.skip_nan] = state["count"]
+        fields: dict[bool, Fields] = {False: {}, True: {}}
+        for part, state in zip(self.parts, states, strict=True):
+            fields[part.skip_nan] |= part.fields(state, counts[part.skip_nan])
+        results = []
+        for request, dtype in zip(self.requests, self.dtypes, strict=True):
+            if isinstance(request.op, Op):
+                sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
+                results.append(_finish(request, request.op, dtype, sums, length))
+            else:
+                results.append(fields[False][request.name].astype(dtype))
+        return results
+
+
+def _finish(
+    request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int
+) -> NDArray[Any]:
+    # What does not fit a float dtype becomes an infinity, what is 0 / 0 a NaN: as documented.
+    with np.errstate(all="ignore"):
+        result = op.finish(sums).astype(dtype)
+    if not op.is_defined_for_nothing and not sums.counts.all():
+        if not (length and request.skip_nan and op.result == "element"):
+            raise InputError(_undefined(request, length))
+        result[sums.counts == 0] = np.nan
+    return result
+
+
+def _undefined(request: Request, length: int) -> str:
+    if not length:
+        return f"values: {request.name} of no elements is not defined; the array or axis is empty"
+    if request.skip_nan:
+        return f"values: {request.name} is not defined where there are only NaNs"
+    return f"where: {request.name} is not defined where the mask leaves no element"
+
+
+@cache
+def make_plan(
+    requests: tuple[Request, ...],
+    values: np.dtype[Any],
+    dtype: np.dtype[Any] | None,
+    accuracy: str,
+    masked: bool,
+) -> Plan:
+    """Return the plan for some operations on values of a dtype.
+
+    Raises
+    ------
+    InputError
+        The operations cannot be had with this dtype or accuracy.
+
+    Examples
+    --------
+    >>> from warpladder.reduction.ops import parse_ops
+    >>> plan = make_plan(parse_ops(("sum", "max")), np.dtype("int8"), None, "fast", False)
+    >>> plan.dtypes, len(plan.parts)
+    ((dtype('int64'), dtype('int8')), 1)
+    """
+    if values.kind != "f":
+        # What is no float has no NaN to skip.
+        requests = tuple(request._replace(skip_nan=False) for request in requests)
+    dtypes = tuple(result_dtype(request, values, dtype) for request in requests)
+    ops = [(request, request.op) for request in requests if isinstance(request.op, Op)]
+    _check_dtype_is_used(requests, dtype)
+    if accuracy == "reproducible":
+        _check_reproducible(requests, values, dtype)
+    parts: list[Part] = []
+    for skip_nan in (False, True):
+        needs: set[str] = set()
+        for request, op in ops:
+            if request.skip_nan is skip_nan:
+                needs.update(op.folds(of_integers=values.kind != "f"))
+        if needs:
+            parts += _parts(needs, values, dtype, accuracy, masked, skip_nan)
+    for request, result in zip(requests, dtypes, strict=True):
+        if isinstance(request.op, AssociativeOp):
+            if np.float16 in {values.type, result.type}:
+                raise InputError(
+                    f"op {request.name}: Numba has no float16; use values.astype('float32')"
+                )
+            parts.append(CustomPart(request.op, result, masked))
+    ordered = any(
+        not isinstance(request.op, Op) or request.op.result == "index" for request in requests
+    )
+    return Plan(requests, dtypes, tuple(parts), ordered)
+
+
+def _parts(
+    needs: set[str],
+    values: np.dtype[Any],
+    dtype: np.dtype[Any] | None,
+    accuracy: str,
+    masked: bool,
+    skip_nan: bool,
+) -> list[Part]:
+    """Divide the folds that are needed among accumulators of the accuracy asked for."""
+    is_real = values.kind == "f" or (dtype is not None and dtype.kind == "f")
+    is_single = (
+        values.kind == "f" and values.itemsize <= 4 and (dtype is None or dtype.itemsize <= 4)
+    )
+    parts: list[Part] = []
+    sums = needs & (_SUMS if is_real else _SUMS - {"total"})
+    if accuracy == "reproducible" and sums:
+        parts.append(ExactPart(frozenset(sums), values.name, masked, skip_nan))
+        needs = needs - sums
+    elif accuracy == "compensated" and not is_single:
+        for fold in sorted(sums & {"total", "absolute"}):
+            spec = CompensatedSpec(values.name, fold == "absolute", masked, skip_nan)
+            parts.append(CompensatedPart(spec))
+            needs = needs - {fold}
+    if needs or masked or skip_nan:
+        compute = "int64" if not is_real else "float64"
+        # Float32 leaves room below its last bit; added in float64 it has no need of compensation.
+        if is_single and accuracy in {"fast", "pairwise"}:
+            compute = "float32"
+        block = BLOCK if accuracy == "fast" else _SMALL_BLOCK
+        spec_of_folds = FoldSpec(frozenset(needs), values.name, compute, masked, skip_nan, block)
+        parts.append(FoldPart(spec_of_folds))
+    return parts
+
+
+def _check_dtype_is_used(requests: tuple[Request, ...], dtype: np.dtype[Any] | None) -> None:
+    if dtype is not None and all(
+        isinstance(r.op, Op) and r.op.result not in {"sum", "real"} for r in requests
+    ):
+        names = ", ".join(request.name for request in requests)
+        raise InputError(f"dtype={dtype.name} has no meaning for {names}; leave it out")
+
+
+def _check_reproducible(
+    requests: tuple[Request, ...], values: np.dtype[Any], dtype: np.dtype[Any] | None
+) -> None:
+    """Refuse what rounds in an order that is not fixed."""
+    is_exact = values.kind != "f" and (dtype is None or dtype.kind != "f")
+    for request in requests:
+        rounds = not isinstance(request.op, Op) or not request.op.can_reproduce
+        if rounds and not (is_exact and request.name != "logsumexp"):
+            raise InputError(
+                f'accuracy="reproducible" cannot be had for {request.name}, whose rounding depends '
+                'on the order; use "fast" for it'
+            )

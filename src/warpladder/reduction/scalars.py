@@ -1,0 +1,114 @@
+"""Operations on single numbers that Python has no word for, as one machine instruction each.
+
+A loop over elements that uses them is still turned into full vectors by LLVM: `minimum` is how a
+NaN gets through a loop of minima, the bit casts are what exact sums are made of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = [
+    "as_bits",
+    "as_float",
+    "fused_multiply_add",
+    "half_to_float",
+    "maximum",
+    "minimum",
+    "strict",
+]
+
+#: Compile a function whose floating-point operations stay as they are written. That has to be said:
+#: Numba compiles a plain ``njit`` function with the fast-math flags of whoever calls it.
+strict = njit(nogil=True, fastmath=False)
+
+_BIAS = np.float32(2.0**112)
+_HALF_OVERFLOW = np.float32(65536)
+_NAMES = {"float": "f32", "double": "f64"}
+
+
+def _call(builder: Any, name: str, args: Any) -> Any:
+    """Emit a call of an LLVM intrinsic that takes and gives one type of float."""
+    number = args[0].type
+    function = ir.FunctionType(number, [number] * len(args))
+    full_name = f"llvm.{name}.{_NAMES[str(number)]}"
+    return builder.call(cgutils.get_or_insert_function(builder.module, function, full_name), args)
+
+
+def _extremum(name: str, before: str) -> Any:
+    @intrinsic
+    def extremum(typingctx: Any, a: Any, b: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+            kind = signature.return_type
+            if isinstance(kind, types.Float):
+                return _call(builder, name, args)
+            compare = builder.icmp_signed if kind.signed else builder.icmp_unsigned
+            return builder.select(compare(before, *args), *args)
+
+        return a(a, a), codegen
+
+    return extremum
+
+
+#: The smaller of two numbers of one type; NaN where either is NaN.
+minimum = _extremum("minimum", "<")
+#: The larger of two numbers of one type; NaN where either is NaN.
+maximum = _extremum("maximum", ">")
+
+
+@intrinsic
+def fused_multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+    """Return a * b + c, rounded once."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        return _call(builder, "fma", args)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@intrinsic
+def as_bits(typingctx: Any, number: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+    """Return the 64 bits of a float64 as an integer."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), codegen
+
+
+@intrinsic
+def as_float(typingctx: Any, bits: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+    """Return the float64 with these 64 bits."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+@intrinsic
+def _as_float32(typingctx: Any, bits: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.uint32), codegen
+
+
+@strict
+def half_to_float(bits: Any) -> Any:
+    """Return as float32 the float16 with these 16 bits; Numba has no float16 on the CPU.
+
+    Not by LLVM's own conversion: on a CPU without the instruction that calls a function which is
+    not there. Exponent and fraction keep their order in the wider format, subnormals included; what
+    is too small by the difference of the exponents' biases is scaled, exactly.
+    """
+    magnitude = _as_float32(np.uint32(np.uint32(bits & 0x7FFF) << 13)) * _BIAS
+    if magnitude >= _HALF_OVERFLOW:
+        magnitude = _as_float32(np.uint32(np.uint32(bits & 0x7FFF) << 13) | np.uint32(0x7F800000))
+    return -magnitude if bits & 0x8000 else magnitude

@@ -1,0 +1,182 @@
+"""The states of the fast accumulators: what is kept of elements gone by, and how two are merged."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.reduction.blocks import element_type
+from warpladder.reduction.scalars import maximum, strict
+
+__all__ = [
+    "BLOCK",
+    "FOLDS",
+    "LOW_WORD",
+    "FoldSpec",
+    "beats",
+    "merge_kernel",
+    "merge_moments",
+    "new_states",
+    "rescaled",
+]
+
+BLOCK = 4096
+"""Elements whose sum is made in the lanes of vectors."""
+
+#: What can be kept: the fields of its state with their types (``v`` for that of the elements, ``s``
+#: for that of sums) and first values.
+FOLDS: dict[str, tuple[tuple[str, str, float], ...]] = {
+    "total": (("total", "s", 0),),
+    # A sum of integers in two words, for their mean.
+    "whole": (("whole_high", "i8", 0), ("whole_low", "i8", 0)),
+    "product": (("product", "s", 1),),
+    "low": (("low", "v", 0),),
+    "high": (("high", "v", 0),),
+    "low_at": (("low_at", "i8", -1),),
+    "high_at": (("high_at", "i8", -1),),
+    "absolute": (("absolute", "f8", 0),),
+    # In three ranges: no square of a float64 is lost by overflow or underflow (Blue, 1978).
+    "square": (("tiny_square", "f8", 0), ("square", "f8", 0), ("huge_square", "f8", 0)),
+    # The mean is shift + offset, the shift near it: what is small keeps more digits.
+    "moments": (("shift", "f8", 0), ("offset", "f8", 0), ("deviation", "f8", 0)),
+    "nonzero": (("nonzero", "i8", 0),),
+    # The largest value, and the sum of exp(x - that).
+    "exponential": (("peak", "f8", -np.inf), ("scaled", "f8", 0)),
+}
+
+LOW_WORD = 0xFFFFFFFF
+"""Takes the lower of an integer's two words."""
+
+
+class FoldSpec(NamedTuple):
+    """What one compiled loop does.
+
+    Attributes
+    ----------
+    folds
+        Names out of `FOLDS`.
+    values
+        Name of the elements' dtype.
+    sums
+        Name of the dtype in which sums are made within a block: int64, float32 or float64.
+    masked
+        Whether a mask says which elements count.
+    skip_nan
+        Whether NaNs do not count.
+    block
+        Elements per block.
+    """
+
+    folds: frozenset[str]
+    values: str
+    sums: str
+    masked: bool = False
+    skip_nan: bool = False
+    block: int = BLOCK
+
+
+def new_states(spec: FoldSpec, rows: int) -> NDArray[Any]:
+    """Return the states of ``rows`` reductions that have seen no element yet.
+
+    Examples
+    --------
+    >>> new_states(FoldSpec(frozenset({"total"}), "float32", "float32"), 1)
+    array([(0, 0.)], dtype=[('count', '<i8'), ('total', '<f8')])
+    """
+    return np.repeat(_first_state(spec), rows)
+
+
+@cache
+def _first_state(spec: FoldSpec) -> NDArray[Any]:
+    kinds = {
+        "v": np.dtype(element_type(spec.values)).str,
+        "s": "i8" if spec.sums == "int64" else "f8",
+    }
+    fields: list[tuple[str, str, float]] = [("count", "i8", 0)]
+    for fold, parts in FOLDS.items():
+        if fold in spec.folds:
+            fields += [(name, kinds.get(kind, kind), value) for name, kind, value in parts]
+    # Wide fields first: all are aligned without gaps.
+    fields.sort(key=lambda field: -np.dtype(field[1]).itemsize)
+    values = tuple(value for _, _, value in fields)
+    return np.array([values], [(name, kind) for name, kind, _ in fields])
+
+
+@strict
+def merge_moments(row: Any, n: Any, shift: Any, offset: Any, deviation: Any) -> None:
+    """Let a state take in ``n`` elements with a mean of ``shift + offset``."""
+    if row.count == 0:
+        row.shift, row.offset, row.deviation = shift, offset, deviation
+        return
+    share = n / (row.count + n)
+    delta = (shift - row.shift) + (offset - row.offset)
+    row.offset += delta * share
+    row.deviation += deviation + delta * delta * (row.count * share)
+
+
+@strict
+def rescaled(total: Any, old: Any, new: Any) -> Any:
+    """Return a sum of exp(x - old) as one of exp(x - new)."""
+    return total if old == new else total * np.exp(old - new)
+
+
+@strict
+def beats(new: Any, old: Any, ahead: Any) -> Any:
+    """Tell whether an extremum replaces the old one: it is ahead of it, or the first NaN."""
+    return ahead or (new != new and old == old)  # noqa: PLR0124 - NaN is not itself
+
+
+@cache
+def merge_kernel(spec: FoldSpec) -> Any:
+    """Return the compiled ``merge(states, later)``: states take in those of later elements."""
+    has = spec.folds.__contains__
+    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
+    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
+    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
+    has_nonzero, has_exponential = has("nonzero"), has("exponential")
+
+    @njit(nogil=True, cache=True)
+    def merge(states, later):  # type: ignore[no-untyped-def]
+        for k in range(states.size):
+            a, b = states[k], later[k]
+            if b.count == 0:
+                continue
+            if has_total:
+                a.total += b.total
+            if has_whole:
+                low_word = a.whole_low + b.whole_low
+                a.whole_high += b.whole_high + (low_word >> 32)
+                a.whole_low = low_word & LOW_WORD
+            if has_product:
+                a.product *= b.product
+            if has_low and (a.count == 0 or beats(b.low, a.low, b.low < a.low)):
+                a.low = b.low
+                if has_low_at:
+                    a.low_at = b.low_at
+            if has_high and (a.count == 0 or beats(b.high, a.high, b.high > a.high)):
+                a.high = b.high
+                if has_high_at:
+                    a.high_at = b.high_at
+            if has_absolute:
+                a.absolute += b.absolute
+            if has_square:
+                a.tiny_square += b.tiny_square
+                a.square += b.square
+                a.huge_square += b.huge_square
+            if has_moments:
+                merge_moments(a, b.count, b.shift, b.offset, b.deviation)
+            if has_nonzero:
+                a.nonzero += b.nonzero
+            if has_exponential:
+                peak = maximum(a.peak, b.peak)
+                if peak != -np.inf:
+                    a.scaled = rescaled(a.scaled, a.peak, peak)
+                    a.scaled += rescaled(b.scaled, b.peak, peak)
+                    a.peak = peak
+            a.count += b.count
+
+    return merge

@@ -1,0 +1,125 @@
+"""`warpladder reduce` as a person or a script would call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+_COMMAND = [sys.executable, "-c", "from warpladder.cli import main; main()"]
+
+
+def run(*arguments):
+    return subprocess.run(
+        [*_COMMAND, "reduce", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+        check=False,
+    )
+
+
+@pytest.fixture
+def rain(tmp_path):
+    path = tmp_path / "rain.csv"
+    path.write_text("day,mm\n1,2.5\n2,0\n3,4\n")
+    return path
+
+
+def test_a_table(rain):
+    result = run(rain, "--column", "mm", "--op", "sum, max,argmin")
+    assert result.returncode == 0, result.stderr
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0][:1] == ["file"]
+    assert lines[-3:] == [["sum", "6.5"], ["max", "4.0"], ["argmin", "1"]]
+
+
+def test_json_of_an_array(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([1.0, np.inf, 1e-3], "f4"))
+    result = run(tmp_path / "a.npy", "--op", "sum,min,any", "--accuracy", "reproducible", "--json")
+    document = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert document["type"] == "float32"
+    assert document["elements"] == 3
+    assert document["accuracy"] == "reproducible"
+    assert document["results"] == {"sum": "inf", "min": 0.0010000000474974513, "any": True}
+
+
+def test_raw_binary_and_its_options(tmp_path):
+    path = tmp_path / "a.bin"
+    path.write_bytes(b"xx" + np.arange(10, dtype=">i2").tobytes())
+    result = run(
+        path, "--type", ">i2", "--offset", 2, "--op", "var,mean", "--ddof", 1, "--dtype", "f4",
+        "--json",
+    )  # fmt: skip
+    results = json.loads(result.stdout)["results"]
+    assert results["mean"] == 4.5
+    assert results["var"] == pytest.approx(np.var(np.arange(10), ddof=1), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "choose a column"),
+        (("--column", "mm", "--op", "median"), "op='median' is not known"),
+        (("--column", "mm", "--op", ","), "op: at least one operation"),
+        (("--column", "mm", "--accuracy", "best"), "accuracy='best'"),
+        (("--column", "mm", "--device", "tpu"), "device='tpu'"),
+        (("--column", "mm", "--dtype", "x"), "dtype='x' is not known"),
+    ],
+)
+def test_refusals(rain, arguments, message):
+    result = run(rain, *arguments)
+    assert result.returncode == 1
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_malformed_file_is_named_with_its_line(rain):
+    rain.write_text("day,mm\n1,2.5\n2,dry\n")
+    result = run(rain, "--column", "mm")
+    assert result.returncode == 1
+    assert f"{rain}, line 3: expected a number in column 'mm', found 'dry'" in result.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_stays_bounded(tmp_path):
+    """A file of 400 MB takes less than a quarter of that beyond what loading Numba takes."""
+    small, large = tmp_path / "small.npy", tmp_path / "large.npy"
+    np.save(small, np.ones(1000, "f4"))
+    np.save(large, np.ones(100_000_000, "f4"))
+    program = (
+        "import re, sys, warpladder as wl\n"
+        "print(wl.reduce(sys.argv[1], ('sum', 'max')))\n"
+        "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])\n"
+    )
+    peaks = []
+    for path in (small, large):
+        command = [sys.executable, "-c", program, str(path)]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        peaks.append(int(printed.splitlines()[1]) / 1024)
+    assert "sum=np.float32(1e+08)" in printed
+    assert peaks[1] - peaks[0] < 100
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_interrupt_is_one_line(tmp_path):
+    path = tmp_path / "numbers.csv"
+    # Half a minute of work, of which the first seconds are enough.
+    path.write_text("1\n" * 60_000_000)
+    process = subprocess.Popen(
+        [*_COMMAND, "reduce", str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1].startswith("warpladder: interrupted")
+    assert "Traceback" not in err

@@ -1,0 +1,244 @@
+"""Numbers from files: arrays that stay on disk, columns in chunks, files that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from warpladder.errors import FileFormatError, InputError, InputTypeError
+from warpladder.formats import value_columns
+from warpladder.formats.values import StoredArray, open_values
+from warpladder.reduction import intake
+
+VALUES = np.random.default_rng(0).standard_normal(50_001)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "u1", "?", ">f4", ">i8"])
+def test_npy(tmp_path, dtype, monkeypatch):
+    monkeypatch.setattr(intake, "_STRETCH_BYTES", 4096)
+    values = (VALUES * 50).astype(dtype)
+    np.save(tmp_path / "a.npy", values)
+    native = values.astype(values.dtype.newbyteorder("="))
+    options = {"accuracy": "reproducible"} if native.dtype.kind == "f" else {}
+    expected = wl.reduce(native, ("sum", "argmax"), **options)
+    for form in (tmp_path / "a.npy", str(tmp_path / "a.npy"), open_values(tmp_path / "a.npy")):
+        assert wl.reduce(form, ("sum", "argmax"), **options) == expected
+
+
+def test_npy_of_several_dimensions(tmp_path):
+    values = VALUES[:3000].reshape(30, 20, 5)
+    for name, array in (("c", values), ("f", np.asfortranarray(values))):
+        np.save(tmp_path / f"{name}.npy", array)
+        stored = open_values(tmp_path / f"{name}.npy")
+        assert isinstance(stored, StoredArray)
+        assert stored.shape == (30, 20, 5)
+        assert wl.reduce(stored) == pytest.approx(values.sum(), rel=1e-13)
+        np.testing.assert_allclose(wl.reduce(stored, axis=(0, 2)), values.sum(axis=(0, 2)))
+        # Indices count in the order of the array, not of the file.
+        assert wl.reduce(stored, "argmin") == values.argmin()
+        assert wl.reduce(stored, where=values > 0) == pytest.approx(values[values > 0].sum())
+        np.testing.assert_array_equal(stored.mapped(), values)
+
+
+def test_raw_binary(tmp_path):
+    path = tmp_path / "numbers.bin"
+    path.write_bytes(b"head" + VALUES.astype(">f4").tobytes())
+    expected = wl.reduce(VALUES.astype("f4"), ("sum", "argmin"), accuracy="reproducible")
+    stored = open_values(path, dtype=">f4", offset=4)
+    assert wl.reduce(stored, ("sum", "argmin"), accuracy="reproducible") == expected
+    # An offset that is no multiple of the element.
+    path.write_bytes(b"abc" + VALUES.tobytes())
+    assert wl.reduce(open_values(path, dtype="f8", offset=3), "max") == VALUES.max()
+    path.rename(tmp_path / "numbers.f64")
+    assert wl.reduce(open_values(tmp_path / "numbers.f64", dtype="f8", offset=3)) == pytest.approx(
+        VALUES.sum()
+    )
+
+
+def test_empty_files(tmp_path):
+    np.save(tmp_path / "none.npy", np.empty((0, 3), "f4"))
+    assert wl.reduce(tmp_path / "none.npy") == 0
+    assert wl.reduce(tmp_path / "none.npy", axis=0).tolist() == [0, 0, 0]
+    (tmp_path / "none.bin").write_bytes(b"")
+    assert wl.reduce(open_values(tmp_path / "none.bin", dtype="f4")) == 0
+    for text in ("", "\n\n", "x\n"):
+        (tmp_path / "none.csv").write_text(text)
+        assert wl.reduce(tmp_path / "none.csv") == 0
+
+
+def test_memory_maps(tmp_path):
+    np.save(tmp_path / "a.npy", VALUES)
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    assert wl.reduce(mapped, ("min", "argmax")) == (VALUES.min(), VALUES.argmax())
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+def test_text(tmp_path, packed, end, delimiter, monkeypatch):
+    monkeypatch.setattr(value_columns, "_CHUNK_BYTES", 1000)
+    path = tmp_path / ("table.txt.gz" if packed else "table.txt")
+    rows = [f"{i}{delimiter}{value!r}" for i, value in enumerate(VALUES[:5000].tolist())]
+    text = end.join(["# a comment", delimiter.join(("n", "mm")), *rows[:9], "", *rows[9:]])
+    for content in (text, text + end, "\ufeff" + text):
+        data = content.encode()
+        path.write_bytes(gzip.compress(data) if packed else data)
+        for column in ("mm", 1):
+            opened = open_values(path, column=column)
+            assert opened.dtype == np.float64
+            found = wl.reduce(opened, ("sum", "argmin"), accuracy="reproducible")
+            assert found == wl.reduce(VALUES[:5000], ("sum", "argmin"), accuracy="reproducible")
+        integers = wl.reduce(open_values(path, column="n"))
+        assert integers == 4999 * 2500
+        assert integers.dtype == np.int64
+
+
+def test_text_of_one_column_and_special_numbers(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("1\n2\n-3\n")
+    assert wl.reduce(path).dtype == np.int64
+    assert wl.reduce(open_values(path, dtype="f8")).dtype == np.float64
+    path.write_text('"x"\n1e3\nnan\n-inf\n+4.5\n')
+    assert wl.reduce(path, ("nanmin", "nanmax", "argmax")) == (-np.inf, 1000, 1)
+    path.write_text("name;x\n'\u00e9';1\n\"a;b\";20\n")
+    assert wl.reduce(open_values(path, column="x")) == 21
+
+
+def test_parquet(tmp_path, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr(value_columns, "_PARQUET_ROWS", 777)
+    path = tmp_path / "table.parquet"
+    table = pa.table(
+        {
+            "x": VALUES[:5000],
+            "n": np.arange(5000, dtype="i2"),
+            "b": VALUES[:5000] > 0,
+            "s": ["a"] * 5000,
+            "gap": pa.array([1.0] * 4321 + [None] + [1.0] * 678),
+        }
+    )
+    pq.write_table(table, path)
+    expected = wl.reduce(VALUES[:5000], ("sum", "argmin"), accuracy="reproducible")
+    opened = open_values(path, column="x")
+    assert wl.reduce(opened, ("sum", "argmin"), accuracy="reproducible") == expected
+    assert wl.reduce(open_values(path, column=1), ("sum", "max")) == (4999 * 2500, 4999)
+    assert wl.reduce(open_values(path, column="b"), "count_nonzero") == (VALUES[:5000] > 0).sum()
+    with pytest.raises(FileFormatError, match=r"'gap', found none in row 4321, counted from 0"):
+        wl.reduce(open_values(path, column="gap"))
+    with pytest.raises(FileFormatError, match=r"numbers in column 's', found type string"):
+        open_values(path, column="s")
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(FileFormatError, match="a whole Parquet file"):
+        open_values(path, column="x")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [
+        ("x\n1\n2\nabc\n", 4, "a number in column 'x', found 'abc'"),
+        ("1\n2\n\n# no\nabc\n", 5, "a number in column 0, found 'abc'"),
+        ("a,b\n1,2\n3\n", 3, "a number in column 'b', found '3'"),
+        ("a,b\n1,\n", 2, "a number in column 'b', found ''"),
+        ('a,b\n1,"2\n', 2, "fields with closed quotes"),
+        (
+            "1\n" * 40_000 + "2.5\n",
+            40_001,
+            "an integer of 64 bits .* found '2.5'; .*dtype='float64'",
+        ),
+        ("1\n" * 40_000 + "9" * 30, 40_001, "an integer of 64 bits"),
+    ],
+)
+def test_malformed_text(tmp_path, text, line, message, monkeypatch):
+    monkeypatch.setattr(value_columns, "_CHUNK_BYTES", 1000)
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=message) as caught:
+        wl.reduce(open_values(path, column=1 if "a,b" in text else None))
+    assert caught.value.line == line
+    assert str(path) in str(caught.value)
+
+
+def test_text_that_is_none(tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_bytes(b"x\n1\n\xff\n")
+    with pytest.raises(
+        FileFormatError, match=r"line 3: expected text in UTF-8, found the byte 0xff"
+    ):
+        wl.reduce(path)
+    path.write_bytes(b"x\n1\n" + bytes(8))
+    with pytest.raises(FileFormatError, match=r"line 3: .* a NUL byte"):
+        wl.reduce(path)
+    path.write_bytes(gzip.compress(b"1\n" * 100_000)[:-20])
+    with pytest.raises(FileFormatError, match="a whole gzip file"):
+        wl.reduce(path)
+
+
+def test_columns_that_are_not_there(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("day,mm\n1,2\n")
+    with pytest.raises(InputError, match=r"choose a column .* found: 'day', 'mm'"):
+        open_values(path)
+    for column in ("rain", 2, "7", -1):
+        with pytest.raises(
+            InputError, match=re.escape(f"column={column!r} is not there; found: 'day'")
+        ):
+            open_values(path, column=column)
+    with pytest.raises(InputError, match="dtype=float32: a column of text is int64 or float64"):
+        open_values(path, column="mm", dtype="f4")
+
+
+def test_broken_arrays(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, VALUES)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    with pytest.raises(FileFormatError, match=r"50,001 elements of 8 bytes, found 400,007 bytes"):
+        open_values(path)
+    path.write_bytes(whole[:40])
+    with pytest.raises(FileFormatError, match="the header of a NumPy file"):
+        open_values(path)
+    np.save(path, np.array([{}], object), allow_pickle=True)
+    with pytest.raises(FileFormatError, match="found objects"):
+        open_values(path)
+    np.save(path, np.array([1j]))
+    with pytest.raises(InputTypeError, match="complex128 is not taken"):
+        wl.reduce(path)
+    path.write_bytes(gzip.compress(whole))
+    with pytest.raises(InputError, match="unpack it first"):
+        open_values(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.bin", b"12345", {}, "raw binary does not tell its dtype"),
+        ("a.bin", b"12345", {"dtype": "f4"}, "a multiple of 4 bytes for elements of float32"),
+        ("a.bin", b"12345", {"dtype": "f4", "offset": 9}, "offset=9 is not inside"),
+        ("a.bin", b"12345", {"dtype": "f4", "offset": -1}, "offset=-1 is not inside"),
+        ("a.log", b"1 2\n3 4\n", {"dtype": "f8"}, "looks like text"),
+        ("a.csv", b"1\n2\n", {"offset": 4}, "offset=4 has no meaning for .*, read as a table"),
+    ],
+)
+def test_options_that_do_not_fit(tmp_path, name, content, options, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        open_values(tmp_path / name, **options)
+    np.save(tmp_path / "a.npy", VALUES)
+    with pytest.raises(InputError, match="column='x' has no meaning for"):
+        open_values(tmp_path / "a.npy", column="x")
+
+
+def test_files_that_are_not_there(tmp_path):
+    with pytest.raises(InputError, match=r"cannot read .*nothing"):
+        wl.reduce(tmp_path / "nothing.npy")
+    with pytest.raises(InputError, match="cannot read"):
+        wl.reduce(tmp_path)
+    (tmp_path / "a.bin").write_bytes(b"1234")
+    with pytest.raises(InputTypeError, match="dtype='x9' is not known"):
+        open_values(tmp_path / "a.bin", dtype="x9")

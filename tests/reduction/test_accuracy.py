@@ -1,0 +1,235 @@
+"""What each accuracy promises: bounds beside exact sums, and the same bits whatever the order."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import warpladder as wl
+from warpladder.reduction import cpu, layout
+
+EXACT_OPS = ("sum", "mean", "var", "std", "l1", "l2")
+DTYPES = ("f2", "f4", "f8")
+any_float = st.floats(allow_nan=False, allow_infinity=False, width=64)
+moderate = st.floats(-(2.0**80), 2.0**80, allow_subnormal=False)
+
+
+def ill_conditioned(n, condition, seed):
+    """Return numbers whose absolute values add up to about ``condition`` times their sum."""
+    rng = np.random.default_rng(seed)
+    half = rng.standard_normal(n // 2) * 2.0 ** rng.uniform(0, math.log2(condition), n // 2)
+    values = np.concatenate((half, -half, rng.random(n % 2 + 8)))
+    rng.shuffle(values)
+    return values
+
+
+def bits(answer):
+    return [np.asarray(found).tobytes() for found in answer]
+
+
+def rounded(fraction, dtype):
+    """Round a fraction to float64 and then to a dtype."""
+    try:
+        nearest = fraction.numerator / fraction.denominator
+    except OverflowError:
+        nearest = math.inf if fraction > 0 else -math.inf
+    with np.errstate(over="ignore"):
+        return np.dtype(dtype).type(nearest)
+
+
+@pytest.mark.parametrize("condition", [1e3, 1e8, 1e12, 1e15])
+@pytest.mark.parametrize("n", [100, 4097, 300_000])
+def test_bounds_on_ill_conditioned_sums(n, condition):
+    values = ill_conditioned(n, condition, n)
+    exact, scale = math.fsum(values), math.fsum(np.abs(values))
+    u = 2.0**-53
+    bounds = {
+        "fast": (4096 + math.log2(n)) * u * scale,
+        "pairwise": (512 + math.log2(n)) * u * scale,
+        "compensated": u * abs(exact) + 2.0**-90 * scale,
+        "reproducible": 0,
+    }
+    for accuracy, bound in bounds.items():
+        assert abs(wl.reduce(values, accuracy=accuracy) - exact) <= bound, accuracy
+        assert (
+            abs(wl.reduce(values, "mean", accuracy=accuracy) - exact / values.size)
+            <= (bound + 2 * u * abs(exact)) / values.size + 1e-300
+        ), accuracy
+
+
+def test_compensated_is_right_where_numpy_is_not():
+    values = ill_conditioned(100_000, 1e12, 1)
+    exact = math.fsum(values)
+    assert abs(values.sum() - exact) > 1e-7 * abs(exact)
+    assert wl.reduce(values, accuracy="compensated") == pytest.approx(exact, rel=2.3e-16)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2"])
+def test_compensated_in_float64_for_small_floats(dtype):
+    values = (np.random.default_rng(2).standard_normal(50_001) * 100).astype(dtype)
+    exact, scale = math.fsum(values), math.fsum(np.abs(values))
+    u = np.finfo(dtype).eps / 2
+    assert abs(float(wl.reduce(values, accuracy="compensated")) - exact) <= (
+        u * abs(exact) + 2.0**-43 * scale
+    )
+
+
+def test_compensated_with_masks_infinities_and_several_operations():
+    values = ill_conditioned(10_001, 1e10, 4)
+    mask = np.random.default_rng(4).random(values.size) < 0.5
+    with_nan = np.where(mask, values, np.nan)
+    exact = math.fsum(values[mask])
+    for found in (
+        wl.reduce(values, where=mask, accuracy="compensated"),
+        wl.reduce(with_nan, "nansum", accuracy="compensated"),
+        wl.reduce(np.stack([values] * 3), axis=1, where=mask, accuracy="compensated")[1],
+    ):
+        assert found == pytest.approx(exact, rel=2.3e-16)
+    answer = wl.reduce(values, ("sum", "l1", "min", "var"), accuracy="compensated")
+    assert answer.l1 == pytest.approx(math.fsum(np.abs(values)), rel=2.3e-16)
+    assert answer.min == values.min()
+    assert answer.var == pytest.approx(values.var(), rel=1e-12)
+    infinite = np.append(values, np.inf)
+    assert wl.reduce(infinite, accuracy="compensated") == np.inf
+    assert np.isnan(wl.reduce(np.append(infinite, -np.inf), accuracy="compensated"))
+    assert wl.reduce(np.full(300, 1e308), accuracy="compensated") == np.inf
+
+
+def exact_answers(values):
+    """Answer in fractions."""
+    numbers = [Fraction(float(v)) for v in values]
+    n = len(numbers)
+    total = sum(numbers, Fraction())
+    squares = sum((v * v for v in numbers), Fraction())
+    return total, squares, (squares - total * total / n) / n
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("spread", [0, 5, 12, 30, 200, 1000])
+def test_reproducible_sums_are_the_exact_ones_rounded(dtype, spread):
+    for n in (1, 2, 31, 33, 2047, 2049):
+        rng = np.random.default_rng(n + spread)
+        with np.errstate(over="ignore", under="ignore"):
+            values = (rng.standard_normal(n) * 2.0 ** rng.uniform(-spread, spread, n)).astype(dtype)
+        values = np.append(values[np.isfinite(values)], np.dtype(dtype).type(1))
+        total, squares, variance = exact_answers(values)
+        found = wl.reduce(values, EXACT_OPS, accuracy="reproducible")
+        assert found.sum == rounded(total, dtype)
+        assert found.l1 == rounded(sum(abs(Fraction(float(v))) for v in values), dtype)
+        # Two roundings more.
+        unit = float(np.finfo(dtype).eps)
+        tiny = float(np.finfo(dtype).smallest_subnormal)
+        for name, exact in (("mean", total / values.size), ("var", variance)):
+            assert float(getattr(found, name)) == pytest.approx(
+                float(rounded(exact, dtype)), rel=2 * unit, abs=tiny
+            )
+        root = Fraction(math.isqrt(squares.numerator * 4**1200 // squares.denominator), 2**1200)
+        assert float(found.l2) == pytest.approx(float(rounded(root, dtype)), rel=2 * unit, abs=tiny)
+
+
+def test_reproducible_at_the_ends_of_the_range():
+    tiny, huge = 5e-324, 1.7976931348623157e308
+    for values in (
+        [tiny], [-tiny, -tiny], [huge, -huge, tiny], [huge, huge, -huge], [huge, 1.0, -huge],
+        [0.0, -0.0], [2.0**1023] * 3 + [-(2.0**1023)] * 2, [2.0**-1022, -(2.0**-1023)],
+    ):  # fmt: skip
+        for repeats in (1, 700):
+            many = np.tile(np.array(values), repeats)
+            assert wl.reduce(many, accuracy="reproducible") == rounded(
+                exact_answers(values)[0] * repeats, "f8"
+            )
+    assert wl.reduce([huge, huge], accuracy="reproducible") == np.inf
+    assert wl.reduce([huge, huge], "l2", accuracy="reproducible") == np.inf
+    assert wl.reduce([huge, huge], "mean", accuracy="reproducible") == np.inf
+    large = 2.0**600
+    assert wl.reduce([3 * large, 4 * large], "l2", accuracy="reproducible") == 5 * large
+    assert wl.reduce([3e-320] * 100, "l2", accuracy="reproducible") == pytest.approx(3e-319)
+
+
+def test_reproducible_with_what_is_no_number():
+    for filler in (np.zeros(0), np.ones(5000)):
+        for special, expected in (
+            ([np.inf], np.inf), ([-np.inf], -np.inf), ([np.inf, -np.inf], np.nan),
+            ([np.nan], np.nan), ([np.inf, np.nan], np.nan),
+        ):  # fmt: skip
+            values = np.concatenate((filler, special, filler))
+            found = wl.reduce(values, ("sum", "l1", "l2", "var"), accuracy="reproducible")
+            np.testing.assert_equal(float(found.sum), expected)
+            size = np.nan if np.isnan(special).any() else np.inf
+            np.testing.assert_equal([float(found.l1), float(found.l2)], [size, size])
+            assert np.isnan(found.var)
+    values = np.array([1.0, np.nan, 2.0])
+    assert wl.reduce(values, ("nansum", "nanvar"), accuracy="reproducible") == (3, 0.25)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reproducible_bits_for_any_order_layout_cores_and_tiles(dtype, monkeypatch):
+    rng = np.random.default_rng(8)
+    values = (rng.standard_normal(30_030) * 2.0 ** rng.uniform(-9, 4, 30_030)).astype(dtype)
+    expected = bits(wl.reduce(values, EXACT_OPS, accuracy="reproducible"))
+    shuffled = rng.permutation(values)
+    cube = shuffled.reshape(30, 77, 13)
+    forms = [
+        shuffled,
+        shuffled[::-1],
+        cube.transpose(2, 0, 1),
+        np.repeat(shuffled, 2)[::2],
+        shuffled.astype(values.dtype.newbyteorder()),
+        iter(np.array_split(shuffled, [1, 2, 33, 5000, 5000, 20_001])),
+    ]
+    monkeypatch.setattr(layout, "TILE_BYTES", 4096)
+    monkeypatch.setattr(layout, "_TILES", 1 << 30)
+    for number, form in enumerate(forms):
+        monkeypatch.setattr(cpu, "worker_count", lambda n=number % 4 + 1: n)
+        assert bits(wl.reduce(form, EXACT_OPS, accuracy="reproducible")) == expected, number
+    # A sum of sums along one axis is not exact, but each of them is that of the row.
+    rows = wl.reduce(cube, axis=(0, 2), accuracy="reproducible")
+    for k, row in enumerate(rows):
+        assert row == np.dtype(dtype).type(math.fsum(cube[:, k].ravel()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(np.float64, st.integers(0, 70), elements=any_float), st.randoms())
+def test_reproducible_equals_fsum(values, random):
+    shuffled = values.tolist()
+    random.shuffle(shuffled)
+    found = wl.reduce(np.array(shuffled, np.float64), accuracy="reproducible")
+    assert found == rounded(sum(map(Fraction, shuffled), Fraction()), "f8")
+
+
+@settings(max_examples=40, deadline=None)
+@given(hnp.arrays(np.float64, st.integers(1, 60), elements=moderate), st.data())
+def test_reproducible_is_blind_to_chunks(values, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, values.size), max_size=4)))
+    order = data.draw(st.permutations(range(len(cuts) + 1)))
+    chunks = np.split(values, cuts)
+    whole = wl.reduce(values, EXACT_OPS, accuracy="reproducible")
+    parts = wl.reduce((chunks[i] for i in order), EXACT_OPS, accuracy="reproducible")
+    assert bits(parts) == bits(whole)
+
+
+def test_reproducible_for_integers():
+    values = np.random.default_rng(1).integers(-(2**31), 2**31, 5000)
+    for dtype in ("i4", "u8"):
+        numbers = values.astype(dtype)
+        found = wl.reduce(numbers, ("sum", "mean", "var"), accuracy="reproducible")
+        assert found.sum == numbers.sum()
+        assert found.mean == pytest.approx(float(numbers.mean(dtype=np.longdouble)), rel=1e-15)
+        assert found.var == pytest.approx(float(numbers.var(dtype=np.longdouble)), rel=1e-15)
+    assert wl.reduce(values, "prod", accuracy="reproducible") == values.prod()
+
+
+def test_fast_errors_stay_small_on_many_numbers():
+    values = np.full(3_000_000, 0.1, np.float32)
+    exact = 3_000_000 * float(np.float32(0.1))
+    # All roundings go the same way here; of random numbers they mostly cancel.
+    for accuracy, units in (("fast", 16), ("pairwise", 4), ("compensated", 1), ("reproducible", 1)):
+        found = wl.reduce(values, ("sum", "mean"), accuracy=accuracy)
+        assert found.sum == pytest.approx(exact, rel=units * 2.0**-24)
+        assert found.mean == pytest.approx(exact / 3_000_000, rel=units * 2.0**-24)
