@@ -16,20 +16,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from warpladder.device.doctor import doctor
+    from warpladder.formats.values import open_values
+    from warpladder.reduction.api import reduce
+    from warpladder.reduction.custom import AssociativeOp
     from warpladder.shortest_paths.api import shortest_paths
+    from warpladder.shortest_paths.batch_result import ShortestPathsBatch
     from warpladder.shortest_paths.graph import Graph
     from warpladder.shortest_paths.intake import read_graph
     from warpladder.shortest_paths.result import ShortestPaths
 
-__all__ = ["Graph", "ShortestPaths", "__version__", "doctor", "read_graph", "shortest_paths"]
+__all__ = [
+    "AssociativeOp",
+    "Graph",
+    "ShortestPaths",
+    "ShortestPathsBatch",
+    "__version__",
+    "doctor",
+    "open_values",
+    "read_graph",
+    "reduce",
+    "shortest_paths",
+]
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "AssociativeOp": "reduction.custom",
     "Graph": "shortest_paths.graph",
     "ShortestPaths": "shortest_paths.result",
+    "ShortestPathsBatch": "shortest_paths.batch_result",
     "doctor": "device.doctor",
+    "open_values": "formats.values",
     "read_graph": "shortest_paths.intake",
+    "reduce": "reduction.api",
     "shortest_paths": "shortest_paths.api",
 }
 

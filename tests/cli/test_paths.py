@@ -130,7 +130,7 @@ def test_gzip_is_seen_through(tmp_path):
         (_RING, ["--from", "x", "--to", "a"], "no vertex 'x'"),
         (_RING, ["--dtype", "int8x"], "--dtype: dtype int8x is not taken"),
         (_RING, ["--method", "johnson"], "method='johnson' is not known"),
-        (_RING, ["--device", "cuda"], "no CUDA engine yet"),
+        (_RING, ["--device", "cuda"], "there is no GPU to use"),
         (_RING, ["--negative-cycle", "x"], "negative_cycle='x'"),
         (_RING, ["--format", "x"], "format"),
         (_RING, ["-o", "out.xyz"], ".xyz"),

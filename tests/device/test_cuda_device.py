@@ -110,7 +110,7 @@ class Cuda:
 
     def current_context(self, _index: int | None = None) -> Any:
         memory = SimpleNamespace(total=1 << 37, free=1000)
-        return SimpleNamespace(get_memory_info=lambda: memory)
+        return SimpleNamespace(get_memory_info=lambda: memory, deallocations=[])
 
     def device_array(self, _shape: tuple[int, ...], _dtype: Any) -> Any:
         raise CoreError("CUDA_ERROR_OUT_OF_MEMORY: out of memory")

@@ -159,7 +159,7 @@ def test_what_is_refused_is_named(graph, error, message):
     [
         ({"method": "johnson"}, errors.InputError, "method='johnson' is not known; use one of"),
         ({"device": "tpu"}, errors.InputError, "device='tpu' is not known"),
-        ({"device": "cuda"}, errors.DeviceError, "no CUDA engine yet"),
+        ({"device": "cuda"}, errors.DeviceError, "there is no GPU to use"),
         ({"negative_cycle": "ignore"}, errors.InputError, "negative_cycle='ignore'"),
         ({"dtype": "complex64"}, errors.InputTypeError, "dtype: dtype complex64 is not taken"),
         ({"dtype": "no such"}, errors.InputTypeError, "no such"),
@@ -288,14 +288,16 @@ class TestDijkstra:
     def test_auto_takes_it_for_a_large_sparse_graph_only(self, monkeypatch):
         from warpladder.shortest_paths import api
 
+        engine = api._engine(api.choose_device("cpu"), "cpu", 30000)
         graph = wl.Graph.from_edges(np.arange(30000), (np.arange(30000) + 1) % 30000)
-        chosen = api._choose_method(graph, np.dtype("int32"), "auto")
+        chosen = api._choose_method(graph, np.dtype("int32"), "auto", engine)
         assert chosen.name == "dijkstra"
         assert "estimated" in chosen.why
         small = wl.Graph.from_edges(np.arange(3000), (np.arange(3000) + 1) % 3000)
-        assert api._choose_method(small, np.dtype("int32"), "auto").name == "floyd-warshall"
+        chosen = api._choose_method(small, np.dtype("int32"), "auto", engine)
+        assert chosen.name == "floyd-warshall"
         monkeypatch.setattr(sparse, "is_installed", lambda: False)
-        without = api._choose_method(graph, np.dtype("int32"), "auto")
+        without = api._choose_method(graph, np.dtype("int32"), "auto", engine)
         assert without.name == "floyd-warshall"
         assert "pip install 'warpladder[sparse]'" in without.why
 

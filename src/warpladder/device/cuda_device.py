@@ -257,7 +257,10 @@ class CudaDevice:
     def free_bytes(self) -> int:
         """Return how many bytes of the GPU's memory are free."""
         with self._current(), named("asking for the free memory"):
-            return int(self._cuda.current_context().get_memory_info().free)
+            context = self._cuda.current_context()
+            # Numba keeps what died for a while before it gives it back.
+            context.deallocations.clear()
+            return int(context.get_memory_info().free)
 
     def stream(self, *, urgent: bool = False) -> CudaStream:
         """Return a new stream; blocks of an ``urgent`` one go before those of others."""

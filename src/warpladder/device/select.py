@@ -2,41 +2,92 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from warpladder.device.cuda import probe_cuda
 from warpladder.errors import DeviceError, InputError
 
-__all__ = ["DEVICES", "Choice", "choose_device"]
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+
+__all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of"]
 
 DEVICES = ("auto", "cpu", "cuda")
 
 
 class Choice(NamedTuple):
-    """The device chosen, and the reason, for people."""
+    """What runs a computation: ``"cpu"``, or ``"cuda"`` for a GPU; and the reason, for people."""
 
     device: str
     why: str
 
 
-def choose_device(asked: str) -> Choice:
-    """Return the device for ``asked`` (``"auto"``, ``"cpu"`` or ``"cuda"``).
+def choose_device(asked: Any, *, too_small: str = "") -> Choice:
+    """Return what runs a computation.
+
+    Parameters
+    ----------
+    asked
+        ``"auto"``, ``"cpu"`` or ``"cuda"``; or a `warpladder.device.base.Device`, which is taken
+        like a GPU.
+    too_small
+        Why a GPU would not be worth its while, if that is so. ``"auto"`` then does not even look
+        for one.
 
     Raises
     ------
     InputError
         ``asked`` is none of these.
     DeviceError
-        CUDA is asked for; this version has no engine for it.
+        CUDA is asked for and there is no GPU; the message says why.
 
     Examples
     --------
     >>> choose_device("cpu").device
     'cpu'
+    >>> choose_device("auto", too_small="3 vertices")
+    Choice(device='cpu', why='3 vertices')
     """
-    if asked not in DEVICES:
-        raise InputError(f"device={asked!r} is not known; use one of {', '.join(DEVICES)}")
-    if asked == "cuda":
-        raise DeviceError(
-            'device="cuda": this version has no CUDA engine yet; use device="cpu" or "auto"'
+    if not isinstance(asked, str) and hasattr(asked, "launch"):
+        return Choice("cuda", "as asked")
+    if not (isinstance(asked, str) and asked in DEVICES):
+        raise InputError(
+            f"device={asked!r} is not known; use one of {', '.join(DEVICES)}, or a Device"
         )
-    return Choice("cpu", "as asked" if asked == "cpu" else "this version has no CUDA engine yet")
+    if asked == "cpu":
+        return Choice("cpu", "as asked")
+    if asked == "auto" and too_small:
+        return Choice("cpu", too_small)
+    obstacle = _obstacle()
+    if obstacle:
+        if asked == "cuda":
+            raise DeviceError(f'device="cuda": there is no GPU to use: {obstacle}')
+        return Choice("cpu", "there is no CUDA GPU")
+    return Choice("cuda", "as asked" if asked == "cuda" else "there is a CUDA GPU")
+
+
+@cache
+def gpu(index: int = 0) -> Device:
+    """Return a GPU by its number, the same object every time."""
+    from warpladder.device.cuda_device import CudaDevice
+
+    return CudaDevice(index)
+
+
+def gpu_of(array: Any) -> Device:
+    """Return the GPU that an array with ``__cuda_array_interface__`` is on."""
+    from numba.cuda.cudadrv.driver import binding, driver
+
+    address, _ = array.__cuda_array_interface__["data"]
+    if not address:
+        # An array of no elements is nowhere.
+        return gpu()
+    ordinal = binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return gpu(int(driver.cuPointerGetAttribute(ordinal, address)))
+
+
+@cache
+def _obstacle() -> str:
+    """Return why there is no GPU, or nothing where there is one."""
+    return probe_cuda().why_not.rstrip(".")

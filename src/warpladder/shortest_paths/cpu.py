@@ -15,16 +15,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.simd import vector_unit
 from warpladder.device.team import new_state, run_team, worker_count
 from warpladder.shortest_paths.blocked import close_range, close_team
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.tiles import PANEL_UNIT
 
-__all__ = ["SERIAL_UP_TO", "floyd_warshall", "workers_for"]
+__all__ = ["SERIAL_UP_TO", "floyd_warshall", "seconds", "workers_for"]
 
 SERIAL_UP_TO = 256
 """Number of vertices up to which one core is faster: starting threads costs more than they give."""
 
+# 32-bit relaxations per second, measured on the machine named in benchmarks/results.
+_RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
+# 16 cores, n = 1000: 16 workers take 23 ms and 8 of them 17; there must be a panel for each.
+_ROWS_PER_WORKER = 128
 _INNER_PANEL = PANEL_UNIT // 2
 # Rows per task: many tasks, so that a slower core takes fewer; each re-reads the packed row panel.
 _CHUNK = 48
@@ -75,7 +80,13 @@ def workers_for(n: int) -> int:
     >>> workers_for(10)
     1
     """
-    return worker_count() if n > SERIAL_UP_TO else 1
+    return min(worker_count(), n // _ROWS_PER_WORKER) if n > SERIAL_UP_TO else 1
+
+
+def seconds(n: int, dtype: np.dtype[Any]) -> float:
+    """Estimate the time of `floyd_warshall`."""
+    rate = _RELAXATIONS_PER_VECTOR_BYTE * vector_unit().bytes * 4 / dtype.itemsize * worker_count()
+    return float(n**3 / rate)
 
 
 def _panel_height(n: int) -> int:

@@ -22,17 +22,22 @@ __all__ = [
     "NO_HOP",
     "WeightSummary",
     "export_dist",
+    "export_rows",
+    "extremes",
     "hop_matrix",
+    "import_rows",
     "import_weights",
     "inner_no_path",
     "outer_no_path",
     "scatter_edges",
+    "summarise",
 ]
 
 NO_HOP = -1
 """The next hop of a pair without a path."""
 
-_PARALLEL_CELLS = 1 << 18
+# A thread takes about as long to start as a core for so many cells.
+_CELLS_PER_WORKER = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,13 @@ def inner_no_path(dtype: DTypeLike) -> Any:
     return kind.type(limit)
 
 
+def extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Return the least and the greatest value of a dtype, infinities included."""
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
+
+
 def hop_matrix(dtype: DTypeLike, n: int, *, wanted: bool) -> NDArray[Any]:
     """Return an uninitialised matrix of next hops, empty where they are not wanted.
 
@@ -116,20 +128,32 @@ def import_weights(
     carry = True if hops.size else None
     no_path = inner_no_path(dist.dtype)
     absent = dist.dtype.type(absent)
-    none = (
-        np.array([-np.inf, np.inf])
-        if dist.dtype.kind == "f"
-        else np.array(_integer_range(dist.dtype))
-    )
-    largest, smallest = (np.full(n, value, dist.dtype) for value in none)
+    largest, smallest = (np.full(n, value, dist.dtype) for value in extremes(dist.dtype))
     nan_columns = np.full(n, -1)
 
     def import_chunk(chunk: tuple[int, int]) -> None:
-        _import_rows(
+        import_rows(
             source, dist, hops, carry, absent, no_path, *chunk, largest, smallest, nan_columns
         )
 
     _over_rows(import_chunk, n)
+    return summarise(largest, smallest, nan_columns)
+
+
+def summarise(
+    largest: NDArray[Any], smallest: NDArray[Any], nan_columns: NDArray[Any]
+) -> WeightSummary:
+    """Return the summary of rows, from what each of them contributes.
+
+    Parameters
+    ----------
+    largest, smallest
+        Largest and smallest weight of each row, shape (n,); the least and the greatest value of
+        their dtype where there is none.
+    nan_columns
+        Column of a NaN in each row, shape (n,); -1 where there is none.
+    """
+    none = extremes(largest.dtype)
     rows_with_nan = np.flatnonzero(nan_columns >= 0)
     nan_at = None
     if rows_with_nan.size:
@@ -158,7 +182,7 @@ def export_dist(dist: NDArray[Any], hops: NDArray[Any], threshold: Any) -> int:
     no_path = outer_no_path(dist.dtype)
 
     def export_chunk(chunk: tuple[int, int]) -> None:
-        counts.append(_export_rows(dist, hops, carry, dist.dtype.type(threshold), no_path, *chunk))
+        counts.append(export_rows(dist, hops, carry, dist.dtype.type(threshold), no_path, *chunk))
 
     _over_rows(export_chunk, len(dist))
     return sum(counts)
@@ -170,13 +194,9 @@ def _sum(values: NDArray[Any]) -> float:
         return float(values.sum(dtype=np.float64))
 
 
-def _integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
-    return np.iinfo(dtype).min, np.iinfo(dtype).max
-
-
 def _over_rows(task: Any, n: int) -> None:
-    workers = worker_count()
-    if n * n < _PARALLEL_CELLS or workers == 1:
+    workers = min(worker_count(), n * n // _CELLS_PER_WORKER)
+    if workers <= 1:
         task((0, n))
         return
     bounds = np.linspace(0, n, 4 * workers + 1).astype(int).tolist()
@@ -185,7 +205,7 @@ def _over_rows(task: Any, n: int) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _import_rows(
+def import_rows(
     source: Any,
     dist: Any,
     hops: Any,
@@ -198,6 +218,7 @@ def _import_rows(
     smallest: Any,
     nan_columns: Any,
 ) -> None:
+    """Do what `import_weights` does for rows ``[first, last)``, for compiled callers too."""
     absent_is_nan = np.isnan(absent)
     for i in range(first, last):
         row = source[i]
@@ -229,9 +250,10 @@ def _import_rows(
 
 
 @njit(nogil=True, cache=True)
-def _export_rows(
+def export_rows(
     dist: Any, hops: Any, carry: Any, threshold: Any, no_path: Any, first: Any, last: Any
 ) -> Any:
+    """Do what `export_dist` does for rows ``[first, last)``, for compiled callers too."""
     count = 0
     for i in range(first, last):
         row = dist[i]

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
 
-__all__ = ["Graph", "distance_dtype"]
+__all__ = ["Graph", "absent_value", "distance_dtype"]
 
 _KEPT = ("int16", "int32", "int64", "float32", "float64")
 _TAKEN_AS = {
@@ -180,7 +180,7 @@ class Graph:
         if names is not None and len(names) != len(array):
             raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
         empty = np.empty(0, np.int64)
-        absent = _absent_value(array.dtype, no_edge)
+        absent = absent_value(array.dtype, no_edge)
         return cls(len(array), empty, empty, None, array, absent, names, directed=True)
 
     @property
@@ -354,7 +354,7 @@ def _absent(matrix: NDArray[Any], no_edge: Any) -> NDArray[np.bool_]:
     return missing | infinite
 
 
-def _absent_value(dtype: np.dtype[Any], no_edge: Any) -> Any:
+def absent_value(dtype: np.dtype[Any], no_edge: Any) -> Any:
     """Return what means "no edge" in a matrix of a dtype, as a value of that dtype."""
     if not isinstance(no_edge, Real | np.number):
         raise InputTypeError(f"no_edge must be a number, not {type(no_edge).__name__}")

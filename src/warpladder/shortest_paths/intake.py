@@ -45,6 +45,11 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
             f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
             "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"
         )
+    if array.ndim == 3:
+        raise InputError(
+            f"graph: this has shape {array.shape}; many graphs at once are given as one array, "
+            "numpy.stack(matrices)"
+        )
     return Graph.from_matrix(
         graph if isinstance(graph, np.ma.MaskedArray) else array, no_edge=no_edge
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from warpladder.lab.rung import Ladder
 from warpladder.shortest_paths.rungs import (
+    batch_of_blocks,
     blocked_shared,
     column_blocks,
     consecutive_cells,
@@ -16,13 +17,17 @@ from warpladder.shortest_paths.rungs import (
     grid_sync,
     launch_per_k,
     next_hops,
+    one_launch,
+    one_launch_next_hops,
     one_thread,
+    overlapped_panels,
     padded_rows,
     pitched_rows,
     pivot_in_register,
     register_tiles,
     register_tiles_float32,
     register_tiles_float64,
+    register_tiles_int16,
     row_blocks,
     sequential_cpu,
     small_n_one_block,
@@ -62,10 +67,16 @@ LADDER = Ladder(
         # Many steps on one tile.
         blocked_shared.RUNG,
         register_tiles.RUNG,
+        overlapped_panels.RUNG,
         register_tiles_float32.RUNG,
         register_tiles_float64.RUNG,
+        register_tiles_int16.RUNG,
+        # Many rounds in one launch, and the paths.
+        one_launch.RUNG,
+        one_launch_next_hops.RUNG,
         # And where there is little to do.
         small_n_one_block.RUNG,
+        batch_of_blocks.RUNG,
     ),
     wrong=(
         return_before_barrier.WRONG,

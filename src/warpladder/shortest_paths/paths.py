@@ -22,6 +22,7 @@ from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
 __all__ = [
+    "any_loop",
     "hops_from_predecessors",
     "leads_in_circles",
     "may_loop",
@@ -31,19 +32,16 @@ __all__ = [
 ]
 
 
-def may_loop(lightest: float, dist: NDArray[Any], no_path: Any) -> bool:
+def may_loop(lightest: float, n: int, dtype: np.dtype[Any], longest: float) -> bool:
     """Return whether distances might fail to fall along the next hops.
 
     Integer distances fall by at least the lightest edge. A rounded one is off by at most ``2 n``
-    units in the last place of the largest distance, so a lightest edge above twice that still makes
+    units in the last place of the longest distance, so a lightest edge above twice that still makes
     every step a step down.
     """
     if lightest <= 0:
         return True
-    if dist.dtype.kind == "i" or not dist.size:
-        return False
-    longest = float(np.max(dist, where=dist != no_path, initial=0))
-    return bool(lightest <= 4 * len(dist) * np.finfo(dist.dtype).eps * longest)
+    return dtype.kind == "f" and bool(lightest <= 4 * n * np.finfo(dtype).eps * longest)
 
 
 def leads_in_circles(links: NDArray[Any]) -> bool:
@@ -54,7 +52,7 @@ def leads_in_circles(links: NDArray[Any]) -> bool:
     >>> leads_in_circles(np.array([[0, 1, 1], [0, 1, 0], [0, 0, 2]]))
     True
     """
-    return bool(_any_loop(links))
+    return bool(any_loop(links))
 
 
 def mend_loops(dist: NDArray[Any], links: NDArray[Any], weights: NDArray[Any]) -> int:
@@ -127,7 +125,8 @@ def _mend(dist: Any, links: Any, weights: Any, no_edge: Any) -> Any:
 
 
 @njit(nogil=True, cache=True)
-def _any_loop(links: Any) -> Any:
+def any_loop(links: Any) -> Any:
+    """Return whether following some column of ``links`` never ends, for compiled callers."""
     for target in range(links.shape[0]):  # noqa: SIM110 - Numba compiles no generator expression
         if vertex_on_cycle(links[:, target], target) >= 0:
             return True

@@ -33,7 +33,15 @@ from warpladder.shortest_paths.negative_cycles import Potentials, find_negative_
 from warpladder.shortest_paths.reachability import reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, wider_dtype
 
-__all__ = ["Prepared", "prepare", "restore_weights"]
+__all__ = [
+    "Prepared",
+    "check_summary",
+    "may_overwrite",
+    "prepare",
+    "restore_weights",
+    "surely_fits",
+    "weights_as",
+]
 
 _LARGEST_EXACT_SUM = 2**61
 # One part in a million covers the rounding of a sum of weights.
@@ -96,15 +104,13 @@ def prepare(
     NegativeCycleError
         There is one and ``mark`` is False.
     """
-    source, absent, is_ours = _weights_as(graph, dtype)
-    dist = source if is_ours or _may_overwrite(source, overwrite) else np.empty_like(source)
+    source, absent, is_ours = weights_as(graph, dtype)
+    dist = source if is_ours or may_overwrite(source, overwrite) else np.empty_like(source)
     summary = import_weights(source, dist, hops, absent)
-    _check(summary, dtype)
+    check_summary(summary, dtype)
     threshold = inner_no_path(dtype)
-    limit = float(np.finfo(dtype).max) if dtype.kind == "f" else float(threshold)
     if summary.lightest >= 0:
-        proven = summary.sum_of_largest * _SLACK < limit
-        edges = None if proven else _edges(dist)
+        edges = None if surely_fits(summary, dtype) else _edges(dist)
         return Prepared(dist, summary.lightest, threshold, edges, None, None)
 
     cycle, potentials = find_negative_cycle(dist)
@@ -119,10 +125,7 @@ def prepare(
         threshold = int(threshold) + 2 * int(floor)
         if threshold <= 0:
             raise DoesNotFitError(f"there is a path of weight {int(floor)}")
-        limit = float(threshold)
-    else:
-        limit += 2 * floor
-    edges = None if summary.sum_of_largest * _SLACK < limit else _edges(dist)
+    edges = None if surely_fits(summary, dtype, floor) else _edges(dist)
     if dtype.kind == "f":
         _shift(dist, potentials.high, potentials.low)
         return Prepared(dist, 0.0, threshold, edges, potentials, marks)
@@ -134,7 +137,7 @@ def restore_weights(dist: NDArray[Any], potentials: Potentials) -> None:
     _unshift(dist, potentials.high, potentials.low)
 
 
-def _weights_as(graph: Graph, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Any, bool]:
+def weights_as(graph: Graph, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Any, bool]:
     """Return a C-contiguous matrix of weights, its "no edge", and whether it is ours to change."""
     no_path = outer_no_path(dtype)
     if graph.matrix is None:
@@ -174,7 +177,7 @@ def _convert(
     return converted
 
 
-def _may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
+def may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
     """Return whether the result may stand where the weights were.
 
     A matrix may be needed again in a wider dtype, so it is used up only where the weights exclude
@@ -190,7 +193,25 @@ def _may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
     return bool(source.min(initial=0) >= 0 and heaviest * len(source) < limit)
 
 
-def _check(summary: WeightSummary, dtype: np.dtype[Any]) -> None:
+def surely_fits(summary: WeightSummary, dtype: np.dtype[Any], floor: float = 0) -> bool:
+    """Return whether the weights alone prove that all distances stay below "no path".
+
+    ``floor`` is the most negative that any path can be.
+    """
+    limit = float(np.finfo(dtype).max if dtype.kind == "f" else inner_no_path(dtype))
+    return bool(summary.sum_of_largest * _SLACK < limit + 2 * floor)
+
+
+def check_summary(summary: WeightSummary, dtype: np.dtype[Any]) -> None:
+    """Refuse weights that are no numbers or do not fit a dtype.
+
+    Raises
+    ------
+    InputError
+        A weight is NaN or -inf.
+    DoesNotFitError
+        A weight, or the sum of the negative ones, does not fit.
+    """
     if summary.nan_at is not None:
         raise InputError(_not_a_weight(list(summary.nan_at), np.nan))
     if summary.lightest == -np.inf:

@@ -29,7 +29,8 @@ class ShortestPaths:
     ----------
     dist_matrix
         Shape (n, n); entry (i, j) is the length of a shortest path from i to j, `unreachable` where
-        there is none and `unbounded` where a negative cycle lies on the way.
+        there is none and `unbounded` where a negative cycle lies on the way. On the GPU, as an
+        array of the same library, where the weights were there.
     next_hops
         Shape (n, n), int32; the vertex to step to from i on the way to j, i itself on the diagonal
         and -1 where there is no path. None unless asked for.
@@ -47,15 +48,24 @@ class ShortestPaths:
     method: str
     why: str
 
+    @cached_property
+    def _dist(self) -> NDArray[Any]:
+        """The distances on the host; what lives on a GPU is copied on first use."""
+        return _on_host(self.dist_matrix)
+
+    @cached_property
+    def _links(self) -> NDArray[np.int32] | None:
+        return None if self.next_hops is None else _on_host(self.next_hops)
+
     @property
     def unreachable(self) -> Any:
         """Entry of `dist_matrix` without a path: infinity, or the largest integer of the dtype."""
-        return outer_no_path(self.dist_matrix.dtype)
+        return outer_no_path(self._dist.dtype)
 
     @property
     def unbounded(self) -> Any:
         """Entry of `dist_matrix` without a minimum: -inf, or the least integer of the dtype."""
-        dtype = self.dist_matrix.dtype
+        dtype = self._dist.dtype
         return dtype.type(-np.inf if dtype.kind == "f" else np.iinfo(dtype).min)
 
     @cached_property
@@ -66,7 +76,7 @@ class ShortestPaths:
         """
         from warpladder.shortest_paths.paths import predecessors_from_hops
 
-        result = predecessors_from_hops(self.dist_matrix, self._hops("predecessors"))
+        result = predecessors_from_hops(self._dist, self._hops("predecessors"))
         result[result == NO_HOP] = SCIPY_NO_PREDECESSOR
         return result
 
@@ -78,7 +88,7 @@ class ShortestPaths:
         UnknownVertexError
             There is no such vertex.
         """
-        value = self.dist_matrix[self.graph.vertex(source), self.graph.vertex(target)]
+        value = self._dist[self.graph.vertex(source), self.graph.vertex(target)]
         if value == self.unreachable:
             return math.inf
         return -math.inf if value == self.unbounded else value.item()
@@ -109,7 +119,7 @@ class ShortestPaths:
 
         Infinity where some vertex cannot be reached, unless ``reachable_only`` leaves those out.
         """
-        dist, unreachable = self.dist_matrix, self.unreachable
+        dist, unreachable = self._dist, self.unreachable
         farthest: NDArray[Any]
         if not self.graph.n:
             return np.zeros(0, dist.dtype)
@@ -156,7 +166,7 @@ class ShortestPaths:
         except ImportError:
             raise MissingExtraError("to_pandas()", "pandas", "pandas") from None
         labels = list(self.graph.labels or range(self.graph.n))
-        dist = self.dist_matrix
+        dist = self._dist
         if dist.dtype.kind == "i" and not (dist == self.unbounded).any():
             frame = pd.DataFrame(dist, index=labels, columns=labels)
             return frame.astype(dist.dtype.name.capitalize()).mask(dist == self.unreachable)
@@ -167,7 +177,7 @@ class ShortestPaths:
 
         An integer matrix without special entries, and any floating-point one, is returned as it is.
         """
-        return self._with_infinities(self.dist_matrix)
+        return self._with_infinities(self._dist)
 
     def _with_infinities(self, values: NDArray[Any]) -> NDArray[Any]:
         if values.dtype.kind == "f":
@@ -180,14 +190,22 @@ class ShortestPaths:
         return result
 
     def _hops(self, wanted: str) -> NDArray[np.int32]:
-        if self.next_hops is None:
+        if self._links is None:
             raise InputError(
                 f"{wanted} need the next hops: call shortest_paths(..., next_hops=True)"
             )
-        return self.next_hops
+        return self._links
 
     def _eccentricities(self, reachable_only: bool) -> list[float]:
         if not self.graph.n:
             raise InputError("graph: it has no vertices, so no diameter and no radius")
         values: list[float] = self.eccentricity(reachable_only=reachable_only).tolist()
         return values
+
+
+def _on_host(array: Any) -> NDArray[Any]:
+    if isinstance(array, np.ndarray):
+        return array
+    from warpladder.device.foreign import to_numpy
+
+    return to_numpy(array)

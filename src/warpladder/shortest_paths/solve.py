@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.shortest_paths.cpu import floyd_warshall
 from warpladder.shortest_paths.dense import NO_HOP, export_dist, hop_matrix, outer_no_path
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
@@ -28,7 +27,10 @@ from warpladder.shortest_paths.prepare import prepare, restore_weights
 from warpladder.shortest_paths.reachability import count_pairs, reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, in_fitting_dtype
 
-__all__ = ["Solution", "solve"]
+__all__ = ["Close", "Solution", "solve"]
+
+Close = Callable[[NDArray[Any], NDArray[Any], Callable[[float], None] | None], None]
+"""An engine: closes prepared distances and first hops in place; both are said in `cpu`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ def solve(
     next_hops: bool,
     overwrite: bool,
     mark: bool,
+    close: Close,
     progress: Callable[[float], None] | None,
 ) -> Solution:
     """Return all distances of a graph.
@@ -66,12 +69,14 @@ def solve(
         Whether a matrix given as the graph may be used up.
     mark
         Whether pairs affected by a negative cycle are marked instead of refused.
+    close
+        The engine.
     progress
         Called with the fraction done.
     """
 
     def compute(tried: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
-        return _solve_in(graph, tried, next_hops, overwrite, mark, progress)
+        return _solve_in(graph, tried, next_hops, overwrite, mark, close, progress)
 
     (dist, hops), note = in_fitting_dtype(compute, dtype, widen=widen)
     return Solution(dist, hops, note)
@@ -83,13 +88,14 @@ def _solve_in(
     next_hops: bool,
     overwrite: bool,
     mark: bool,
+    close: Close,
     progress: Callable[[float], None] | None,
 ) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
     hops = hop_matrix(dtype, graph.n, wanted=next_hops)
     # Mending next hops needs the weights again.
     ready = prepare(graph, dtype, hops, overwrite=overwrite and not next_hops, mark=mark)
     dist = ready.dist
-    floyd_warshall(dist, hops, progress)
+    close(dist, hops, progress)
     if dtype.kind == "i" or ready.edges is not None:
         missing = export_dist(dist, hops, ready.threshold)
         if ready.edges is not None and missing:
@@ -101,7 +107,9 @@ def _solve_in(
     found = None
     if next_hops:
         found = hops.astype(np.int32, copy=False)
-        if may_loop(ready.lightest, dist, outer_no_path(dtype)) and leads_in_circles(found):
+        reached = dist != outer_no_path(dtype) if dtype.kind == "f" else False
+        longest = float(np.max(dist, where=reached, initial=0))
+        if may_loop(ready.lightest, graph.n, dtype, longest) and leads_in_circles(found):
             nothing = hop_matrix(dtype, graph.n, wanted=False)
             weights = prepare(graph, dtype, nothing, overwrite=False, mark=mark).dist
             mend_loops(dist, found, weights)

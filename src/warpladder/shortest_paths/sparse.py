@@ -14,20 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.device.simd import vector_unit
 from warpladder.device.team import worker_count
 from warpladder.errors import MissingExtraError
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.widening import DoesNotFitError
 
-__all__ = ["dijkstra", "floyd_warshall_seconds", "is_installed", "sparse_seconds"]
+__all__ = ["dijkstra", "is_installed", "sparse_seconds"]
 
 # Measured on the machine named in benchmarks/results: SciPy's Dijkstra per edge or heap level of a
-# vertex on one core, the start of the processes, 32-bit relaxations per second and vector byte.
+# vertex on one core, and the start of the processes.
 _STEP_SECONDS = 10e-9
 _START_SECONDS = 0.8
-_RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
 
 
 def is_installed() -> bool:
@@ -41,12 +39,6 @@ def sparse_seconds(n: int, m: int) -> float:
     """Estimate the time of `dijkstra` for n vertices and m directed edges, in seconds."""
     steps = n * (m + n * math.log2(max(n, 2)))
     return _START_SECONDS + steps * _STEP_SECONDS / worker_count()
-
-
-def floyd_warshall_seconds(n: int, dtype: np.dtype[Any]) -> float:
-    """Estimate the time of the blocked Floyd-Warshall, in seconds."""
-    rate = _RELAXATIONS_PER_VECTOR_BYTE * vector_unit().bytes * 4 / dtype.itemsize * worker_count()
-    return float(n**3 / rate)
 
 
 def dijkstra(

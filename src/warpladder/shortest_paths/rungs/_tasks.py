@@ -8,6 +8,11 @@ what it was.
 Integers add exactly. Floating-point weights are multiples of 1/16: as long as a path is shorter
 than 2**20, which (n - 1) * 99 / 16 is up to 169,000 vertices, float32 holds every sum of them
 exactly. Kernels that add in different orders must therefore agree bit for bit, in every dtype.
+
+A shortest path passes no vertex twice, so it has at most n - 1 edges. Integer weights are at most
+("no path" - 1) / (n - 1), rounded down: no distance reaches "no path". For int32 that is no limit;
+for int16 weights go up to 99 at n = 166, to 8 at n = 2048 and to 2 at n = 8192, and from n = 16,384
+on there are none.
 """
 
 from __future__ import annotations
@@ -29,9 +34,14 @@ __all__ = [
     "DISTANCES_BY_TILES",
     "DISTANCES_FLOAT32",
     "DISTANCES_FLOAT64",
+    "DISTANCES_INT16",
+    "DISTANCES_IN_SMALL_TILES",
+    "DISTANCES_OVERLAPPED",
+    "LENGTHS_ALONG_HOPS",
     "NEXT_HOPS",
     "Weights",
     "first_hops",
+    "walk_lengths",
 ]
 
 #: A vertex has about so many outgoing edges: enough for long detours, too few to reach everything.
@@ -52,7 +62,10 @@ def _maker(dtype: DTypeLike) -> Callable[[int, int], Weights]:
     def make(n: int, seed: int) -> Weights:
         rng = np.random.default_rng(seed)
         no_path = inner_no_path(dtype)
-        lengths = rng.integers(1, _LONGEST_EDGE, (n, n), np.uint8, endpoint=True)
+        longest = _LONGEST_EDGE
+        if no_path.dtype.kind == "i":
+            longest = min(longest, (no_path.item() - 1) // max(n - 1, 1))
+        lengths = rng.integers(1, longest, (n, n), np.uint8, endpoint=True)
         matrix = lengths.astype(dtype)
         if matrix.dtype.kind == "f":
             matrix /= _FRACTIONS
@@ -106,6 +119,25 @@ def first_hops(problem: Weights) -> NDArray[np.int32]:
     return np.where(problem.matrix < problem.no_path, np.arange(n), NO_HOP).astype(np.int32)
 
 
+def walk_lengths(problem: Weights, hops: NDArray[np.int32]) -> NDArray[Any]:
+    """Return the length of the path that next hops lead along, for every pair.
+
+    Paths that do not end within n steps come out as ``no_path``, like those that do not begin.
+    """
+    n = len(problem.matrix)
+    targets = np.broadcast_to(np.arange(n), (n, n))
+    at = np.broadcast_to(np.arange(n)[:, None], (n, n)).copy()
+    lengths = np.zeros_like(problem.matrix)
+    for _ in range(n):
+        walking = (at != targets) & (at >= 0)
+        if not walking.any():
+            break
+        following = np.where(walking, hops[at, targets], at)
+        lengths[walking] += problem.matrix[at[walking], following[walking]]
+        at = following
+    return np.where(at == targets, lengths, lengths.dtype.type(problem.no_path))
+
+
 DISTANCES = Task(
     name="shortest distances between all pairs of n vertices, int32",
     make=_maker(np.int32),
@@ -126,6 +158,9 @@ _ONE_TILE, _FOUR_TILES = (0, 1, 33, 128), (130,)
 
 DISTANCES_BY_TILES = replace(DISTANCES, sizes=_ONE_TILE + _FOUR_TILES)
 
+# With three tiles in a row there are some beside those of two rows and columns.
+DISTANCES_OVERLAPPED = replace(DISTANCES, sizes=(0, 128, 260))
+
 DISTANCES_FLOAT32 = replace(
     DISTANCES,
     name="shortest distances between all pairs of n vertices, float32",
@@ -138,6 +173,23 @@ DISTANCES_FLOAT64 = replace(
     name="shortest distances between all pairs of n vertices, float64",
     make=_maker(np.float64),
     sizes=_ONE_TILE,
+)
+
+DISTANCES_INT16 = replace(
+    DISTANCES,
+    name="shortest distances between all pairs of n vertices, int16",
+    make=_maker(np.int16),
+    sizes=(0, 1, 33, *_FOUR_TILES),
+)
+
+# To tiles of 64.
+DISTANCES_IN_SMALL_TILES = replace(DISTANCES, sizes=(0, 1, 33, 64, 65, 130))
+
+LENGTHS_ALONG_HOPS = replace(
+    DISTANCES_IN_SMALL_TILES,
+    name="shortest distances between all pairs of n vertices, and a path for each",
+    oracle=lambda problem: (_oracle(problem), _oracle(problem)),
+    work=_work_with_hops,
 )
 
 NEXT_HOPS = replace(

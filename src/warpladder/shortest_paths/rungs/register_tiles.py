@@ -107,27 +107,32 @@ def relax_step(best, left, right, k, y, x):
 
 
 @cuda.jit(device=True)
-def relax_tile(dist, row, pivot, column, no_path):
-    """Relax tile (row, column) through tiles (row, pivot) and (pivot, column)."""
-    left = cuda.shared.array(LEFT, dist.dtype, 16)
-    right = cuda.shared.array(RIGHT, dist.dtype, 16)
-    best = cuda.local.array(CELLS, dist.dtype)
+def relax_tile(target, lefts, rights, row, column, pivots, no_path):
+    """Relax the tile of ``target`` whose first cell is (row, column).
+
+    ``pivots`` are the first column in ``lefts``, the first row in ``rights``, and how many of them.
+    """
+    first_left, first_right, depth = pivots
+    left = cuda.shared.array(LEFT, target.dtype, 16)
+    right = cuda.shared.array(RIGHT, target.dtype, 16)
+    best = cuda.local.array(CELLS, target.dtype)
     # The mask tells the compiler that no index is negative.
     t = cuda.threadIdx.x & (THREADS - 1)
     y, x = place_of(t)
     for r in range(8):
         for c in range(8):
             best[r, c] = no_path
-    for first in range(pivot * TILE, (pivot + 1) * TILE, DEPTH):
+    for first in range(0, depth, DEPTH):
         # Eight entries of a row are a sector: a warp reads four full sectors of four rows.
         for skipped in range(0, TILE, THREADS // 8):
             i = skipped + (t >> 3)
             for k in range(0, DEPTH, 8):
-                source = dist[uint32(row * TILE + i), uint32(first + k + (t & 7))]
+                source = lefts[uint32(row + i), uint32(first_left + first + k + (t & 7))]
                 left[k + (t & 7), i] = source
         for skipped in range(0, DEPTH, THREADS // TILE):
             k = skipped + (t >> 7)
-            right[k, t & 127] = dist[uint32(first + k), uint32(column * TILE + (t & 127))]
+            source = rights[uint32(first_right + first + k), uint32(column + (t & 127))]
+            right[k, t & 127] = source
         cuda.syncthreads()
         for step in range(0, DEPTH, 8):
             k = step & 8
@@ -141,12 +146,12 @@ def relax_tile(dist, row, pivot, column, no_path):
             relax_step(best, left, right, k + 7, y, x)
         cuda.syncthreads()
     for r in range(8):
-        i = uint32(row * TILE + cell_of(y, r))
+        i = uint32(row + cell_of(y, r))
         for c in range(8):
-            j = uint32(column * TILE + cell_of(x, c))
-            known = dist[i, j]
+            j = uint32(column + cell_of(x, c))
+            known = target[i, j]
             if best[r, c] < known:
-                dist[i, j] = best[r, c]
+                target[i, j] = best[r, c]
 
 
 @cuda.jit(device=True)
@@ -164,7 +169,7 @@ def relax_through_owned(best, rows, columns, y, x, r):
         relax_step(best, columns, rows, now, y, x)
 
 
-@cuda.jit
+@cuda.jit(cache=True)
 def close_diagonal(dist, pivot):
     """Close tile ``pivot`` of the diagonal, in registers."""
     rows = cuda.shared.array(PUBLISHED, dist.dtype, 16)
@@ -189,33 +194,40 @@ def close_diagonal(dist, pivot):
             dist[uint32(corner + cell_of(y, r)), uint32(corner + cell_of(x, c))] = best[r, c]
 
 
-@cuda.jit(max_registers=TWO_BLOCKS)
-def relax_panels(dist, pivot, no_path):
-    """Relax the tiles of row ``pivot`` (blocks with y = 0) and of column ``pivot`` (y = 1)."""
+@cuda.jit(max_registers=TWO_BLOCKS, cache=True)
+def relax_cross(dist, pivot, cross, no_path):
+    """Relax the tiles of row ``cross`` (blocks with y = 0) and of column ``cross`` (y = 1).
+
+    With ``cross`` = ``pivot`` these are the panels.
+    """
     other = cuda.blockIdx.x
     if other >= pivot:
         other += 1
     # One call, not one for each case: a second copy of the tile's code costs registers.
     in_row = cuda.blockIdx.y == 0
-    row = pivot if in_row else other
-    column = other if in_row else pivot
-    relax_tile(dist, row, pivot, column, no_path)
+    if other == cross and not in_row:
+        return
+    row = cross if in_row else other
+    column = other if in_row else cross
+    pivots = pivot * TILE, pivot * TILE, TILE
+    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
 
 
-@cuda.jit(max_registers=TWO_BLOCKS)
-def relax_rest(dist, pivot, no_path):
-    """Relax the tiles outside row and column ``pivot``."""
+@cuda.jit(max_registers=TWO_BLOCKS, cache=True)
+def relax_rest(dist, pivot, skipped, no_path):
+    """Relax all tiles but those of ``skipped`` rows and columns from ``pivot`` on."""
     row, column = cuda.blockIdx.y, cuda.blockIdx.x
     if row >= pivot:
-        row += 1
+        row += skipped
     if column >= pivot:
-        column += 1
-    relax_tile(dist, row, pivot, column, no_path)
+        column += skipped
+    pivots = pivot * TILE, pivot * TILE, TILE
+    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
 
 
 def close_in_tiles(device: Device, problem: Weights, kernels: tuple[Any, ...]) -> NDArray[Any]:
     """Return the distances by these kernels: for the diagonal, the panels and the rest."""
-    diagonal, panels, rest = kernels
+    diagonal, cross, rest = kernels
     n = len(problem.matrix)
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
@@ -224,12 +236,12 @@ def close_in_tiles(device: Device, problem: Weights, kernels: tuple[Any, ...]) -
     for pivot in range(side // TILE):
         device.launch(diagonal, 1, THREADS, dist, pivot)
         if others:
-            device.launch(panels, (others, 2), THREADS, dist, pivot, top)
-            device.launch(rest, (others, others), THREADS, dist, pivot, top)
+            device.launch(cross, (others, 2), THREADS, dist, pivot, pivot, top)
+            device.launch(rest, (others, others), THREADS, dist, pivot, 1, top)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 
-KERNELS = (close_diagonal, relax_panels, relax_rest)
+KERNELS = (close_diagonal, relax_cross, relax_rest)
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:

@@ -1,0 +1,124 @@
+"""Closing a matrix that lies on the device: which kernels.
+
+Small matrices, numbers of 8 bytes and all with next hops are closed as in the rung `one-launch`,
+large ones of fewer bytes as in `overlapped-panels`: int32 and float32 one number at a time, int16
+in pairs where the GPU has instructions for that, and as int32 where not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from warpladder.shortest_paths.rungs import one_launch, register_tiles
+from warpladder.shortest_paths.rungs._launching import round_up
+from warpladder.shortest_paths.rungs.overlapped_panels import PAIRS, SINGLES, close_overlapped
+from warpladder.shortest_paths.rungs.register_tiles_int16 import BOTH
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+
+__all__ = ["Plan", "close", "plan_for"]
+
+# H200, int32: at 4096 one launch takes 10.3 ms, three per round 8 ms of kernels but 9 of launching.
+_ONE_LAUNCH_UP_TO = 4096
+# The first compute capability that relaxes pairs of int16 by an instruction.
+_PAIRS_FROM = (9, 0)
+# One launch cannot be interrupted, so it gets what takes about 0.1 s on a fast GPU.
+_RELAXATIONS_AT_A_TIME = 5e11
+
+
+class Plan(NamedTuple):
+    """How a matrix is closed, and what it has to look like on the device.
+
+    Attributes
+    ----------
+    method
+        Of the rungs `one-launch` and `overlapped-panels`, the latter on single numbers or pairs.
+    side
+        Of the matrix, filled up to whole tiles.
+    dtype
+        Of the distances on the device. int16 is computed as int32 except in pairs: alone it would
+        take two instructions where int32 takes one.
+    """
+
+    method: Literal["one launch", "singles", "pairs"]
+    side: int
+    dtype: np.dtype[Any]
+
+
+def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Plan:
+    """Return how n vertices are closed, with next hops if ``carry``.
+
+    Examples
+    --------
+    >>> from warpladder.simulator import SimulatedDevice
+    >>> plan_for(SimulatedDevice(), 100, np.dtype(np.float64), carry=True)
+    Plan(method='one launch', side=128, dtype=dtype('float64'))
+    """
+    single = np.dtype(np.int32) if dtype == np.int16 else dtype
+    if carry or dtype.itemsize > 4 or n <= _ONE_LAUNCH_UP_TO:
+        return Plan("one launch", round_up(n, one_launch.TILE), single)
+    side = round_up(n, register_tiles.TILE)
+    if dtype == np.int16 and device.properties.compute_capability >= _PAIRS_FROM:
+        return Plan("pairs", side, dtype)
+    return Plan("singles", side, single)
+
+
+def close(
+    device: Device,
+    plan: Plan,
+    dist: Any,
+    hops: Any,
+    no_path: Any,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Replace weights by distances, in place.
+
+    Parameters
+    ----------
+    device
+        Where the arrays are.
+    plan
+        As `plan_for` gives it.
+    dist
+        As the plan says, C-contiguous; free of negative cycles; at most 0 on the diagonal, also of
+        vertices that only fill up.
+    hops
+        Next hops to carry along, of the same shape, int32; or None.
+    no_path
+        What stands where there is no edge; twice it fits the dtype.
+    progress
+        Called now and then with the fraction done.
+
+    Notes
+    -----
+    ``side**3`` relaxations. The last launch may still be at work on return.
+    """
+    if plan.method == "one launch":
+        _close_in_few_launches(device, dist, hops, no_path, progress)
+    elif plan.method == "pairs":
+        words = dist.view(np.int32), no_path * BOTH
+        close_overlapped(device, dist, PAIRS, words, progress)
+    else:
+        close_overlapped(device, dist, SINGLES, (dist, no_path), progress)
+
+
+def _close_in_few_launches(
+    device: Device,
+    dist: Any,
+    hops: Any,
+    no_path: Any,
+    progress: Callable[[float], None] | None,
+) -> None:
+    side = dist.shape[0]
+    tiles = side // one_launch.TILE
+    at_a_time = max(1, int(_RELAXATIONS_AT_A_TIME / (one_launch.TILE * float(side) ** 2)))
+    for first in range(0, tiles, at_a_time):
+        last = min(first + at_a_time, tiles)
+        one_launch.close_rounds(device, dist, hops, (first, last), no_path)
+        if progress and last < tiles:
+            device.synchronize()
+            progress(last / tiles)

@@ -1,0 +1,89 @@
+"""The GPU engine on matrices of the host: there, close, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.shortest_paths.dense import inner_no_path
+from warpladder.shortest_paths.gpu import out_of_core
+from warpladder.shortest_paths.gpu.close import close, plan_for
+from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
+from warpladder.shortest_paths.gpu.transfer import download, upload
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+
+__all__ = ["floyd_warshall", "seconds"]
+
+# By multiprocessor, and bytes of a matrix that cross the bus: H200, rounded down.
+_RELAXATIONS_PER_SECOND = 6e10
+_BYTES_PER_SECOND = 5e9
+
+
+def floyd_warshall(
+    device: Device,
+    dist: NDArray[Any],
+    hops: NDArray[Any],
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Replace weights by distances, in place: `cpu.floyd_warshall` on a GPU.
+
+    Parameters
+    ----------
+    device
+        The GPU.
+    dist
+        Shape (n, n), C-contiguous, on the host; prepared by `dense.import_weights`, free of
+        negative cycles.
+    hops
+        Shape (n, n), first next hops; receives those of the distances. Or an empty matrix.
+    progress
+        Called now and then with the fraction done.
+
+    Raises
+    ------
+    TooLargeError
+        The GPU's memory is not even enough for `out_of_core`, which takes matrices that do not fit.
+
+    Notes
+    -----
+    Integers come out as from the CPU engine, to the last bit. So do floating-point numbers as long
+    as all sums of weights are exact. Where sums are rounded, a distance is that of the same path or
+    of one that is as short up to rounding, but the numbers along the path are added in another
+    order: an engine adds what it knows from i to k and from k to j, and which k comes last depends
+    on how many vertices it takes at a time, 64 or 128 here (more `out_of_core`, depending on how
+    much memory is free) and 48 to 384 there. Both lie within n units in the last place of the true
+    distance, and within 2 n of each other.
+    """
+    n = len(dist)
+    if n == 0:
+        return
+    carry = bool(hops.size)
+    no_path = inner_no_path(dist.dtype).item()
+    plan = plan_for(device, n, dist.dtype, carry=carry)
+    needed = plan.side**2 * (plan.dtype.itemsize + (4 if carry else 0))
+    if needed > out_of_core.room(device):
+        out_of_core.floyd_warshall(device, dist, hops, progress)
+        return
+    shape = (plan.side, plan.side)
+    matrix = device.empty(shape, plan.dtype)
+    links = device.empty(shape, np.int32) if carry else None
+    upload(device, dist, matrix, no_path)
+    if carry:
+        blocks = min(plan.side, 32 * device.properties.multiprocessors)
+        device.launch(write_first_hops, blocks, THREADS, matrix, links, no_path)
+    close(device, plan, matrix, links, no_path, progress)
+    download(device, matrix, dist)
+    if carry:
+        download(device, links, hops)
+
+
+def seconds(device: Device, n: int, dtype: np.dtype[Any]) -> float:
+    """Estimate the time of `floyd_warshall`."""
+    rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
+    return float(n**3 / rate + 2 * n**2 * dtype.itemsize / _BYTES_PER_SECOND)

@@ -1,0 +1,203 @@
+"""Tiles of 64 x 64 for 256 threads, 4 x 4 cells in each: what `one-launch` does with them.
+
+A tile's operands come through shared memory in *slabs* of so many intermediate vertices, the left
+one transposed, so that a thread finds its 4 rows and its 4 columns as neighbours: one 16-byte load
+each for numbers of 4 bytes. All functions take ``carry``, whether next hops are wanted, which the
+compiler knows when it comes here; what hangs on it costs nothing where they are not.
+"""
+
+from __future__ import annotations
+
+from numba import cuda, int32, uint32
+
+from warpladder.shortest_paths.rungs.register_tiles import lesser, place_of
+
+__all__ = ["CELLS", "THREADS", "TILE", "close_tile", "load_tile", "relax_tile", "store_tile"]
+
+TILE, THREADS = 64, 256
+CELLS = (4, 4)
+PUBLISHED = (2, TILE)
+
+
+@cuda.jit(device=True)
+def relax_step(best, left, right, k, y, x):
+    """Relax the thread's cells through row ``k`` of both operands."""
+    a = cuda.local.array(4, best.dtype)
+    b = cuda.local.array(4, best.dtype)
+    through = cuda.local.array(1, best.dtype)
+    for r in range(4):
+        a[r] = left[k, (y << 2) + r]
+    for c in range(4):
+        b[c] = right[k, (x << 2) + c]
+    for r in range(4):
+        to_k = a[r]
+        for c in range(4):
+            # Numba adds integers in 64 bits; a cell of an array drops what a register would.
+            through[0] = to_k + b[c]
+            best[r, c] = lesser(best[r, c], through[0])
+
+
+@cuda.jit(device=True)
+def relax_group(best, left, right, k, y, x):
+    """Relax the thread's cells through the eight vertices from ``k`` on."""
+    relax_step(best, left, right, k, y, x)
+    relax_step(best, left, right, k + 1, y, x)
+    relax_step(best, left, right, k + 2, y, x)
+    relax_step(best, left, right, k + 3, y, x)
+    relax_step(best, left, right, k + 4, y, x)
+    relax_step(best, left, right, k + 5, y, x)
+    relax_step(best, left, right, k + 6, y, x)
+    relax_step(best, left, right, k + 7, y, x)
+
+
+@cuda.jit(device=True)
+def relax_slab_in_groups(best, group, left, right, slab, y, x, no_path):
+    """Relax the thread's cells, and note in which group of eight vertices each improved last."""
+    least = cuda.local.array(CELLS, best.dtype)
+    for r in range(4):
+        for c in range(4):
+            group[r, c] = -1
+    for first in range(0, slab, 8):
+        k = first & (slab - 8)
+        for r in range(4):
+            for c in range(4):
+                least[r, c] = no_path
+        relax_group(least, left, right, k, y, x)
+        for r in range(4):
+            for c in range(4):
+                if least[r, c] < best[r, c]:
+                    best[r, c] = least[r, c]
+                    group[r, c] = k
+
+
+@cuda.jit(device=True)
+def find_hops(best, hop, group, left, right, left_hops, row, first, y, x, r):
+    """Look up the first steps of the cells of row ``r`` that improved in this slab."""
+    through = cuda.local.array(1, best.dtype)
+    i = (y << 2) + r
+    for c in range(4):
+        if group[r, c] >= 0:
+            found = group[r, c]
+            for k in range(1, 8):
+                through[0] = left[group[r, c] + k, i] + right[group[r, c] + k, (x << 2) + c]
+                if through[0] == best[r, c]:
+                    found = group[r, c] + k
+            hop[r, c] = left_hops[uint32(row + i), uint32(first + found)]
+
+
+@cuda.jit(device=True)
+def load_slab(lefts, rights, left, right, slab, row, column, first_left, first_right, t):
+    """Bring columns ``first_left...`` of a tile's rows, transposed, and rows of its columns."""
+    for part in range(slab // 4):
+        # Eight entries of a row are a sector: a warp reads four full sectors of four rows.
+        i = ((part & 1) << 5) + (t >> 3)
+        k = ((part >> 1) << 3) + (t & 7)
+        left[k, i] = lefts[uint32(row + i), uint32(first_left + k)]
+    for part in range(slab // 4):
+        k = (part << 2) + (t >> 6)
+        right[k, t & 63] = rights[uint32(first_right + k), uint32(column + (t & 63))]
+
+
+@cuda.jit(device=True)
+def relax_tile(
+    best, hop, lefts, left_hops, rights, left, right, slab, row, column, pivots, no_path, carry
+):
+    """Relax the tile whose first cell is (row, column) through those of two matrices beside it.
+
+    ``pivots`` are the first column in ``lefts``, the first row in ``rights``, and how many of them;
+    ``left`` and ``right`` are their places in shared memory.
+    """
+    first_left, first_right, depth = pivots
+    group = cuda.local.array(CELLS, int32)
+    # The mask tells the compiler that no index is negative.
+    t = cuda.threadIdx.x & (THREADS - 1)
+    y, x = place_of(t)
+    # From one count to the other, which costs no register where the two are the same.
+    apart = first_right - first_left
+    for first in range(first_left, first_left + depth, slab):
+        load_slab(lefts, rights, left, right, slab, row, column, first, first + apart, t)
+        cuda.syncthreads()
+        if carry:
+            relax_slab_in_groups(best, group, left, right, slab, y, x, no_path)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 0)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 1)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 2)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 3)
+        else:
+            for k in range(0, slab, 8):
+                relax_group(best, left, right, k & (slab - 8), y, x)
+        cuda.syncthreads()
+
+
+@cuda.jit(device=True)
+def load_tile(best, hop, dist, hops, row, column, carry):
+    """Take a tile's cells into registers."""
+    y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
+    for r in range(4):
+        for c in range(4):
+            i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
+            best[r, c] = dist[i, j]
+            if carry:
+                hop[r, c] = hops[i, j]
+
+
+@cuda.jit(device=True)
+def store_tile(best, hop, dist, hops, row, column, carry):
+    """Write those cells of a tile that improved."""
+    y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
+    for r in range(4):
+        for c in range(4):
+            i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
+            if best[r, c] < dist[i, j]:
+                dist[i, j] = best[r, c]
+                if carry:
+                    hops[i, j] = hop[r, c]
+
+
+@cuda.jit(device=True)
+def relax_through_owned(best, hop, rows, columns, steps, y, x, number, carry):
+    """Relax a tile of the diagonal through the 16 vertices that are ``number`` of some place."""
+    a = cuda.local.array(4, best.dtype)
+    b = cuda.local.array(4, best.dtype)
+    step = cuda.local.array(4, int32)
+    through = cuda.local.array(1, best.dtype)
+    for place in range(16):
+        now = place & 1
+        if y == place:
+            for c in range(4):
+                rows[now, (x << 2) + c] = best[number, c]
+        if x == place:
+            for r in range(4):
+                columns[now, (y << 2) + r] = best[r, number]
+                if carry:
+                    steps[now, (y << 2) + r] = hop[r, number]
+        # Two buffers in turn: what is written next was read before the barrier of this step.
+        cuda.syncthreads()
+        for r in range(4):
+            a[r] = columns[now, (y << 2) + r]
+            b[r] = rows[now, (x << 2) + r]
+            if carry:
+                step[r] = steps[now, (y << 2) + r]
+        for r in range(4):
+            for c in range(4):
+                through[0] = a[r] + b[c]
+                if carry:
+                    if through[0] < best[r, c]:
+                        best[r, c] = through[0]
+                        hop[r, c] = step[r]
+                else:
+                    best[r, c] = lesser(best[r, c], through[0])
+
+
+@cuda.jit(device=True)
+def close_tile(best, hop, carry):
+    """Close a tile of the diagonal, in registers. Vertices may come in any order."""
+    rows = cuda.shared.array(PUBLISHED, best.dtype, 16)
+    columns = cuda.shared.array(PUBLISHED, best.dtype, 16)
+    steps = cuda.shared.array(PUBLISHED, int32, 16)
+    y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
+    # One by one: a register cannot be chosen by a number that is not known when compiling.
+    relax_through_owned(best, hop, rows, columns, steps, y, x, 0, carry)
+    relax_through_owned(best, hop, rows, columns, steps, y, x, 1, carry)
+    relax_through_owned(best, hop, rows, columns, steps, y, x, 2, carry)
+    relax_through_owned(best, hop, rows, columns, steps, y, x, 3, carry)

@@ -1,0 +1,158 @@
+"""Register tiles, and the next round's panels while the others are still at this one's.
+
+Idea: nothing in round p + 1 can begin before its tile on the diagonal is closed and its panels are
+relaxed: 2 t + 1 of t x t tiles, on a GPU that is mostly idle meanwhile. But these tiles need only
+round p's panels. So do them first, on a stream of their own: relax row and column p + 1 through p,
+close the tile on the diagonal, relax the panels. Meanwhile the other stream relaxes all other tiles
+through p. Blocks of an urgent stream go before those of others when a multiprocessor has room.
+
+Why nothing races. Round p relaxes the rest through row and column p and writes neither these nor
+row and column p + 1, which the urgent stream reads and writes; in those, tiles (p, p + 1) and
+(p + 1, p) are panels of round p, which the rest has no use for. The urgent stream waits for the
+rest of round p - 1, the other one for the panels of round p.
+
+Below: while one block closed the tile on the diagonal, and two rows of tiles were relaxed through
+it, the rest waited.
+
+Expect: the same loads; a launch more for each round but the last, that of the tiles done before the
+others. The simulator runs one launch after another, so what is saved shows on a GPU only.
+
+Source: beyond
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.shortest_paths.rungs import register_tiles, register_tiles_int16
+from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.rungs._tasks import DISTANCES_OVERLAPPED
+from warpladder.shortest_paths.rungs.register_tiles import TILE, close_diagonal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.shortest_paths.rungs._tasks import Weights
+
+__all__ = ["PAIRS", "RUNG", "SINGLES", "Tiles", "close_overlapped", "run"]
+
+#: What is ahead of the GPU when the host waits for it: enough to keep it busy, little enough that
+#: progress and Ctrl-C come soon.
+_ROUNDS_AHEAD = 8
+
+
+class Tiles(NamedTuple):
+    """How tiles are relaxed: two kernels, and the threads of their blocks."""
+
+    cross: Any
+    rest: Any
+    threads: int
+
+
+SINGLES = Tiles(register_tiles.relax_cross, register_tiles.relax_rest, register_tiles.THREADS)
+PAIRS = Tiles(
+    register_tiles_int16.relax_cross, register_tiles_int16.relax_rest, register_tiles_int16.THREADS
+)
+
+
+def close_overlapped(
+    device: Device,
+    dist: Any,
+    tiles: Tiles,
+    operands: tuple[Any, Any],
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Replace weights by distances, in place, in rounds that overlap.
+
+    Parameters
+    ----------
+    device
+        Where the matrix is.
+    dist
+        Shape (m, m), m a multiple of `TILE`.
+    tiles
+        The kernels.
+    operands
+        The matrix as they take it, and "no path" as they take it.
+    progress
+        Called now and then with the fraction done.
+    """
+    matrix, no_path = operands
+    count = dist.shape[0] // TILE
+    others = count - 1
+    urgent, usual = device.stream(urgent=True), device.stream()
+    ready, done = device.event(), [device.event() for _ in range(_ROUNDS_AHEAD)]
+
+    def close_and_relax_panels(pivot: int) -> None:
+        device.launch(close_diagonal, 1, register_tiles.THREADS, dist, pivot, stream=urgent)
+        if others:
+            device.launch(
+                tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot, no_path,
+                stream=urgent,
+            )  # fmt: skip
+        ready.record(urgent)
+
+    close_and_relax_panels(0)
+    for pivot in range(others):
+        usual.wait(ready)
+        if pivot >= _ROUNDS_AHEAD:
+            done[pivot % _ROUNDS_AHEAD].synchronize()
+            if progress:
+                progress((pivot - _ROUNDS_AHEAD) / count)
+        if pivot:
+            urgent.wait(done[(pivot - 1) % _ROUNDS_AHEAD])
+        device.launch(
+            tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot + 1, no_path,
+            stream=urgent,
+        )  # fmt: skip
+        close_and_relax_panels(pivot + 1)
+        if count > 2:
+            device.launch(
+                tiles.rest, (count - 2, count - 2), tiles.threads, matrix, pivot, 2, no_path,
+                stream=usual,
+            )  # fmt: skip
+        done[pivot % _ROUNDS_AHEAD].record(usual)
+    usual.wait(ready)
+    if others:
+        device.launch(
+            tiles.rest, (others, others), tiles.threads, matrix, others, 1, no_path, stream=usual
+        )
+    device.synchronize()
+
+
+def run(device: Device, problem: Weights) -> NDArray[Any]:
+    """Return the distances."""
+    n = len(problem.matrix)
+    side = round_up(n, TILE)
+    dist = device.to_device(padded(problem, side, side))
+    if n:
+        close_overlapped(device, dist, SINGLES, (dist, problem.no_path))
+    return np.ascontiguousarray(device.to_host(dist)[:n, :n])
+
+
+RUNG = Rung(
+    name="overlapped-panels",
+    title="Register tiles; the next round's panels beside this round's rest",
+    source="beyond",
+    run=run,
+    task=DISTANCES_OVERLAPPED,
+    bound=Bound("issue", "n**3 relaxations at 64 per multiprocessor and clock"),
+    kernels=register_tiles.KERNELS,
+    predicts=(
+        Prediction(
+            "global_load_sectors",
+            "==",
+            1,
+            256,
+            "the same tiles are read, in another order",
+            than="register-tiles",
+        ),
+    ),
+    limits="a grid has at most 65,535 blocks along y, and a row of tiles takes one",
+    max_n=register_tiles.MAX_N,
+)

@@ -1,0 +1,286 @@
+"""Many graphs at once: the same answers as one by one, and errors that name the graph."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from batch_checks import check, plain_distances, stack_of
+from oracles import DTYPES, absent, as_float
+
+import warpladder as wl
+from warpladder import errors
+from warpladder.shortest_paths import batch_cpu
+from warpladder.simulator import SimulatedDevice
+
+# --- right answers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("next_hops", [False, True], ids=["", "hops"])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 64, 65])
+def test_every_graph_is_answered_as_if_alone(n, dtype, next_hops):
+    weights = stack_of(7, n, dtype)
+    untouched = weights.copy()
+    batch = wl.shortest_paths(weights, next_hops=next_hops)
+    check(weights, batch, singly=range(7))
+    assert batch.dist_matrix.dtype == dtype
+    assert np.array_equal(weights, untouched)
+
+
+@pytest.mark.parametrize("b", [0, 1, 300])
+@pytest.mark.parametrize("n", [0, 1, 33])
+def test_any_number_of_graphs(b, n):
+    weights = stack_of(b, n, "int32")
+    batch = wl.shortest_paths(weights, next_hops=True)
+    check(weights, batch, singly=range(0, b, 50))
+    assert len(batch) == len(list(batch)) == b
+
+
+def test_many_graphs_on_a_team_of_threads_come_out_alike():
+    weights = stack_of(2000, 16, "float32")
+    assert batch_cpu.workers_for(2000, 16) == batch_cpu.worker_count()
+    check(weights, wl.shortest_paths(weights), singly=(0, 1234, 1999))
+
+
+def test_rounded_sums_are_those_of_the_single_call():
+    weights = np.random.default_rng(1).random((5, 61, 61))
+    for dtype in ("float32", "float64"):
+        batch = wl.shortest_paths(weights, dtype=dtype)
+        for index, matrix in enumerate(weights):
+            alone = wl.shortest_paths(matrix, dtype=dtype).dist_matrix
+            assert np.array_equal(alone, batch.dist_matrix[index])
+
+
+def test_graphs_too_large_for_one_core_go_one_by_one():
+    weights = stack_of(3, 259, "int32", density=0.02)
+    batch = wl.shortest_paths(weights, next_hops=True)
+    check(weights, batch, singly=(1,))
+    assert "3 graphs one by one" in batch.why
+
+
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int8", "uint16", "uint64", "float16", ">i4"])
+def test_other_dtypes_are_taken_as_in_the_single_call(kind):
+    weights = np.random.default_rng(2).integers(0, 2, (4, 9, 9)).astype(kind)
+    batch = wl.shortest_paths(weights)
+    for index, matrix in enumerate(weights):
+        alone = wl.shortest_paths(matrix)
+        assert alone.dist_matrix.dtype == batch.dist_matrix.dtype
+        assert np.array_equal(alone.dist_matrix, batch.dist_matrix[index])
+
+
+def test_layout_and_no_edge():
+    weights = stack_of(6, 20, "float64")
+    for seen in (weights.transpose(0, 2, 1), weights[::2], np.asfortranarray(weights)):
+        assert np.array_equal(wl.shortest_paths(seen).dist_matrix, plain_distances(seen))
+    for mark in (-1.0, np.nan):
+        marked = np.where(weights == np.inf, mark, weights)
+        again = wl.shortest_paths(marked, no_edge=mark)
+        assert np.array_equal(again.dist_matrix, plain_distances(weights))
+        assert again[2].graph.edge_count == wl.Graph.from_matrix(weights[2]).edge_count
+
+
+def test_cycles_of_weight_0_do_not_catch_the_paths():
+    weights = stack_of(20, 60, "int32", low=0, high=1, density=0.05)
+    batch = wl.shortest_paths(weights, next_hops=True)
+    check(weights, batch)
+    assert "cycles of weight 0" in batch.why
+
+
+def test_overwrite_uses_up_the_array_where_nothing_needs_it_again():
+    for dtype in ("int32", "float64"):
+        weights = stack_of(5, 30, dtype)
+        expected = plain_distances(weights)
+        batch = wl.shortest_paths(weights, overwrite=True)
+        assert np.shares_memory(batch.dist_matrix, weights)
+        assert np.array_equal(as_float(weights), expected)
+    kept = stack_of(5, 30, "int32")
+    untouched = kept.copy()
+    assert not np.shares_memory(wl.shortest_paths(kept).dist_matrix, kept)
+    wl.shortest_paths(kept, overwrite=True, next_hops=True)
+    assert np.array_equal(kept, untouched)
+    heavy = np.where(kept == absent("int32"), kept, kept * 10_000_000)
+    untouched = heavy.copy()
+    assert wl.shortest_paths(heavy, overwrite=True).dist_matrix.dtype == np.int64
+    assert np.array_equal(heavy, untouched)
+
+
+def test_negative_weights_survive_overwriting():
+    weights = stack_of(5, 30, "float64")
+    weights[3, 4, 5] = -0.5
+    weights[3, 5] = np.inf
+    expected = plain_distances(weights)
+    for device in ("cpu", SimulatedDevice(checks=False)):
+        batch = wl.shortest_paths(weights.copy(), overwrite=True, device=device)
+        assert np.array_equal(batch.dist_matrix, expected)
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+def test_the_batch_gives_views():
+    weights = stack_of(4, 12, "int32")
+    batch = wl.shortest_paths(weights, next_hops=True)
+    answer = batch[-1]
+    assert isinstance(answer, wl.ShortestPaths)
+    for view, whole in (
+        (answer.dist_matrix, batch.dist_matrix),
+        (answer.next_hops, batch.next_hops),
+        (answer.graph.matrix, weights),
+    ):
+        assert np.shares_memory(view, whole)
+        assert np.array_equal(view, whole[3])
+    assert answer.path(0, 5) == wl.shortest_paths(weights[3], next_hops=True).path(0, 5)
+    assert batch.unreachable == answer.unreachable == np.iinfo(np.int32).max
+    assert batch[np.int64(2)].method == batch.method == "floyd-warshall"
+    assert "4 graphs at once" in answer.why
+    for wrong, fault in ((4, IndexError), (-5, IndexError), (slice(2), TypeError)):
+        with pytest.raises(fault):
+            batch[wrong]
+
+
+def test_progress_is_told_in_order():
+    seen = []
+    weights = stack_of(3000, 32, "int32")
+    wl.shortest_paths(weights, progress=seen.append)
+    assert seen == sorted(seen)
+    assert all(0 <= fraction <= 1 for fraction in seen)
+
+
+# --- negative weights, cycles and the dtype -------------------------------------------------------
+
+
+def with_cycle(dtype="int32"):
+    weights = stack_of(5, 8, dtype, density=0.5)
+    weights[3] = absent(dtype)
+    weights[3, [0, 1, 2, 2], [1, 2, 1, 6]] = 1, 2, -4, 1
+    return weights
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_a_negative_cycle_is_raised_with_the_graph(dtype):
+    with pytest.raises(errors.NegativeCycleError, match=r"^graph 3 has a negative cycle") as caught:
+        wl.shortest_paths(with_cycle(dtype))
+    assert sorted(caught.value.cycle) == [1, 2]
+    assert caught.value.weight == -2
+
+
+@pytest.mark.parametrize("device", ["cpu", SimulatedDevice(checks=False)], ids=["cpu", "gpu"])
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_a_negative_cycle_is_marked_in_its_graph(dtype, device):
+    weights = with_cycle(dtype)
+    batch = wl.shortest_paths(weights, negative_cycle="mark", next_hops=True, device=device)
+    alone = wl.shortest_paths(weights[3], negative_cycle="mark", next_hops=True)
+    assert np.array_equal(batch.dist_matrix[3], alone.dist_matrix)
+    assert (batch.dist_matrix[3] == alone.unbounded).sum() == 9
+    assert np.array_equal(batch.next_hops[3], alone.next_hops)
+    others = [0, 1, 2, 4]
+    assert np.array_equal(as_float(batch.dist_matrix[others]), plain_distances(weights[others]))
+    assert "1 of them one by one" in batch.why
+
+
+def test_negative_weights_without_a_cycle():
+    weights = stack_of(9, 33, "int32", low=0, high=50)
+    # Potentials: what leaves a vertex costs less by as much as what enters it costs more.
+    shift = np.random.default_rng(3).integers(0, 30, (9, 33))
+    shifted = weights + shift[:, None, :] - shift[:, :, None]
+    weights = np.where(weights == absent("int32"), weights, shifted).astype(np.int32)
+    weights[4] = np.abs(weights[4])
+    for dtype in ("int32", "float64"):
+        found = wl.shortest_paths(weights, dtype=dtype, next_hops=True)
+        check(weights, found, singly=())
+        assert "8 of them one by one" in found.why
+
+
+def test_one_distance_that_does_not_fit_widens_them_all():
+    weights = stack_of(5, 30, "int16", high=9)
+    weights[2] = absent("int16")
+    weights[2][np.arange(29), np.arange(1, 30)] = 16_000
+    batch = wl.shortest_paths(weights, next_hops=True)
+    check(weights, batch)
+    assert batch.dist_matrix.dtype == batch[0].dist_matrix.dtype == np.int32
+    assert "int32 because int16 cannot hold a distance of graph 2" in batch.why
+    with pytest.raises(errors.DistanceOverflowError, match=r"^graph 2: .*take dtype='int32'"):
+        wl.shortest_paths(weights, dtype="int16")
+
+
+def test_sums_that_might_not_fit_but_do():
+    weights = np.full((3, 30, 30), 16_000, np.int16)
+    weights[1] = 7
+    batch = wl.shortest_paths(weights)
+    assert batch.dist_matrix.dtype == np.int16
+    assert np.array_equal(batch.dist_matrix, plain_distances(weights))
+    assert "2 of them one by one" in batch.why
+
+
+def test_the_limit_of_what_surely_fits():
+    no_path = np.iinfo(np.int16).max // 2
+    for longest, careful in ((no_path // 3 - 1, 0), (no_path // 3 + 1, 1)):
+        weights = np.full((1, 3, 3), longest, np.int16)
+        batch = wl.shortest_paths(weights)
+        assert ("one by one" in batch.why) == bool(careful)
+        assert np.array_equal(batch.dist_matrix, plain_distances(weights))
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def spoilt(value, dtype="float64"):
+    weights = np.ones((5, 4, 4), dtype)
+    weights[3, 1, 2] = value
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("stack", "options", "fault", "message"),
+    [
+        (spoilt(np.nan), {}, errors.InputError, r"graph 3: weight \(1, 2\) is NaN; use inf"),
+        (spoilt(-np.inf), {}, errors.InputError, "graph 3: a weight is -inf"),
+        (spoilt(np.nan), {"dtype": "int32"}, errors.InputError, r"graph 3: weight \(1, 2\) is NaN"),
+        (spoilt(0.5), {"dtype": "int32"}, errors.InputError, "graph 3: dtype: int32 cannot hold"),
+        (
+            spoilt(70_000, "int64"),
+            {"dtype": "int16"},
+            errors.DistanceOverflowError,
+            "graph 3: there is a weight of 70000, which int16 cannot hold",
+        ),
+        (spoilt(2**63, "uint64"), {}, errors.InputError, "graph 3: 9223372036854775808 does not"),
+        (np.ones((2, 3, 4)), {}, errors.InputError, r"must be square, this has shape \(3, 4\)"),
+        (np.ones((0, 3, 4)), {}, errors.InputError, r"must be square, this has shape \(3, 4\)"),
+        (np.ones((2, 3, 3), complex), {}, errors.InputTypeError, "dtype complex128 is not taken"),
+        (np.ma.ones((2, 3, 3)), {}, errors.InputTypeError, "masked arrays are not taken"),
+        (np.ones((2, 3, 3)), {"method": "dijkstra"}, errors.InputError, "dense matrices"),
+        (np.ones((2, 3, 3)), {"device": "tpu"}, errors.InputError, "device='tpu' is not known"),
+        (np.ones((2, 3, 3)), {"no_edge": "x"}, errors.InputTypeError, "no_edge must be a number"),
+        ([np.ones((3, 3))] * 2, {}, errors.InputError, r"shape \(2, 3, 3\); .*numpy.stack"),
+        (np.ones((2, 2, 3, 3)), {}, errors.InputError, "must be square"),
+    ],
+)
+def test_what_is_refused(stack, options, fault, message):
+    with pytest.raises(fault, match=message) as caught:
+        wl.shortest_paths(stack, **options)
+    assert str(caught.value).startswith(("graph", "method", "device", "no_edge"))
+
+
+def test_the_first_graph_at_fault_is_named():
+    weights = spoilt(np.nan)
+    weights[4, 0, 0] = np.nan
+    with pytest.raises(errors.InputError, match="graph 3"):
+        wl.shortest_paths(weights)
+
+
+def test_more_than_the_memory_holds():
+    weights = np.lib.stride_tricks.as_strided(np.ones(1), (10**7, 2000, 2000), (0, 0, 0))
+    with pytest.raises(errors.TooLargeError, match="in each of 10,000,000 graphs"):
+        wl.shortest_paths(weights)
+
+
+def test_small_batches_stay_on_the_cpu():
+    why = wl.shortest_paths(np.ones((10, 32, 32))).why
+    assert "32 vertices are too few for a GPU" in why
+
+
+def test_errors_of_a_kind_that_names_no_graph_are_named_too():
+    with pytest.raises(errors.InputError, match=re.escape("graph 0: dtype: int16 cannot hold")):
+        wl.shortest_paths(np.full((2, 2, 2), 0.5), dtype="int16")
