@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test test-large lint format bench clean help
+.PHONY: run test test-large lint format bench bench-gpu clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -20,8 +20,8 @@ $(READY): pyproject.toml
 run: $(READY)  ## shortest flights between 150 airports, and one journey
 	$(BIN)/warpladder paths data/flights.csv --from KEF --to NAN
 
-test: $(READY)  ## run the test suite (unit, property, golden, doctests)
-	$(BIN)/python -m pytest -q
+test: $(READY)  ## run the test suite (unit, property, golden, doctests) on all cores
+	$(BIN)/python -m pytest -q -n auto
 
 test-large: $(READY)  ## the tests that take minutes or gigabytes
 	$(BIN)/python -m pytest -q -m large
@@ -38,8 +38,14 @@ format: $(READY)  ## apply the formatter and the safe fixes
 bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/shortest_paths.py
 	$(BIN)/python benchmarks/graph_files.py
+	$(BIN)/python benchmarks/reduction.py
 	$(BIN)/python benchmarks/simulator.py
 	$(BIN)/python benchmarks/publish.py
+
+bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figure and tables
+	$(BIN)/python benchmarks/gpu_shortest_paths.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_reduction.py --out benchmarks/results
+	$(BIN)/python benchmarks/publish_gpu.py
 
 clean:  ## remove compiled kernels and caches (needed after editing a file of LLVM tiles)
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

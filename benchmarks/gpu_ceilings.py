@@ -20,22 +20,23 @@ __all__ = ["copy_bytes_per_second", "milliseconds", "pinned_bytes_per_second", "
 ROWS = 4
 CELLS = (ROWS, 8)
 CELLS_EACH = ROWS * 8
-THREADS, BLOCKS_PER_MULTIPROCESSOR, STEPS = 256, 2, 8192
+THREADS, BLOCKS_PER_MULTIPROCESSOR, STEPS = 256, 2, 65536
 
 
 @cuda.jit(max_registers=128)
 def relax_singles(out: Any, steps: int) -> None:
-    """Relax 32 cells of a thread, each through its neighbours to the right and below."""
+    """Relax 32 cells of a thread through its own columns and rows, one after another."""
     best = cuda.local.array(CELLS, out.dtype)
     through = cuda.local.array(1, out.dtype)
     for r in range(ROWS):
         for c in range(8):
             best[r, c] = (cuda.threadIdx.x * 32 + 8 * r + c) & 1023
-    for _ in range(steps):
-        for r in range(ROWS):
-            for c in range(8):
-                through[0] = best[r, (c + 1) & 7] + best[(r + 1) % ROWS, c]
-                best[r, c] = lesser(best[r, c], through[0])
+    for _ in range(0, steps, ROWS):
+        for k in range(ROWS):
+            for r in range(ROWS):
+                for c in range(8):
+                    through[0] = best[r, k] + best[k, c]
+                    best[r, c] = lesser(best[r, c], through[0])
     total = cuda.local.array(1, out.dtype)
     for r in range(ROWS):
         for c in range(8):
@@ -50,10 +51,11 @@ def relax_words(out: Any, steps: int) -> None:
     for r in range(ROWS):
         for c in range(8):
             best[r, c] = (cuda.threadIdx.x * 32 + 8 * r + c) & 1023
-    for _ in range(steps):
-        for r in range(ROWS):
-            for c in range(8):
-                best[r, c] = relax_pairs(best[r, c], best[r, (c + 1) & 7], best[(r + 1) % ROWS, c])
+    for _ in range(0, steps, ROWS):
+        for k in range(ROWS):
+            for r in range(ROWS):
+                for c in range(8):
+                    best[r, c] = relax_pairs(best[r, c], best[r, k], best[k, c])
     total = int32(0)
     for r in range(ROWS):
         for c in range(8):

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import statistics
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -22,17 +20,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-# CuPy sums by CUB where it is told to, before it is imported.
-os.environ.setdefault("CUPY_ACCELERATORS", "cub")
-
 import numpy as np
 from numba import cuda
 
 import warpladder as wl
 from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second
+from gpu_timing import Timer, least_ms, nothing, prepare_cub, prepare_cupy, read_only
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
-from warpladder.device.wide_loads import load_16_bytes
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import verify
 from warpladder.reduction.rungs import tuned
@@ -45,7 +40,6 @@ _END_TO_END_UP_TO = 1 << 28
 _VERIFIED_AT = (0, 1, 33, 1025, 70_001)
 #: Published for CUB's sum of int32 on an H200: microseconds by size.
 _PUBLISHED_CUB = {1 << 16: 5.35, 1 << 20: 7.13, 1 << 24: 25.7, 1 << 28: 249.0}
-_FLUSH_BYTES = 1 << 30
 
 #: Calls on arrays of the GPU: operations, dtype, accuracy.
 _CALLS = (
@@ -93,70 +87,16 @@ def _write(folder: Path, document: dict[str, Any]) -> None:
     path.write_text(json.dumps(document, indent=1) + "\n")
 
 
-@cuda.jit
-def read_only(data: Any, out: Any) -> None:
-    """Read all, four wide loads at a time, and do the least with it that keeps the loads."""
-    step = 4 * cuda.blockDim.x
-    seen = 0
-    begin = cuda.blockIdx.x * 4 * step + 4 * cuda.threadIdx.x
-    for i in range(begin, data.size - 4 * step + 1, cuda.gridDim.x * 4 * step):
-        for which in range(4):
-            a, b, c, d = load_16_bytes(data, i + which * step)
-            seen |= a & b & c & d
-    if seen == -2:
-        out[0] = seen
-
-
-@cuda.jit
-def nothing() -> None:
-    """Do nothing."""
-
-
 class _Bench:
-    """The GPU, numbers on it, and how to time what uses them."""
+    """The GPU, numbers on it, and what is measured with them."""
 
     def __init__(self) -> None:
         self.device = CudaDevice(time_kernels=True)
         rng = np.random.default_rng(0)
         self._host = rng.integers(-(2**31), 2**31, 1 << 30, np.int32)
         self._there = self.device.to_device(self._host)
-        self._buffer = self.device.empty(_FLUSH_BYTES, np.uint8)
+        self.timer = Timer(self.device)
         self._read_rate = 1.0
-
-    def flush(self, times: int) -> None:
-        """Write a buffer much larger than the cache; the GPU is busy for 0.25 ms each time."""
-        from numba.cuda.cudadrv.driver import device_memset
-
-        for value in range(times):
-            device_memset(self._buffer, value, _FLUSH_BYTES)
-
-    def event_ms(self, work: Callable[[], object], repetitions: int = 15) -> float:
-        """Return the median time of what ``work`` puts on the GPU."""
-        work()
-        taken = []
-        for _ in range(repetitions):
-            self.device.synchronize()
-            self.flush(1)
-            start, end = self.device.event(), self.device.event()
-            start.record()
-            work()
-            end.record()
-            end.synchronize()
-            taken.append(start.elapsed_ms(end))
-        return statistics.median(taken)
-
-    def kernel_ms(self, work: Callable[[], object], repetitions: int = 5) -> float:
-        """Return the median time of the kernels that ``work`` launches through the device."""
-        work()
-        taken = []
-        for _ in range(repetitions):
-            self.device.synchronize()
-            self.device.reset_kernel_ms()
-            self.flush(8)
-            work()
-            self.device.synchronize()
-            taken.append(self.device.kernel_ms)
-        return statistics.median(taken)
 
     # ---- the parts ----------------------------------------------------------------------------
 
@@ -191,9 +131,10 @@ class _Bench:
         for each in (2, 4, 6, 8):
             for threads in (256, 512):
                 blocks = each * self.device.properties.multiprocessors
-                ms = self.event_ms(
+                ms = self.timer.event_ms(
                     partial(self.device.launch, read_only, blocks, threads, self._there, out),
-                    7,
+                    # A ceiling is the least that was seen.
+                    of=min,
                 )
                 rate = self._there.nbytes / ms * 1000
                 shapes.append({"blocks_each": each, "threads": threads, "TB_per_s": rate / 1e12})
@@ -212,19 +153,23 @@ class _Bench:
             # What two events and a launch take without any work between them.
             {
                 "case": "an empty kernel", "n": 0,
-                "us": 1000 * self.event_ms(partial(CudaDevice().launch, nothing, 1, 32)),
+                "us": 1000 * self.timer.event_ms(partial(CudaDevice().launch, nothing, 1, 32)),
                 "TB_per_s": 0.0, "percent_of_read": 0.0, "right": None,
             }
         ]  # fmt: skip
         for n in _LIBRARY_SIZES:
             data = self._there[:n]
             expected = np.int32(self._host[:n].sum(dtype=np.int64) & 0xFFFFFFFF)
-            for name, prepare in (("tuned", self._tuned), ("CUB", _cub), ("CuPy", _cupy)):
+            for name, prepare in (
+                ("tuned", self._tuned),
+                ("CUB", prepare_cub),
+                ("CuPy", prepare_cupy),
+            ):
                 prepared = prepare(data)
                 if prepared is None:
                     continue
                 work, result = prepared
-                ms = self.event_ms(work)
+                ms = self.timer.event_ms(work)
                 rate = 4 * n / ms * 1000
                 rows.append(
                     {
@@ -282,8 +227,10 @@ class _Bench:
             began = perf_counter()
             wl.reduce(data, op, device=self.device, **options)
             first = perf_counter() - began
-            kernels = self.kernel_ms(partial(wl.reduce, data, op, device=self.device, **options))
-            call = _least_ms(partial(wl.reduce, data, op, **options))
+            kernels = self.timer.kernel_ms(
+                partial(wl.reduce, data, op, device=self.device, **options)
+            )
+            call = least_ms(partial(wl.reduce, data, op, **options))
             rate = data.nbytes / kernels * 1000
             rows.append(
                 {
@@ -313,7 +260,7 @@ class _Bench:
         }
         rows = []
         for name, (values, options) in cases.items():
-            ms = _least_ms(partial(wl.reduce, values, **options))
+            ms = least_ms(partial(wl.reduce, values, **options))
             rows.append({"case": name, "call_ms": ms, "GB_per_s": values.nbytes / ms / 1e6})
         print_table("other calls", rows)
         return rows
@@ -346,7 +293,7 @@ class _Bench:
                     device_to_device(scratch, self._there, scratch.nbytes)
                     self.device.synchronize()
                     self.device.reset_kernel_ms()
-                    self.flush(8)
+                    self.timer.flush(8)
                     found = rung.run(self.device, Numbers(scratch))
                     self.device.synchronize()
                     right &= bool(found[0] == expected)
@@ -355,7 +302,7 @@ class _Bench:
                 whole = None
                 if n <= _END_TO_END_UP_TO or rung.name == "tuned":
                     problem = Numbers(self._host[:n])
-                    whole = _least_ms(
+                    whole = least_ms(
                         partial(rung.run, self.device, problem),
                         1 if n > 1 << 20 else 5,
                     )
@@ -385,44 +332,11 @@ class _Bench:
                 row: dict[str, Any] = {"case": rung.name, "n": n}
                 for threads in _BLOCK_SIZES:
                     run: Any = rung.run
-                    ms = self.kernel_ms(partial(run, self.device, problem, threads), 3)
+                    ms = self.timer.kernel_ms(partial(run, self.device, problem, threads), 3)
                     row[f"{threads}_us"] = 1000 * ms
                 rows.append(row)
         print_table("block sizes, kernels alone", rows)
         return rows
-
-
-def _least_ms(work: Callable[[], object], repetitions: int = 5) -> float:
-    taken = []
-    for _ in range(repetitions + 1):
-        began = perf_counter()
-        work()
-        taken.append(1000 * (perf_counter() - began))
-    return min(taken[1:])
-
-
-def _cub(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
-    """Return CUB's sum with everything prepared, None where `cuda.compute` is not installed."""
-    try:
-        from cuda import compute
-    except ImportError:
-        return None
-    out, initial = cuda.device_array(1, np.int32), np.zeros(1, np.int32)
-    call = compute.make_reduce_into(data, out, compute.OpKind.PLUS, initial)
-    arguments = (data, out, compute.OpKind.PLUS, data.size, initial)
-    needed = call(None, *arguments)
-    memory = cuda.device_array(max(needed, 1), np.uint8)
-    return lambda: call(memory, *arguments), lambda: out.copy_to_host()[0]
-
-
-def _cupy(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
-    """Return CuPy's sum, which CUB does where the accelerator is there."""
-    try:
-        import cupy
-    except ImportError:
-        return None
-    values, out = cupy.asarray(data), cupy.empty((), np.int32)
-    return lambda: values.sum(dtype=np.int32, out=out), lambda: out.get()[()]
 
 
 def _targets(document: dict[str, Any]) -> list[Target]:

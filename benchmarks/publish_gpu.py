@@ -1,4 +1,4 @@
-"""Write the README's GPU tables and draw the climb, from the results on disk."""
+"""Write the README's GPU tables and draw the climbs, from the results on disk."""
 
 from __future__ import annotations
 
@@ -15,21 +15,34 @@ from report import replace_between
 
 _RESULTS = Path(__file__).parent / "results"
 _ROOT = Path(__file__).parent.parent
-_FIGURE = _ROOT / "docs" / "shortest_paths_ladder.png"
+_FIGURES = _ROOT / "docs"
+_RED, _VIOLET, _GREY = "#c8553d", "#7d6b91", "#b9b0a2"
 _CALLS = ("from and to the host", "on the GPU before and after")
 
 
 def main() -> None:
     """Take the newest results."""
-    newest = max(_RESULTS.glob("gpu_shortest_paths-*.json"), key=lambda path: path.stat().st_mtime)
-    results = json.loads(newest.read_text())
-    _draw_climb(results)
+    paths, reductions = (_newest(name) for name in ("gpu_shortest_paths", "gpu_reduction"))
+    _draw_paths(paths)
+    _draw_reductions(reductions)
     replace_between(
         _ROOT / "README.md",
         "<!-- GPU results from benchmarks/results -->",
         "<!-- end of GPU results -->",
-        _engine_table(results),
+        _engine_table(paths),
     )
+    replace_between(
+        _ROOT / "README.md",
+        "<!-- GPU reductions from benchmarks/results -->",
+        "<!-- end of GPU reductions -->",
+        _reductions_table(reductions),
+    )
+
+
+def _newest(name: str) -> dict[str, Any]:
+    path = max(_RESULTS.glob(f"{name}-*.json"), key=lambda path: path.stat().st_mtime)
+    results: dict[str, Any] = json.loads(path.read_text())
+    return results
 
 
 def _engine_table(results: dict[str, Any]) -> list[str]:
@@ -62,37 +75,76 @@ def _three(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _draw_climb(results: dict[str, Any]) -> None:
+def _reductions_table(results: dict[str, Any]) -> list[str]:
+    lines = [
+        "| `reduce` of 2^28 numbers there | kernels, ms | TB/s | of reading | whole call, ms |",
+        "|---|--:|--:|--:|--:|",
+    ]
+    lines.extend(
+        f"| {row['case']} | {_three(row['kernel_ms'])} | {_three(row['TB_per_s'])} "
+        f"| {row['percent_of_read']:.0f} % | {_three(row['call_ms'])} |"
+        for row in results["calls"]
+        if "kernel_ms" in row
+    )
+    reading = results["ceilings"]["read_bytes_per_second"] / 1e12
+    lines.append(
+        f"\n{results['gpu']}, {results['date'][:10]}, caches cold. Reading alone, measured in the "
+        f"same run: {reading:.2f} TB/s."
+    )
+    return lines
+
+
+def _draw_paths(results: dict[str, Any]) -> None:
     """Draw the time of each rung at the size of CF's table, theirs beside ours."""
     theirs = results["ladder"]["carrega_ferreira_ms"]
     rungs = [row for row in results["ladder"]["rungs"] if row["n"] == 2048]
-    names = [f"CF: {name}" for name in theirs] + [f"{row['case']}" for row in rungs]
-    values = [*theirs.values(), *(row["kernel_ms"] for row in rungs)]
-    colors = ["#b9b0a2"] * len(theirs) + [
-        "#c8553d" if row["dtype"] == "int32" else "#7d6b91" for row in rungs
-    ]
-    figure, axes = plt.subplots(figsize=(7.6, 6.4), layout="constrained")
-    axes.barh(range(len(names)), values, color=colors, log=True)
+    colors = [_RED if row["dtype"] == "int32" else _VIOLET for row in rungs]
+    _draw(
+        "shortest_paths_ladder.png",
+        [f"CF: {name}" for name in theirs] + [row["case"] for row in rungs],
+        [*theirs.values(), *(row["kernel_ms"] for row in rungs)],
+        [_GREY] * len(theirs) + colors,
+        "ms",
+        f"2,048 vertices: the ladder on an {results['gpu']}, {results['date'][:10]}, kernels\n"
+        "red: int32; violet: other dtypes; grey: Carrega & Ferreira on a GTX 960 and a Xeon X5670",
+    )
+
+
+def _draw_reductions(results: dict[str, Any]) -> None:
+    """Draw the time of each rung for 2^28 numbers."""
+    rungs = [row for row in results["ladder"] if row["n"] == 1 << 28]
+    ceiling = 4 * (1 << 28) / results["ceilings"]["read_bytes_per_second"] * 1e6
+    _draw(
+        "reduction_ladder.png",
+        [row["case"] for row in rungs] + ["reading alone"],
+        [row["kernel_us"] for row in rungs] + [ceiling],
+        [_RED] * len(rungs) + [_GREY],
+        "us",
+        f"sum of 2^28 int32: the ladder on an {results['gpu']}, {results['date'][:10]}\n"
+        "kernels alone, caches cold",
+    )
+
+
+def _draw(
+    name: str, labels: list[str], values: list[float], colors: list[str], unit: str, title: str
+) -> None:
+    figure, axes = plt.subplots(figsize=(7.6, 1.2 + 0.23 * len(labels)), layout="constrained")
+    axes.barh(range(len(labels)), values, color=colors, log=True)
     for place, value in enumerate(values):
         axes.annotate(
-            f"{_three(value)} ms", (value, place), xytext=(4, 0),
+            f"{_three(value)} {unit}", (value, place), xytext=(4, 0),
             textcoords="offset points", va="center", fontsize=8,
         )  # fmt: skip
-    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_yticks(range(len(labels)), labels, fontsize=8)
     axes.invert_yaxis()
-    axes.set_xlim(1, 4 * max(values))
-    axes.set_xlabel("milliseconds, kernels alone (CF: as published)")
+    axes.set_xlim(min(values) / 2, 4 * max(values))
+    axes.set_xlabel(unit)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    axes.set_title(
-        f"2,048 vertices: the ladder on an {results['gpu']}, {results['date'][:10]}\n"
-        "red: int32; violet: other dtypes; grey: Carrega & Ferreira on a GTX 960 and a Xeon X5670",
-        fontsize=9,
-        loc="left",
-    )
-    _FIGURE.parent.mkdir(exist_ok=True)
-    figure.savefig(_FIGURE, dpi=130)
-    print(f"drew {_FIGURE.name}")
+    axes.set_title(title, fontsize=9, loc="left")
+    _FIGURES.mkdir(exist_ok=True)
+    figure.savefig(_FIGURES / name, dpi=130)
+    print(f"drew {name}")
 
 
 if __name__ == "__main__":

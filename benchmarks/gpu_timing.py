@@ -1,0 +1,129 @@
+"""How kernels on a GPU are timed with a cold cache, and the libraries beside ours."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+# CuPy sums by CUB where it is told to, before it is imported.
+os.environ.setdefault("CUPY_ACCELERATORS", "cub")
+
+import numpy as np
+from numba import cuda
+
+from warpladder.device.cuda_device import CudaDevice
+from warpladder.device.wide_loads import load_16_bytes
+
+__all__ = ["Timer", "least_ms", "nothing", "prepare_cub", "prepare_cupy", "read_only"]
+
+_FLUSH_BYTES = 1 << 30
+
+
+class Timer:
+    """Times what runs on a GPU whose second-level cache holds nothing of use.
+
+    Parameters
+    ----------
+    device
+        A GPU that times its kernels.
+    """
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._buffer = device.empty(_FLUSH_BYTES, np.uint8)
+
+    def flush(self, times: int) -> None:
+        """Write a buffer much larger than the cache; the GPU is busy for 0.25 ms each time."""
+        from numba.cuda.cudadrv.driver import device_memset
+
+        for value in range(times):
+            device_memset(self._buffer, value, _FLUSH_BYTES)
+
+    def event_ms(
+        self,
+        work: Callable[[], object],
+        repetitions: int = 15,
+        of: Callable[[list[float]], float] = statistics.median,
+    ) -> float:
+        """Return the median time of what ``work`` puts on the GPU, or what else ``of`` takes."""
+        work()
+        taken = []
+        for _ in range(repetitions):
+            self._device.synchronize()
+            self.flush(1)
+            start, end = self._device.event(), self._device.event()
+            start.record()
+            work()
+            end.record()
+            end.synchronize()
+            taken.append(start.elapsed_ms(end))
+        return of(taken)
+
+    def kernel_ms(self, work: Callable[[], object], repetitions: int = 5) -> float:
+        """Return the median time of the kernels that ``work`` launches through the device."""
+        work()
+        taken = []
+        for _ in range(repetitions):
+            self._device.synchronize()
+            self._device.reset_kernel_ms()
+            self.flush(8)
+            work()
+            self._device.synchronize()
+            taken.append(self._device.kernel_ms)
+        return statistics.median(taken)
+
+
+def least_ms(work: Callable[[], object], repetitions: int = 5) -> float:
+    """Return the least time of calls, after one that does not count."""
+    taken = []
+    for _ in range(repetitions + 1):
+        began = perf_counter()
+        work()
+        taken.append(1000 * (perf_counter() - began))
+    return min(taken[1:])
+
+
+@cuda.jit
+def read_only(data: Any, out: Any) -> None:
+    """Read all, four wide loads at a time, and do the least with it that keeps the loads."""
+    step = 4 * cuda.blockDim.x
+    seen = 0
+    begin = cuda.blockIdx.x * 4 * step + 4 * cuda.threadIdx.x
+    for i in range(begin, data.size - 4 * step + 1, cuda.gridDim.x * 4 * step):
+        for which in range(4):
+            a, b, c, d = load_16_bytes(data, i + which * step)
+            seen |= a & b & c & d
+    if seen == -2:
+        out[0] = seen
+
+
+@cuda.jit
+def nothing() -> None:
+    """Do nothing."""
+
+
+def prepare_cub(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
+    """Return CUB's sum with everything prepared, None where `cuda.compute` is not installed."""
+    try:
+        from cuda import compute
+    except ImportError:
+        return None
+    out, initial = cuda.device_array(1, np.int32), np.zeros(1, np.int32)
+    call = compute.make_reduce_into(data, out, compute.OpKind.PLUS, initial)
+    arguments = (data, out, compute.OpKind.PLUS, data.size, initial)
+    needed = call(None, *arguments)
+    memory = cuda.device_array(max(needed, 1), np.uint8)
+    return lambda: call(memory, *arguments), lambda: out.copy_to_host()[0]
+
+
+def prepare_cupy(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
+    """Return CuPy's sum, which CUB does where the accelerator is there."""
+    try:
+        import cupy
+    except ImportError:
+        return None
+    values, out = cupy.asarray(data), cupy.empty((), np.int32)
+    return lambda: values.sum(dtype=np.int32, out=out), lambda: out.get()[()]
