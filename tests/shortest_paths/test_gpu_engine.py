@@ -306,3 +306,12 @@ def test_which_device(monkeypatch: pytest.MonkeyPatch) -> None:
     for unknown in ("gpu", 3, None):
         with pytest.raises(errors.InputError, match="is not known; use one of auto, cpu, cuda"):
             select.choose_device(unknown)
+
+
+def test_a_gpu_that_holds_next_to_nothing_is_named() -> None:
+    class Tiny(SimulatedDevice):
+        def free_bytes(self) -> int:
+            return 1000
+
+    with pytest.raises(errors.TooLargeError, match="bytes of GPU memory, of which simulated"):
+        wl.shortest_paths(weights_of(200, "int32"), device=Tiny(counters=False))

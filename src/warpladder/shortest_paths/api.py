@@ -224,6 +224,9 @@ def shortest_paths(
             close=engine.close,
             progress=progress,
         )
+    except TooLargeError:
+        # A GPU's memory, about which there is more to say than below.
+        raise
     except MemoryError:
         raise TooLargeError(
             f"graph: the memory at hand does not hold all distances between {known.n:,} vertices"
@@ -286,6 +289,9 @@ def _of_stack(
     on = None if choice.device == "cpu" else gpu() if isinstance(device, str) else device
     try:
         solution = solve_stack(known, kind, wishes, on)
+    except TooLargeError:
+        # A GPU's memory, about which there is more to say than below.
+        raise
     except MemoryError:
         raise TooLargeError(
             f"graph: the memory at hand does not hold all distances of {len(known):,} graphs "

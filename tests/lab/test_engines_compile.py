@@ -1,0 +1,88 @@
+"""Kernels that belong to an engine and to no rung compile for four generations of GPUs, too."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from warpladder.lab.compile import compile_kernel, missing_tool
+from warpladder.simulator import SimulatedDevice
+from warpladder.simulator.arguments import types_of
+from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
+
+TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
+#: Bytes that a kernel of matrices beyond the memory may spill: it takes its operands from three
+#: matrices where `one-launch` has one, so there are more addresses to keep. Around the hot loop.
+SPILLS = {("relax_small_tiles", 4): 200, ("relax_small_tiles", 8): 32}
+
+
+class Noting(SimulatedDevice):
+    """Notes what is launched and with which types; runs it only where that is wanted."""
+
+    def __init__(self, *, runs: bool, free: int | None = None) -> None:
+        super().__init__(checks=False, counters=False, multiprocessors=1)
+        self.runs, self.free = runs, free
+        self.noted: set[tuple[object, tuple[object, ...]]] = set()
+
+    def free_bytes(self):
+        return super().free_bytes() if self.free is None else self.free
+
+    def launch(self, kernel, grid, block, *args, **options):
+        found = as_dispatcher(kernel)
+        self.noted.add((found, signature_types(found, types_of(args), own_signatures(found))))
+        if self.runs:
+            super().launch(kernel, grid, block, *args, **options)
+
+
+@cache
+def kernels_of_shortest_paths():
+    noted = set()
+    for dtype, hops, n in (
+        ("int32", False, 1200),
+        ("int32", True, 600),
+        ("float64", False, 600),
+        ("float64", True, 600),
+    ):
+        matrix = np.ones((n, n), dtype)
+        room = 7 * n * n * matrix.itemsize // 10 * (2 if hops else 1)
+        for device in (Noting(runs=False), Noting(runs=False, free=room)):
+            wl.shortest_paths(matrix, device=device, next_hops=hops)
+            noted |= device.noted
+        device = Noting(runs=True)
+        small = np.ones((3, 3), dtype)
+        wl.shortest_paths(device.to_device(small), device=device, next_hops=hops)
+        noted |= device.noted
+    names = {kernel.py_func.__name__ for kernel, _ in noted}
+    assert {"relax_large_tiles", "relax_small_tiles", "import_rows", "export_rows"} <= names
+    return noted
+
+
+@cache
+def kernels_of_reductions():
+    noted = set()
+    for dtype, op, accuracy in (
+        ("float32", ("sum", "min", "max", "mean", "var"), "fast"),
+        ("float64", "sum", "fast"),
+        ("int32", "argmin", "fast"),
+        ("float64", "sum", "compensated"),
+        ("float32", "sum", "reproducible"),
+        ("float64", "l2", "reproducible"),
+    ):
+        device = Noting(runs=True)
+        wl.reduce(device.to_device(np.ones(1000, dtype)), op, accuracy=accuracy, device=device)
+        noted |= device.noted
+    return noted
+
+
+@pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: "{}.{}".format(*target))
+@pytest.mark.parametrize("kernels", [kernels_of_shortest_paths, kernels_of_reductions])
+def test_engines_compile_without_spills(kernels, target):
+    for kernel, arguments in kernels():
+        found = compile_kernel(kernel, arguments, target)
+        name = kernel.py_func.__name__
+        size = arguments[0].dtype.bitwidth // 8
+        assert found.spill_bytes <= SPILLS.get((name, size), 0), (name, arguments)
