@@ -284,3 +284,24 @@ def test_small_batches_stay_on_the_cpu():
 def test_errors_of_a_kind_that_names_no_graph_are_named_too():
     with pytest.raises(errors.InputError, match=re.escape("graph 0: dtype: int16 cannot hold")):
         wl.shortest_paths(np.full((2, 2, 2), 0.5), dtype="int16")
+
+
+def test_a_matrix_near_the_limit_is_not_used_up_before_it_is_understood():
+    top = np.iinfo(np.int32).max
+    heavy = 357_913_940
+    matrix = np.array([[[0, heavy, top], [top, 0, heavy], [top, heavy, 0]]], np.int32)
+    expected = wl.shortest_paths(matrix[0]).dist_matrix
+    found = wl.shortest_paths(matrix.copy(), overwrite=True).dist_matrix
+    assert found.dtype == np.int32
+    assert np.array_equal(found[0], expected)
+
+
+def test_no_graphs_of_large_numbers():
+    junk = [np.full((3, 3), 2**64 - 5, np.uint64) for _ in range(10)]
+    del junk
+    assert len(wl.shortest_paths(np.zeros((0, 3, 3), np.uint64))) == 0
+
+
+def test_edges_and_components_of_a_stack_are_those_of_its_graphs():
+    graphs = wl.shortest_paths(np.full((2, 3, 3), 1)).graphs
+    assert (graphs.edge_count, graphs.components) == (12, 2)

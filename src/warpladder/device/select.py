@@ -49,7 +49,7 @@ def choose_device(asked: Any, *, too_small: str = "") -> Choice:
     >>> choose_device("auto", too_small="3 vertices")
     Choice(device='cpu', why='3 vertices')
     """
-    if not isinstance(asked, str) and hasattr(asked, "launch"):
+    if not isinstance(asked, str | type) and hasattr(asked, "launch"):
         return Choice("cuda", "as asked")
     if not (isinstance(asked, str) and asked in DEVICES):
         raise InputError(

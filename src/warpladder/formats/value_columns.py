@@ -12,7 +12,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.errors import FileFormatError, InputError
+from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.fields import split_row
 from warpladder.formats.files import is_gzip, read_head
 from warpladder.formats.parquet import import_pyarrow
@@ -44,7 +44,10 @@ class TextColumn:
         self._column = _choose(path, names, column, is_named=is_named)
         self._title = repr(names[self._column]) if is_named else f"{self._column}"
         self._has_header = bool(names) and not _is_number(names[self._column])
-        self.dtype: np.dtype[Any] = np.dtype(np.int64 if dtype is None else dtype)
+        try:
+            self.dtype: np.dtype[Any] = np.dtype(np.int64 if dtype is None else dtype)
+        except TypeError as error:
+            raise InputTypeError(f"dtype={dtype!r} is not known: {error}") from None
         rows = [line for line in head if is_content(line, _COMMENTS)][self._has_header :]
         if dtype is None and (not rows or self._parse(rows) is None):
             self.dtype = np.dtype(np.float64)

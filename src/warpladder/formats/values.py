@@ -163,8 +163,14 @@ def open_values(
     Reductions(sum=np.float64(6.5), max=np.float64(4.0))
     """
     path = as_path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise InputError(
+            f"{path} is no regular file, which can be read more than once; write it to one first"
+        )
     head = read_head(path, len(NPY_MAGIC))
     suffix = plain_suffix(path)
+    if suffix == ".npy" and head != NPY_MAGIC:
+        raise FileFormatError(path, None, "a NumPy file", "another beginning, or nothing at all")
     if head == NPY_MAGIC:
         _refuse(path, "a .npy file", column=column, dtype=dtype, offset=offset or None)
         return _open_npy(path)
@@ -200,6 +206,10 @@ def _open_raw(path: Path, dtype: DTypeLike | None, offset: int) -> StoredArray:
         element = np.dtype(dtype)
     except TypeError as error:
         raise InputTypeError(f"dtype={dtype!r} is not known: {error}") from None
+    if element.kind not in "biuf" or not isinstance(offset, int):
+        raise InputTypeError(
+            f"dtype={dtype!r} with offset={offset!r}: numbers and whole bytes are needed"
+        )
     _refuse_packed(path)
     head = read_head(path, 512)
     if b"\n" in head and head.isascii() and head.decode().replace("\n", "").isprintable():
@@ -231,6 +241,8 @@ def _open_npy(path: Path) -> StoredArray:
             expected = "the header of a NumPy file"
             raise FileFormatError(path, None, expected, f"a broken one ({error})") from error
         offset = file.tell()
+    if any(extent < 0 for extent in shape):
+        raise FileFormatError(path, None, "extents of 0 or more", f"shape {shape}")
     stored = StoredArray(path, offset, dtype, shape, fortran_order)
     bytes_there = path.stat().st_size - offset
     if dtype.hasobject or bytes_there < stored.size * dtype.itemsize:

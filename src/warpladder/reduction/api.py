@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -136,6 +137,10 @@ def reduce(
       the same bits come out for any order of the elements, any chunks, any CPU or GPU. Variances
       and norms are made of exact sums as well.
 
+    Integers beyond 2^53 are rounded to float64 before they go into a float result. Variances are
+    made of squares: where those of float64 do not fit, the result is infinite, and where those of
+    float32 do not, ``dtype="float64"`` helps.
+
     NaN among the elements makes a float result NaN, as in NumPy, and ``argmin`` and ``argmax`` give
     the first NaN. ``nan`` variants skip it; where all are NaN, ``nanmin`` and ``nanmax`` give NaN
     and ``nanargmin`` and ``nanargmax`` are refused. The mean of nothing is NaN, its sum 0, its
@@ -164,10 +169,14 @@ def reduce(
         and dtype is None
         and values.nbytes <= TILE_BYTES
         and values.flags.carray
+        and values.dtype.isnative
+        and type(accuracy) is str
         and (device == "auto" or device == "cpu")  # noqa: PLR1714 - a tuple to look in costs more
     ):
         return _shortcut(op, values.dtype, accuracy)(values, ddof)
     requests = parse_ops(op)
+    if not isinstance(ddof, Real):
+        raise InputTypeError(f"ddof={ddof!r} is no number")
     accuracy = _checked_accuracy(accuracy)
     asked = None if dtype is None else _as_dtype(dtype)
 
@@ -310,6 +319,10 @@ def _reduce_chunks(
     length = 0
     for number, chunk in enumerate(chunks):
         array = as_array(chunk, f"values: chunk {number}")
+        if isinstance(array, np.ma.MaskedArray):
+            raise InputTypeError(
+                f"values: chunk {number} is a masked array; give its .compressed() instead"
+            )
         if not number and array.dtype != dtype:
             dtype = array.dtype
             plan = plan_for(dtype)
@@ -376,8 +389,13 @@ def _engine(asked: Any) -> Accumulate:
 
 def _device_of(values: Any, asked: Any) -> Device:
     """Return the device that an array is on."""
-    if choose_device(asked).device == "cpu":
+    if isinstance(asked, str) and not hasattr(values, "__cuda_array_interface__"):
+        raise InputError(
+            "values: they are on a device that is no GPU; give that device too, as device=..."
+        )
+    if asked == "cpu":
         raise InputError('device="cpu": values are on a GPU; copy them to the host, or use "cuda"')
+    choose_device(asked)
     return gpu_of(values) if isinstance(asked, str) else asked
 
 

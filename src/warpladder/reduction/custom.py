@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from inspect import isfunction
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,15 @@ class AssociativeOp:
             raise InputTypeError(f"function: a function of two numbers is needed, not {kind}")
         if np.ndim(self.identity) != 0 or np.asarray(self.identity).dtype.kind not in "biuf":
             raise InputTypeError(f"identity={self.identity!r} is no real number")
+        if self.name and (
+            not self.name.isidentifier() or iskeyword(self.name) or self.name.startswith("_")
+        ):
+            raise InputError(f"name={self.name!r} cannot be the name of a field; use letters")
         if not self.name:
             name = getattr(self.function, "__name__", "")
-            object.__setattr__(self, "name", name if name.isidentifier() else "custom")
+            object.__setattr__(
+                self, "name", name if name.isidentifier() and not name.startswith("_") else "custom"
+            )
 
 
 def custom_states(op: AssociativeOp, dtype: np.dtype[Any], rows: int) -> NDArray[Any]:

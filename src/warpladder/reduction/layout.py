@@ -121,8 +121,10 @@ class ArrayRows:
         going = list(axes)
         if not ordered:
             backwards = tuple(axis for axis in going if values.strides[axis] < 0)
-            values = np.flip(values, backwards)
-            where = None if where is None else np.flip(where, backwards)
+            # Of an array without dimensions `flip` makes a number, which is no view of it.
+            if backwards:
+                values = np.flip(values, backwards)
+                where = None if where is None else np.flip(where, backwards)
             going.sort(key=lambda axis: -values.strides[axis])
         staying = [axis for axis in range(values.ndim) if axis not in going]
         self._values = values.transpose(staying + going)

@@ -168,7 +168,7 @@ class ExactPart:
 
 @dataclass(frozen=True)
 class CustomPart:
-    """A caller's operation; its field has the operation's name."""
+    """A caller's operation; its field is called "op" and its name, like no other field."""
 
     op: custom.AssociativeOp
     dtype: np.dtype[Any]
@@ -191,4 +191,4 @@ class CustomPart:
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
         """See `Part`."""
-        return {self.op.name: states}
+        return {f"op {self.op.name}": states}

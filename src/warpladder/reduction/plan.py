@@ -99,7 +99,7 @@ class Plan:
                 sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
                 results.append(_finish(request, request.op, dtype, sums, length))
             else:
-                results.append(fields[False][request.name].astype(dtype))
+                results.append(fields[False][f"op {request.name}"].astype(dtype))
         return results
 
 

@@ -249,8 +249,13 @@ def _on_gpu(
     from warpladder.shortest_paths.gpu.resident import as_resident, shortest_paths_on_gpu
 
     known = as_resident(graph, no_edge)
-    if choose_device(device).device == "cpu":
+    if device == "cpu":
         raise InputError('device="cpu": the graph is on a GPU; copy it to the host, or use "cuda"')
+    if isinstance(device, str) and not hasattr(graph, "__cuda_array_interface__"):
+        raise InputError(
+            "graph: it is on a device that is no GPU; give that device too, as device=..."
+        )
+    choose_device(device)
     if method == "dijkstra":
         raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
     return shortest_paths_on_gpu(

@@ -358,11 +358,15 @@ def absent_value(dtype: np.dtype[Any], no_edge: Any) -> Any:
     """Return what means "no edge" in a matrix of a dtype, as a value of that dtype."""
     if not isinstance(no_edge, Real | np.number):
         raise InputTypeError(f"no_edge must be a number, not {type(no_edge).__name__}")
-    value = float(no_edge)
+    try:
+        value = float(no_edge)
+    except OverflowError:
+        value = np.inf
     if dtype.kind == "b":
         return np.False_ if value == np.inf else np.bool_(value)
     if dtype.kind == "f":
-        return dtype.type(no_edge)
+        with np.errstate(over="ignore"):
+            return dtype.type(value)
     limits = np.iinfo(dtype)
     fits = math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
     return dtype.type(int(value) if fits else limits.max)

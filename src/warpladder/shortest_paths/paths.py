@@ -41,7 +41,7 @@ def may_loop(lightest: float, n: int, dtype: np.dtype[Any], longest: float) -> b
     """
     if lightest <= 0:
         return True
-    return dtype.kind == "f" and bool(lightest <= 4 * n * np.finfo(dtype).eps * longest)
+    return dtype.kind == "f" and bool(lightest <= 4 * n * float(np.finfo(dtype).eps) * longest)
 
 
 def leads_in_circles(links: NDArray[Any]) -> bool:

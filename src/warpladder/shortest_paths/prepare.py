@@ -165,7 +165,8 @@ def _convert(
     if dtype.kind == "i" and kept.size:
         if kept.dtype.kind == "f" and not np.array_equal(kept, np.trunc(kept)):
             raise InputError(f"dtype: {dtype.name} cannot hold weights with fractions; use a float")
-        low, high = kept.min(), kept.max()
+        # As numbers of Python, which compare without rounding to the narrower of two types.
+        low, high = kept.min().item(), kept.max().item()
         if not (low >= np.iinfo(dtype).min and high < np.iinfo(dtype).max):
             raise DoesNotFitError(f"there is a weight of {high if high > 0 else low}")
     if dtype.kind == "f" and kept.size:
@@ -190,7 +191,8 @@ def may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
     no_path = outer_no_path(source.dtype)
     limit = float(no_path // 2 if source.dtype.kind == "i" else np.finfo(source.dtype).max)
     heaviest = float(source.max(where=source != no_path, initial=0))
-    return bool(source.min(initial=0) >= 0 and heaviest * len(source) < limit)
+    # As `surely_fits` has it, or a matrix that is used up could still be asked for its weights.
+    return bool(source.min(initial=0) >= 0 and heaviest * source.shape[-1] * _SLACK < limit)
 
 
 def surely_fits(summary: WeightSummary, dtype: np.dtype[Any], floor: float = 0) -> bool:

@@ -30,6 +30,16 @@ class GraphStack(Graph):
         return Graph(self.n, nobody, nobody, None, matrix, self.no_edge, None, directed=True)
 
     @property
+    def edge_count(self) -> int:
+        """Number of off-diagonal edges of all graphs together."""
+        return sum(self[index].edge_count for index in range(len(self)))
+
+    @property
+    def components(self) -> int:
+        """Number of connected components of all graphs together, directions ignored."""
+        return sum(self[index].components for index in range(len(self)))
+
+    @property
     def _matrices(self) -> Any:
         return self.matrix
 
@@ -60,7 +70,7 @@ def as_stack(stack: Any, no_edge: float) -> GraphStack:
             f"graph: {type(stack).__name__} is not taken for many graphs; give an array of shape "
             "(b, n, n)"
         )
-    sample = stack[0] if len(array) else np.empty(array.shape[1:], array.dtype)
+    sample = stack[0] if len(array) else np.zeros(array.shape[1:], array.dtype)
     first = Graph.from_matrix(sample, no_edge=no_edge)
     if array.dtype == np.uint64:
         for index, matrix in enumerate(array):

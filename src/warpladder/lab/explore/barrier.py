@@ -158,9 +158,9 @@ def _answer(rows: list[dict[str, Any]], wrong: tuple[WrongRung, ...]) -> tuple[s
         if one.rung.name == _ASKED
     )
     checker = (
-        "The checker finds each of them in lockstep, where most results are right: it looks for "
-        "the barrier, not for the damage. `warpladder explain shortest-paths/NAME` tells more of "
-        "each."
+        "Where the checker finds one of them, it does so in lockstep, where most results are "
+        "right: it looks for the barrier, not for the damage. `warpladder explain "
+        "shortest-paths/NAME` tells more of each."
     )
     return ("Yes. " + " ".join(said), f"How the wrong answer comes about: {fault}", checker)
 

@@ -24,7 +24,7 @@ second and s bytes for a number and its hop, if 2 s n^2 / b <= n^2 |P| / r, that
 
     |P|  >=  2 s r / b
 
-For int32 on an H200 that is 12,700 (8e12 relaxations per second; 5e9 bytes, the host's own copies
+For int32 on an H200 that is 12,800 (8e12 relaxations per second; 5e9 bytes, the host's own copies
 included). A GPU with M bytes holds M / (s n) rows, which are that many as long as the matrix has no
 more than M b / (2 s^2 r) columns: 2.9 million there. What nothing hides is what a matrix that fits
 pays too, the n^2 numbers that come, and in every round the first band and the last.
@@ -90,7 +90,7 @@ def room(device: Device) -> int:
 
     One in 32 that are free is spared: 256 MiB of 8 GiB, 4.3 GiB of 139. The driver takes from it
     for kernels when they are first launched, their code and the local memory of all threads that
-    can be resident (2,048 on each multiprocessor, at 200 bytes 53 MiB for the 132 of an H200), and
+    can be resident (2,048 on each multiprocessor, at 200 bytes 52 MiB for the 132 of an H200), and
     gives memory in pages of 2 MiB.
     """
     free = device.free_bytes()

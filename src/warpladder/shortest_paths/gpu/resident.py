@@ -94,6 +94,8 @@ def as_resident(graph: Any, no_edge: Any) -> ResidentGraph:
         The dtype is none that is taken.
     """
     shape = tuple(graph.shape)
+    if len(shape) == 3:
+        raise InputError("graph: stacks of graphs are taken from the host; copy this one there")
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(f"graph: a matrix of weights must be square, this has shape {shape}")
     empty = np.empty(0, np.int64)
@@ -142,12 +144,16 @@ def shortest_paths_on_gpu(
     def compute(one: np.dtype[Any]) -> tuple[Any, Any]:
         return _solve_in(device, graph, one, next_hops, progress)
 
+    obstacle = ""
     try:
         (dist, hops), note = in_fitting_dtype(compute, tried, widen=widen)
         answer = Answer(dist, hops, note)
     except NeedsHostError as reason:
+        obstacle = str(reason)
+    # Not in the handler: as long as the fault lives, so do the arrays of the attempt.
+    if obstacle:
         answer = _solved_by_way_of_the_host(device, graph, tried, widen, next_hops, mark, progress)
-        answer = answer._replace(note="; ".join(filter(None, [answer.note, str(reason)])))
+        answer = answer._replace(note="; ".join(filter(None, [answer.note, obstacle])))
     # Whoever takes the answer may be on a stream that waits for nobody.
     device.synchronize()
     name = f"blocked Floyd-Warshall on {device.properties.name}, where the graph is"
@@ -170,7 +176,7 @@ def _solve_in(
     n = graph.n
     given = numpy_dtype(graph.matrix)
     # Kernels have no half precision, and no way to say which weight of a wider dtype does not fit.
-    if n == 0 or given == np.float16 or not np.can_cast(given, dtype):
+    if n == 0 or given == np.float16 or not (given.isnative and np.can_cast(given, dtype)):
         raise NeedsHostError(f"weights of {given} taken in on the host")
     plan = plan_for(device, n, dtype, carry=next_hops)
     shape = (plan.side, plan.side)

@@ -1,0 +1,77 @@
+"""What a reviewer broke, and what it does now."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from warpladder import errors
+
+
+def test_numbers_without_dimensions_one_at_a_time():
+    assert wl.reduce(iter([1.0, 2.0, 3.0])) == 6
+    assert wl.reduce(iter([1.0, 2.0, 3.0]), ("sum", "max")) == (6, 3)
+    assert wl.reduce(np.array(3.5), ("sum", "max")) == (3.5, 3.5)
+
+
+def test_a_name_like_an_inner_field_takes_nothing_from_it():
+    xor = wl.AssociativeOp(lambda a, b: a ^ b, 0, name="total")
+    assert wl.reduce(np.arange(1, 6), ("sum", xor)) == (15, 1)
+    larger = wl.AssociativeOp(lambda a, b: max(b, a), 0, name="low")
+    assert wl.reduce(np.arange(1, 6), ("min", larger)) == (1, 5)
+
+
+@pytest.mark.parametrize("name", ["my op", "class", "_x"])
+def test_names_that_no_field_can_have(name):
+    with pytest.raises(errors.InputError, match="cannot be the name of a field"):
+        wl.AssociativeOp(lambda a, b: a + b, 0, name=name)
+
+
+def test_the_other_byte_order():
+    assert wl.reduce(np.arange(5, dtype=">f4")) == 10
+
+
+def test_chunks_with_masks_are_refused():
+    with pytest.raises(errors.InputTypeError, match=r"chunk 0 is a masked array.*compressed"):
+        wl.reduce(iter([np.ma.array([1.0, 2, 3], mask=[0, 1, 0])]))
+
+
+def test_what_is_no_accuracy_or_number():
+    with pytest.raises(errors.InputError, match="accuracy"):
+        wl.reduce(np.arange(5.0), accuracy=["fast"])
+    with pytest.raises(errors.InputTypeError, match="ddof='a' is no number"):
+        wl.reduce([1.0, 2.0], "var", ddof="a")
+
+
+def test_files_that_are_none(tmp_path):
+    empty = tmp_path / "failed.npy"
+    empty.touch()
+    with pytest.raises(errors.FileFormatError, match="a NumPy file"):
+        wl.reduce(empty)
+    backwards = tmp_path / "backwards.npy"
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }".ljust(117) + b"\n"
+    backwards.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header)
+    with pytest.raises(errors.FileFormatError):
+        wl.reduce(backwards)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(errors.InputError, match="no regular file"):
+        wl.reduce(pipe)
+
+
+@pytest.mark.parametrize("given", [{"dtype": "S"}, {"dtype": "V0"}, {"dtype": "f4", "offset": 4.0}])
+def test_raw_binary_is_of_numbers(tmp_path, given):
+    raw = tmp_path / "r.bin"
+    raw.write_bytes(bytes(range(16)))
+    with pytest.raises(errors.InputTypeError, match="numbers and whole bytes are needed"):
+        wl.open_values(raw, **given)
+
+
+def test_an_unknown_dtype_of_a_column(tmp_path):
+    table = tmp_path / "c.csv"
+    table.write_text("a\n1\n")
+    with pytest.raises(errors.InputTypeError, match="dtype='foo' is not known"):
+        wl.open_values(table, column="a", dtype="foo")
