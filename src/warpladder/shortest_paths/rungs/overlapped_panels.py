@@ -14,9 +14,9 @@ rest of round p - 1, the other one for the panels of round p.
 Below: while one block closed the tile on the diagonal, and two rows of tiles were relaxed through
 it, the rest waited.
 
-Expect: the same loads; from three tiles in a row on, a launch more for each round but the last, that
-of the tiles done before the others. The simulator runs one launch after another, so what is saved
-shows on a GPU only.
+Expect: the same loads; from three tiles in a row on, a launch more for each round but the last,
+that of the tiles done before the others. The simulator runs one launch after another, so what is
+saved shows on a GPU only.
 
 Source: beyond
 """
