@@ -389,13 +389,12 @@ def _engine(asked: Any) -> Accumulate:
 
 def _device_of(values: Any, asked: Any) -> Device:
     """Return the device that an array is on."""
-    if isinstance(asked, str) and not hasattr(values, "__cuda_array_interface__"):
+    if asked == "cpu":
+        raise InputError('device="cpu": values are on a GPU; copy them to the host, or use "cuda"')
+    if choose_device(asked).device == "cpu":
         raise InputError(
             "values: they are on a device that is no GPU; give that device too, as device=..."
         )
-    if asked == "cpu":
-        raise InputError('device="cpu": values are on a GPU; copy them to the host, or use "cuda"')
-    choose_device(asked)
     return gpu_of(values) if isinstance(asked, str) else asked
 
 

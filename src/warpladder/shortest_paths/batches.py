@@ -129,11 +129,11 @@ def _solve_in(
         _one_by_one(graphs, range(count), dist, hops, wishes, close)
         return dist, hops, [f"{where}, {count:,} graphs one by one"]
 
-    plain = _all_at_once(source, absent, dist, hops, gpu, None)
+    plain = _all_at_once(source, absent, dist, hops, gpu, wishes.progress)
     careful = np.flatnonzero(~plain).tolist()
-    # Below the size at which a GPU pays for one graph, these are closed on the CPU. They take most
-    # of the time, so that what is told of progress is about them.
-    _one_by_one(graphs, careful, dist, hops, wishes, cpu.floyd_warshall)
+    silent = wishes._replace(progress=None)
+    # Below the size at which a GPU pays for one graph, these are closed on the CPU.
+    _one_by_one(graphs, careful, dist, hops, silent, cpu.floyd_warshall)
     remarks = [f"{where}, {count:,} graphs at once"]
     if careful:
         remarks.append(
