@@ -6,16 +6,19 @@ in a register and changes with every use, so that the compiler can leave nothing
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import cuda, int32
 
+from gpu_timing import event_times_ms
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.device.instructions import relax_pairs
 from warpladder.shortest_paths.rungs.register_tiles import lesser
 
-__all__ = ["copy_bytes_per_second", "milliseconds", "pinned_bytes_per_second", "relaxation_rates"]
+__all__ = ["copy_bytes_per_second", "pinned_bytes_per_second", "relaxation_rates"]
 
 ROWS = 4
 CELLS = (ROWS, 8)
@@ -63,21 +66,6 @@ def relax_words(out: Any, steps: int) -> None:
     out[cuda.grid(1)] = total
 
 
-def milliseconds(device: CudaDevice, work: Any, repetitions: int = 5) -> list[float]:
-    """Return how long what ``work`` puts on the GPU takes, by events; one run beforehand."""
-    work()
-    taken = []
-    for _ in range(repetitions):
-        device.synchronize()
-        start, end = device.event(), device.event()
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        taken.append(start.elapsed_ms(end))
-    return taken
-
-
 def relaxation_rates(device: CudaDevice) -> dict[str, float]:
     """Return relaxations per second from registers, by dtype; the best of some runs."""
     blocks = BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors
@@ -90,9 +78,9 @@ def relaxation_rates(device: CudaDevice) -> dict[str, float]:
         ("int16", relax_words, 2),
     ):
         out = device.empty(blocks * THREADS, np.int32 if kernel is relax_words else kind)
-        taken = milliseconds(
+        taken = event_times_ms(
             device,
-            lambda kernel=kernel, out=out: device.launch(kernel, blocks, THREADS, out, STEPS),
+            partial(device.launch, kernel, blocks, THREADS, out, STEPS),
         )
         rates[kind] = blocks * THREADS * CELLS_EACH * STEPS * each / min(taken) * 1000
     return rates
@@ -103,7 +91,7 @@ def copy_bytes_per_second(device: CudaDevice) -> float:
     from numba.cuda.cudadrv.driver import device_to_device
 
     source, target = (device.full(1 << 31, 0, np.uint8) for _ in range(2))
-    taken = milliseconds(device, lambda: device_to_device(target, source, source.nbytes))
+    taken = event_times_ms(device, lambda: device_to_device(target, source, source.nbytes))
     return float(2 * source.nbytes / min(taken) * 1000)
 
 
@@ -114,16 +102,8 @@ def pinned_bytes_per_second(device: CudaDevice) -> dict[str, float]:
     there = device.empty(host.shape, np.uint8)
     stream = device.stream()
 
-    def timed(copy: Any) -> float:
-        taken = []
-        for _ in range(4):
-            start, end = device.event(), device.event()
-            start.record(stream)
-            copy()
-            end.record(stream)
-            end.synchronize()
-            taken.append(start.elapsed_ms(end))
-        return host.nbytes / min(taken[1:]) * 1000
+    def timed(copy: Callable[[], object]) -> float:
+        return host.nbytes / min(event_times_ms(device, copy, stream=stream)) * 1000
 
     return {
         "to_gpu": timed(lambda: device.to_device(host, out=there, stream=stream)),

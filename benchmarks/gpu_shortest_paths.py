@@ -21,6 +21,7 @@ import numpy as np
 
 import warpladder as wl
 from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second, relaxation_rates
+from gpu_timing import event_times_ms
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.registry import find_ladder
@@ -173,19 +174,20 @@ def _closing_times(device: CudaDevice, n: int, dtype: str, carry: bool) -> tuple
     weights[weights == (np.inf if weights.dtype.kind == "f" else np.iinfo(dtype).max)] = no_path
     dist = device.empty(shape, plan.dtype)
     hops = device.empty(shape, np.int32) if carry else None
-    taken = []
-    for _ in range(4 if n < 10_000 else 2):
+
+    def begin_anew() -> None:
         upload(device, weights, dist, no_path)
         if carry:
             device.launch(write_first_hops, 4096, THREADS, dist, hops, no_path)
         device.synchronize()
-        start, end = device.event(), device.event()
-        start.record()
-        close(device, plan, dist, hops, no_path)
-        end.record()
-        end.synchronize()
-        taken.append(start.elapsed_ms(end))
-    return taken[1:], plan
+
+    taken = event_times_ms(
+        device,
+        lambda: close(device, plan, dist, hops, no_path),
+        3 if n < 10_000 else 1,
+        before=begin_anew,
+    )
+    return taken, plan
 
 
 def _calls() -> list[dict[str, Any]]:

@@ -17,9 +17,42 @@ from numba import cuda
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.device.wide_loads import load_16_bytes
 
-__all__ = ["Timer", "least_ms", "nothing", "prepare_cub", "prepare_cupy", "read_only"]
+__all__ = [
+    "Timer",
+    "event_times_ms",
+    "least_ms",
+    "nothing",
+    "prepare_cub",
+    "prepare_cupy",
+    "read_only",
+]
 
 _FLUSH_BYTES = 1 << 30
+
+
+def event_times_ms(
+    device: CudaDevice,
+    work: Callable[[], object],
+    repetitions: int = 5,
+    *,
+    before: Callable[[], object] = lambda: None,
+    stream: Any = None,
+) -> list[float]:
+    """Return how long what ``work`` puts on the GPU takes, by events; one run does not count.
+
+    ``before`` is called before each run, and its work waited for by what follows on the GPU.
+    """
+    taken = []
+    for _ in range(repetitions + 1):
+        device.synchronize()
+        before()
+        start, end = device.event(), device.event()
+        start.record(stream)
+        work()
+        end.record(stream)
+        end.synchronize()
+        taken.append(start.elapsed_ms(end))
+    return taken[1:]
 
 
 class Timer:
@@ -49,18 +82,7 @@ class Timer:
         of: Callable[[list[float]], float] = statistics.median,
     ) -> float:
         """Return the median time of what ``work`` puts on the GPU, or what else ``of`` takes."""
-        work()
-        taken = []
-        for _ in range(repetitions):
-            self._device.synchronize()
-            self.flush(1)
-            start, end = self._device.event(), self._device.event()
-            start.record()
-            work()
-            end.record()
-            end.synchronize()
-            taken.append(start.elapsed_ms(end))
-        return of(taken)
+        return of(event_times_ms(self._device, work, repetitions, before=lambda: self.flush(1)))
 
     def kernel_ms(self, work: Callable[[], object], repetitions: int = 5) -> float:
         """Return the median time of the kernels that ``work`` launches through the device."""

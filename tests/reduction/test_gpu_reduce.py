@@ -401,7 +401,7 @@ def test_nothing(gpu: SimulatedDevice) -> None:
 
 def test_how_arrays_on_a_gpu_are_refused(gpu: SimulatedDevice) -> None:
     there = gpu.to_device(np.ones((4, 3)))
-    with pytest.raises(errors.InputError, match="values are on a GPU; copy them to the host"):
+    with pytest.raises(errors.InputError, match="values is an array on a GPU; copy it to the host"):
         wl.reduce(there, device="cpu")
     with pytest.raises(errors.InputTypeError, match="dtype complex64 is not taken"):
         wl.reduce(gpu.to_device(np.ones(2, np.complex64)), device=gpu)
@@ -416,11 +416,12 @@ def test_how_arrays_on_a_gpu_are_refused(gpu: SimulatedDevice) -> None:
 
 
 def test_which_device(gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    from warpladder.device import foreign
     from warpladder.reduction import api
 
     monkeypatch.setattr(select, "_obstacle", lambda: "")
     monkeypatch.setattr(api, "gpu", lambda: gpu)
-    monkeypatch.setattr(api, "gpu_of", lambda _: gpu)
+    monkeypatch.setattr(foreign, "gpu_of", lambda _: gpu)
     values = numbers(100, "i4")
     there = gpu.to_device(values)
     gpu.reset_counters()

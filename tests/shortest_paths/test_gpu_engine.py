@@ -237,7 +237,7 @@ def test_cycles_of_weight_zero_where_the_weights_are(gpu: SimulatedDevice) -> No
 
 def test_how_a_graph_on_a_gpu_is_refused(gpu: SimulatedDevice) -> None:
     square = gpu.to_device(weights_of(4, "int32"))
-    with pytest.raises(errors.InputError, match="the graph is on a GPU; copy it to the host"):
+    with pytest.raises(errors.InputError, match="graph is an array on a GPU; copy it to the host"):
         wl.shortest_paths(square, device="cpu")
     with pytest.raises(errors.InputError, match='method="dijkstra": the graph is a dense matrix'):
         wl.shortest_paths(square, device=gpu, method="dijkstra")

@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.select import gpu_of
+from warpladder.device.select import choose_device, gpu_of
+from warpladder.errors import InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["is_on_gpu", "like", "numpy_dtype", "to_numpy"]
+    from warpladder.device.base import Device
+
+__all__ = ["device_of", "is_on_gpu", "like", "numpy_dtype", "to_numpy"]
 
 
 def is_on_gpu(array: Any) -> bool:
@@ -30,6 +33,36 @@ def is_on_gpu(array: Any) -> bool:
     (False, True)
     """
     return hasattr(array, "__cuda_array_interface__") or hasattr(array, "copy_to_host")
+
+
+def device_of(array: Any, asked: Any, name: str) -> Device:
+    """Return the device that an array is on.
+
+    Parameters
+    ----------
+    array
+        For which `is_on_gpu` holds.
+    asked
+        What the caller wants for a device, as for `choose_device`.
+    name
+        Of the argument, for errors.
+
+    Raises
+    ------
+    InputError
+        The CPU is wanted; or the array is on a device that is no GPU, and that was not given.
+    DeviceError
+        CUDA is asked for and there is no GPU.
+    """
+    if asked == "cpu":
+        raise InputError(
+            f'device="cpu": {name} is an array on a GPU; copy it to the host, or use "cuda"'
+        )
+    if choose_device(asked).device == "cpu":
+        raise InputError(
+            f"{name}: it is on a device that is no GPU; give that device too, as device=..."
+        )
+    return gpu_of(array) if isinstance(asked, str) else asked
 
 
 def to_numpy(array: Any) -> NDArray[Any]:

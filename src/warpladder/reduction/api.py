@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.device.foreign import is_on_gpu, numpy_dtype, to_numpy
-from warpladder.device.select import choose_device, gpu, gpu_of
+from warpladder.device.foreign import device_of, is_on_gpu, numpy_dtype, to_numpy
+from warpladder.device.select import choose_device, gpu
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.cpu import Cascade, accumulate
@@ -184,7 +184,7 @@ def reduce(
         return make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
 
     if is_on_gpu(values):
-        there = _device_of(values, device)
+        there = device_of(values, device, "values")
         return _named(
             requests, _reduce_there(there, values, requests, plan_for, axis, where, ddof), op
         )
@@ -385,17 +385,6 @@ def _engine(asked: Any) -> Accumulate:
     from warpladder.reduction.gpu import stream
 
     return partial(stream.accumulate, gpu() if isinstance(asked, str) else asked)
-
-
-def _device_of(values: Any, asked: Any) -> Device:
-    """Return the device that an array is on."""
-    if asked == "cpu":
-        raise InputError('device="cpu": values are on a GPU; copy them to the host, or use "cuda"')
-    if choose_device(asked).device == "cpu":
-        raise InputError(
-            "values: they are on a device that is no GPU; give that device too, as device=..."
-        )
-    return gpu_of(values) if isinstance(asked, str) else asked
 
 
 def _as_dtype(dtype: DTypeLike) -> np.dtype[Any]:

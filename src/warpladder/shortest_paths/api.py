@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from warpladder.device.foreign import is_on_gpu
-from warpladder.device.select import choose_device, gpu, gpu_of
+from warpladder.device.foreign import device_of, is_on_gpu
+from warpladder.device.select import choose_device, gpu
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError, TooLargeError
 from warpladder.shortest_paths.graph import Graph, distance_dtype
@@ -32,8 +33,6 @@ _NEGATIVE_CYCLE = ("raise", "mark")
 # Below this even the start of processes for Dijkstra costs more than Floyd-Warshall.
 _SPARSE_FROM = 2048
 _EXACT_IN_FLOAT64 = 2.0**53
-
-
 # H200 and 16 cores, from the host and back: 3.8 ms against 3.9 here, 6.3 against 12.7 at 1024. So
 # it is for stacks: 60 graphs of 512 take 30 ms against 231, 500 of 256 take 63 against 43.
 _GPU_FROM = 512
@@ -209,7 +208,7 @@ def shortest_paths(
     _check_memory(known.n, kind, next_hops=next_hops)
     engine = _engine(choice, device, known.n)
     chosen = _choose_method(known, kind, method, engine)
-    try:
+    with _naming_memory(f"between {known.n:,} vertices"):
         if chosen.name == "dijkstra":
             return _by_source(known, kind, asked is None, next_hops, chosen.why, progress)
         from warpladder.shortest_paths.solve import solve
@@ -224,13 +223,6 @@ def shortest_paths(
             close=engine.close,
             progress=progress,
         )
-    except TooLargeError:
-        # A GPU's memory, about which there is more to say than below.
-        raise
-    except MemoryError:
-        raise TooLargeError(
-            f"graph: the memory at hand does not hold all distances between {known.n:,} vertices"
-        ) from None
     remarks = [chosen.why, solution.note, choice.why if device == "auto" else ""]
     why = "; ".join([f"blocked Floyd-Warshall on {engine.name}", *filter(None, remarks)])
     return ShortestPaths(solution.dist, solution.hops, known, "floyd-warshall", why)
@@ -249,18 +241,12 @@ def _on_gpu(
     from warpladder.shortest_paths.gpu.resident import as_resident, shortest_paths_on_gpu
 
     known = as_resident(graph, no_edge)
-    if device == "cpu":
-        raise InputError('device="cpu": the graph is on a GPU; copy it to the host, or use "cuda"')
-    if isinstance(device, str) and not hasattr(graph, "__cuda_array_interface__"):
-        raise InputError(
-            "graph: it is on a device that is no GPU; give that device too, as device=..."
-        )
-    choose_device(device)
+    there = device_of(graph, device, "graph")
     if method == "dijkstra":
         raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
     return shortest_paths_on_gpu(
         known,
-        gpu_of(graph) if isinstance(device, str) else device,
+        there,
         None if dtype is None else distance_dtype(dtype, "dtype"),
         next_hops=bool(next_hops),
         mark=negative_cycle == "mark",
@@ -292,19 +278,25 @@ def _of_stack(
     mark = negative_cycle == "mark"
     wishes = Wishes(asked is None, bool(next_hops), bool(overwrite), mark, progress)
     on = None if choice.device == "cpu" else gpu() if isinstance(device, str) else device
-    try:
+    with _naming_memory(f"of {len(known):,} graphs of {known.n:,} vertices"):
         solution = solve_stack(known, kind, wishes, on)
-    except TooLargeError:
-        # A GPU's memory, about which there is more to say than below.
-        raise
-    except MemoryError:
-        raise TooLargeError(
-            f"graph: the memory at hand does not hold all distances of {len(known):,} graphs "
-            f"of {known.n:,} vertices"
-        ) from None
     remarks = [*solution.remarks, choice.why if device == "auto" else ""]
     why = "; ".join(["blocked Floyd-Warshall on " + remarks[0], *filter(None, remarks[1:])])
     return ShortestPathsBatch(solution.dist, solution.hops, known, "floyd-warshall", why)
+
+
+@contextmanager
+def _naming_memory(whose: str) -> Iterator[None]:
+    """Say what it is that the machine's memory does not hold."""
+    try:
+        yield
+    except TooLargeError:
+        # A GPU's memory, about which more has been said already.
+        raise
+    except MemoryError:
+        raise TooLargeError(
+            f"graph: the memory at hand does not hold all distances {whose}"
+        ) from None
 
 
 def _too_small(n: int) -> str:
