@@ -190,12 +190,13 @@ def test_methods_that_differ_are_not_timed(monkeypatch):
 
 def test_a_method_that_would_take_long_is_left_out_and_named(monkeypatch):
     monkeypatch.setattr(methods, "_LONGEST_SECONDS", 1.0)
-    slow = partial(methods._ends, {10: measure.Spread(0.1, 0.1, 0.1, 5)})
-    assert slow(21)  # 0.93 seconds
-    assert not slow(22)
+    slow = partial(methods._ends, {100: measure.Spread(0.1, 0.1, 0.1, 5)})
+    assert slow(210)  # 0.93 seconds
+    assert not slow(220)
+    assert partial(methods._ends, {1: measure.Spread(0.1, 0.1, 0.1, 5)})(33)
     assert methods._ends({}, 10**6)
     monkeypatch.setattr(methods, "_LONGEST_SECONDS", 0.0)
-    times, remarks = methods.time_methods(Setting((2, 3), why_no_gpu=NO_GPU))
+    times, remarks = methods.time_methods(Setting((2, 65), why_no_gpu=NO_GPU))
     assert [list(known) for known in times.values()] == [[2], [2]]
     assert "sequential CPU is not measured beyond n = 2: a run would take more" in remarks[1]
 

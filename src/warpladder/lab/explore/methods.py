@@ -31,6 +31,8 @@ Times = dict[str, dict[int, Spread]]
 _Method = Callable[[Any], "NDArray[Any]"]
 
 _LONGEST_SECONDS = 1.5
+# A call on so few vertices is mostly what a call costs at all: n**3 says nothing yet.
+_SOON_UP_TO = 64
 
 
 def time_methods(setting: Setting) -> tuple[Times, tuple[str, ...]]:
@@ -98,7 +100,7 @@ def _call(device: Any, problem: Any) -> NDArray[Any]:
 
 def _ends(known: dict[int, Spread], n: int) -> bool:
     """Return whether a run may be expected to end soon: n**3 from the size before."""
-    if not known:
+    if not known or n <= _SOON_UP_TO:
         return True
     before = max(known)
     return known[before].median * (n / before) ** 3 <= _LONGEST_SECONDS
