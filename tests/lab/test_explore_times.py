@@ -193,7 +193,7 @@ def test_a_method_that_would_take_long_is_left_out_and_named(monkeypatch):
     slow = partial(methods._ends, {100: measure.Spread(0.1, 0.1, 0.1, 5)})
     assert slow(210)  # 0.93 seconds
     assert not slow(220)
-    assert partial(methods._ends, {1: measure.Spread(0.1, 0.1, 0.1, 5)})(33)
+    assert methods._ends({1: measure.Spread(0.1, 0.1, 0.1, 5)}, 33)
     assert methods._ends({}, 10**6)
     monkeypatch.setattr(methods, "_LONGEST_SECONDS", 0.0)
     times, remarks = methods.time_methods(Setting((2, 65), why_no_gpu=NO_GPU))

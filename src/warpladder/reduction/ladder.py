@@ -21,6 +21,7 @@ from warpladder.reduction.rungs import (
     interleaved_shared,
     last_block_finish,
     last_warp_unrolled,
+    one_word_finish,
     sequential_cpu,
     sequential_global,
     sequential_shared,
@@ -66,6 +67,8 @@ LADDER = Ladder(
         # And all of it together.
         tuned.RUNG,
         tuned_float32.RUNG,
+        # Where order does not matter: sums of integers.
+        one_word_finish.RUNG,
     ),
     wrong=(
         step_without_barrier.WRONG,

@@ -55,6 +55,9 @@ def leave_and_count(mine, partial, tickets):
         cuda.threadfence()
         last[0] = cuda.atomic.add(tickets, 0, 1) == cuda.gridDim.x - 1
         cuda.threadfence()
+        if last[0]:
+            # Ready for the next launch.
+            tickets[0] = 0
     cuda.syncthreads()
     return last[0]
 

@@ -37,7 +37,8 @@ from numba import cuda, uint32
 
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.lab.rung import Bound, Prediction, Rung
-from warpladder.reduction.rungs._launching import WARP, blocks_for, whole_warps
+from warpladder.reduction.rungs._combining import add, block_combiner, taker_of
+from warpladder.reduction.rungs._launching import blocks_for, whole_warps
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.last_block_finish import leave_and_count
 
@@ -47,9 +48,17 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.reduction.rungs._tasks import Numbers
 
-__all__ = ["KERNELS", "RUNG", "THREADS", "add", "kernel_for", "reduce_with", "run"]
+__all__ = [
+    "IN_FLIGHT",
+    "KERNELS",
+    "RUNG",
+    "THREADS",
+    "kernel_for",
+    "reduce_with",
+    "run",
+    "scanner_of",
+]
 
-EVERYBODY = 0xFFFFFFFF
 #: Wide loads that a thread has on their way at a time.
 IN_FLIGHT = 4
 #: The kernel has 64 registers a thread at the most, so that 4 blocks of 256 fit any GPU. On an H200
@@ -60,69 +69,15 @@ THREADS = 256
 BLOCKS_PER_MULTIPROCESSOR = 4
 
 
-@cuda.jit(device=True)
-def add(a, b):
-    """Return the sum of two numbers."""
-    return a + b
-
-
 @cache
-def taker_of(combine: Any, count: int) -> Any:
-    """Return a device function that combines a total with the first numbers of a tuple."""
-    if count == 0:
-
-        @cuda.jit(device=True)
-        def take_nothing(total, which, numbers):
-            pass
-
-        return take_nothing
-
-    last = count - 1
-    take_those_before = taker_of(combine, last)
-
-    @cuda.jit(device=True)
-    def take(total, which, numbers):
-        take_those_before(total, which, numbers)
-        # A cell of an array keeps its type, where Numba adds integers in 64 bits.
-        total[which] = combine(total[which], numbers[last])
-
-    return take
-
-
-@cache
-def kernel_for(combine: Any, threads: int, itemsize: int) -> Any:
-    """Return the kernel that reduces arrays of such elements by ``combine``.
-
-    It takes the array, a place for a number of each block, a counter at zero, a place for the
-    result, and the neutral element. All numbers but the array's are of the type of the result.
-    """
+def scanner_of(combine: Any, threads: int, itemsize: int) -> Any:
+    """Return a device function that leaves in ``total[0]`` what a thread's share makes."""
     width = WIDE_BYTES // itemsize
     tile = width * IN_FLIGHT * threads
     take = taker_of(combine, width)
 
     @cuda.jit(device=True)
-    def combine_warp(total):
-        places = WARP // 2
-        while places:
-            total[0] = combine(total[0], cuda.shfl_down_sync(EVERYBODY, total[0], places))
-            places //= 2
-
-    @cuda.jit(device=True)
-    def combine_block(total, neutral):
-        of_warps = cuda.shared.array(WARP, total.dtype)
-        t = cuda.threadIdx.x
-        combine_warp(total)
-        if t % WARP == 0:
-            of_warps[t // WARP] = total[0]
-        cuda.syncthreads()
-        if t < WARP:
-            total[0] = of_warps[t] if t < threads // WARP else neutral
-            combine_warp(total)
-
-    @cuda.jit
-    def reduce_array(values, partial, tickets, result, neutral):
-        """Leave in ``result[0]`` what the operation makes of all values."""
-        total = cuda.local.array(IN_FLIGHT, result.dtype)
+    def scan(values, total, neutral):
         for which in range(IN_FLIGHT):
             total[which] = neutral
         t, me, n = cuda.threadIdx.x, cuda.grid(1), values.size
@@ -152,7 +107,27 @@ def kernel_for(combine: Any, threads: int, itemsize: int) -> Any:
 
         for which in range(1, IN_FLIGHT):
             total[0] = combine(total[0], total[which])
+
+    return scan
+
+
+@cache
+def kernel_for(combine: Any, threads: int, itemsize: int) -> Any:
+    """Return the kernel that reduces arrays of such elements by ``combine``.
+
+    It takes the array, a place for a number of each block, a counter at zero, a place for the
+    result, and the neutral element. All numbers but the array's are of the type of the result.
+    """
+    scan = scanner_of(combine, threads, itemsize)
+    combine_block = block_combiner(combine, threads)
+
+    @cuda.jit
+    def reduce_array(values, partial, tickets, result, neutral):
+        """Leave in ``result[0]`` what the operation makes of all values."""
+        total = cuda.local.array(IN_FLIGHT, result.dtype)
+        scan(values, total, neutral)
         combine_block(total, neutral)
+        t = cuda.threadIdx.x
         if leave_and_count(total[0], partial, tickets):
             total[0] = neutral
             block = uint32(t)
