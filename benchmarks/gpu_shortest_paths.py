@@ -21,7 +21,7 @@ import numpy as np
 
 import warpladder as wl
 from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second, relaxation_rates
-from gpu_timing import event_times_ms
+from gpu_timing import described, event_times_ms
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.registry import find_ladder
@@ -60,6 +60,7 @@ def main() -> None:
     device = CudaDevice()
     document: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": described(),
         "gpu": device.properties.name,
         "cold_start_seconds": _cold_start(),
     }

@@ -1,15 +1,15 @@
-"""How kernels on a GPU are timed with a cold cache, and the libraries beside ours."""
+"""How kernels on a GPU are timed with a cold cache."""
 
 from __future__ import annotations
 
-import os
+import contextlib
+import platform
 import statistics
+import subprocess
 from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
 from typing import Any
-
-# CuPy sums by CUB where it is told to, before it is imported.
-os.environ.setdefault("CUPY_ACCELERATORS", "cub")
 
 import numpy as np
 from numba import cuda
@@ -19,11 +19,10 @@ from warpladder.device.wide_loads import load_16_bytes
 
 __all__ = [
     "Timer",
+    "described",
     "event_times_ms",
     "least_ms",
     "nothing",
-    "prepare_cub",
-    "prepare_cupy",
     "read_only",
 ]
 
@@ -108,6 +107,20 @@ def least_ms(work: Callable[[], object], repetitions: int = 5) -> float:
     return min(taken[1:])
 
 
+def described() -> dict[str, str]:
+    """Return the driver, the clocks as they are now, and the versions of what takes part."""
+    asked = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem")
+    told = subprocess.run(  # noqa: S603 - nothing of it comes from outside
+        ["nvidia-smi", f"--query-gpu={','.join(asked)}", "--format=csv,noheader"],  # noqa: S607 - where it lies differs
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    found = dict(zip(asked, told.stdout.splitlines()[0].split(", "), strict=True))
+    for package in ("numba", "numba-cuda", "numpy", "cuda-cccl", "cuda-bench", "cupy-cuda13x"):
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return {"python": platform.python_version(), **found}
+
+
 @cuda.jit
 def read_only(data: Any, out: Any) -> None:
     """Read all, four wide loads at a time, and do the least with it that keeps the loads."""
@@ -125,27 +138,3 @@ def read_only(data: Any, out: Any) -> None:
 @cuda.jit
 def nothing() -> None:
     """Do nothing."""
-
-
-def prepare_cub(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
-    """Return CUB's sum with everything prepared, None where `cuda.compute` is not installed."""
-    try:
-        from cuda import compute
-    except ImportError:
-        return None
-    out, initial = cuda.device_array(1, np.int32), np.zeros(1, np.int32)
-    call = compute.make_reduce_into(data, out, compute.OpKind.PLUS, initial)
-    arguments = (data, out, compute.OpKind.PLUS, data.size, initial)
-    needed = call(None, *arguments)
-    memory = cuda.device_array(max(needed, 1), np.uint8)
-    return lambda: call(memory, *arguments), lambda: out.copy_to_host()[0]
-
-
-def prepare_cupy(data: Any) -> tuple[Callable[[], object], Callable[[], Any]] | None:
-    """Return CuPy's sum, which CUB does where the accelerator is there."""
-    try:
-        import cupy
-    except ImportError:
-        return None
-    values, out = cupy.asarray(data), cupy.empty((), np.int32)
-    return lambda: values.sum(dtype=np.int32, out=out), lambda: out.get()[()]
