@@ -66,19 +66,34 @@ def test_raw_binary_and_its_options(tmp_path):
     ("arguments", "message"),
     [
         ((), "choose a column"),
-        (("--column", "mm", "--op", "median"), "op='median' is not known"),
-        (("--column", "mm", "--op", ","), "op: at least one operation"),
-        (("--column", "mm", "--accuracy", "best"), "accuracy='best'"),
-        (("--column", "mm", "--device", "tpu"), "device='tpu'"),
-        (("--column", "mm", "--dtype", "x"), "dtype='x' is not known"),
+        (("--column", "mm", "--op", "median"), "--op 'median' is not known"),
+        (("--column", "mm", "--op", ","), "--op: at least one operation"),
+        (("--column", "mm", "--accuracy", "best"), "--accuracy 'best'"),
+        (("--column", "mm", "--device", "tpu"), "--device 'tpu'"),
+        (("--column", "mm", "--dtype", "x"), "--dtype 'x' is not known"),
     ],
 )
 def test_refusals(rain, arguments, message):
     result = run(rain, *arguments)
     assert result.returncode == 1
     assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    """Neither markup nor emoji, and no argument of the library but an option."""
+    path = tmp_path / "[bold]:smile:dtype=1.csv"
+    path.write_text("1\n" * 40_000 + "2.5\n")
+    result = run(path)
+    assert result.returncode == 1
+    expected = f"warpladder: {path}, line 40001: expected an integer of 64 bits in column 0, found"
+    assert result.stderr.startswith(expected)
+    assert result.stderr.endswith("give --type 'float64'\n")
+    result = run(path, "--type", "float64", "--op", "max")
+    assert "[bold]:smile:dtype=1.csv (float64)" in "".join(result.stdout.split("\n      "))
+    assert "\x1b" not in result.stdout
 
 
 def test_a_malformed_file_is_named_with_its_line(rain):

@@ -10,7 +10,7 @@ import pytest
 
 import warpladder as wl
 from warpladder.errors import FileFormatError, InputError, InputTypeError
-from warpladder.formats import value_columns
+from warpladder.formats import value_columns, value_parquet
 from warpladder.formats.values import StoredArray, open_values
 from warpladder.reduction import intake
 
@@ -112,7 +112,7 @@ def test_parquet(tmp_path, monkeypatch):
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(value_columns, "_PARQUET_ROWS", 777)
+    monkeypatch.setattr(value_parquet, "_ROWS", 777)
     path = tmp_path / "table.parquet"
     table = pa.table(
         {
@@ -143,7 +143,12 @@ def test_parquet(tmp_path, monkeypatch):
     [
         ("x\n1\n2\nabc\n", 4, "a number in column 'x', found 'abc'"),
         ("1\n2\n\n# no\nabc\n", 5, "a number in column 0, found 'abc'"),
-        ("a,b\n1,2\n3\n", 3, "a number in column 'b', found '3'"),
+        ("a,b\n1,2\n3\n", 3, "as many fields as in the first line, 2, found 1: '3'"),
+        ("a,b\n1,2\n3,4,5\n", 3, "as many fields .*, 2, found 3: '3,4,5'"),
+        ("a,b\n1,2\n'1,234',5\n", 3, "as many fields"),
+        ("# c\n" * 40_000 + "x\n1\nabc\n", 40_003, "a number in column 'x', found 'abc'"),
+        ("x\n1\u00a0000\n", 2, "as many fields"),
+        ("1\r2\r3\r", 1, "lines that end with LF or CR LF, found a CR by itself"),
         ("a,b\n1,\n", 2, "a number in column 'b', found ''"),
         ('a,b\n1,"2\n', 2, "fields with closed quotes"),
         (
@@ -164,11 +169,86 @@ def test_malformed_text(tmp_path, text, line, message, monkeypatch):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("before", ["", "n\u00e9e,0\n"])
+@pytest.mark.parametrize(
+    "token", ["1_0", "0x10", "\uff11", "\u0663", "", "1 2", "1d3", "NA", "true", "--1", "\u22121"]
+)
+def test_what_is_no_number(tmp_path, token, before, monkeypatch):
+    """A line of other characters than ASCII changes the way in which integers are read."""
+    path = tmp_path / "bad.csv"
+    path.write_text(f"name,x\n{before}a,3\nb,{token}\n", encoding="utf-8")
+    for dtype in (None, "i8", "f8"):
+        with pytest.raises(FileFormatError, match=f"column 'x', found '{token}'") as caught:
+            wl.reduce(open_values(path, column="x", dtype=dtype))
+        assert caught.value.line == (4 if before else 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "total"),
+    [
+        ("year,2020,2021\n1,20,3\n", "2020", 20),
+        ("year,2020,2021\n1,20,3\n", 1, 20),
+        ("a,1\nb,2\n", 1, 3),
+        ("a,1\nb,2\n", "1", 3),
+        ("NA,1\n2,3\n", 1, 4),
+        (",x\n0,1.5\n1,2.5\n", "x", 4),
+        ("year,1,0\n1,2,3\n", "1", 2),
+        ('"a,b";c\n1;20\n', "c", 20),
+        ('"a\tb",c\n1,20\n', "a\tb", 1),
+        ('"x"\n"1"\n', "x", 1),
+        ('"a b"  "c"\n1 "20"\n', "c", 20),
+        ("x,y,\n1,20,\n1,2\n", "y", 22),
+        ("x,y\n1,20,\n", " y ", 20),
+        ("# " + "c" * 100_000 + "\n" + "#;\n" * 30_000 + "x,y\n1,20\n", "y", 20),
+        (",".join(f"c{i}" for i in range(20_000)) + "\n" + ",".join("2" * 20_000), "c19999", 2),
+        ("n,x\n\u00e9,+1\n\u00e9, 2 \n", "x", 3),
+        ("1_0\n5\n", 0, 5),
+        ("\uff11\n5\n", 0, 5),
+    ],
+)
+def test_headers_and_delimiters(tmp_path, text, column, total):
+    path = tmp_path / "odd.csv"
+    path.write_text(text, encoding="utf-8")
+    assert wl.reduce(open_values(path, column=column)) == total
+
+
+def test_a_name_that_stands_twice(tmp_path):
+    path = tmp_path / "twice.csv"
+    path.write_text("x,x\n1,2\n")
+    with pytest.raises(InputError, match="column='x' stands there twice; give its number"):
+        open_values(path, column="x")
+    assert wl.reduce(open_values(path, column=1)) == 2
+
+
+def test_parquet_by_odd_names(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [{"a": 1}], "x.a": [5]}), path)
+    assert wl.reduce(open_values(path, column="x.a")) == 5
+    pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, names=["x", "x"]), path)
+    with pytest.raises(InputError, match="column='x' stands there twice, and Parquet is read by"):
+        open_values(path, column=1)
+    pq.write_table(pa.table({}), path)
+    with pytest.raises(FileFormatError, match="expected columns, found none"):
+        open_values(path)
+    pq.write_table(
+        pa.table({"x": VALUES}), path, compression=None, use_dictionary=False,
+        write_page_checksum=True,
+    )  # fmt: skip
+    damaged = bytearray(path.read_bytes())
+    damaged[5000] ^= 1
+    path.write_bytes(damaged)
+    with pytest.raises(FileFormatError, match=r"whole Parquet file, found a broken one \(.*CRC"):
+        wl.reduce(path)
+
+
 def test_text_that_is_none(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_bytes(b"x\n1\n\xff\n")
     with pytest.raises(
-        FileFormatError, match=r"line 3: expected text in UTF-8, found the byte 0xff"
+        FileFormatError, match=r"line 3: expected text in UTF-8 .*, found the byte 0xff"
     ):
         wl.reduce(path)
     path.write_bytes(b"x\n1\n" + bytes(8))
@@ -182,7 +262,7 @@ def test_text_that_is_none(tmp_path):
 def test_columns_that_are_not_there(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("day,mm\n1,2\n")
-    with pytest.raises(InputError, match=r"choose a column .* found: 'day', 'mm'"):
+    with pytest.raises(InputError, match=r"choose a column, .* found: 'day', 'mm'"):
         open_values(path)
     for column in ("rain", 2, "7", -1):
         with pytest.raises(
@@ -204,8 +284,14 @@ def test_broken_arrays(tmp_path):
     with pytest.raises(FileFormatError, match="the header of a NumPy file"):
         open_values(path)
     np.save(path, np.array([{}], object), allow_pickle=True)
-    with pytest.raises(FileFormatError, match="found objects"):
+    with pytest.raises(FileFormatError, match="expected numbers, found objects"):
         open_values(path)
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }\n"
+    for shape in (b"1," * 70, b"0,%d" % 2**70):
+        text = header % shape
+        path.write_bytes(b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + bytes(8))
+        with pytest.raises(FileFormatError, match="up to 64 extents of 0 or more"):
+            wl.reduce(path, axis=0)
     np.save(path, np.array([1j]))
     with pytest.raises(InputTypeError, match="complex128 is not taken"):
         wl.reduce(path)
@@ -232,6 +318,31 @@ def test_options_that_do_not_fit(tmp_path, name, content, options, message):
     np.save(tmp_path / "a.npy", VALUES)
     with pytest.raises(InputError, match="column='x' has no meaning for"):
         open_values(tmp_path / "a.npy", column="x")
+    np.savez(tmp_path / "a.npz", a=VALUES)
+    for dtype in (None, "f8"):
+        with pytest.raises(InputError, match=r"is an archive; .*numpy\.load\(path\)\[name\]"):
+            open_values(tmp_path / "a.npz", dtype=dtype)
+
+
+def test_binary_that_could_be_text(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"12\n34\n")
+    assert wl.reduce(open_values(tmp_path / "a.bin", dtype="u1", offset=np.int64(4))) == 62
+    (tmp_path / "a.dat").write_bytes(b"\n\n\n\n")
+    assert wl.reduce(open_values(tmp_path / "a.dat", dtype="u1")) == 40
+
+
+@pytest.mark.parametrize("name", ["a.npy", "a.bin", "a.csv"])
+def test_files_that_change_once_opened(tmp_path, name):
+    path = tmp_path / name
+    np.save(path, VALUES) if name == "a.npy" else path.write_text("12345678\n" * 8)
+    opened = open_values(path, dtype="f8" if name == "a.bin" else None)
+    path.write_bytes(path.read_bytes()[:60])
+    if name != "a.csv":
+        with pytest.raises(FileFormatError, match=r"elements of 8 bytes, found .* bytes of them"):
+            wl.reduce(opened)
+    path.unlink()
+    with pytest.raises(InputError, match="cannot read"):
+        wl.reduce(opened)
 
 
 def test_files_that_are_not_there(tmp_path):
@@ -239,6 +350,11 @@ def test_files_that_are_not_there(tmp_path):
         wl.reduce(tmp_path / "nothing.npy")
     with pytest.raises(InputError, match="cannot read"):
         wl.reduce(tmp_path)
+    with pytest.raises(InputError, match=r"cannot read .*too long"):
+        wl.reduce(tmp_path / ("x" * 300))
+    for name in ("", "a\0b"):
+        with pytest.raises(InputError, match=r"path=.* can be no file's name"):
+            wl.reduce(name)
     (tmp_path / "a.bin").write_bytes(b"1234")
     with pytest.raises(InputTypeError, match="dtype='x9' is not known"):
         open_values(tmp_path / "a.bin", dtype="x9")

@@ -7,6 +7,7 @@ import pytest
 
 import warpladder as wl
 from warpladder.errors import InputError, InputTypeError
+from warpladder.simulator import SimulatedDevice
 
 LONG = np.longdouble(1).itemsize > 8
 
@@ -17,13 +18,15 @@ LONG = np.longdouble(1).itemsize > 8
         ([1j], r"values: dtype complex128 is not taken; reduce \.real and \.imag"),
         (["a"], "values: dtype <U1 is not taken; only booleans, integers and floats"),
         ([None], "values: dtype object"),
+        (np.array(["a"], np.dtypes.StringDType()), r"values: dtype StringDType\(\) is not taken"),
+        (np.zeros(2, "m8[s]"), "values: dtype timedelta64"),
         ([2**70], "values: dtype object .* fit 64 bits"),
         (np.array(["2020-01-01"], "M8[D]"), "values: dtype datetime64"),
         (np.zeros(2, [("a", "f4")]), "values: dtype"),
         ([[1], [1, 2]], "values: cannot be read as an array"),
-        ({1, 2}, "values: dtype object"),
-        (None, "values: dtype object"),
-        (iter([[1.0], [1]]), "chunk 1 is of int64, those before of float64"),
+        ({1, 2}, "values: set is no array of numbers; give an array or a list"),
+        (None, "values: NoneType is no array"),
+        (iter([[1.0], [1]]), r"chunk 1 is of int64, those before of float64; .*\.astype\(\)"),
         (iter([["a"]]), "values: chunk 0: dtype"),
         *([(np.ones(2, np.longdouble), r"values: dtype .* use \.astype")] if LONG else []),
     ],
@@ -52,6 +55,8 @@ def test_values(values, message):
         ({"where": [True, False, True]}, r"where: its shape \(3,\) does not broadcast"),
         ({"where": False, "op": "max"}, "where: max is not defined where the mask leaves no"),
         ({"device": "tpu"}, "device='tpu' is not known"),
+        ({"ddof": np.nan, "op": "var"}, "ddof=nan must be finite"),
+        ({"ddof": 10**400}, "ddof=1000.* must be finite"),
     ],
 )
 def test_options(options, message):
@@ -67,11 +72,99 @@ def test_options(options, message):
         ({"axis": 1.5}, r"axis=1\.5 must be None, an integer"),
         ({"dtype": "nonsense"}, "dtype='nonsense' is not known"),
         ({"where": [0, 1]}, "where: a mask of booleans is needed, not dtype int64"),
+        ({"where": np.ma.array([True, False], mask=[1, 0])}, "where: a masked array is no mask"),
+        ({"axis": True}, "axis=True must be None, an integer"),
+        ({"axis": (0, False)}, r"axis=\(0, False\) must be"),
+        ({"ddof": "x"}, "ddof='x' is no number"),
+        ({"ddof": True, "op": "var"}, "ddof=True is no number"),
+        ({"progress": 3}, "progress=3 cannot be called"),
     ],
 )
 def test_kinds_of_options(options, message):
     with pytest.raises(InputTypeError, match=message):
         wl.reduce(np.ones((2, 2)), **options)
+    with pytest.raises(InputTypeError, match=message):
+        # The long way round.
+        wl.reduce([[1, 2], [3, 4]], **options)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda a, b: nothing + a + b, "NameError: name 'nothing' is not defined"),  # noqa: F821
+        (lambda a: a, "too many positional arguments"),
+        (lambda a, b: a.foo + b, "compile it for int64: Unknown attribute 'foo' of type int64$"),
+        (lambda a, b: "x"[a + b :], "it returns unicode_type, which is no real number"),
+        (lambda a, b: (a + b) / 2, "it returns float64 for int64; give dtype='float64'"),
+        (lambda a, b: a // (b - 3), "it raised ZeroDivisionError: integer division by zero"),
+    ],
+)
+def test_operations_that_do_not_work(function, message):
+    op = wl.AssociativeOp(function, 0, name="mine")
+    with pytest.raises(InputError, match=f"^op mine: .*{message}"):
+        wl.reduce(np.arange(1, 6), op)
+
+
+def test_parts_of_operations():
+    least = wl.AssociativeOp(min, np.inf, name="least")
+    for values, dtype in (([1, 2], None), ([1.5], "i8")):
+        with pytest.raises(
+            InputError, match=r"identity inf is no int64|cannot hold least of float"
+        ):
+            wl.reduce(values, least, dtype=dtype)
+    for identity in (np.nan, 300):
+        with pytest.raises(InputError, match=r"the identity .* is no int8"):
+            wl.reduce(np.ones(2, "i1"), wl.AssociativeOp(min, identity))
+    with pytest.raises(InputError, match=r"the identity 1e\+300 is no float32"):
+        wl.reduce(np.ones(2, "f4"), wl.AssociativeOp(min, 1e300))
+    for identity in (None, "0", [0.0, [1]], 2**70, 1j):
+        with pytest.raises(InputTypeError, match=r"identity=.* is no real number of 64 bits"):
+            wl.AssociativeOp(min, identity)
+    with pytest.raises(InputTypeError, match="name=3 is no text"):
+        wl.AssociativeOp(min, 0, name=3)
+    with pytest.raises(InputTypeError, match="a Callable has no hash"):
+        wl.AssociativeOp(type("Callable", (), {"__call__": min, "__hash__": None})(), 0)
+
+
+def test_missing_values():
+    """NumPy would make NaNs of them, and floats of integers."""
+    pa, pd = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    series = pd.Series([1, None], dtype="Int64")
+    table = pa.table({"a": [1, 2], "b": [1, None]})
+    for values in (series, series.to_frame(), pa.array([1, None]), table, iter([series])):
+        with pytest.raises(InputTypeError, match=r"some are missing \(null or NA\); drop or fill"):
+            wl.reduce(values)
+    assert wl.reduce(series.dropna()) == 1
+    assert wl.reduce(table["a"]) == 3
+    assert np.isnan(wl.reduce(pd.Series([1.0, None])))
+    assert wl.reduce(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), axis=0).tolist() == [3, 7]
+
+
+def test_missing_values_of_polars():
+    """As Polars has it: a method, and integers with nulls as floats with NaNs."""
+    ways = {"null_count": lambda _: 1, "__array__": lambda *_, **__: np.array([1, np.nan])}
+    series = type("Series", (), {**ways, "__module__": "polars.series"})()
+    with pytest.raises(InputTypeError, match="some are missing"):
+        wl.reduce(series)
+
+
+def test_a_dtype_of_a_gpu_that_numpy_does_not_know():
+    ways = {"__cuda_array_interface__": {}, "dtype": "torch.bfloat16", "shape": (2,)}
+    with pytest.raises(InputTypeError, match=r"values: dtype torch\.bfloat16 is not taken"):
+        wl.reduce(type("Tensor", (), ways)(), device=SimulatedDevice())
+
+
+def test_what_cannot_be_converted(tmp_path):
+    class Tensor:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("use detach()")
+
+    with pytest.raises(InputTypeError, match=r"cannot be read as an array .*: use detach\(\)"):
+        wl.reduce(Tensor())
+    path = tmp_path / "numbers.csv"
+    path.write_text("1\n")
+    with path.open() as file, pytest.raises(InputTypeError, match="give its path instead"):
+        wl.reduce(file)
 
 
 @pytest.mark.parametrize("op", ["min", "max", "argmin", "argmax", "nanmin"])

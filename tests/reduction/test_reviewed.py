@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 
 import numpy as np
 import pytest
@@ -32,6 +34,45 @@ def test_names_that_no_field_can_have(name):
 
 def test_the_other_byte_order():
     assert wl.reduce(np.arange(5, dtype=">f4")) == 10
+
+
+def test_chunks_of_either_byte_order_and_of_nothing():
+    chunks = [[], np.ones(2, ">f4"), np.ones(3, "<f4"), [], np.ones(1, ">f4")]
+    for one in (chunks, chunks[::-1]):
+        total = wl.reduce(iter(one))
+        assert total == 6
+        assert total.dtype == np.float32
+    assert wl.reduce(iter([[], [1, 2], []]), "argmax") == 1
+
+
+def test_a_generator_that_fails():
+    def chunks():
+        yield np.ones(3)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        wl.reduce(chunks())
+
+
+def test_results_go_through_pickle():
+    both = wl.reduce(np.arange(5.0), ("sum", "max"))
+    for again in (pickle.loads(pickle.dumps(both)), copy.deepcopy(both)):  # noqa: S301 - our own
+        assert again == both
+        assert type(again) is type(both)
+        assert repr(again) == "Reductions(sum=np.float64(10.0), max=np.float64(4.0))"
+
+
+def test_the_divisor():
+    values = np.arange(3.0)
+    for ddof in (-1, 1, np.float32(1), 1.5, 2.5):
+        assert wl.reduce(values, "var", ddof=ddof) == pytest.approx(values.var(ddof=ddof))
+    assert wl.reduce(values, "var", ddof=3) == np.inf
+    assert np.isnan(wl.reduce([2.0], "var", ddof=1))
+
+
+def test_masks_whose_bytes_are_not_0_and_1():
+    mask = np.frombuffer(b"\x02\0\xfe\x01", bool)
+    assert wl.reduce(np.arange(1.0, 5), ("sum", "argmax"), where=mask) == (8, 3)
 
 
 def test_chunks_with_masks_are_refused():
@@ -66,7 +107,7 @@ def test_files_that_are_none(tmp_path):
 def test_raw_binary_is_of_numbers(tmp_path, given):
     raw = tmp_path / "r.bin"
     raw.write_bytes(bytes(range(16)))
-    with pytest.raises(errors.InputTypeError, match="numbers and whole bytes are needed"):
+    with pytest.raises(errors.InputTypeError, match=r"read as real numbers|no whole number"):
         wl.open_values(raw, **given)
 
 

@@ -89,7 +89,10 @@ def main() -> None:
         _check_threads(os.environ.get("NUMBA_NUM_THREADS", "1"))
         app()
     except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
-        reason = str(fault) or type(fault).__name__
+        from warpladder.cli.output import printable
+
+        lines = (str(fault) or type(fault).__name__).split("\n")
+        reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
         sys.exit(1)
     except _Interrupted:

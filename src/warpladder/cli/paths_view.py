@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from warpladder.cli.output import stdout, with_prefix
+from warpladder.cli.output import printable, stdout, with_prefix
 
 if TYPE_CHECKING:
     from warpladder.shortest_paths.result import ShortestPaths
@@ -142,7 +142,7 @@ def _without_infinities(value: Any) -> Any:
 
 def _printable(label: object) -> str:
     """Return a label that cannot steer the terminal, shortened if it is very long."""
-    text = "".join(letter if letter.isprintable() else "\ufffd" for letter in str(label))
+    text = printable(str(label))
     return text if len(text) <= _LABEL_WIDTH else text[: _LABEL_WIDTH - 1] + "\u2026"
 
 

@@ -43,17 +43,28 @@ def reduce(
 
     Operations: sum, prod, min, max, argmin, argmax, mean, var, std, any, all,
     count_nonzero, logsumexp, l1, l2; most also with [bold]nan[/] before the name, to
-    skip NaNs.
+    skip NaNs. In JSON, which has no such numbers, nan, inf and -inf are text.
 
     [bold]warpladder reduce rain.csv --column mm --op sum,max,mean[/]
     """
-    from warpladder.cli.output import print_json
+    from warpladder.cli.output import options_named, print_json
+    from warpladder.errors import FileFormatError
 
     names = [name.strip() for name in op.split(",") if name.strip()]
-    wanted = {"accuracy": accuracy, "dtype": dtype, "ddof": ddof, "device": device}
+    wanted = {
+        "op": tuple(names), "accuracy": accuracy, "dtype": dtype, "ddof": ddof, "device": device,
+    }  # fmt: skip
     began = perf_counter()
-    source, facts = _open(file, column, type, offset)
-    answer = _run(source, tuple(names), wanted)
+    of_file = {"column": "--column", "dtype": "--type", "offset": "--offset"}
+    of_run = {"values": str(file), **{name: f"--{name}" for name in wanted}}
+    with options_named(str(file), of_file):
+        source, facts = _open(file, column, type, offset)
+    # What is wrong with the file may show only when it is read.
+    with (
+        options_named(str(file), of_run),
+        options_named(str(file), of_file, FileFormatError),
+    ):
+        answer = _run(source, wanted)
     facts["seconds"] = perf_counter() - began
     results = {name: _plain(value) for name, value in zip(names, answer, strict=True)}
     if json:
@@ -77,7 +88,7 @@ def _open(
     return source, facts
 
 
-def _run(source: Any, names: tuple[str, ...], wanted: dict[str, Any]) -> Any:
+def _run(source: Any, wanted: dict[str, Any]) -> Any:
     """Run, with a progress bar on standard error once the run has taken a while."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -101,7 +112,7 @@ def _run(source: Any, names: tuple[str, ...], wanted: dict[str, Any]) -> Any:
             is_late = perf_counter() - began > _PROGRESS_FROM_SECONDS
             bar.update(task, completed=done, visible=is_late)
 
-        return reduce_values(source, names, **wanted, progress=show)
+        return reduce_values(source, **wanted, progress=show)
 
 
 def _plain(value: Any) -> Any:
@@ -115,11 +126,13 @@ def _plain(value: Any) -> Any:
 def _show(facts: dict[str, Any], results: dict[str, Any]) -> None:
     from rich.table import Table
 
-    from warpladder.cli.output import stdout, with_prefix
+    from warpladder.cli.output import printable, stdout, with_prefix
 
     table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
     count = f"{facts['elements']:,} " if "elements" in facts else ""
-    table.add_row("file", f"{facts['file']} ({count}{facts['type']})")
+    table.add_row("file", f"{printable(facts['file'])} ({count}{facts['type']})")
     table.add_row("time", with_prefix(facts["seconds"], "s"))
     for name, value in results.items():
         table.add_row(name, f"{value:,}" if type(value) is int else str(value))

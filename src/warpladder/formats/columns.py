@@ -1,16 +1,19 @@
-"""Which columns of a table hold the edges' sources, targets and weights."""
+"""Which columns of a table are meant: those of edges, or the one of values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import InputError
+from warpladder.formats.text import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Columns", "choose_columns", "names_edges"]
+__all__ = ["Columns", "choose_column", "choose_columns", "names_edges"]
+
+_LISTED_NAMES = 20
 
 _KNOWN_NAMES = {
     "source": {"source", "from", "src", "u", "tail", "start", "origin", "fromnodeid", "from_node"},
@@ -102,3 +105,30 @@ def choose_columns(
 
 def _known(names: Sequence[str], role: str) -> list[int]:
     return [i for i, name in enumerate(names) if name.strip().lower() in _KNOWN_NAMES[role]]
+
+
+def choose_column(
+    path: Path, names: list[str], column: str | int | None, *, is_named: bool, names_first: bool
+) -> tuple[int, bool]:
+    """Return the number of the column asked for, or of the only one, and whether by its name.
+
+    Text that is a number is taken for the name of a column rather than for its number where
+    ``names_first``, else the other way round.
+    """
+    listing = ", ".join(map(quoted, names[:_LISTED_NAMES]))
+    if len(names) > _LISTED_NAMES:
+        listing += f", ... ({len(names)} in all)"
+    if not is_named:
+        listing = f"{len(names)} without names"
+    if column is None:
+        if len(names) <= 1:
+            return 0, False
+        raise InputError(f"{path}: choose a column, column=0 or by name; found: {listing}")
+    name = column.strip() if isinstance(column, str) and is_named else None
+    is_number = str(column).isascii() and str(column).isdecimal()
+    is_index = is_number and int(column) < len(names)
+    if name in names and (names_first or not is_index):
+        return names.index(name), True
+    if is_index:
+        return int(column), False
+    raise InputError(f"{path}: column={column!r} is not there; found: {listing}")

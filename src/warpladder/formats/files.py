@@ -17,10 +17,13 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def as_path(path: str | os.PathLike[str]) -> Path:
-    """Return `path` as a Path, or raise InputTypeError."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise InputTypeError(f"path must be a str or a Path, not {type(path).__name__}")
-    return Path(path)
+    """Return `path` as a Path, or raise InputError or InputTypeError."""
+    name = os.fspath(path) if isinstance(path, (str, os.PathLike)) else path
+    if not isinstance(name, str):
+        raise InputTypeError(f"path must be a str or a Path, not {type(name).__name__}")
+    if not name or "\0" in name:
+        raise InputError(f"path={name!r} can be no file's name")
+    return Path(name)
 
 
 def plain_suffix(path: Path) -> str:

@@ -1,11 +1,13 @@
-"""One column of numbers from a table, chunk by chunk: text of any delimiter, or Parquet."""
+"""One column of numbers from a table of text, chunk by chunk."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import methodcaller
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,42 +15,59 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import FileFormatError, InputError, InputTypeError
-from warpladder.formats.fields import split_row
-from warpladder.formats.files import is_gzip, read_head
-from warpladder.formats.parquet import import_pyarrow
+from warpladder.formats.columns import choose_column
+from warpladder.formats.fields import is_integer, split_row
+from warpladder.formats.files import is_gzip
 from warpladder.formats.text import is_content, quoted
 
-__all__ = ["ParquetColumn", "TextColumn"]
+__all__ = ["TextColumn"]
 
 _COMMENTS = "#"
 _HEAD_BYTES = 1 << 16
 _CHUNK_BYTES = 4 << 20
-_PARQUET_ROWS = 1 << 20
+# A file without line ends is not read into memory as one line.
+_LONGEST_LINE = 64 << 20
+_ELSE_RAW = "(raw binary needs dtype='float32', say)"
+_IN_QUOTES = re.compile('"[^"]*"')
+# No names of columns, though no numbers.
+_MISSING = frozenset({"", "na", "n/a", "null", "none"})
 
 
 class TextColumn:
     """A column of numbers in a text file with one row per line.
 
-    Blank lines and lines that begin with ``#`` do not count. A first line that has no number in the
-    column is a header. Fields may be in quotes; line ends may not.
+    Blank lines and lines that begin with ``#`` do not count. The first line is a header where the
+    column was chosen by a name in it or has no number in it, or where another column has a name
+    above a number. Rows have as many fields as the first line; an empty one may follow. Fields may
+    be in quotes; line ends may not.
     """
 
     def __init__(self, path: Path, column: str | int | None, dtype: DTypeLike | None) -> None:
         self.path = path
         self.done = 0.0
         head = self._head()
-        first = next((line for line in head if is_content(line, _COMMENTS)), "")
-        self._delimiter = next((sign for sign in "\t;," if sign in first), None)
-        names = self._split(first, 1) if first else []
-        is_named = not all(_is_number(name) for name in names)
-        self._column = _choose(path, names, column, is_named=is_named)
-        self._title = repr(names[self._column]) if is_named else f"{self._column}"
-        self._has_header = bool(names) and not _is_number(names[self._column])
+        first = head[0][1] if head else ""
+        outside = _IN_QUOTES.sub("", first)
+        self._delimiter = next((sign for sign in "\t;," if sign in outside), None)
+        names, below = ([*(self._split(*line) for line in head[:2]), [], []])[:2]
+        self._count, self._filled = len(names), _filled(names)
+        has_names = any(map(_is_name_above_number, names, below))
+        is_named = not all(map(_is_number, names))
+        self._column, is_chosen_by_name = choose_column(
+            path, names, column, is_named=is_named, names_first=has_names
+        )
+        if is_chosen_by_name and names.count(names[self._column]) > 1:
+            raise InputError(f"{path}: column={column!r} stands there twice; give its number")
+        self._has_header = bool(names) and (
+            has_names or is_chosen_by_name or not _is_number(names[self._column])
+        )
+        self._title = repr(names[self._column]) if self._has_header else f"{self._column}"
         try:
-            self.dtype: np.dtype[Any] = np.dtype(np.int64 if dtype is None else dtype)
+            asked = np.dtype(np.int64 if dtype is None else dtype)
         except TypeError as error:
             raise InputTypeError(f"dtype={dtype!r} is not known: {error}") from None
-        rows = [line for line in head if is_content(line, _COMMENTS)][self._has_header :]
+        self.dtype: np.dtype[Any] = asked.newbyteorder("=")
+        rows = [text for _, text in head[self._has_header :]]
         if dtype is None and (not rows or self._parse(rows) is None):
             self.dtype = np.dtype(np.float64)
         if self.dtype not in (np.int64, np.float64):
@@ -56,51 +75,72 @@ class TextColumn:
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield the values from the first row on."""
-        line = 0
         header_is_ahead = self._has_header
-        for lines in self._chunks():
+        for before, lines in self._chunks(_CHUNK_BYTES):
             rows = [text for text in lines if is_content(text, _COMMENTS)]
-            if header_is_ahead and rows:
-                rows = rows[1:]
-            values = self._parse(rows)
+            if not rows:
+                continue
+            values = self._parse(rows[header_is_ahead:])
             if values is None:
-                self._explain(lines, line, skip_first=header_is_ahead)
+                self._explain(lines, before, skip_first=header_is_ahead)
             elif values.size:
                 yield values
-            header_is_ahead = header_is_ahead and not any(
-                is_content(text, _COMMENTS) for text in lines
-            )
-            line += len(lines)
+            header_is_ahead = False
 
     def _parse(self, rows: list[str]) -> NDArray[Any] | None:
         """Return the column's values, None where a row has none or NumPy might misread one."""
         if not rows:
             return np.empty(0, self.dtype)
-        # NumPy's reader is content with a quote that is not closed.
-        if any(row.count('"') % 2 for row in rows):
-            return None
-        # Other characters than ASCII make NumPy's integer reader look up digits beyond its table,
-        # which may end the process (numpy/numpy#31586).
-        if self.dtype.kind == "i" and not all(map(str.isascii, rows)):
-            return self._parse_one_by_one(rows)
         try:
-            return np.loadtxt(
+            # NumPy's reader is content with a quote that is not closed.
+            if any(quotes % 2 for quotes in set(_counts('"', rows))) or not self._are_even(rows):
+                return None
+            # Other characters than ASCII make NumPy's integer reader look up digits beyond its
+            # table, which may end the process (numpy/numpy#31586).
+            if self.dtype.kind == "i" and not all(map(str.isascii, rows)):
+                return self._parse_one_by_one([self._split(0, row) for row in rows])
+            values = np.loadtxt(
                 rows,
                 self.dtype,
                 comments=None,
                 delimiter=self._delimiter,
-                usecols=[self._column],
+                # Without this NumPy itself refuses rows of different lengths.
+                usecols=None if self._count == 1 else [self._column],
                 quotechar='"',
                 ndmin=1,
             )
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, csv.Error):
             return None
+        return values if values.size == len(rows) else None
 
-    def _parse_one_by_one(self, rows: list[str]) -> NDArray[Any] | None:
-        try:
-            return np.array([int(self._split(row, 0)[self._column]) for row in rows], self.dtype)
-        except (ValueError, IndexError, OverflowError, FileFormatError):
+    def _parse_one_by_one(self, rows: list[list[str]]) -> NDArray[Any] | None:
+        if not all(map(self._is_even, rows)):
             return None
+        tokens = [row[self._column] for row in rows]
+        return (
+            np.array(list(map(int, tokens)), self.dtype) if all(map(is_integer, tokens)) else None
+        )
+
+    def _are_even(self, rows: list[str]) -> bool:
+        """Tell whether rows of several columns are as long as the first: no field is shifted."""
+        if self._count == 1:
+            return True
+        if self._delimiter is None:
+            counts: Iterable[int] = map(len, map(str.split, rows))
+            if set(counts) == {self._count}:
+                return True
+            return all(self._is_even(self._split(0, row)) for row in rows)
+        counts = _counts(self._delimiter, rows)
+        if set(counts) == {self._count - 1}:
+            return True
+        # Delimiters in quotes, or after the last field.
+        split = csv.reader(rows, delimiter=self._delimiter, strict=True, skipinitialspace=True)
+        return all(map(self._is_even, split))
+
+    def _is_even(self, fields: Sequence[str]) -> bool:
+        count = len(fields)
+        is_even = count in {self._count, self._filled} or _filled(fields) == self._filled
+        return is_even and count > self._column
 
     def _explain(self, lines: list[str], before: int, *, skip_first: bool) -> None:
         """Raise the error for the first line that cannot be read."""
@@ -112,139 +152,111 @@ class TextColumn:
             if skip_first:
                 skip_first = False
                 continue
-            tokens = self._split(text, number)
-            if len(tokens) <= self._column:
-                raise FileFormatError(self.path, number, expected, quoted(text))
-            token = tokens[self._column]
+            tokens = self._split(number, text)
+            if not self._is_even(tokens):
+                found = f"{len(tokens)}: {quoted(text)}"
+                fields = f"as many fields as in the first line, {self._filled}"
+                raise FileFormatError(self.path, number, fields, found)
             if self._parse([text]) is None:
+                token = tokens[self._column]
                 hint = ""
                 if self.dtype.kind == "i" and _is_number(token):
-                    hint = "; the lines before hold integers, give dtype='float64'"
+                    hint = "; for numbers like this give dtype='float64'"
                 raise FileFormatError(self.path, number, expected, quoted(token) + hint)
         raise FileFormatError(self.path, before + 1, expected, "a row that cannot be read")
 
-    def _split(self, line: str, number: int) -> list[str]:
+    def _split(self, number: int, line: str) -> list[str]:
+        """Return the fields of a line; its number is for the error."""
         try:
+            if self._delimiter is None and '"' in line:
+                return split_row(line.strip(), " ")
             return split_row(line, self._delimiter)
         except csv.Error:
             raise FileFormatError(
                 self.path, number, "fields with closed quotes", quoted(line)
             ) from None
 
-    def _head(self) -> list[str]:
-        head = read_head(self.path, _HEAD_BYTES)
-        lines = self._decoded(head.removeprefix(b"\xef\xbb\xbf"), 0, is_cut=True)
-        # The last line may be cut short.
-        return lines[:-1] if len(head) == _HEAD_BYTES and len(lines) > 1 else lines
+    def _head(self) -> list[tuple[int, str]]:
+        """Return the first lines that count, with their numbers: two, or more for a good sample."""
+        head: list[tuple[int, str]] = []
+        size = 0
+        for before, lines in self._chunks(_HEAD_BYTES):
+            for number, line in enumerate(lines, before + 1):
+                if is_content(line, _COMMENTS):
+                    head.append((number, line))
+                    size += len(line) + 1
+            if size > _HEAD_BYTES // 2 and len(head) > 1:
+                break
+        self.done = 0.0
+        return head
 
-    def _chunks(self) -> Iterator[list[str]]:
-        """Yield the lines of the file, many at a time."""
-        size = max(self.path.stat().st_size, 1)
+    def _chunks(self, size: int) -> Iterator[tuple[int, list[str]]]:
+        """Yield the file's lines, about ``size`` bytes at a time, and how many came before."""
         line = 0
-        rest = b""
+        begun: list[bytes] = []
         try:
+            whole_size = max(self.path.stat().st_size, 1)
             with self.path.open("rb") as raw:
                 packed = is_gzip(self.path)
                 file: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
-                while block := file.read(_CHUNK_BYTES):
-                    if line == 0 and not rest:
-                        block = block.removeprefix(b"\xef\xbb\xbf")
-                    whole, found, tail = (rest + block).rpartition(b"\n")
-                    rest = tail
+                block = file.read(size).removeprefix(b"\xef\xbb\xbf")
+                while block:
+                    whole, found, tail = block.rpartition(b"\n")
                     if found:
-                        lines = self._decoded(whole, line)
+                        lines = self._decoded(b"".join([*begun, whole]), line)
+                        self.done = raw.tell() / whole_size
+                        yield line, lines
                         line += len(lines)
-                        self.done = raw.tell() / size
-                        yield lines
+                        begun = []
+                    begun.append(tail)
+                    if sum(map(len, begun)) > _LONGEST_LINE:
+                        expected = f"lines of up to {_LONGEST_LINE >> 20} MiB"
+                        raise FileFormatError(self.path, line + 1, expected, "a longer one")
+                    block = file.read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             expected = "a whole gzip file"
             raise FileFormatError(self.path, None, expected, f"a broken one ({error})") from error
-        if rest:
+        except OSError as error:
+            raise InputError(f"cannot read {self.path}: {error.strerror or error}") from error
+        if any(begun):
             self.done = 1.0
-            yield self._decoded(rest, line)
+            yield line, self._decoded(b"".join(begun), line)
 
-    def _decoded(self, data: bytes, before: int, *, is_cut: bool = False) -> list[str]:
+    def _decoded(self, data: bytes, before: int) -> list[str]:
         try:
-            text = data.decode("utf-8", errors="ignore" if is_cut else "strict")
+            text = data.decode("utf-8")
         except UnicodeDecodeError as error:
             line = before + 1 + data.count(b"\n", 0, error.start)
             found = f"the byte 0x{data[error.start]:02x}"
-            raise FileFormatError(self.path, line, "text in UTF-8", found) from None
+            raise FileFormatError(self.path, line, f"text in UTF-8 {_ELSE_RAW}", found) from None
         if "\0" in text:
             line = before + 1 + text.count("\n", 0, text.index("\0"))
-            raise FileFormatError(
-                self.path, line, "text (raw binary needs dtype, as 'float32')", "a NUL byte"
-            )
-        return [line.removesuffix("\r") for line in text.split("\n")]
+            raise FileFormatError(self.path, line, f"text {_ELSE_RAW}", "a NUL byte")
+        lines = text.replace("\r\n", "\n").removesuffix("\r").split("\n")
+        for number, line_of_text in enumerate(lines if "\r" in text else [], before + 1):
+            if "\r" in line_of_text:
+                found = "a CR by itself"
+                raise FileFormatError(self.path, number, "lines that end with LF or CR LF", found)
+        return lines
 
 
-class ParquetColumn:
-    """A column of numbers in a Parquet file; it needs pyarrow."""
-
-    def __init__(self, path: Path, column: str | int | None) -> None:
-        self.path = path
-        self.done = 0.0
-        self._pa = import_pyarrow("reading Parquet")
-        with self._opened() as file:
-            names = list(file.schema_arrow.names)
-            self._name = names[_choose(path, names, column, is_named=True)]
-            kind = file.schema_arrow.field(self._name).type
-            self._rows = max(file.metadata.num_rows, 1)
-        if not (
-            self._pa.types.is_integer(kind)
-            or self._pa.types.is_floating(kind)
-            or self._pa.types.is_boolean(kind)
-        ):
-            raise FileFormatError(path, None, f"numbers in column {self._name!r}", f"type {kind}")
-        self.dtype = np.dtype(np.bool_ if str(kind) == "bool" else kind.to_pandas_dtype())
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Yield the values from the first row on."""
-        row = 0
-        with self._opened() as file:
-            batches = file.iter_batches(batch_size=_PARQUET_ROWS, columns=[self._name])
-            for batch in self._guarded(batches):
-                values = batch.column(0)
-                if values.null_count:
-                    missing = row + values.is_null().to_numpy(zero_copy_only=False).argmax()
-                    expected = f"a value in every row of column {self._name!r}"
-                    found = f"none in row {missing}, counted from 0"
-                    raise FileFormatError(self.path, None, expected, found)
-                row += len(values)
-                self.done = row / self._rows
-                yield values.to_numpy(zero_copy_only=False)
-
-    def _opened(self) -> Any:
-        try:
-            return self._pa.parquet.ParquetFile(self.path)
-        except (self._pa.ArrowException, OSError) as error:
-            raise self._broken(error) from error
-
-    def _guarded(self, batches: Any) -> Iterator[Any]:
-        try:
-            yield from batches
-        except (self._pa.ArrowException, OSError) as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> FileFormatError:
-        return FileFormatError(self.path, None, "a whole Parquet file", f"a broken one ({error})")
+def _is_name_above_number(name: str, below: str) -> bool:
+    return not _is_number(name) and name.lower() not in _MISSING and _is_number(below)
 
 
-def _choose(path: Path, names: list[str], column: str | int | None, *, is_named: bool) -> int:
-    """Return the number of the column asked for, or of the only one."""
-    listing = ", ".join(map(repr, names)) if is_named else f"{len(names)} without names"
-    if column is None:
-        if len(names) <= 1:
-            return 0
-        raise InputError(f"{path}: choose a column (by name, or number from 0); found: {listing}")
-    if isinstance(column, str) and is_named and column in names:
-        return names.index(column)
-    if str(column).isdecimal() and int(column) < len(names):
-        return int(column)
-    raise InputError(f"{path}: column={column!r} is not there; found: {listing}")
+def _counts(sign: str, rows: list[str]) -> Iterable[int]:
+    return map(methodcaller("count", sign), rows)
+
+
+def _filled(fields: Sequence[str]) -> int:
+    """Return the number of fields, but for an empty one after the last delimiter."""
+    return len(fields) - (len(fields) > 1 and not fields[-1].strip())
 
 
 def _is_number(token: str) -> bool:
+    # Python reads digits of any script, and underscores between them.
+    if not token.isascii() or "_" in token:
+        return False
     try:
         float(token)
     except ValueError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
+import operator
 import os
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -17,12 +19,19 @@ from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.arrays import NPY_MAGIC
 from warpladder.formats.files import as_path, is_gzip, plain_suffix, read_head
 
-__all__ = ["StoredArray", "StoredColumn", "Stretches", "open_values"]
+__all__ = ["REAL_NUMBERS", "StoredArray", "StoredColumn", "Stretches", "open_values"]
 
-_RAW_SUFFIXES = (".bin", ".raw", ".dat")
+REAL_NUMBERS = "?" + np.typecodes["AllInteger"] + "efd"
+"""Codes of the dtypes that are taken; other libraries add some of the same kinds."""
+
+_BINARY_SUFFIXES = (".bin", ".raw")
+_RAW_SUFFIXES = (*_BINARY_SUFFIXES, ".dat")
 _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
+_ZIP_MAGIC = b"PK\x03\x04"
+# NumPy's limit from version 2 on.
+_MOST_DIMENSIONS = 64
 
 
 @dataclass(frozen=True)
@@ -85,6 +94,7 @@ class Stretches:
             return
         try:
             with stored.path.open("rb") as file:
+                _check_length(stored, os.fstat(file.fileno()).st_size)
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise InputError(f"cannot read {stored.path}: {error.strerror or error}") from error
@@ -129,10 +139,11 @@ def open_values(
     ----------
     path
         ``.npy``; raw binary (``.bin``, ``.raw``, ``.dat``, or any file with a ``dtype``); a table
-        as ``.parquet`` (extra ``parquet``) or text (CSV, TSV, columns parted by blanks; gzip is
-        seen through).
+        as ``.parquet`` (extra ``parquet``) or text in UTF-8 (CSV, TSV, columns parted by blanks;
+        gzip is seen through).
     column
-        Of a table with more than one: its name, or its number from 0.
+        Of a table with more than one: its name, or its number from 0. A number has to stand in
+        each of its rows, ``nan`` and ``inf`` among them: an empty field or a null is refused.
     dtype
         Of the elements of raw binary, as ``"float32"`` or ``">i4"``; of a column of text, int64 or
         float64, by default what its beginning looks like.
@@ -148,7 +159,7 @@ def open_values(
     ------
     FileFormatError
         The file does not follow its format.
-    InputError
+    InputError, InputTypeError
         It cannot be read, or an argument cannot be used with it.
     MissingExtraError
         Parquet without pyarrow.
@@ -163,10 +174,7 @@ def open_values(
     Reductions(sum=np.float64(6.5), max=np.float64(4.0))
     """
     path = as_path(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise InputError(
-            f"{path} is no regular file, which can be read more than once; write it to one first"
-        )
+    _refuse_streams(path)
     head = read_head(path, len(NPY_MAGIC))
     suffix = plain_suffix(path)
     if suffix == ".npy" and head != NPY_MAGIC:
@@ -175,17 +183,31 @@ def open_values(
         _refuse(path, "a .npy file", column=column, dtype=dtype, offset=offset or None)
         return _open_npy(path)
     if head.startswith(_PARQUET_MAGIC) or suffix in _PARQUET_SUFFIXES:
-        from warpladder.formats.value_columns import ParquetColumn
+        from warpladder.formats.value_parquet import ParquetColumn
 
         _refuse(path, "a Parquet file", dtype=dtype, offset=offset or None)
+        _refuse_packed(path)
         return ParquetColumn(path, column)
     is_raw = suffix in _RAW_SUFFIXES or (dtype is not None and suffix not in _TEXT_SUFFIXES)
+    if suffix == ".npz" or (head.startswith(_ZIP_MAGIC) and not is_raw):
+        raise InputError(f"{path} is an archive; for .npz, reduce numpy.load(path)[name] instead")
     if not is_raw or column is not None:
         from warpladder.formats.value_columns import TextColumn
 
         _refuse(path, "a table of text", offset=offset or None)
         return TextColumn(path, column, dtype)
     return _open_raw(path, dtype, offset)
+
+
+def _refuse_streams(path: Path) -> None:
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise InputError(
+            f"{path} is no regular file, which can be read more than once; write it to one first"
+        )
 
 
 def _refuse(path: Path, kind: str, **given: object) -> None:
@@ -201,20 +223,24 @@ def _refuse_packed(path: Path) -> None:
 
 def _open_raw(path: Path, dtype: DTypeLike | None, offset: int) -> StoredArray:
     if dtype is None:
-        raise InputError(f"{path}: raw binary does not tell its dtype; give dtype, as 'float32'")
+        raise InputError(f"{path}: raw binary does not tell its dtype; give dtype='float32', say")
     try:
         element = np.dtype(dtype)
     except TypeError as error:
         raise InputTypeError(f"dtype={dtype!r} is not known: {error}") from None
-    if element.kind not in "biuf" or not isinstance(offset, int):
+    if element.char not in REAL_NUMBERS:
         raise InputTypeError(
-            f"dtype={dtype!r} with offset={offset!r}: numbers and whole bytes are needed"
+            f"dtype={dtype!r}: raw binary is read as real numbers of up to 64 bits"
         )
+    try:
+        offset = operator.index(offset)
+    except TypeError:
+        raise InputTypeError(f"offset={offset!r} is no whole number of bytes") from None
     _refuse_packed(path)
-    head = read_head(path, 512)
-    if b"\n" in head and head.isascii() and head.decode().replace("\n", "").isprintable():
+    if plain_suffix(path) not in _BINARY_SUFFIXES and _looks_like_text(read_head(path, 512)):
         raise InputError(
-            f"{path} looks like text; give a column to read it as a table, or call it .csv"
+            f"{path} looks like text; give column=0 to read it as a table, or call it .csv; "
+            "if it is binary, call it .bin"
         )
     bytes_there = path.stat().st_size
     if not 0 <= offset <= bytes_there:
@@ -224,6 +250,13 @@ def _open_raw(path: Path, dtype: DTypeLike | None, offset: int) -> StoredArray:
         expected = f"a multiple of {element.itemsize} bytes for elements of {element.name}"
         raise FileFormatError(path, None, expected, f"{bytes_there - offset:,} bytes")
     return StoredArray(path, offset, element, (count,))
+
+
+def _looks_like_text(head: bytes) -> bool:
+    if b"\n" not in head or not head.isascii():
+        return False
+    text = head.decode().replace("\r\n", "").replace("\n", "").replace("\t", "")
+    return text.isprintable() and any(map(str.isdecimal, text))
 
 
 def _open_npy(path: Path) -> StoredArray:
@@ -238,15 +271,22 @@ def _open_npy(path: Path) -> StoredArray:
             )
             shape, fortran_order, dtype = read_header(file)
         except ValueError as error:
-            expected = "the header of a NumPy file"
-            raise FileFormatError(path, None, expected, f"a broken one ({error})") from error
+            expected, why = "the header of a NumPy file", str(error).partition("\n")[0]
+            raise FileFormatError(path, None, expected, f"a broken one ({why})") from error
         offset = file.tell()
-    if any(extent < 0 for extent in shape):
-        raise FileFormatError(path, None, "extents of 0 or more", f"shape {shape}")
+    if len(shape) > _MOST_DIMENSIONS or not all(0 <= extent < 2**63 for extent in shape):
+        expected = f"up to {_MOST_DIMENSIONS} extents of 0 or more"
+        raise FileFormatError(path, None, expected, f"shape {shape}")
+    if dtype.hasobject:
+        raise FileFormatError(path, None, "numbers", f"objects (dtype {dtype})")
     stored = StoredArray(path, offset, dtype, shape, fortran_order)
-    bytes_there = path.stat().st_size - offset
-    if dtype.hasobject or bytes_there < stored.size * dtype.itemsize:
-        found = "objects" if dtype.hasobject else f"{bytes_there:,} bytes after the header"
-        expected = f"{stored.size:,} elements of {dtype.itemsize} bytes"
-        raise FileFormatError(path, None, expected, found)
+    _check_length(stored, path.stat().st_size)
     return stored
+
+
+def _check_length(stored: StoredArray, bytes_there: int) -> None:
+    """Refuse a file that is too short, or has become so since it was opened."""
+    if bytes_there < stored.offset + stored.size * stored.dtype.itemsize:
+        expected = f"{stored.size:,} elements of {stored.dtype.itemsize} bytes"
+        found = f"{max(bytes_there - stored.offset, 0):,} bytes of them"
+        raise FileFormatError(stored.path, None, expected, found)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -22,6 +21,8 @@ from warpladder.reduction.intake import (
     StoredRow,
     as_array,
     as_axes,
+    as_ddof,
+    as_dtype,
     as_mask,
     as_source,
     check_dtype,
@@ -89,13 +90,15 @@ def reduce(
         Of ``sum``, ``mean``, ``var``, ``std``, ``l1`` and ``l2``, see Notes. Integers are summed
         exactly, modulo 2^64 as in NumPy.
     ddof
-        Of ``var`` and ``std``: the divisor is the count minus this.
+        Of ``var`` and ``std``: the divisor is the count minus this; where that is not above 0, the
+        result is infinite or NaN.
     device
         ``"cpu"``; ``"cuda"``, the first GPU; ``"auto"``, the GPU that ``values`` are on, and the
         CPU for all others; or a `warpladder.device.base.Device`: ``CudaDevice(1)`` for another GPU,
         a `SimulatedDevice` to watch the engine at work. See Notes.
     progress
-        Called now and then, in the calling thread, with the fraction done, where that is known.
+        Called now and then, in the calling thread, with the fraction done, where that is known;
+        what it raises passes through.
 
     Returns
     -------
@@ -109,7 +112,8 @@ def reduce(
         An option is not known or does not apply; an operation is not defined for no elements; files
         that do not follow their format (`FileFormatError`).
     InputTypeError
-        ``values`` are complex, objects, text or the like.
+        ``values`` are complex, objects, text or the like, or some are missing; or an argument is
+        of a kind that is not taken.
     DeviceError
         The device is not there.
 
@@ -146,6 +150,12 @@ def reduce(
     and ``nanargmin`` and ``nanargmax`` are refused. The mean of nothing is NaN, its sum 0, its
     ``logsumexp`` -inf. No warnings are given. Results beyond a float dtype are infinite.
 
+    Beyond that, what differs from NumPy: floats are not summed into integers, nor anything into
+    bool. Of masked arrays only what is not masked counts, and results are plain arrays, as those of
+    matrices and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow
+    and Polars and NA of pandas, are refused. A number has no axis 0. Chunks are of one dtype, in
+    any byte order; empty ones do not count.
+
     References
     ----------
     .. [1] Ogita, Rump, Oishi, "Accurate sum and dot product", 2005.
@@ -167,18 +177,23 @@ def reduce(
         and axis is None
         and where is None
         and dtype is None
+        and progress is None
         and values.nbytes <= TILE_BYTES
         and values.flags.carray
         and values.dtype.isnative
         and type(accuracy) is str
+        and type(ddof) is int
+        and 0 <= ddof <= 1
+        and type(device) is str
         and (device == "auto" or device == "cpu")  # noqa: PLR1714 - a tuple to look in costs more
     ):
         return _shortcut(op, values.dtype, accuracy)(values, ddof)
     requests = parse_ops(op)
-    if not isinstance(ddof, Real):
-        raise InputTypeError(f"ddof={ddof!r} is no number")
+    ddof = as_ddof(ddof)
+    if not (progress is None or callable(progress)):
+        raise InputTypeError(f"progress={progress!r} cannot be called; give a function, or None")
     accuracy = _checked_accuracy(accuracy)
-    asked = None if dtype is None else _as_dtype(dtype)
+    asked = None if dtype is None else as_dtype(dtype)
 
     def plan_for(elements: np.dtype[Any], *, masked: bool = False) -> Plan:
         return make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
@@ -225,7 +240,13 @@ def _reduce_there(
     """Return the results for an array on a GPU."""
     from warpladder.reduction.gpu.resident import mask_for, reduce_on_gpu
 
-    dtype = numpy_dtype(values)
+    try:
+        dtype = numpy_dtype(values)
+    except TypeError:
+        # PyTorch has some that NumPy does not know.
+        raise InputTypeError(
+            f"values: dtype {values.dtype} is not taken; only booleans, integers and floats are"
+        ) from None
     check_dtype(dtype, "values")
     shape = tuple(values.shape)
     axes = as_axes(axis, len(shape))
@@ -313,7 +334,9 @@ def _reduce_chunks(
     progress: Progress | None,
 ) -> list[NDArray[Any]]:
     """Return the results, one number each, for chunks of one dtype in their order."""
-    dtype: np.dtype[Any] = getattr(chunks, "dtype", np.dtype(np.float64))
+    dtype = getattr(chunks, "dtype", None)
+    if not isinstance(dtype, np.dtype):
+        dtype = np.dtype(np.float64)
     plan = plan_for(dtype)
     cascade = Cascade(plan)
     length = 0
@@ -323,14 +346,18 @@ def _reduce_chunks(
             raise InputTypeError(
                 f"values: chunk {number} is a masked array; give its .compressed() instead"
             )
-        if not number and array.dtype != dtype:
-            dtype = array.dtype
-            plan = plan_for(dtype)
+        own = array.dtype.newbyteorder("=")
+        if own != dtype:
+            if length and array.size:
+                raise InputTypeError(
+                    f"values: chunk {number} is of {own}, those before of {dtype}; "
+                    "make them one dtype with .astype()"
+                )
+            if length:
+                # An empty list is an array of float64.
+                continue
+            dtype, plan = own, plan_for(own)
             cascade = Cascade(plan)
-        if array.dtype != dtype:
-            raise InputTypeError(
-                f"values: chunk {number} is of {array.dtype}, those before of {dtype}"
-            )
         rows = _rows(array, range(array.ndim), None, plan, on_gpu=run is not accumulate)
         # A chunk is one row: it is taken once, complete.
         found: list[list[Any]] = []
@@ -367,7 +394,13 @@ def _named(
 
 @cache
 def _record(names: tuple[str, ...]) -> Any:
-    return namedtuple("Reductions", names)
+    # Made when asked for, the class cannot be found by its name: a pickle makes it anew.
+    ways = {"__slots__": (), "__reduce__": lambda self: (_remade, (names, *self))}
+    return type("Reductions", (namedtuple("Reductions", names),), ways)
+
+
+def _remade(names: tuple[str, ...], *results: Any) -> Any:
+    return _record(names)(*results)
 
 
 def _checked_accuracy(accuracy: Any) -> Any:
@@ -385,14 +418,6 @@ def _engine(asked: Any) -> Accumulate:
     from warpladder.reduction.gpu import stream
 
     return partial(stream.accumulate, gpu() if isinstance(asked, str) else asked)
-
-
-def _as_dtype(dtype: DTypeLike) -> np.dtype[Any]:
-    try:
-        found = np.dtype(dtype)
-    except TypeError as fault:
-        raise InputTypeError(f"dtype={dtype!r} is not known: {fault}") from None
-    return found.newbyteorder("=")
 
 
 def _refuse_for_chunks(**given: object) -> None:

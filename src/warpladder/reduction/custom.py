@@ -10,14 +10,14 @@ from keyword import iskeyword
 from typing import Any
 
 import numpy as np
-from numba import njit
-from numba.core.errors import NumbaError
+from numba import njit, types
+from numba.np.numpy_support import as_dtype, from_dtype
 from numpy.typing import NDArray
 
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.blocks import chosen
 
-__all__ = ["AssociativeOp", "custom_kernel", "custom_states", "merge_custom"]
+__all__ = ["AssociativeOp", "compile_reason", "custom_kernel", "custom_states", "merge_custom"]
 
 _CHAINS = 8
 _BLOCK = 4096
@@ -31,11 +31,19 @@ class AssociativeOp:
     ----------
     function
         ``function(a, b)`` of two numbers, compilable by Numba. It has to be associative: elements
-        are combined in their order, but in groups. It need not be commutative.
+        are combined in their order, but in groups. It need not be commutative. What it returns has
+        to fit the dtype in which is reduced: no float for integers, no complex number.
     identity
-        The number e with ``function(e, a) == a == function(a, e)``: the result for no elements.
+        The number e with ``function(e, a) == a == function(a, e)``: the result for no elements. It
+        has to be of the dtype in which is reduced; floats may be rounded.
     name
         What the result is called among several; by default the function's name.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        A part cannot be used. By `warpladder.reduce`: the function cannot be compiled, returns what
+        does not fit, or raises something itself.
 
     Examples
     --------
@@ -54,8 +62,17 @@ class AssociativeOp:
         if not callable(self.function):
             kind = type(self.function).__name__
             raise InputTypeError(f"function: a function of two numbers is needed, not {kind}")
-        if np.ndim(self.identity) != 0 or np.asarray(self.identity).dtype.kind not in "biuf":
-            raise InputTypeError(f"identity={self.identity!r} is no real number")
+        if not _is_real(self.identity):
+            raise InputTypeError(f"identity={self.identity!r} is no real number of 64 bits")
+        if isinstance(self.identity, np.ndarray):
+            object.__setattr__(self, "identity", self.identity[()])
+        try:
+            hash(self.function)
+        except TypeError:
+            kind = type(self.function).__name__
+            raise InputTypeError(f"function: a {kind} has no hash; give a plain function") from None
+        if not isinstance(self.name, str):
+            raise InputTypeError(f"name={self.name!r} is no text")
         if self.name and (
             not self.name.isidentifier() or iskeyword(self.name) or self.name.startswith("_")
         ):
@@ -68,19 +85,93 @@ class AssociativeOp:
 
 
 def custom_states(op: AssociativeOp, dtype: np.dtype[Any], rows: int) -> NDArray[Any]:
-    """Return the states of ``rows`` reductions of nothing: the identity in the dtype."""
-    value = np.asarray(op.identity).astype(dtype)
-    if value != op.identity and op.identity == op.identity:
+    """Return the states of ``rows`` reductions of nothing: the identity in the dtype.
+
+    Raises
+    ------
+    InputError
+        The operation cannot be compiled for the dtype, or it or its identity do not fit it.
+    """
+    _check(op, dtype)
+    given = np.asarray(op.identity)
+    with np.errstate(all="ignore"):
+        value = given.astype(dtype)
+    # A finite float may be rounded, but stays finite.
+    fits = np.isfinite(value) == np.isfinite(given) if dtype.kind == "f" else value == given
+    if not fits:
         raise InputError(
-            f"op {op.name}: the identity {op.identity!r} is no {dtype.name}; give dtype="
+            f"op {op.name}: the identity {op.identity!r} is no {dtype.name}; give another or dtype="
         )
     return np.full(rows, value)
+
+
+def _is_real(identity: object) -> bool:
+    if not isinstance(identity, int | float | np.generic | np.ndarray):
+        return False
+    return np.ndim(identity) == 0 and np.asarray(identity).dtype.kind in "biuf"
 
 
 @cache
 def _compiled(function: Callable[[Any, Any], Any]) -> Any:
     # What Numba has compiled already, or knows itself, as max, is taken as it is.
     return njit(nogil=True)(function) if isfunction(function) else function
+
+
+@cache
+def _returned(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> Any:
+    """Return what Numba finds the function to return for two numbers of a dtype."""
+    combine = _compiled(function)
+
+    @njit(nogil=True)
+    def call(a, b):  # type: ignore[no-untyped-def]
+        return combine(a, b)
+
+    number = from_dtype(dtype)
+    call.compile((number, number))
+    return types.unliteral(call.nopython_signatures[0].return_type)
+
+
+def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
+    """Refuse an operation that cannot be compiled, or whose results do not fit the dtype.
+
+    Kept among integers, a float would lose its fraction without a word.
+    """
+    try:
+        returned = _returned(op.function, dtype)
+    except Exception as fault:  # Numba lets through what its own checks of an operation raise
+        raise InputError(
+            f"op {op.name}: Numba cannot compile it for {dtype.name}: {compile_reason(fault)}"
+        ) from fault
+    if not isinstance(returned, types.Boolean | types.Integer | types.Float):
+        raise InputError(
+            f"op {op.name}: Numba cannot compile it for {dtype.name}: it returns {returned}, which "
+            "is no real number"
+        )
+    if _rank(as_dtype(returned)) > _rank(dtype):
+        raise InputError(
+            f"op {op.name}: it returns {returned} for {dtype.name}; give dtype='{returned}'"
+        )
+
+
+def _rank(dtype: np.dtype[Any]) -> int:
+    return {"b": 0, "i": 1, "u": 1, "f": 2}[dtype.kind]
+
+
+def compile_reason(fault: Exception) -> str:
+    r"""Return why Numba cannot compile something, in one line.
+
+    Its messages tell the stage, then why, then where and what it knows instead.
+
+    Examples
+    --------
+    >>> compile_reason(ValueError("Failed in nopython mode\nUnknown attribute 'x'\nDuring: ..."))
+    "Unknown attribute 'x'"
+    """
+    lines = [line.strip() for line in str(fault).splitlines()]
+    lines = [line for line in lines if line and not line.startswith("Failed in ")]
+    first = lines[0] if lines else type(fault).__name__
+    called = next((line for line in lines if line.startswith(">>> ")), "")
+    return f"{first} {called.removeprefix('>>> ')}" if first.endswith(":") else first
 
 
 @cache
@@ -133,10 +224,7 @@ def _explaining(op: AssociativeOp, kernel: Any) -> Any:
     def call(*args: Any) -> None:
         try:
             kernel(*args)
-        except NumbaError as fault:
-            first = str(fault).strip().splitlines()
-            raise InputError(
-                f"op {op.name}: Numba cannot compile it for {args[-1].dtype.name}: {first[-1]}"
-            ) from fault
+        except Exception as fault:  # whatever the operation raises
+            raise InputError(f"op {op.name}: it raised {type(fault).__name__}: {fault}") from fault
 
     return call

@@ -5,16 +5,29 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
-from warpladder.formats.values import StoredArray, open_values
+from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
 from warpladder.reduction.layout import NO_MASK, Buffers, Span, Tile, lent
 
-__all__ = ["StoredRow", "as_array", "as_axes", "as_mask", "as_source", "check_dtype"]
+__all__ = [
+    "StoredRow",
+    "as_array",
+    "as_axes",
+    "as_ddof",
+    "as_dtype",
+    "as_mask",
+    "as_source",
+    "check_dtype",
+]
+
+# Counts up to this are float64s.
+_LARGEST_DDOF = 2**53
 
 # Bytes of a file that each thread has in memory at a time.
 _STRETCH_BYTES = 8 << 20
@@ -32,6 +45,8 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
         values = open_values(values)
     if isinstance(values, StoredArray):
         return values
+    if hasattr(values, "read"):
+        raise InputTypeError("values: an open file is not taken; give its path instead")
     is_array = isinstance(values, Sequence | np.generic) or any(
         hasattr(values, name) for name in ("__array__", "__array_interface__", "__len__")
     )
@@ -42,17 +57,40 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an ndarray of real numbers of at most 64 bits."""
+    _refuse_missing(values, name)
     try:
         array: NDArray[Any] = np.asanyarray(values)
-    except (TypeError, ValueError) as fault:
+    except (TypeError, ValueError, RuntimeError, BufferError) as fault:
         raise InputTypeError(f"{name}: cannot be read as an array of numbers: {fault}") from None
+    if array.dtype == object and not array.ndim:
+        raise InputTypeError(
+            f"{name}: {type(values).__name__} is no array of numbers; give an array or a list"
+        )
     check_dtype(array.dtype, name)
     return array
 
 
+def _refuse_missing(values: Any, name: str) -> None:
+    """Refuse nulls and NA, of which NumPy would make NaNs, and floats of the integers beside."""
+    library = type(values).__module__.partition(".")[0]
+    missing = False
+    if library == "pyarrow":
+        columns = getattr(values, "columns", [values])
+        missing = any(getattr(column, "null_count", 0) for column in columns)
+    elif library == "polars" and hasattr(values, "__array__"):
+        missing = bool(np.any(values.null_count()))
+    elif library == "pandas" and hasattr(values, "isna"):
+        dtypes = values.dtypes if hasattr(values, "columns") else [values.dtype]
+        # NumPy's own dtypes have no NA: their NaNs are NaNs.
+        can_miss = any(hasattr(dtype, "na_value") for dtype in dtypes)
+        missing = can_miss and bool(np.any(values.isna()))
+    if missing:
+        raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+
+
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
     """Raise InputTypeError for what is no dtype of real numbers of at most 64 bits."""
-    if dtype.kind in "biuf" and dtype.itemsize <= 8:
+    if dtype.char in REAL_NUMBERS:
         return
     remedy = {
         "c": "reduce .real and .imag, or abs()",
@@ -60,6 +98,25 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
         "O": "use .astype('float64'), or a list of numbers that fit 64 bits",
     }.get(dtype.kind, "only booleans, integers and floats are taken")
     raise InputTypeError(f"{name}: dtype {dtype} is not taken; {remedy}")
+
+
+def as_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a dtype in this machine's byte order."""
+    try:
+        found = np.dtype(dtype)
+    except TypeError as fault:
+        raise InputTypeError(f"dtype={dtype!r} is not known: {fault}") from None
+    return found.newbyteorder("=")
+
+
+def as_ddof(ddof: Any) -> float:
+    """Return what to take off a count."""
+    is_number = isinstance(ddof, Real) and not isinstance(ddof, bool)
+    if not is_number:
+        raise InputTypeError(f"ddof={ddof!r} is no number")
+    if not -_LARGEST_DDOF < ddof < _LARGEST_DDOF:
+        raise InputError(f"ddof={ddof!r} must be finite, and no larger than counts are")
+    return float(ddof)
 
 
 def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
@@ -72,12 +129,14 @@ def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
+    given: tuple[Any, ...] = axis if isinstance(axis, tuple) else (axis,)
     try:
-        asked = [operator.index(one) for one in (axis if isinstance(axis, tuple) else (axis,))]
+        asked = [operator.index(one) for one in given]
     except TypeError:
-        raise InputTypeError(
-            f"axis={axis!r} must be None, an integer or a tuple of integers"
-        ) from None
+        asked = []
+    # Like NumPy, not even True for 1.
+    if len(asked) < len(given) or any(isinstance(one, bool) for one in given):
+        raise InputTypeError(f"axis={axis!r} must be None, an integer or a tuple of integers")
     for one in asked:
         if not -ndim <= one < ndim:
             raise InputError(f"axis={one} is out of range for values of {ndim} dimensions")
@@ -91,6 +150,8 @@ def as_mask(where: Any, values: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Return the mask in the array's shape, None where all elements count."""
     mask = None
     if where is not None:
+        if isinstance(where, np.ma.MaskedArray):
+            raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
         mask = np.asarray(where)
         if mask.dtype != np.bool_:
             raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")

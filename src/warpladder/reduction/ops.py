@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.values import REAL_NUMBERS
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.parts import Fields
 
@@ -178,7 +179,7 @@ def result_dtype(request: Request, values: np.dtype[Any], asked: DTypeLike | Non
     """
     op = request.op
     if isinstance(op, AssociativeOp):
-        return values if asked is None else np.dtype(asked)
+        return values if asked is None else _asked_dtype(request, values, asked)
     if op.result == "element":
         return values
     if op.result in {"index", "truth"}:
@@ -196,7 +197,9 @@ def _asked_dtype(request: Request, values: np.dtype[Any], asked: DTypeLike) -> n
     dtype = np.dtype(asked)
     is_real = values.kind == "f" or (isinstance(request.op, Op) and request.op.result == "real")
     kinds = "f" if is_real else "iuf"
-    if dtype.kind not in kinds or dtype.itemsize > 8:
+    if isinstance(request.op, AssociativeOp) and values.kind == "b":
+        kinds += "b"
+    if dtype.char not in REAL_NUMBERS or dtype.kind not in kinds:
         takes = "float16, float32 or float64" if is_real else "an integer or float dtype"
         raise InputError(
             f"dtype={dtype.name} cannot hold {request.name} of {values.name}; use {takes}"
