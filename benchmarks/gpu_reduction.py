@@ -24,11 +24,11 @@ import numpy as np
 from numba import cuda
 
 import warpladder as wl
-from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second
 from gpu_sums import cold_us, contenders
-from gpu_timing import Timer, described, least_ms, nothing, read_only
+from gpu_timing import Timer, described, least_ms, nothing
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.lab.ceilings import copy_bytes_per_second, pinned_bytes_per_second, read_only
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import verify
 from warpladder.reduction.rungs._tasks import Numbers

@@ -20,10 +20,15 @@ from typing import Any
 import numpy as np
 
 import warpladder as wl
-from gpu_ceilings import copy_bytes_per_second, pinned_bytes_per_second, relaxation_rates
-from gpu_timing import described, event_times_ms
+from gpu_timing import described
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.lab.ceilings import (
+    copy_bytes_per_second,
+    pinned_bytes_per_second,
+    relaxations_per_second,
+)
+from warpladder.lab.gpu_timing import event_times_ms
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import verify
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
@@ -94,7 +99,7 @@ def _cold_start() -> float:
 
 
 def _ceilings(device: CudaDevice) -> dict[str, Any]:
-    rates = relaxation_rates(device)
+    rates = {dtype: relaxations_per_second(device, dtype) for dtype in _DTYPES}
     for name, rate in rates.items():
         print(f"registers only, {name}: {rate / 1e12:.2f} T relaxations/s")
     return {

@@ -9,49 +9,21 @@ import subprocess
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numba import cuda
 
 from warpladder.device.cuda_device import CudaDevice
-from warpladder.device.wide_loads import load_16_bytes
+from warpladder.lab.gpu_timing import event_times_ms
 
 __all__ = [
     "Timer",
     "described",
-    "event_times_ms",
     "least_ms",
     "nothing",
-    "read_only",
 ]
 
 _FLUSH_BYTES = 1 << 30
-
-
-def event_times_ms(
-    device: CudaDevice,
-    work: Callable[[], object],
-    repetitions: int = 5,
-    *,
-    before: Callable[[], object] = lambda: None,
-    stream: Any = None,
-) -> list[float]:
-    """Return how long what ``work`` puts on the GPU takes, by events; one run does not count.
-
-    ``before`` is called before each run, and its work waited for by what follows on the GPU.
-    """
-    taken = []
-    for _ in range(repetitions + 1):
-        device.synchronize()
-        before()
-        start, end = device.event(), device.event()
-        start.record(stream)
-        work()
-        end.record(stream)
-        end.synchronize()
-        taken.append(start.elapsed_ms(end))
-    return taken[1:]
 
 
 class Timer:
@@ -119,20 +91,6 @@ def described() -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
     return {"python": platform.python_version(), **found}
-
-
-@cuda.jit
-def read_only(data: Any, out: Any) -> None:
-    """Read all, four wide loads at a time, and do the least with it that keeps the loads."""
-    step = 4 * cuda.blockDim.x
-    seen = 0
-    begin = cuda.blockIdx.x * 4 * step + 4 * cuda.threadIdx.x
-    for i in range(begin, data.size - 4 * step + 1, cuda.gridDim.x * 4 * step):
-        for which in range(4):
-            a, b, c, d = load_16_bytes(data, i + which * step)
-            seen |= a & b & c & d
-    if seen == -2:
-        out[0] = seen
 
 
 @cuda.jit

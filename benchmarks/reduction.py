@@ -185,37 +185,74 @@ def _time_dtypes() -> list[dict[str, Any]]:
 
 
 def _time_operations() -> list[dict[str, Any]]:
-    values = np.random.default_rng(4).random(2**24, np.float32) + np.float32(0.5)
+    """Time operations on arrays beyond the caches and within them, masked, and with NaNs."""
     rows = []
-    peers = {
-        "l1": lambda: np.sum(np.abs(values)),
-        "l2": lambda: np.linalg.norm(values),
-        "logsumexp": lambda: np.log(np.sum(np.exp(values))),
-    }
-    for op in (
-        *("sum", "prod", "min", "argmax", "mean", "var", "any", "count_nonzero"),
-        *("nansum", "nanmax", "l1", "l2", "logsumexp"),
-    ):
-        tasks: dict[str, Callable[..., object]] = {
-            "ours": partial(wl.reduce, values, op),
-            "numpy": peers[op] if op in peers else partial(getattr(np, op), values),
-        }
-        rows.append(_beside_numpy(f"{op}, float32, 64 MB", tasks, values.nbytes))
+    operations = (
+        *("sum", "prod", "min", "argmax", "mean", "var", "any", "all", "count_nonzero"),
+        *("l1", "l2", "logsumexp"),
+    )
+    few = ("sum", "min", "argmax", "var", "all", "count_nonzero")
+    for dtype, ops in {
+        **dict.fromkeys(("float32", "float64"), operations),
+        **dict.fromkeys(("int64", "int8"), few),
+    }.items():
+        for size in (1 << 26, 1 << 22):
+            values = _positive(dtype, size)
+            # A truth is settled by the first element that decides; a product is not to overflow.
+            arrays = {"any": np.zeros_like(values), "prod": np.ones_like(values)}
+            rows += [_by_operation(f"{op}, {dtype}", arrays.get(op, values), op) for op in ops]
+    for dtype in ("float32", "float64"):
+        values = _positive(dtype, 1 << 26)
+        mask = np.random.default_rng(6).random(values.size) < 0.5
+        holes = values.copy()
+        holes[::10] = np.nan
+        rows += [
+            _by_operation(f"{op} where half count, {dtype}", values, op, where=mask)
+            for op in ("sum", "var")
+        ]
+        rows += [
+            _by_operation(f"{op}, a tenth NaN, {dtype}", holes, op)
+            for op in ("nansum", "nanmin", "nanargmax", "nanvar")
+        ]
     _print("by operation", rows)
     return rows
 
 
+def _positive(dtype: str, size: int) -> NDArray[Any]:
+    """Return so many bytes of numbers from 1 to 2, or to 9 for integers."""
+    n = size // np.dtype(dtype).itemsize
+    drawn = np.random.default_rng(4).random(n, np.float32)
+    return (1 + (drawn if dtype.startswith("float") else 8 * drawn)).astype(dtype)
+
+
+def _by_operation(case: str, values: NDArray[Any], op: str, **options: Any) -> dict[str, Any]:
+    peers: dict[str, Callable[[], object]] = {
+        "l1": lambda: np.sum(np.abs(values)),
+        "l2": lambda: np.linalg.norm(values),
+        "logsumexp": lambda: np.log(np.sum(np.exp(values))),
+    }
+    tasks: dict[str, Callable[..., object]] = {
+        "ours": partial(wl.reduce, values, op, **options),
+        "numpy": peers[op] if op in peers else partial(getattr(np, op), values, **options),
+    }
+    return _beside_numpy(f"{case}, {values.nbytes >> 20} MB", tasks, values.nbytes)
+
+
 def _time_axes() -> list[dict[str, Any]]:
-    values = np.random.default_rng(5).random((128, 64, 2048), np.float32)
     rows = []
-    for op in ("sum", "var"):
-        for axis in (0, 1, 2, (0, 2)):
-            tasks = {
-                "ours": partial(wl.reduce, values, op, axis=axis),
-                "numpy": partial(getattr(np, op), values, axis=axis),
-            }
-            rows.append(_beside_numpy(f"{op} over axis {axis}, 64 MB", tasks, values.nbytes))
-    _print("axes of 128 x 64 x 2048 float32", rows)
+    drawn = np.random.default_rng(5).random(1 << 24, np.float32)
+    for shape in ((128, 64, 2048), (8, 1 << 21), (1 << 19, 32), (1 << 21, 8), (5_592_405, 3)):
+        values = drawn[: math.prod(shape)].reshape(shape)
+        axes: list[Any] = list(range(len(shape)))
+        for op in ("sum", "min", "argmax", "var"):
+            for axis in axes + ([(0, 2)] if len(shape) == 3 and op != "argmax" else []):
+                tasks = {
+                    "ours": partial(wl.reduce, values, op, axis=axis),
+                    "numpy": partial(getattr(np, op), values, axis=axis),
+                }
+                sides = " x ".join(map(str, shape))
+                rows.append(_beside_numpy(f"{op} over axis {axis}, {sides}", tasks, values.nbytes))
+    _print("axes of 64 MB of float32", rows)
     return rows
 
 
@@ -224,7 +261,7 @@ def _beside_numpy(
 ) -> dict[str, Any]:
     for task in tasks.values():
         task()
-    figures = interleave(tasks, rounds=9)
+    figures = interleave(tasks, rounds=9 if size > 1 << 24 else 51)
     ours, numpy = (statistics.median(figures[name]) for name in ("ours", "numpy"))
     return {
         "case": case,

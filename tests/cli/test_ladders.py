@@ -73,18 +73,36 @@ def test_climb_on_the_simulator():
     assert ["strided", "yes", counter, "==", "32", "32"] in shown
     assert ["neighbours", "yes", counter, "==", "0.125", "x", "0.125", "x"] in shown
     assert ["race", "caught", "by", "racecheck"] in shown
-    assert "kernel" not in result.stdout
+    assert "end to end" not in result.stdout
+    assert "Not measured: times, rates and limits, for which it takes a GPU" in result.stdout
 
 
 def test_climb_on_a_gpu():
-    shown = words(run("climb", "toy", gpu=True))
-    assert next(line for line in shown if line[0:1] == ["strided"])[:5] == [
-        *("strided", "yes", "1000", "2", "ms"),
-    ]
-    assert not any("race" in line for line in shown)
-    rungs = document("climb", "toy", "--device", "cuda", gpu=True)["rungs"]
-    assert [rung["kernel_seconds"] is None for rung in rungs] == [True, False, False]
-    assert rungs[1]["rate"] == pytest.approx(1000 / 2e-3)
+    result = run("climb", "toy", gpu=True)
+    shown = words(result)
+    line = next(line for line in shown if line[0:1] == ["strided"])
+    assert line[:5] == ["strided", "yes", "1000", "2", "ms"]
+    assert line[-4:] == ["500", "k", "25", "%"]
+    assert ["rung", "ok", "n", "kernel", "end", "to", "end", "additions/s", "limit"] in shown
+    assert "Limits, measured in this run: memory 16 MB/s." in result.stdout
+    assert not any("race" in line or "counter" in line for line in shown)
+    assert "Not counted: what rungs predict of counters (--counters)." in result.stdout
+    counted = run("climb", "toy", "--counters", gpu=True).stdout
+    assert "global_load_sectors/request" in counted
+    assert "Not counted" not in counted
+
+
+def test_climb_on_a_gpu_as_json():
+    found = document("climb", "toy", "--device", "cuda", gpu=True)
+    assert found["not_measured"] == ""
+    assert found["ceilings"] == [{"name": "memory", "rate": 16e6, "unit": "B/s"}]
+    plain, strided, _ = found["rungs"]
+    assert (plain["kernel_seconds"], plain["limit"], plain["percent_of_limit"]) == (None,) * 3
+    assert strided["kernel_seconds"] == pytest.approx(2e-3)
+    assert len(strided["all_kernel_seconds"]) == 5
+    assert strided["rate"] == pytest.approx(1000 / 2e-3)
+    assert strided["limit"] == {"by": "dram", "seconds": 5e-4}
+    assert strided["percent_of_limit"] == pytest.approx(25)
 
 
 def test_climb_on_the_cpu():

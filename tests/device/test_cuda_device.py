@@ -13,6 +13,7 @@ import pytest
 from warpladder.device import cuda_device
 from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.device.cuda_relaunch import Relauncher
 from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Kernel:
         self.overloads: dict[Any, Variant] = {}
         self.fault = fault
         self.launches: list[tuple[Any, ...]] = []
+        self.targetoptions: dict[str, Any] = {}
 
     def typeof_pyval(self, value: Any) -> str:
         return type(value).__name__
@@ -58,6 +60,7 @@ class Kernel:
                 raise self.fault
             self.launches.append((configuration, args, self.variant.cooperative))
 
+        call.stream = "stream"  # type: ignore[attr-defined]
         return call
 
 
@@ -65,12 +68,14 @@ class Variant:
     """A compiled kernel of numba-cuda."""
 
     regs_per_thread = 100
+    debug = False
     max_threads_per_block = 640
 
     def __init__(self, static: int, resident: int) -> None:
         self.shared_mem_per_block = static
         self.resident = resident
         self.cooperative = False
+        self.relaunches: list[tuple[Any, ...]] = []
         self.library = SimpleNamespace(get_cufunc=lambda: "function")
 
     def max_cooperative_grid_blocks(self, _threads: int, _shared_bytes: int) -> int:
@@ -133,8 +138,16 @@ class Cuda:
 
 
 @pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> CudaDevice:
+def _no_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    def relaunch(compiled: Variant, *launch: Any) -> None:
+        compiled.relaunches.append(launch)
+
     monkeypatch.setattr(cuda_device, "_numba_cuda", Cuda)
+    monkeypatch.setattr(cuda_device, "relaunch", relaunch)
+
+
+@pytest.fixture
+def stand_in(_no_numba: None) -> CudaDevice:
     return CudaDevice()
 
 
@@ -170,6 +183,51 @@ def test_launch_completes_dimensions_and_says_nothing_of_small_grids(stand_in: C
     kernel = Kernel()
     stand_in.launch(kernel, 3, (16, 2), "x")
     assert kernel.launches == [(((3, 1, 1), (16, 2, 1), 0, 0), ("x",), False)]
+
+
+def test_what_was_launched_is_launched_again_without_numba(stand_in: CudaDevice) -> None:
+    kernel = Kernel()
+    stand_in.launch(kernel, 3, 32, 7, (-1, 5))
+    stand_in.launch(kernel, 4, 64, 8, (2, 6))
+    assert kernel.launches == [(((3, 1, 1), (32, 1, 1), 0, 0), (7, (-1, 5)), False)]
+    assert kernel.variant.relaunches == [("stream", (4, 1, 1), (64, 1, 1), [8, 2, 6])]
+    # Arguments of other kinds, and launches that need more than the plain way, are Numba's.
+    for args in ((7, (1, 2, 3)), ((7, 1), 5), (True, (1, 2)), (1.0, (1, 2)), (1 << 63, (1, 2))):
+        stand_in.launch(kernel, 3, 32, *args)
+        assert kernel.launches[-1][1] == args
+    stand_in.launch(kernel, 3, 32, 7, (-1, 5), cooperative=True)
+    stand_in.launch(kernel, 3, 32, 7, (-1, 5), shared_bytes=64)
+    assert len(kernel.launches) == 8
+    assert len(kernel.variant.relaunches) == 1
+
+
+def test_a_kernel_to_be_debugged_is_left_to_numba(stand_in: CudaDevice) -> None:
+    kernel = Kernel()
+    kernel.variant.debug = True
+    for _ in range(2):
+        stand_in.launch(kernel, 3, 32, 7)
+    assert len(kernel.launches) == 2
+
+
+def test_how_arrays_are_described() -> None:
+    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+
+    def array(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
+        memory = SimpleNamespace(device_ctypes_pointer=SimpleNamespace(value=4096))
+        return DeviceNDArray(shape, strides, np.dtype(dtype), gpu_data=memory)
+
+    described = Relauncher().described
+    kinds, values = described((array((2, 3), (12, 4), "f4"), 9)) or ((), [])
+    assert values == [0, 0, 6, 4, 4096, 2, 3, 12, 4, 9]
+    record = np.dtype([("count", "i8"), ("total", "f8")], align=True)
+    others = [
+        array((2, 3), (12, 4), "i4"), array((6,), (4,), "f4"), array((6,), (16,), record),
+    ]  # fmt: skip
+    found = {(described((other, 9)) or ((),))[0] for other in others} | {kinds}
+    assert len(found) == 4
+    # What Numba compiles for arrays of any strides is left to it.
+    for strides in ((4, 8), (0, 4)):
+        assert described((array((2, 3), strides, "f4"),)) is None
 
 
 @pytest.mark.parametrize(

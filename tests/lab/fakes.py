@@ -13,6 +13,7 @@ import numpy as np
 
 from warpladder.errors import KernelFaultError
 from warpladder.lab.compare import poison
+from warpladder.lab.gpu_timing import overwrite
 from warpladder.simulator.counters import Counters
 
 
@@ -26,14 +27,36 @@ class FakeKernel:
         self.wrong_under = wrong_under
 
 
+class FakeEvent:
+    def __init__(self, device):
+        self.device, self.at = device, None
+
+    def record(self, _stream=None):
+        self.at = self.device.now_ms
+
+    def synchronize(self):
+        pass
+
+    def elapsed_ms(self, later):
+        return later.at - self.at
+
+
 class FakeGpu:
-    """A device as a GPU is one: no counters, memory that holds anything."""
+    """A device as a GPU is one: no counters, memory that holds anything.
+
+    On its clock a kernel takes 2 ms, a copy 5 ms, and to empty the cache 0.25 ms.
+    """
 
     def __init__(self):
-        self.properties = SimpleNamespace(name="fake GPU", compute_capability=(9, 0))
+        self.properties = SimpleNamespace(
+            name="fake GPU", compute_capability=(9, 0), multiprocessors=2
+        )
         self.kernel_ms = 0.0
+        self.now_ms = 0.0
+        self.flushed_at = []
 
     def to_device(self, host_array, **_options):
+        self.now_ms += 5
         return host_array.copy()
 
     def empty(self, shape, dtype):
@@ -46,14 +69,20 @@ class FakeGpu:
         return np.zeros(shape, dtype)
 
     def to_host(self, device_array, out=None, **_options):
+        self.now_ms += 5
         if out is None:
             return device_array.copy()
         out[...] = device_array
         return out
 
     def launch(self, kernel, _grid, _block, *args, **_options):
+        if kernel is overwrite:
+            self.flushed_at.append(self.now_ms)
+            self.now_ms += 0.25
+            return
         kernel.py_func(*args)
         self.kernel_ms += 2.0
+        self.now_ms += 2.0
 
     def max_active_blocks(self, *_what):
         return 1
@@ -65,7 +94,7 @@ class FakeGpu:
         return None
 
     def event(self):
-        return None
+        return FakeEvent(self)
 
     def synchronize(self):
         pass
@@ -89,7 +118,9 @@ class FakeSimulator(FakeGpu):
         super().__init__()
         del self.kernel_ms
         type(self).made += 1
-        self.properties = SimpleNamespace(name="simulated", compute_capability=compute_capability)
+        self.properties = SimpleNamespace(
+            name="simulated", compute_capability=compute_capability, multiprocessors=2
+        )
         self.schedule, self.checks = schedule, checks
         self.reset_counters()
 

@@ -11,14 +11,23 @@ import toy
 from fakes import FakeGpu, FakeKernel, FakeSimulator
 
 from warpladder.errors import InputError
-from warpladder.lab import climb as climb_module
+from warpladder.lab import bench
+from warpladder.lab.ceilings import Ceilings
 from warpladder.lab.climb import climb
-from warpladder.lab.rung import Ladder
+from warpladder.lab.rung import Ladder, Work
 
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):
-    monkeypatch.setattr(climb_module, "_SECONDS", 0.0)
+    monkeypatch.setattr(bench, "_SECONDS", 0.0)
+
+
+def ceilings(memory=1e12, bus=1e12, rates=None):
+    """Return the ceilings of a GPU whose ceilings are known."""
+    known = Ceilings(FakeGpu())
+    known.memory, known.bus = memory, bus
+    known.rate = lambda *kind: (rates or {}).get(kind)
+    return known
 
 
 def rows(device, ladder=toy.LADDER, **options):
@@ -46,7 +55,7 @@ def test_on_a_gpu_kernels_and_the_whole_are_timed_and_verified_again():
     assert plain.timing.kernel_seconds is None
     assert plain.timing.total_seconds > 0
     assert strided.timing.kernel_seconds == pytest.approx(2e-3)
-    assert strided.timing.repetitions == 5
+    assert len(strided.timing.totals) == len(strided.timing.kernels) == 5
     assert strided.rate == pytest.approx(1000 / 2e-3)
     assert sizes(strided) == [0, 1, 2, 33, 1000, 1000]
     assert [result.ok for result in strided.predictions] == [True]
@@ -54,22 +63,42 @@ def test_on_a_gpu_kernels_and_the_whole_are_timed_and_verified_again():
 
 def test_timing_goes_on_for_its_time(monkeypatch):
     clock = count(0.0, 0.02)
-    monkeypatch.setattr(climb_module, "_SECONDS", 0.3)
-    monkeypatch.setattr(climb_module, "perf_counter", lambda: next(clock))
-    assert rows(FakeGpu(), only="strided")[0].timing.repetitions in {15, 16}
+    monkeypatch.setattr(bench, "_SECONDS", 0.3)
+    monkeypatch.setattr(bench, "perf_counter", lambda: next(clock))
+    assert len(rows(FakeGpu(), only="strided")[0].timing.totals) in {15, 16}
+
+
+def test_what_takes_hardly_any_time_is_timed_a_hundred_times(monkeypatch):
+    monkeypatch.setattr(bench, "_SECONDS", 0.3)
+    clock = count(0.0, 1e-6)
+    monkeypatch.setattr(bench, "perf_counter", lambda: next(clock))
+    assert len(rows(None)[0].timing.totals) == 100
 
 
 def test_the_median_is_taken(monkeypatch):
-    ticks = iter(np.cumsum([0, 1, 0, 9, 0, 2, 0, 3, 0, 0.5]).tolist())
-    monkeypatch.setattr(climb_module, "perf_counter", lambda: next(ticks))
-    assert rows(None)[0].timing.total_seconds == 2
+    ticks = iter(np.cumsum([0, 0.1, 0, 0.9, 0, 0.2, 0, 0.3, 0, 0.05]).tolist())
+    monkeypatch.setattr(bench, "perf_counter", lambda: next(ticks))
+    assert rows(None)[0].timing.total_seconds == pytest.approx(0.2)
+
+
+def test_what_takes_seconds_is_timed_three_times(monkeypatch):
+    ticks = iter(np.cumsum([0, 2, 0, 9, 0, 3]).tolist())
+    monkeypatch.setattr(bench, "perf_counter", lambda: next(ticks))
+    assert rows(None)[0].timing.totals == (2, 9, 3)
+
+
+def test_without_a_size_asked_for_a_rung_is_timed_at_its_largest():
+    small = dataclasses.replace(toy.NEIGHBOURS, max_n=50, predicts=())
+    (row,) = rows(FakeGpu(), Ladder("l", "L", (small,)))
+    assert (row.n, row.skipped) == (50, "")
+    assert row.timing is not None
 
 
 def test_a_fault_that_shows_after_timing_only():
     calls = count()
 
     def wears_out(_device, problem):
-        return problem.x * np.float32(2 + (next(calls) >= 10))
+        return problem.x * np.float32(2 + (next(calls) >= 9))
 
     ladder = Ladder("l", "L", (toy.rung("worn", wears_out, on="cpu"),))
     (row,) = rows(None, ladder)
@@ -103,23 +132,63 @@ def test_without_a_device_the_rungs_on_the_cpu_are_climbed():
 
 
 def test_percent_of_what_was_measured():
-    device = FakeGpu()
-    assert rows(device, only="strided")[0].percent_of_bound is None
-    assert rows(device, only="strided", ceilings={"issue": 1.0})[0].percent_of_bound is None
-    half = rows(device, only="strided", ceilings={"dram": 8000 / 2e-3 / 0.5})[0]
-    assert half.percent_of_bound == pytest.approx(50)
+    assert rows(FakeGpu(), only="strided")[0].percent_of_limit is None
+    # 1000 numbers there and back in 2 ms.
+    half = rows(FakeGpu(), only="strided", ceilings=ceilings(8000 / 2e-3 / 0.5))[0]
+    assert half.percent_of_limit == pytest.approx(50)
+    assert half.limit.by == "dram"
     assert not half.faults
-    (fault,) = rows(device, only="strided", ceilings={"dram": 8000 / 2e-3 / 1.5})[0].faults
-    assert fault.startswith("150 % of what dram allows")
+    (fault,) = rows(FakeGpu(), only="strided", ceilings=ceilings(8000 / 2e-3 / 1.5))[0].faults
+    assert fault.startswith("150.0 % of what dram allows")
 
 
-@pytest.mark.parametrize(("by", "amount"), [("issue", 1000), ("pcie", 8000)])
-def test_the_bound_says_what_is_compared(by, amount):
-    bound = dataclasses.replace(toy.STRIDED.bound, by=by)
+def test_a_rung_on_the_cpu_has_no_limit():
+    assert rows(FakeGpu(), only="plain", ceilings=ceilings())[0].percent_of_limit is None
+
+
+def test_the_limit_is_what_takes_longest():
+    task = dataclasses.replace(toy.TASK, work=lambda problem: Work(problem.n, 8, "int32"))
+    ladder = Ladder("l", "L", (dataclasses.replace(toy.STRIDED, task=task, predicts=()),))
+    rate = 1000 / 2e-3 / 0.25
+    (row,) = rows(FakeGpu(), ladder, ceilings=ceilings(rates={("additions", "int32"): rate}))
+    assert row.limit.by == "issue"
+    assert row.percent_of_limit == pytest.approx(25)
+    fast = {("additions", "int32"): 1e18}
+    assert rows(FakeGpu(), ladder, ceilings=ceilings(rates=fast))[0].limit == ("dram", 8 / 1e12)
+
+
+def test_what_the_bus_bounds_is_held_against_it_with_its_copies():
+    bound = dataclasses.replace(toy.STRIDED.bound, by="pcie")
     ladder = Ladder("l", "L", (dataclasses.replace(toy.STRIDED, bound=bound, predicts=()),))
-    row = rows(FakeGpu(), ladder, ceilings={by: 1e12})[0]
-    seconds = row.timing.total_seconds if by == "pcie" else row.timing.kernel_seconds
-    assert row.percent_of_bound == pytest.approx(100 * amount / seconds / 1e12)
+    # Two copies of 5 ms and a kernel of 2.
+    (row,) = rows(FakeGpu(), ladder, ceilings=ceilings(memory=1, bus=8000 / 3e-3))
+    assert row.limit == ("pcie", pytest.approx(3e-3))
+    assert row.percent_of_limit == pytest.approx(25)
+
+
+def test_many_operations_that_nobody_measures_have_no_limit():
+    task = dataclasses.replace(toy.TASK, work=lambda problem: Work(9 * problem.n, 8 * problem.n))
+    ladder = Ladder("l", "L", (dataclasses.replace(toy.STRIDED, task=task, predicts=()),))
+    (row,) = rows(FakeGpu(), ladder, ceilings=ceilings())
+    assert row.limit is None
+    assert row.timing is not None
+
+
+def test_what_is_counted_is_counted_once_for_all_rungs_and_without_checks(monkeypatch):
+    made = []
+
+    def simulator(**options):
+        made.append(options)
+        return FakeSimulator(**options)
+
+    list(climb(toy.LADDER, FakeGpu(), simulator=simulator))
+    assert made == [{"checks": False}] * 2
+
+
+def test_nothing_is_counted_without_a_simulator():
+    found = list(climb(toy.LADDER, FakeGpu(), simulator=None))
+    assert not any(row.predictions or row.faults for row in found)
+    assert all(row.timing for row in found)
 
 
 def test_a_kernel_that_faults_is_a_fault_of_its_rung():

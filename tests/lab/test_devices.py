@@ -19,8 +19,8 @@ def no_gpu(**_options):
 def test_cuda_where_there_is_a_gpu_and_else_the_simulator(monkeypatch):
     made = []
     monkeypatch.setattr(cuda_device, "CudaDevice", lambda **options: made.append(options) or "gpu")
-    assert open_device("auto") == open_device("cuda") == "gpu"
-    assert made == [{"time_kernels": True}] * 2
+    assert open_device("auto") == open_device("cuda", time_kernels=True) == "gpu"
+    assert made == [{"time_kernels": False}, {"time_kernels": True}]
     monkeypatch.setattr(cuda_device, "CudaDevice", no_gpu)
     assert isinstance(open_device("auto"), SimulatedDevice)
     with pytest.raises(DeviceError, match="there is no GPU"):

@@ -9,7 +9,7 @@ import toy
 from fakes import FakeGpu
 
 from warpladder.errors import InputError, MissingExtraError
-from warpladder.lab import climb as climb_module
+from warpladder.lab import bench
 from warpladder.lab.climb import climb
 from warpladder.lab.compile import launched_variants
 from warpladder.lab.explain import explain
@@ -28,7 +28,7 @@ def climbed(rung, device):
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch):
-    monkeypatch.setattr(climb_module, "_SECONDS", 0.0)
+    monkeypatch.setattr(bench, "_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("device", [None, SimulatedDevice()], ids=["none", "simulated"])

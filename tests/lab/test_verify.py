@@ -146,6 +146,22 @@ def test_a_rung_is_run_once_for_predictions_of_one_size():
     assert FakeSimulator.made == 2
 
 
+def test_what_was_counted_for_one_rung_serves_the_next():
+    FakeSimulator.made = 0
+    seen = {}
+    check_predictions(toy.STRIDED, toy.LADDER, FakeSimulator, seen)
+    check_predictions(toy.NEIGHBOURS, toy.LADDER, FakeSimulator, seen)
+    assert FakeSimulator.made == 2
+    assert sorted(seen) == [("neighbours", 33), ("strided", 33)]
+
+
+def test_a_task_may_say_what_of_a_result_is_compared():
+    task = dataclasses.replace(toy.TASK, compared=lambda problem, found: found - problem.x)
+    thrice = host(lambda p: 3 * p.x, task=task, exact=False, tolerance=lambda _: (1e-6, 0.0))
+    assert verify(thrice, None, [33])[0].ok
+    assert not verify(host(lambda p: 2 * p.x, task=task), None, [33])[0].ok
+
+
 @pytest.mark.parametrize(
     ("claim", "measured"),
     [

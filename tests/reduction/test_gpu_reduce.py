@@ -14,7 +14,7 @@ import warpladder as wl
 from warpladder import errors
 from warpladder.device import select
 from warpladder.reduction import layout
-from warpladder.reduction.gpu import walk
+from warpladder.reduction.gpu import stream, walk
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.simulator import SimulatedDevice
 
@@ -22,7 +22,7 @@ OPS = (
     *("sum", "prod", "min", "max", "argmin", "argmax", "mean", "var", "std"),
     *("any", "all", "count_nonzero", "logsumexp", "l1", "l2"),
 )
-#: One thread per row, and a block; wide loads begin at 8192 int8, 4096 float32, 2048 float64.
+#: One thread per row, and a block; wide loads begin at 8192 float16, 4096 float32, 2048 float64.
 SIZES = (1, 31, 32, 33, 64, 65, 1023, 1025, 8193)
 
 
@@ -41,6 +41,9 @@ def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 13)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     monkeypatch.setattr(layout, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(stream, "_LEAST_TILE_BYTES", 1 << 13)
+    monkeypatch.setattr(stream, "_MOST_TILE_BYTES", 1 << 13)
+    monkeypatch.setattr(stream, "_LEAST_PIECE_BYTES", 1 << 10)
 
 
 def numbers(n: int, dtype: str, seed: int = 0) -> NDArray[Any]:
@@ -116,7 +119,7 @@ def test_other_dtypes(gpu: SimulatedDevice, dtype: str) -> None:
     ],
 )
 def test_plain_operations(gpu: SimulatedDevice, dtype: str, op: str) -> None:
-    """Integers and extrema go through the ladder's top rung; a slice begins between 16 bytes."""
+    """One fold of one row, whatever it is; a slice begins between 16 bytes."""
     values = numbers(70_001, dtype) + np.dtype(dtype).type(1)
     there = gpu.to_device(values)
     for part in (slice(None), slice(1, None), slice(3, 8), slice(5, 6)):
@@ -416,12 +419,11 @@ def test_how_arrays_on_a_gpu_are_refused(gpu: SimulatedDevice) -> None:
 
 
 def test_which_device(gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
-    from warpladder.device import foreign
     from warpladder.reduction import api
 
     monkeypatch.setattr(select, "_obstacle", lambda: "")
     monkeypatch.setattr(api, "gpu", lambda: gpu)
-    monkeypatch.setattr(foreign, "gpu_of", lambda _: gpu)
+    monkeypatch.setattr(api, "device_of", lambda *_: gpu)
     values = numbers(100, "i4")
     there = gpu.to_device(values)
     gpu.reset_counters()

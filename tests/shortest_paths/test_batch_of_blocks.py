@@ -82,7 +82,7 @@ def test_no_graphs_launch_nothing():
 
 
 def test_graphs_that_fill_a_gpu_go_one_by_one(monkeypatch):
-    monkeypatch.setattr(batches, "_FILLS_A_GPU", 20)
+    monkeypatch.setattr(batches, "FILLS_A_GPU", 20)
     weights = stack_of(2, 20, "int32")
     device = SimulatedDevice(checks=False)
     batch = wl.shortest_paths(weights, device=device)

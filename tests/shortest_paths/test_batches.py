@@ -11,7 +11,7 @@ from oracles import DTYPES, absent, as_float
 
 import warpladder as wl
 from warpladder import errors
-from warpladder.shortest_paths import batch_cpu
+from warpladder.shortest_paths import batch_cpu, batches
 from warpladder.simulator import SimulatedDevice
 
 # --- right answers --------------------------------------------------------------------------------
@@ -146,6 +146,19 @@ def test_progress_is_told_in_order():
     wl.shortest_paths(weights, progress=seen.append)
     assert seen == sorted(seen)
     assert all(0 <= fraction <= 1 for fraction in seen)
+
+
+def test_progress_is_one_only_when_graphs_that_need_care_are_answered_too(monkeypatch):
+    monkeypatch.setattr(batches, "_SECONDS_BETWEEN_REPORTS", 0)
+    weights = stack_of(3000, 32, "int32")
+    weights[:6, 2, 3] = -1
+    weights[:6, 3, :] = weights[:6, :, 2] = absent("int32")
+    seen = []
+    batch = wl.shortest_paths(weights, progress=seen.append)
+    assert "6 of them one by one" in batch.why
+    assert seen == sorted(seen)
+    assert seen[-7] <= 2994 / 3000
+    assert seen[-6:] == [done / 3000 for done in range(2995, 3001)]
 
 
 # --- negative weights, cycles and the dtype -------------------------------------------------------

@@ -308,6 +308,16 @@ def test_which_device(monkeypatch: pytest.MonkeyPatch) -> None:
             select.choose_device(unknown)
 
 
+def test_an_array_of_a_simulated_device_is_not_on_the_gpu_that_is_asked_for(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(select, "_obstacle", lambda: "")
+    for there in (gpu.to_device(np.ones((3, 3))), gpu.to_device(np.ones((2, 3, 3)))):
+        for asked in ("cuda", "auto"):
+            with pytest.raises(errors.DeviceError, match="graph is on a simulated device, not on"):
+                wl.shortest_paths(there, device=asked)
+
+
 def test_a_gpu_that_holds_next_to_nothing_is_named() -> None:
     class Tiny(SimulatedDevice):
         def free_bytes(self) -> int:

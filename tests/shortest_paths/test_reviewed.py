@@ -265,3 +265,39 @@ def test_zero_cycles_in_floats_still_give_sound_hops():
     answer = wl.shortest_paths(weights, next_hops=True)
     assert np.array_equal(answer.dist_matrix, distances(weights))
     check_hops(weights, answer.dist_matrix, answer.next_hops)
+
+
+# --- arguments that are nearly right --------------------------------------------------------------
+
+
+def test_floats_as_indices_are_not_taken_for_labels():
+    with pytest.raises(errors.InputTypeError, match="indices must be integers, these are floats"):
+        wl.shortest_paths((np.array([1.0, 0.0]), np.array([0.0, 1.0]), [2, 3]))
+    graph = wl.Graph.from_edges([1.5, 0.0], [0.0, 1.5], [2, 3])
+    assert list(graph.labels) == [1.5, 0.0]
+    listed = wl.Graph.from_edges([1.0, 0.0], [0.0, 1.0], [2, 3], labels=[0.0, 1.0])
+    assert wl.shortest_paths(listed).dist_matrix.tolist() == [[0, 3], [2, 0]]
+
+
+def test_ends_that_are_neither_indices_nor_labels():
+    with pytest.raises(errors.InputTypeError, match=r"sources\[0\] is a list, which is neither"):
+        wl.shortest_paths(([[0, 1]], [[1, 0]], [[2, 3]]))
+
+
+@pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()]])
+def test_what_is_no_pair(pairs):
+    answer = wl.shortest_paths([[0, 1], [1, 0]], next_hops=True)
+    with pytest.raises(errors.InputError, match=r"is no pair \(source, target\)"):
+        answer.paths(pairs)
+
+
+def test_progress_that_cannot_be_called():
+    with pytest.raises(errors.InputTypeError, match="progress must be a function"):
+        wl.shortest_paths([[0, 1], [1, 0]], progress=5)
+
+
+def test_objects_among_the_weights_are_named():
+    with pytest.raises(errors.InputTypeError, match="Python objects, such as None; weights must"):
+        wl.shortest_paths([[0, None], [1, 0]])
+    with pytest.raises(errors.InputTypeError, match="Python objects; weights must"):
+        wl.shortest_paths(np.array([[0, 1], [1, 0]], object))

@@ -151,8 +151,34 @@ def test_no_sum_overflows_or_is_rounded():
     assert 2 * _tasks.DISTANCES.make(3, 0).no_path <= np.iinfo(np.int32).max
     matrix = _tasks.DISTANCES_FLOAT32.make(97, 0).matrix
     assert np.array_equal(matrix[np.isfinite(matrix)] * 16 % 1, np.zeros(np.isfinite(matrix).sum()))
-    exactly = _tasks.DISTANCES_FLOAT64.oracle(_tasks.DISTANCES_FLOAT64.make(97, 0))
-    assert np.array_equal(_tasks.DISTANCES_FLOAT32.oracle(Weights(matrix, np.inf)), exactly)
+    for task in (_tasks.DISTANCES_FLOAT32, _tasks.DISTANCES_FLOAT64):
+        exactly = matrix.astype(np.float64)
+        for k in range(97):
+            exactly = np.minimum(exactly, exactly[:, k, None] + exactly[k])
+        found = task.oracle(task.make(97, 0))
+        assert found.dtype == task.make(97, 0).matrix.dtype
+        assert np.array_equal(found, exactly)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 33])
+def test_hops_are_as_long_as_the_distances_say_or_seen_not_to_be(n):
+    task = _tasks.LENGTHS_ALONG_HOPS
+    problem = task.make(n, 1)
+    dist, hops = _tasks.NEXT_HOPS.oracle(problem)
+    for found, expected in zip(task.compared(problem, (dist, hops)), (dist, dist), strict=True):
+        assert np.array_equal(found, expected)
+    if n < 33:
+        return
+    i, j = next((i, j) for i, j in np.ndindex(n, n) if hops[i, j] not in {-1, i, j})
+    stranger = int(np.argmax(problem.matrix[i]))
+    # To stay, to go nowhere, to leave the graph, and to go where no edge leads.
+    for step in (i, -1, n, np.iinfo(np.int32).min, stranger):
+        changed = hops.copy()
+        changed[i, j] = step
+        assert task.compared(problem, (dist, changed))[1][i, j] != dist[i, j]
+    changed = hops.copy()
+    changed[1, 0] = 2
+    assert task.compared(problem, (dist, changed))[1][1, 0] != dist[1, 0]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from warpladder.device.base import Device
+    from warpladder.lab.ceilings import Ceilings
     from warpladder.lab.climb import Row
     from warpladder.lab.rung import Ladder
     from warpladder.lab.verify import PredictionResult, WrongResult
@@ -40,6 +42,13 @@ def climb(
         str | None,
         typer.Option(metavar="NAME", help="One rung instead of all.", show_default=False),
     ] = None,
+    counters: Annotated[
+        bool,
+        typer.Option(
+            "--counters",
+            help="On a GPU, too, count what rungs predict, on the simulator; takes its time.",
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:
     """Verify every rung of a ladder, count what it predicts, and time it.
@@ -51,12 +60,18 @@ def climb(
     claimed before measuring and as the simulator counts it. An [bold]x[/] behind the
     number means: times that of another rung on the same problem.
 
-    [bold]kernel, end to end[/]: median times on the GPU, and around it with all copies. On
+    [bold]kernel, end to end[/]: median times of the kernels on the GPU, with a cold cache
+    (of pipelines: from the first copy to the last), and of the whole call. On
     the simulator nothing is timed, but wrong rungs are run too and must be
     caught.
 
-    The status is 1 when a result is wrong, a prediction fails or a wrong rung
-    passes.
+    [bold]limit[/]: how much of what this GPU allows the kernels reach: all that the task
+    needs through memory once, or all operations at their rate on registers,
+    whichever takes longer; for pipelines, all bytes over the bus. Measured in
+    the same run.
+
+    The status is 1 when a result is wrong, a prediction fails, a wrong rung
+    passes or anything is beyond its limit.
 
     [bold]warpladder climb primer[/]
 
@@ -71,7 +86,8 @@ def climb(
     if rung is not None:
         find_rung(f"{name}/{rung}")
     where = open_device(device)
-    rows, wrong = _run(ladder, where, n, rung)
+    ceilings = _ceilings(where)
+    rows, wrong = _run(ladder, where, n, rung, ceilings, counters=counters or ceilings is None)
     ok = not any(row.faults for row in rows) and all(result.ok for result in wrong)
     if json:
         print_json(
@@ -80,6 +96,8 @@ def climb(
                 "device": where.properties.name if where else "cpu",
                 "simulated": isinstance(where, Simulated),
                 "ok": ok,
+                "not_measured": _not_measured(where),
+                "ceilings": [known._asdict() for known in ceilings.measured()] if ceilings else [],
                 "rungs": [row_document(row) for row in rows],
                 "wrong": [wrong_document(result) for result in wrong],
             }
@@ -89,12 +107,59 @@ def climb(
         console.print(f"{ladder.name} on {where.properties.name if where else 'the CPU'}")
         for part in _parts(rows, wrong):
             console.print("", part, sep="\n")
+        for remark in _remarks(rows, where, ceilings):
+            console.print("", remark, sep="\n", markup=False)
     if not ok:
         raise typer.Exit(1)
 
 
+def _ceilings(device: Device | None) -> Ceilings | None:
+    from warpladder.lab.devices import Simulated
+
+    if device is None or isinstance(device, Simulated):
+        return None
+    from warpladder.lab.ceilings import Ceilings
+
+    return Ceilings(device)
+
+
+def _not_measured(device: Device | None) -> str:
+    """Return what only a GPU shows; nothing where there is one."""
+    from warpladder.lab.devices import Simulated
+
+    if device is None:
+        return "Not measured: kernels, and limits, for which it takes a GPU."
+    if isinstance(device, Simulated):
+        return "Not measured: times, rates and limits, for which it takes a GPU (--device cuda)."
+    return ""
+
+
+def _remarks(rows: list[Row], device: Device | None, ceilings: Ceilings | None) -> list[str]:
+    """Return how to read the tables, and what is not in them."""
+    from warpladder.cli.output import with_prefix
+
+    remarks = []
+    units = sorted({row.rung.task.unit for row in rows if row.timing})
+    if len(units) > 1:
+        remarks.append(f"Rates are per second: of {', '.join(units)}.")
+    if ceilings is None:
+        return [*remarks, _not_measured(device)]
+    known = [f"{name} {with_prefix(rate, unit)}" for name, rate, unit in ceilings.measured()]
+    if known:
+        remarks.append(f"Limits, measured in this run: {'; '.join(known)}.")
+    if not any(row.predictions for row in rows):
+        remarks.append("Not counted: what rungs predict of counters (--counters).")
+    return remarks
+
+
 def _run(
-    ladder: Ladder, device: Device | None, n: int | None, only: str | None
+    ladder: Ladder,
+    device: Device | None,
+    n: int | None,
+    only: str | None,
+    ceilings: Ceilings | None,
+    *,
+    counters: bool,
 ) -> tuple[list[Row], list[WrongResult]]:
     """Climb, with a progress bar on standard error."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -110,13 +175,16 @@ def _run(
     simulated = isinstance(device, Simulated)
     wrong = [w for w in ladder.wrong if simulated and only in {None, w.rung.name}]
     total = (1 if only else len(ladder.rungs)) + len(wrong)
+    simulator = SimulatedDevice if counters else None
     console = stderr()
     columns = (TextColumn("climbing"), BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
     ) as bar:
         task = bar.add_task("rungs", total=total)
-        for row in climb_ladder(ladder, device, simulator=SimulatedDevice, n=n, only=only):
+        for row in climb_ladder(
+            ladder, device, simulator=simulator, n=n, only=only, ceilings=ceilings
+        ):
             rows.append(row)
             bar.advance(task)
         for broken in wrong:
@@ -145,16 +213,19 @@ def _parts(rows: list[Row], wrong: list[WrongResult]) -> list[RenderableType]:
 def _times(rows: list[Row]) -> Table:
     from warpladder.cli.output import with_prefix
 
-    table = _empty_table("rung", "ok", "n", "kernel", "end to end", "rate")
+    units = {row.rung.task.unit for row in rows if row.timing}
+    rate = f"{units.pop()}/s" if len(units) == 1 else "rate"
+    table = _empty_table("rung", "ok", "n", "kernel", "end to end", rate, "limit")
     for row in rows:
-        timing = row.timing
+        timing, percent = row.timing, row.percent_of_limit
         table.add_row(
             row.rung.name,
             _yes(row),
             "" if row.n is None else str(row.n),
             with_prefix(timing.kernel_seconds, "s") if timing and timing.kernel_seconds else "",
             with_prefix(timing.total_seconds, "s") if timing else "",
-            "" if row.rate is None else with_prefix(row.rate, f"{row.rung.task.unit}/s"),
+            "" if row.rate is None else with_prefix(row.rate),
+            "" if percent is None else f"{percent:.3g} %" if percent >= 0.01 else "< 0.01 %",
         )
     return table
 
@@ -170,7 +241,9 @@ def _evidence(rows: list[Row]) -> Table:
     return table
 
 
-def _decisive(result: PredictionResult) -> tuple[str, str, str]:
+def _decisive(result: PredictionResult) -> tuple[str, str, Text]:
+    from rich.text import Text
+
     claim = result.prediction
     times = " x" if claim.than else ""
     measured = "--" if result.counted is None else f"{result.measured:.4g}{times}"
@@ -179,7 +252,7 @@ def _decisive(result: PredictionResult) -> tuple[str, str, str]:
         # Its full name would be broken in the middle of a word at 80 columns.
         claim.counter.replace("_per_", "/"),
         f"{claim.relation} {claim.value:.4g}{times}",
-        f"[{style}]{measured}[/]",
+        Text(measured, style),
     )
 
 
@@ -212,7 +285,9 @@ def _empty_table(first: str, *others: str) -> Table:
     return table
 
 
-def _yes(row: Row) -> str:
+def _yes(row: Row) -> Text:
+    from rich.text import Text
+
     if not row.verdicts:
-        return "--"
-    return "[green]yes[/]" if all(v.ok for v in row.verdicts) else "[bold red]NO[/]"
+        return Text("--")
+    return Text("yes", "green") if all(v.ok for v in row.verdicts) else Text("NO", "bold red")

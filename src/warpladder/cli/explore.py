@@ -139,7 +139,7 @@ def _find_gpu(device: str) -> tuple[Device | None, str]:
     if device == "cpu":
         return None, "left out, as asked"
     try:
-        return open_device("cuda"), ""
+        return open_device("cuda", time_kernels=True), ""
     except DeviceError as fault:
         if device == "cuda":
             raise

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 import warnings
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +22,7 @@ from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, check_same, dimensions
 from warpladder.device.cuda_faults import kernel_name, launching, named
 from warpladder.device.cuda_properties import read_properties
+from warpladder.device.cuda_relaunch import Relauncher, relaunch
 from warpladder.device.cuda_streams import CudaEvent, CudaStream, numba_stream
 from warpladder.device.properties import DeviceProperties
 from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["CudaDevice"]
 
 _FILL_THREADS = 256
+_AS_IT_IS: AbstractContextManager[None] = nullcontext()
 
 
 class CudaDevice:
@@ -79,6 +81,7 @@ class CudaDevice:
         self._index = index
         self._time_kernels = time_kernels
         self._timed: list[tuple[CudaEvent, CudaEvent]] = []
+        self._relauncher = Relauncher()
         # By compiled kernel, the dynamic shared memory that the driver was asked to allow it.
         self._allowed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         with self._current(), named(f"opening GPU {index}"):
@@ -169,23 +172,30 @@ class CudaDevice:
 
         Without a stream the copy is complete on return; with one, when the stream is.
         """
+        import numpy as np
+        from numba.cuda.cudadrv.driver import device_to_host
+
         source = self._as_numba(device_array)
         if out is not None:
             check_out(out, source)
         queue = numba_stream(stream)
         with self._current(), named(f"copying {source.nbytes} bytes from the GPU"):
-            if out is None or source.flags["C_CONTIGUOUS"]:
-                host: NDArray[Any] = source.copy_to_host(out, stream=queue)
-                if stream is None and source.stream:
-                    # Numba copies on the stream to which another library bound the array.
-                    source.stream.synchronize()
+            # An array may be bound to the stream of another library.
+            queue = queue or source.stream
+            if source.flags["C_CONTIGUOUS"]:
+                host = np.empty(source.shape, source.dtype) if out is None else out
+                if source.size:
+                    device_to_host(host, source, source.nbytes, stream=queue)
+                if stream is None and queue:
+                    queue.synchronize()
                 return host
+            gathered: NDArray[Any] = source.copy_to_host(stream=queue)
+            if queue and (stream is None or out is not None):
+                queue.synchronize()
+            if out is None:
+                return gathered
             # Numba copies into `out` only where the strides are the same.
-            host = source.copy_to_host(stream=queue)
-            waits = queue or source.stream
-            if waits:
-                waits.synchronize()
-            out[...] = host
+            out[...] = gathered
             return out
 
     def launch(
@@ -215,7 +225,15 @@ class CudaDevice:
         threads = dimensions("block", block, self.properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
         queue = numba_stream(stream)
+        described = None if shared_bytes or cooperative else self._relauncher.described(args)
         with self._current(), launching(kernel, blocks, threads, shared_bytes):
+            if described is not None:
+                compiled = self._relauncher.find(kernel, described[0])
+                if compiled is not None:
+                    configured = _configured(kernel, blocks, threads, queue, 0)
+                    with self._timing(stream):
+                        relaunch(compiled, configured.stream, blocks, threads, described[1])
+                    return
             compiled = None
             if shared_bytes or cooperative or self._time_kernels:
                 compiled = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
@@ -228,6 +246,8 @@ class CudaDevice:
                         configured(*args)
                 else:
                     configured(*args)
+            if described is not None:
+                self._relauncher.keep(kernel, described[0], args)
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
@@ -282,20 +302,18 @@ class CudaDevice:
         self._timed.clear()
         self.kernel_ms = 0.0 if self._time_kernels else math.nan
 
-    @contextmanager
-    def _current(self) -> Iterator[None]:
+    def _current(self) -> AbstractContextManager[None]:
         """Make this the GPU on which Numba works."""
+        current = self._cuda.gpus.current
+        # Making it current once more costs 20 us, about as much as a launch.
+        if current is not None and current.id == self._index:
+            return _AS_IT_IS
         # Numba gives memory back whenever an array dies, and needs some context for that; so the
         # first one on a thread is left there.
-        current = self._cuda.gpus.current
         if current is None:
             self._cuda.current_context(self._index)
-        elif current.id == self._index:
-            # Making it current once more costs 20 us, about as much as a launch.
-            yield
-            return
-        with self._cuda.gpus[self._index]:
-            yield
+        gpu: AbstractContextManager[None] = self._cuda.gpus[self._index]
+        return gpu
 
     def _as_numba(self, array: Any) -> Any:
         """Return an array of the GPU as Numba's own, which shares its memory."""

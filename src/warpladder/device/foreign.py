@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.device.select import choose_device, gpu_of
-from warpladder.errors import InputError
+from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,7 +52,7 @@ def device_of(array: Any, asked: Any, name: str) -> Device:
     InputError
         The CPU is wanted; or the array is on a device that is no GPU, and that was not given.
     DeviceError
-        CUDA is asked for and there is no GPU.
+        CUDA is asked for and there is no GPU, or the array is not on it but on a simulated one.
     """
     if asked == "cpu":
         raise InputError(
@@ -61,6 +61,11 @@ def device_of(array: Any, asked: Any, name: str) -> Device:
     if choose_device(asked).device == "cpu":
         raise InputError(
             f"{name}: it is on a device that is no GPU; give that device too, as device=..."
+        )
+    if isinstance(asked, str) and not hasattr(array, "__cuda_array_interface__"):
+        raise DeviceError(
+            f'device="{asked}": {name} is on a simulated device, not on a GPU; give that device '
+            "too, as device=..."
         )
     return gpu_of(array) if isinstance(asked, str) else asked
 

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from statistics import median
-from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import InputError, MissingExtraError
-from warpladder.lab.devices import Simulated, Timed
-from warpladder.lab.rung import Ladder, Rung, Work
-from warpladder.lab.verify import PredictionResult, Verdict, check_predictions, pose, run, verify
+from warpladder.lab.bench import Timing, cold_cache, time_rung
+from warpladder.lab.devices import Simulated
+from warpladder.lab.rung import Ladder, Rung
+from warpladder.lab.verify import PredictionResult, Verdict, check_predictions, judge, pose, verify
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
+    from warpladder.lab.ceilings import Ceilings, Limit
+    from warpladder.lab.gpu_timing import ColdCache
+    from warpladder.simulator.counters import Counters
 
-__all__ = ["Row", "Timing", "climb"]
+__all__ = ["Row", "climb"]
 
-_SECONDS = 0.3
-_REPETITIONS = 5
 #: What a rung says to someone who has no device for it.
 _NEEDS = {
     "device": "runs kernels; use the device simulator or cuda",
     "gpu": "runs on a GPU only; use the device cuda",
 }
-
-
-class Timing(NamedTuple):
-    """Medians: of the whole call on the wall clock, and of its kernels where a GPU ran them."""
-
-    total_seconds: float
-    kernel_seconds: float | None
-    repetitions: int
-
-    @property
-    def seconds(self) -> float:
-        """The time of the computation itself: of its kernels, or of the call on a CPU."""
-        return self.total_seconds if self.kernel_seconds is None else self.kernel_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +37,7 @@ class Row:
     rung
         The rung.
     verdicts
-        By size, those after timing last.
+        By size, that of the last timed result last.
     predictions
         Counted on the simulator; none for a rung on the CPU.
     n
@@ -58,8 +46,8 @@ class Row:
         At that size.
     rate
         Of the task's unit, per second.
-    percent_of_bound
-        Of the measured ceiling of what bounds the rung, where that was given.
+    limit
+        The least time in which this machine could solve the problem, where it was measured.
     skipped
         Why it was not run at the size asked for, if so.
     """
@@ -70,8 +58,15 @@ class Row:
     n: int | None = None
     timing: Timing | None = None
     rate: float | None = None
-    percent_of_bound: float | None = None
+    limit: Limit | None = None
     skipped: str = ""
+
+    @property
+    def percent_of_limit(self) -> float | None:
+        """How much of what this machine allows for the problem the rung reaches."""
+        if self.limit is None or self.timing is None:
+            return None
+        return 100 * self.limit.seconds / self.timing.seconds
 
     @property
     def faults(self) -> list[str]:
@@ -84,28 +79,39 @@ class Row:
             for p in self.predictions
             if not p.ok
         ]
-        if self.percent_of_bound is not None and self.percent_of_bound > 100:
+        percent = self.percent_of_limit
+        if self.limit is not None and percent is not None and percent > 100:
             broken.append(
-                f"{self.percent_of_bound:.0f} % of what {self.rung.bound.by} allows: the work it "
-                "declares, the measured ceiling or the time is wrong"
+                f"{percent:.1f} % of what {self.limit.by} allows: the work that its task declares, "
+                "the measured ceiling or the time is wrong"
             )
         return wrong + broken
+
+
+class _Means(NamedTuple):
+    """What rungs are climbed with; ``seen`` is what was counted for those before."""
+
+    device: Device | None
+    simulator: Callable[..., Simulated] | None
+    cache: ColdCache | None
+    ceilings: Ceilings | None
+    seen: dict[tuple[str, int], Counters]
 
 
 def climb(
     ladder: Ladder,
     device: Device | None,
     *,
-    simulator: Callable[..., Simulated],
+    simulator: Callable[..., Simulated] | None,
     n: int | None = None,
     only: str | None = None,
-    ceilings: Mapping[str, float] | None = None,
+    ceilings: Ceilings | None = None,
 ) -> Iterator[Row]:
     """Yield a row for every rung of the ladder that can run, in order.
 
     Each rung is verified at the sizes of its task and at ``n``, its predictions are counted on
-    simulated devices, and it is timed at ``n``, at least five times and 0.3 seconds; then it is
-    verified again. Nothing is timed on a simulated device, whose time says nothing of a GPU's.
+    simulated devices, and it is timed at ``n``; the last result that was timed is verified again.
+    Nothing is timed on a simulated device, whose time says nothing of a GPU's.
 
     Parameters
     ----------
@@ -114,14 +120,14 @@ def climb(
     device
         Where its kernels run; None runs the rungs on the CPU alone.
     simulator
-        Makes the devices on which predictions are counted.
+        Makes the devices on which predictions are counted; takes the keyword ``checks``. With None
+        nothing is counted.
     n
         Problem size; by default that of the task, and on a simulated device none but its sizes.
     only
         The name of one rung.
     ceilings
-        What was measured on this machine, by what bounds a rung: bytes per second for ``"dram"``
-        and ``"pcie"``, the task's unit per second for the others.
+        Of the device, if it is a GPU; without them nothing is said of limits.
 
     Raises
     ------
@@ -136,73 +142,41 @@ def climb(
             if only
             else f"no rung of {ladder.name} runs on the CPU; use the device simulator or cuda"
         )
+    # Checks take most of a simulation's time, and `verify` has made them where there are any.
+    counting = None if simulator is None else partial(simulator, checks=False)
+    means = _Means(device, counting, cold_cache(device), ceilings, {})
     for rung in able:
-        yield _climb(rung, ladder, device, simulator, n, ceilings or {})
+        yield _climb(rung, ladder, means, n)
 
 
-def _climb(
-    rung: Rung,
-    ladder: Ladder,
-    device: Device | None,
-    simulator: Callable[..., Simulated],
-    asked: int | None,
-    ceilings: Mapping[str, float],
-) -> Row:
+def _climb(rung: Rung, ladder: Ladder, means: _Means, asked: int | None) -> Row:
+    device = means.device
     simulated = isinstance(device, Simulated)
     if simulated and rung.on == "gpu":
         return Row(rung, (), skipped=f"runs on a GPU only: {rung.limits}")
     n = rung.task.default_n if asked is None and not simulated else asked
     skipped = ""
     if n is not None and rung.max_n is not None and n > rung.max_n:
-        n, skipped = None, f"takes up to n = {rung.max_n}: {rung.limits}"
+        most = f"takes up to n = {rung.max_n}: {rung.limits}"
+        # Nobody asked for the task's own size.
+        n, skipped = (rung.max_n, "") if asked is None else (None, most)
     try:
         verdicts = verify(rung, device)
+        if n is not None:
+            verdicts += verify(rung, device, [n])
     except MissingExtraError as missing:
         return Row(rung, (), skipped=f"was left out: {missing}")
-    if n is not None:
-        verdicts += verify(rung, device, [n])
-    predictions = tuple(check_predictions(rung, ladder, simulator)) if rung.on == "device" else ()
+    predictions: tuple[PredictionResult, ...] = ()
+    if rung.on == "device" and means.simulator is not None:
+        predictions = tuple(check_predictions(rung, ladder, means.simulator, means.seen))
     if n is None or simulated or not all(verdict.ok for verdict in verdicts):
         return Row(rung, tuple(verdicts), predictions, skipped=skipped)
 
     problem = pose(rung.task, n)
-    timing = _time(rung, device, problem)
-    verdicts += verify(rung, device, [n])
+    timing, result = time_rung(rung, device, means.cache, problem)
+    verdicts.append(judge(rung, n, problem, result))
     work = rung.task.work(problem)
-    return Row(
-        rung,
-        tuple(verdicts),
-        predictions,
-        n,
-        timing,
-        rate=work.operations / timing.seconds,
-        percent_of_bound=_percent(rung, work, timing, ceilings),
-    )
-
-
-def _time(rung: Rung, device: Device | None, problem: Any) -> Timing:
-    """Time a rung that has run before, so nothing is left to compile."""
-    on_gpu = device if isinstance(device, Timed) and rung.on == "device" else None
-    total: list[float] = []
-    kernels: list[float] = []
-    spent = 0.0
-    while len(total) < _REPETITIONS or spent < _SECONDS:
-        before = 0.0 if on_gpu is None else on_gpu.kernel_ms
-        began = perf_counter()
-        run(rung, device, problem)
-        if on_gpu is not None:
-            on_gpu.synchronize()
-        total.append(perf_counter() - began)
-        spent += total[-1]
-        if on_gpu is not None:
-            kernels.append((on_gpu.kernel_ms - before) / 1e3)
-    return Timing(median(total), median(kernels) if kernels else None, len(total))
-
-
-def _percent(rung: Rung, work: Work, timing: Timing, ceilings: Mapping[str, float]) -> float | None:
-    if rung.bound.by not in ceilings:
-        return None
-    amount = work.bytes if rung.bound.by in {"dram", "pcie"} else work.operations
-    # The bus carries what comes and goes around the kernels, not within them.
-    seconds = timing.total_seconds if rung.bound.by == "pcie" else timing.seconds
-    return 100 * amount / seconds / ceilings[rung.bound.by]
+    # A CPU has limits of its own, and what a library launches is not timed on the GPU.
+    limit = means.ceilings.limit(rung, work) if means.ceilings and timing.kernels else None
+    rate = work.operations / timing.seconds
+    return Row(rung, tuple(verdicts), predictions, n, timing, rate, limit)

@@ -43,7 +43,7 @@ class Timed(Device, Protocol):
     kernel_ms: float
 
 
-def open_device(kind: str) -> Device | None:
+def open_device(kind: str, *, time_kernels: bool = False) -> Device | None:
     """Return the device of this kind; None is the CPU, which needs no device.
 
     Parameters
@@ -51,6 +51,8 @@ def open_device(kind: str) -> Device | None:
     kind
         ``"cuda"``, ``"simulator"``, ``"cpu"``, or ``"auto"``: CUDA where there is a GPU, else the
         simulator.
+    time_kernels
+        Whether a GPU is to be `Timed`; that makes every launch slower.
 
     Raises
     ------
@@ -72,7 +74,7 @@ def open_device(kind: str) -> Device | None:
         from warpladder.device.cuda_device import CudaDevice
 
         try:
-            return CudaDevice(time_kernels=True)
+            return CudaDevice(time_kernels=time_kernels)
         except DeviceError:
             if kind == "cuda":
                 raise

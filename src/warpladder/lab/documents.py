@@ -64,10 +64,13 @@ def row_document(row: Row) -> dict[str, Any]:
         "n": row.n,
         "seconds": row.timing and row.timing.total_seconds,
         "kernel_seconds": row.timing and row.timing.kernel_seconds,
-        "repetitions": row.timing and row.timing.repetitions,
+        "all_seconds": row.timing and list(row.timing.totals),
+        "all_kernel_seconds": row.timing and list(row.timing.kernels),
         "rate": row.rate,
         "unit": row.rung.task.unit,
-        "percent_of_bound": row.percent_of_bound,
+        "bound": row.rung.bound.by,
+        "limit": row.limit and row.limit._asdict(),
+        "percent_of_limit": row.percent_of_limit,
         "skipped": row.skipped,
     }
 

@@ -19,10 +19,14 @@ AWKWARD_SIZES = (0, 1, 2, 31, 32, 33, 61, 97, 130)
 
 
 class Work(NamedTuple):
-    """What a problem asks for at the least: useful operations, and bytes to and from memory."""
+    """What a problem asks for at the least: useful operations, and bytes to and from memory.
+
+    ``dtype`` names what the operations are done on, where that decides how many a GPU can do.
+    """
 
     operations: int
     bytes: int
+    dtype: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,9 @@ class Task:
         The size that ``climb`` takes when none is asked for.
     sizes
         Sizes at which every rung is verified.
+    compared
+        ``compared(problem, result)``: what of a rung's result is compared with the oracle's answer,
+        where more than one result is right; by default the result itself.
     """
 
     name: str
@@ -56,6 +63,7 @@ class Task:
     unit: str
     default_n: int
     sizes: tuple[int, ...] = AWKWARD_SIZES
+    compared: Callable[[Any, Any], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

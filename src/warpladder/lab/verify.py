@@ -26,6 +26,7 @@ __all__ = [
     "check_predictions",
     "check_wrong",
     "count",
+    "judge",
     "pose",
     "run",
     "verify",
@@ -187,18 +188,24 @@ def pose(task: Task, n: int, seed: int = 0) -> Any:
     return deepcopy(_posed(task, n, seed)[0])
 
 
-def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
+def judge(rung: Rung, n: int, problem: Any, result: Any, seed: int = 0) -> Verdict:
+    """Return whether a result is right for a problem that `pose` gave, and that left unchanged."""
     untouched, expected = _posed(rung.task, n, seed)
-    problem = deepcopy(untouched)
+    if changed := difference(untouched, problem, name="problem"):
+        return Verdict(n, f"it changed its input: {changed}")
+    found = rung.task.compared(untouched, result) if rung.task.compared else result
+    return Verdict(n, difference(expected, found, _tolerance(rung, untouched)))
+
+
+def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
+    problem = pose(rung.task, n, seed)
     try:
         result = run(rung, device, problem)
     except MissingExtraError:
         raise
     except WarpladderError as fault:
         return Verdict(n, f"{type(fault).__name__}: {fault}")
-    if changed := difference(untouched, problem, name="problem"):
-        return Verdict(n, f"it changed its input: {changed}")
-    return Verdict(n, difference(expected, result, _tolerance(rung, untouched)))
+    return judge(rung, n, problem, result, seed)
 
 
 def _tolerance(rung: Rung, problem: Any) -> tuple[float, float] | None:
@@ -223,16 +230,22 @@ def count(rung: Rung, device: Simulated, n: int, seed: int = 0) -> Counters:
 
 
 def check_predictions(
-    rung: Rung, ladder: Ladder, device_factory: Callable[..., Simulated]
+    rung: Rung,
+    ladder: Ladder,
+    device_factory: Callable[..., Simulated],
+    seen: dict[tuple[str, int], Counters] | None = None,
 ) -> list[PredictionResult]:
     """Count what the rung predicts, on simulated devices made by ``device_factory()``.
+
+    Rungs are compared with one another, so most are counted for two. With ``seen``, given for one
+    after another, what was counted once, by the rung's name and the size, is taken from there.
 
     Raises
     ------
     InputError
         A prediction names a counter or a rung that there is not.
     """
-    seen: dict[tuple[str, int], Counters] = {}
+    seen = {} if seen is None else seen
 
     def counter(of: Rung, claim: Prediction) -> float:
         if (of.name, claim.n) not in seen:

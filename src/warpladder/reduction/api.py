@@ -119,8 +119,8 @@ def reduce(
 
     Notes
     -----
-    Cost: one pass over memory, on all cores from 32 MB on. The result has the same bits for any
-    number of cores.
+    Cost: one pass over memory, on all cores from 16 MB on (from 2 MB where rows are short). The
+    result has the same bits for any number of cores.
 
     An array on a GPU is reduced where it is, without a copy unless its axes do not lie at regular
     distances. An array of the host would have to cross a bus that is slower than the CPU reads
@@ -143,7 +143,8 @@ def reduce(
 
     Integers beyond 2^53 are rounded to float64 before they go into a float result. Variances are
     made of squares: where those of float64 do not fit, the result is infinite, and where those of
-    float32 do not, ``dtype="float64"`` helps.
+    float32 do not, ``dtype="float64"`` helps. The exponentials of ``logsumexp`` are float64,
+    on a GPU those of float32 are float32.
 
     NaN among the elements makes a float result NaN, as in NumPy, and ``argmin`` and ``argmax`` give
     the first NaN. ``nan`` variants skip it; where all are NaN, ``nanmin`` and ``nanmax`` give NaN

@@ -1,7 +1,8 @@
 """What every accumulator does with a block of elements before and after its loop.
 
-A mask, NaNs to skip and float16 are dealt with here, by copying what counts into a small buffer
-that stays in the first-level cache: the loops behind see plain numbers and nothing else.
+A mask and NaNs to skip are dealt with here: a loop that can leave elements out without a branch
+asks `is_kept` for each; one that cannot is given a copy of what counts (`chosen`, `numbers`) in a
+small buffer that stays in the first-level cache, as is float16 in a wider form.
 """
 
 from __future__ import annotations
@@ -12,12 +13,40 @@ import numpy as np
 
 from warpladder.reduction.scalars import half_to_float, strict
 
-__all__ = ["chosen", "drain", "element_type", "numbers", "push", "widened"]
+__all__ = [
+    "bounds",
+    "chosen",
+    "drain",
+    "element_type",
+    "is_kept",
+    "numbers",
+    "push",
+    "widened",
+]
 
 
 def element_type(values: str) -> Any:
     """Return the type in which loops see the elements of a dtype."""
     return np.dtype({"float16": "float32", "bool": "uint8"}.get(values, values)).type
+
+
+def bounds(element: Any) -> tuple[Any, Any]:
+    """Return what no element is less than, and none greater."""
+    if np.dtype(element).kind == "f":
+        return element(-np.inf), element(np.inf)
+    limits = np.iinfo(element)
+    return element(limits.min), element(limits.max)
+
+
+@strict
+def is_kept(block: Any, marks: Any, i: Any, masked: Any, skip_nan: Any) -> Any:
+    """Return whether an element counts: its mark is set, it is no NaN."""
+    kept = True
+    if masked:
+        kept = marks[i]
+    if skip_nan:
+        kept &= block[i] == block[i]
+    return kept
 
 
 @strict

@@ -4,6 +4,8 @@ A sum over the first axis of a matrix in C order is such a case. Copying tiles s
 together would take most of the time; instead the loop runs along memory, and each lane of a vector
 has a row of its own. Measured on one core of a Zen 4, a float32 sum over axis 0 of 20,000 x 2,048:
 27 GB/s, by copied tiles 1.3.
+
+A middle axis comes in *panels*, each a matrix of its own, one after the other in memory.
 """
 
 from __future__ import annotations
@@ -13,18 +15,22 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from warpladder.reduction.blocks import element_type
-from warpladder.reduction.scalars import maximum, minimum
-from warpladder.reduction.states import FoldSpec, merge_moments
+from warpladder.reduction.blocks import bounds, element_type
+from warpladder.reduction.layout import Tile
+from warpladder.reduction.scalars import maximum, minimum, select, strict
+from warpladder.reduction.states import FoldSpec, beats, merge_kernel, merge_moments, new_states
 
-__all__ = ["column_kernel", "takes_columns"]
+__all__ = ["add_columns", "takes_columns"]
 
 # Rows that are accumulated side by side: memory is read in long runs, and the accumulators stay in
 # the second-level cache. With 1,024 a sum takes twice as long.
 _STRIP = 4096
 # Elements of a row that are added one to the other before they join its state.
 _LINES = 512
+# What short lines are joined to, where there are so many that it pays.
+_LONG, _MANY = 512, 16
 
 
 def takes_columns(spec: FoldSpec) -> bool:
@@ -35,104 +41,190 @@ def takes_columns(spec: FoldSpec) -> bool:
     >>> takes_columns(FoldSpec(frozenset({"total", "low"}), "float32", "float32"))
     True
     """
-    folds = {"total", "product", "low", "high", "absolute", "nonzero", "moments"}
-    is_plain = not (spec.masked or spec.skip_nan or spec.values == "float16")
-    return is_plain and spec.folds <= folds
+    folds = {"total", "product", "low", "high", "low_at", "high_at"}
+    folds |= {"absolute", "nonzero", "moments"}
+    return not spec.masked and spec.values != "float16" and spec.folds <= folds
+
+
+def add_columns(spec: FoldSpec, tile: Tile, first: int, states: NDArray[Any]) -> None:
+    """Add a tile that lies across, whose columns count from ``first``, to the states of its rows.
+
+    Lines shorter than some vectors are taken many at a time as if they were one, with as many more
+    states, which are merged in the end: a column sum of 349,525 x 3 takes a tenth of the time.
+    """
+    data, _, rows, length, pitch, width = tile
+    kernel = _column_kernel(spec)
+    joined = 1
+    if rows == width == pitch:
+        while 2 * joined * width <= _LONG and 2 * joined * _MANY <= length:
+            joined *= 2
+    done = 0
+    if joined > 1:
+        wide = joined * width
+        lines = length // joined
+        done = lines * joined
+        found = new_states(spec, wide)
+        kernel(data, wide, lines, wide, wide, 0, found)
+        for name in spec.folds & {"low_at", "high_at"}:
+            found[name] = first + found[name] * joined + np.arange(wide) // width
+        merge = merge_kernel(spec)
+        while wide > width:
+            wide //= 2
+            merge(found[:wide], found[wide : 2 * wide])
+        merge(states, found[:width])
+    if done < length:
+        kernel(data[done * pitch :], rows, length - done, pitch, width, first + done, states)
+
+
+@strict
+def _leads(new: Any, old: Any, ahead: Any, old_at: Any) -> Any:
+    # As `beats`, without a branch; an index of -1 is that of no element.
+    return ahead | ((new != new) & (old == old)) | (old_at < 0)  # noqa: PLR0124 - NaN is not itself
+
+
+@strict
+def _first_number(data: Any, start: Any, begin: Any, end: Any, pitch: Any) -> Any:
+    for i in range(begin, end):
+        v = np.float64(data[start + i * pitch])
+        if v == v:  # noqa: PLR0124 - NaN is not itself
+            return v
+    return 0.0
 
 
 @cache
-def column_kernel(spec: FoldSpec) -> Any:
-    """Return the compiled loop ``fold(data, rows, length, pitch, states)``.
+def _column_kernel(spec: FoldSpec) -> Any:
+    """Return the compiled loop ``fold(data, rows, length, pitch, width, first, states)``.
 
-    Element i of row k is ``data[i * pitch + k]``; states are as in `folds.fold_kernel`.
+    Rows come in panels of ``width``; element i of row k of panel p is
+    ``data[(p * length + i) * pitch + k]``. States are as in `folds.fold_kernel`.
     """
+    skip_nan = spec.skip_nan
     is_real = spec.sums != "int64"
     element = element_type(spec.values)
     sums = np.dtype(spec.sums).type
     products = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
+    least, largest = bounds(element)
     block_size = min(spec.block, _LINES)
     has = spec.folds.__contains__
     has_total, has_product, has_low, has_high = map(has, ("total", "product", "low", "high"))
+    has_low_at, has_high_at = has("low_at"), has("high_at")
     has_absolute, has_nonzero, has_moments = map(has, ("absolute", "nonzero", "moments"))
 
     @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
-    def fold(data, rows, length, pitch, states):  # type: ignore[no-untyped-def]
+    def fold(data, rows, length, pitch, width, first, states):  # type: ignore[no-untyped-def]
+        if skip_nan:
+            counts = np.empty(_STRIP, np.int32)
         if has_total:
             total = np.empty(_STRIP, sums)
         if has_product:
             product = np.empty(_STRIP, products)
         if has_low:
-            low = np.empty(_STRIP, element)
+            low, low_at = np.empty(_STRIP, element), np.empty(_STRIP, np.int32)
         if has_high:
-            high = np.empty(_STRIP, element)
+            high, high_at = np.empty(_STRIP, element), np.empty(_STRIP, np.int32)
         if has_absolute:
             absolute = np.empty(_STRIP, real)
         if has_nonzero:
-            nonzero = np.empty(_STRIP, np.int64)
+            nonzero = np.empty(_STRIP, np.int32)
         if has_moments:
             shift, offset, deviation = np.empty((3, _STRIP))
-        for left in range(0, rows, _STRIP):
-            width = min(_STRIP, rows - left)
+        strips = (width + _STRIP - 1) // _STRIP
+        for strip in range(rows // width * strips):
+            panel, left = strip // strips, strip % strips * _STRIP
+            run = min(_STRIP, width - left)
+            start = panel * length * pitch + left
+            part = states[panel * width + left : panel * width + left + run]
             for begin in range(0, length, block_size):
                 end = min(begin + block_size, length)
-                top = data[begin * pitch + left : begin * pitch + left + width]
-                for j in range(width):
+                top = data[start + begin * pitch : start + begin * pitch + run]
+                for j in range(run):
+                    if skip_nan:
+                        counts[j] = 0
                     if has_total:
                         total[j] = sums(0)
                     if has_product:
                         product[j] = products(1)
                     if has_low:
-                        low[j] = top[j]
+                        low[j] = largest
+                    if has_low_at:
+                        low_at[j] = -1
                     if has_high:
-                        high[j] = top[j]
+                        high[j] = least
+                    if has_high_at:
+                        high_at[j] = -1
                     if has_absolute:
                         absolute[j] = real(0)
                     if has_nonzero:
                         nonzero[j] = 0
                     if has_moments:
-                        row = states[left + j]
-                        shift[j] = row.shift + row.offset if row.count else np.float64(top[j])
+                        row, near = part[j], np.float64(top[j])
+                        if skip_nan:
+                            near = _first_number(data, start + j, begin, end, pitch)
+                        shift[j] = row.shift + row.offset if row.count else near
                         offset[j], deviation[j] = 0.0, 0.0
                 for i in range(begin, end):
-                    line = data[i * pitch + left : i * pitch + left + width]
-                    for j in range(width):
+                    line = data[start + i * pitch : start + i * pitch + run]
+                    at = np.int32(i - begin)
+                    for j in range(run):
                         v = line[j]
+                        kept = True
+                        if skip_nan:
+                            kept = v == v  # noqa: PLR0124 - NaN is not itself
+                            counts[j] += np.int32(kept)
                         if has_total:
-                            total[j] += sums(v)
+                            total[j] += select(kept, sums(v), sums(0))
                         if has_product:
-                            product[j] *= products(v)
+                            product[j] *= select(kept, products(v), products(1))
+                        if has_low_at:
+                            leads = kept & _leads(v, low[j], v < low[j], low_at[j])
+                            low_at[j] = select(leads, at, low_at[j])
                         if has_low:
-                            low[j] = minimum(low[j], v)
+                            low[j] = minimum(low[j], select(kept, v, largest))
+                        if has_high_at:
+                            leads = kept & _leads(v, high[j], v > high[j], high_at[j])
+                            high_at[j] = select(leads, at, high_at[j])
                         if has_high:
-                            high[j] = maximum(high[j], v)
+                            high[j] = maximum(high[j], select(kept, v, least))
                         if has_absolute:
-                            absolute[j] += abs(real(v))
+                            absolute[j] += select(kept, abs(real(v)), real(0))
                         if has_nonzero:
-                            nonzero[j] += v != 0
+                            nonzero[j] += np.int32(kept & (v != 0))
                         if has_moments:
                             # In float64: a row's first element may be far from its mean.
-                            d = np.float64(v) - shift[j]
+                            d = select(kept, np.float64(v) - shift[j], 0.0)
                             offset[j] += d
                             deviation[j] += d * d
-                for j in range(width):
-                    row = states[left + j]
+                for j in range(run):
+                    row, count = part[j], end - begin
+                    if skip_nan:
+                        count = np.int64(counts[j])
+                        if count == 0:
+                            continue
                     if has_total:
                         row.total += total[j]
                     if has_product:
                         row.product *= product[j]
                     if has_low:
-                        row.low = minimum(row.low, low[j]) if row.count else low[j]
+                        ahead = row.count == 0 or low[j] < row.low
+                        if beats(low[j], row.low, ahead):
+                            row.low = low[j]
+                            if has_low_at:
+                                row.low_at = first + begin + low_at[j]
                     if has_high:
-                        row.high = maximum(row.high, high[j]) if row.count else high[j]
+                        ahead = row.count == 0 or high[j] > row.high
+                        if beats(high[j], row.high, ahead):
+                            row.high = high[j]
+                            if has_high_at:
+                                row.high_at = first + begin + high_at[j]
                     if has_absolute:
                         row.absolute += absolute[j]
                     if has_nonzero:
                         row.nonzero += nonzero[j]
                     if has_moments:
-                        offset_of_block = offset[j] / (end - begin)
+                        offset_of_block = offset[j] / count
                         squares = deviation[j] - offset[j] * offset_of_block
-                        merge_moments(row, end - begin, shift[j], offset_of_block, squares)
-                    row.count += end - begin
+                        merge_moments(row, count, shift[j], offset_of_block, squares)
+                    row.count += count
 
     return fold

@@ -2,10 +2,12 @@
 
 A *fold* is one thing that is kept while elements go by: a sum, the least value, the sum of squared
 deviations. `fold_kernel` compiles one loop for the set that a call needs and for its dtype; what
-is not asked for is not in the machine code. LLVM turns the loop into full vectors with several
+is not asked for is not in the machine code. What does not count, by a mask or as a NaN, is replaced
+by what changes nothing, which takes no branch. LLVM turns the loop into full vectors with several
 independent accumulators each, since the additions may be reordered (``reassoc``). Measured on one
 core of a Zen 4, data in its L2 cache: 87 GB/s for a sum of float32, 41 GB/s for sum, min, max, mean
-and variance together; main memory gives 34 GB/s to all cores.
+and variance together; from the L3 cache 90 GB/s for a sum, 71 for one beside a mask; main memory
+gives 34 GB/s to all cores.
 
 Elements are folded in blocks. A block's sum is made in the lanes of the vectors, block sums are
 added pairwise in float64, so that rounding errors grow with the block's size and the logarithm of
@@ -23,12 +25,20 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from warpladder.reduction.blocks import chosen, drain, element_type, numbers, push, widened
+from warpladder.reduction.blocks import (
+    bounds,
+    drain,
+    element_type,
+    is_kept,
+    push,
+    widened,
+)
 from warpladder.reduction.scalars import (
     as_bits,
     as_float,
     maximum,
     minimum,
+    select,
     strict,
 )
 from warpladder.reduction.states import LOW_WORD, FoldSpec, beats, merge_moments, rescaled
@@ -40,14 +50,18 @@ SCALE = 2.0**600
 
 _LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**900
 _LEVELS = 64
+# Elements looked at together for an index; short rows are spared the preparations.
+_SOUGHT, _HEAD = 256, 8
 
 
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
-def _mean(block: Any) -> Any:
-    total = 0.0
+def _mean(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
+    total, count = 0.0, 0
     for i in range(block.size):
-        total += block[i]
-    return total / block.size
+        kept = is_kept(block, marks, i, masked, skip_nan)
+        total += np.float64(block[i]) if kept else 0.0
+        count += kept
+    return total / max(count, 1)
 
 
 @strict
@@ -57,11 +71,11 @@ def _difference(a: Any, b: Any) -> Any:
 
 
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
-def _squares(block: Any, scale: Any) -> Any:
+def _squares(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
     total = 0.0
     for i in range(block.size):
         scaled = np.float64(block[i]) * scale
-        total += scaled * scaled
+        total += scaled * scaled if is_kept(block, marks, i, masked, skip_nan) else 0.0
     return total
 
 
@@ -95,22 +109,36 @@ def _exp(x: Any) -> Any:
 
 
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
-def _exponentials(block: Any, peak: Any) -> Any:
+def _exponentials(block: Any, marks: Any, masked: Any, skip_nan: Any, peak: Any) -> Any:
     total = 0.0
     for i in range(block.size):
-        total += _exp(np.float64(block[i]) - peak)
+        power = _exp(np.float64(block[i]) - peak)
+        total += power if is_kept(block, marks, i, masked, skip_nan) else 0.0
     return total
 
 
 @strict
-def _find(block: Any, mask: Any, value: Any, masked: Any) -> Any:
+def _find(data: Any, mask: Any, begin: Any, end: Any, masked: Any, value: Any) -> Any:
     """Return the first index whose element counts and is the value, or NaN as it is."""
-    for i in range(block.size):
-        v = block[i]
-        if masked and not mask[i]:
-            continue
-        if v == value or (value != value and v != v):  # noqa: PLR0124 - NaN is not itself
-            return i
+    is_nan = value != value  # noqa: PLR0124 - NaN is not itself
+    head = end if is_nan else min(begin + _HEAD, end)
+    # In short rows it may be any element: a branch at each would be predicted wrong.
+    passed, hit = 0, False
+    for i in range(begin, head):
+        same = (data[i] == value) | (is_nan & (data[i] != data[i]))
+        hit |= same & is_kept(data, mask, i, masked, False)
+        passed += not hit
+    if hit:
+        return begin + passed
+    for at in range(head, end, _SOUGHT):
+        few, marks = data[at : min(at + _SOUGHT, end)], mask[at : min(at + _SOUGHT, end)]
+        # The least of all indices: a loop that may end anywhere would not become vectors.
+        found = np.int32(_SOUGHT)
+        for i in range(few.size):
+            same = (few[i] == value) & is_kept(few, marks, i, masked, False)
+            found = minimum(found, select(same, np.int32(i), np.int32(_SOUGHT)))
+        if found < _SOUGHT:
+            return at + found
     return -1
 
 
@@ -122,19 +150,27 @@ def fold_kernel(spec: FoldSpec) -> Any:
     is folded into its state; in the indices that are kept its elements count from ``first`` on.
     """
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
-    is_copied = masked or skip_nan or is_half
+    is_chosen = masked or skip_nan
     is_real = spec.sums != "int64"
     is_wide = spec.values in {"int64", "uint64"}
     element = element_type(spec.values)
+    is_narrow = np.dtype(element).kind in "iu" and np.dtype(element).itemsize <= 2
     sums = np.dtype(spec.sums).type
+    # What a block's sum is made in: of small integers it fits 32 bits, twice as many to a vector.
+    lanes = np.int32 if is_narrow and not is_real else sums
+    words = np.int32 if is_narrow else np.int64
     products = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
+    least, largest = bounds(element)
     block_size = spec.block
+    until_some, until_none = spec.until == "some", spec.until == "none"
+    until_extremes = spec.until == "extremes"
     has = spec.folds.__contains__
     has_total, has_whole, has_product = has("total"), has("whole"), has("product")
     has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
-    has_nonzero, has_exponential = has("nonzero"), has("exponential")
+    has_exponential = has("exponential")
+    has_nonzero = has("nonzero") and not (until_some or until_none)
     has_real_total = has_total and is_real
     in_pairs = has_real_total or has_absolute or has_square
 
@@ -142,7 +178,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     # no process would find in the cache on disk what another one compiled.
     @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
-        if is_copied:
+        if is_half:
             buffer = np.empty(min(block_size, length), element)
         if in_pairs:
             stack = np.empty((5, _LEVELS))
@@ -153,74 +189,92 @@ def fold_kernel(spec: FoldSpec) -> Any:
             low_begin, high_begin = -1, -1
             for begin in range(begin_of_row, begin_of_row + length, block_size):
                 end = min(begin + block_size, begin_of_row + length)
-                block = data[begin:end]
+                block, marks = data[begin:end], mask[begin:end]
                 if is_half:
                     block = widened(block, buffer)
-                if masked:
-                    block = chosen(block, mask[begin:end], buffer)
-                if skip_nan:
-                    block = numbers(block, buffer)
-                if block.size == 0:
-                    continue
 
                 if has_total:
-                    total = sums(0)
+                    total = lanes(0)
                 if has_whole:
-                    high_word, low_word = np.int64(0), row.whole_low
+                    high_word, low_word = np.int64(0), words(0)
                 if has_product:
                     product = products(1)
+                # LLVM must not know that these win against nothing: it would leave the vectors and
+                # branch past elements that do not count, at a thirtieth of the rate.
+                never = row.count < 0
                 if has_low:
-                    low = block[0]
+                    low = above = least if never else largest
                 if has_high:
-                    high = block[0]
+                    high = below = largest if never else least
                 if has_absolute:
                     absolute = real(0)
                 if has_square:
                     square = 0.0
                 if has_moments:
-                    mean = row.shift + row.offset if row.count else _mean(block)
+                    if row.count:
+                        mean = row.shift + row.offset
+                    else:
+                        mean = _mean(block, marks, masked, skip_nan)
                     shift, offset, deviation = real(mean), real(0), real(0)
                 if has_nonzero:
-                    nonzero = 0
+                    nonzero = np.int32(0)
+                if until_some or until_none:
+                    found = False
                 if has_exponential:
-                    peak = np.float64(block[0])
+                    peak = lowest = 0.0 if never else -np.inf
 
+                if is_chosen:
+                    count = np.int32(0)
                 for i in range(block.size):
                     v = block[i]
+                    kept = True
+                    if is_chosen:
+                        kept = is_kept(block, marks, i, masked, skip_nan)
+                        count = np.int32(count + np.int32(kept))
                     if has_total:
-                        total += sums(v)
+                        total = lanes(total + select(kept, lanes(v), lanes(0)))
                     if has_whole:
                         if is_wide:
-                            high_word += np.int64(v >> 32)
-                            low_word += np.int64(v & LOW_WORD)
+                            high_word += select(kept, np.int64(v >> 32), np.int64(0))
+                            low_word += select(kept, np.int64(v & LOW_WORD), np.int64(0))
                         else:
-                            low_word += np.int64(v)
+                            low_word = words(low_word + select(kept, words(v), words(0)))
                     if has_product:
-                        product *= products(v)
+                        product *= select(kept, products(v), products(1))
                     if has_low:
-                        low = minimum(low, v)
+                        low = minimum(low, select(kept, v, above))
                     if has_high:
-                        high = maximum(high, v)
+                        high = maximum(high, select(kept, v, below))
                     if has_absolute:
-                        absolute += abs(real(v))
+                        absolute += select(kept, abs(real(v)), real(0))
                     if has_square:
-                        square += np.float64(v) * np.float64(v)
+                        square += select(kept, np.float64(v) * np.float64(v), 0.0)
                     if has_moments:
-                        d = _difference(real(v), shift)
+                        d = select(kept, _difference(real(v), shift), real(0))
                         offset += d
                         deviation += d * d
                     if has_nonzero:
-                        nonzero += v != 0
+                        nonzero = np.int32(nonzero + np.int32((v != 0) & kept))
+                    if until_some:
+                        found |= (v != 0) & kept
+                    if until_none:
+                        found |= (v == 0) & kept
                     if has_exponential:
-                        peak = maximum(peak, np.float64(v))
+                        peak = maximum(peak, select(kept, np.float64(v), lowest))
 
+                size = block.size
+                if is_chosen:
+                    size = np.int64(count)
+                    if size == 0:
+                        continue
                 if has_real_total:
                     push(stack[0], blocks, np.float64(total))
                 elif has_total:
                     row.total += total
                 if has_whole:
-                    row.whole_high += high_word + (low_word >> 32)
-                    row.whole_low = low_word & LOW_WORD
+                    low_word_of_row = row.whole_low + low_word
+                    row.whole_high += high_word + (low_word_of_row >> 32)
+                    row.whole_low = low_word_of_row & LOW_WORD
                 if has_product:
                     row.product *= product
                 if has_low and (row.count == 0 or beats(low, row.low, low < row.low)):
@@ -232,31 +286,42 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 if has_absolute:
                     push(stack[1], blocks, np.float64(absolute))
                 if has_square:
-                    tiny = _squares(block, SCALE) if square < _LEAST_SQUARE else 0.0
-                    huge = _squares(block, 1 / SCALE) if square > _LARGEST_SQUARE else 0.0
+                    tiny, huge = 0.0, 0.0
+                    if square < _LEAST_SQUARE:
+                        tiny = _squares(block, marks, masked, skip_nan, SCALE)
+                    if square > _LARGEST_SQUARE:
+                        huge = _squares(block, marks, masked, skip_nan, 1 / SCALE)
                     push(stack[2], blocks, tiny)
                     push(stack[3], blocks, 0.0 if tiny + huge > 0 else square)
                     push(stack[4], blocks, huge)
                 if has_moments:
-                    offset_of_block = np.float64(offset) / block.size
+                    offset_of_block = np.float64(offset) / size
                     cancelled = np.float64(offset) * offset_of_block
                     merge_moments(
                         row,
-                        block.size,
+                        size,
                         np.float64(shift),
                         offset_of_block,
                         np.float64(deviation) - cancelled,
                     )
                 if has_nonzero:
                     row.nonzero += nonzero
+                if until_some:
+                    row.nonzero += found
+                if until_none:
+                    row.nonzero += size - found
                 if has_exponential:
                     new_peak = maximum(row.peak, peak)
                     if new_peak != -np.inf:
                         row.scaled = rescaled(row.scaled, row.peak, new_peak)
-                        row.scaled += _exponentials(block, new_peak)
+                        row.scaled += _exponentials(block, marks, masked, skip_nan, new_peak)
                         row.peak = new_peak
-                row.count += block.size
+                row.count += size
                 blocks += 1
+                if (until_some or until_none) and found:
+                    break
+                if until_extremes and (not has_low or row.low == 0) and (not has_high or row.high):
+                    break
 
             if has_real_total:
                 row.total += drain(stack[0], blocks)
@@ -269,17 +334,19 @@ def fold_kernel(spec: FoldSpec) -> Any:
             end_of_row = begin_of_row + length
             if has_low_at and low_begin >= 0:
                 end = min(low_begin + block_size, end_of_row)
-                found = data[low_begin:end]
                 if is_half:
-                    found = widened(found, buffer)
-                at = low_begin + _find(found, mask[low_begin:end], row.low, masked)
+                    block, marks = widened(data[low_begin:end], buffer), mask[low_begin:end]
+                    at = low_begin + _find(block, marks, 0, block.size, masked, row.low)
+                else:
+                    at = _find(data, mask, low_begin, end, masked, row.low)
                 row.low_at = first + at - begin_of_row
             if has_high_at and high_begin >= 0:
                 end = min(high_begin + block_size, end_of_row)
-                found = data[high_begin:end]
                 if is_half:
-                    found = widened(found, buffer)
-                at = high_begin + _find(found, mask[high_begin:end], row.high, masked)
+                    block, marks = widened(data[high_begin:end], buffer), mask[high_begin:end]
+                    at = high_begin + _find(block, marks, 0, block.size, masked, row.high)
+                else:
+                    at = _find(data, mask, high_begin, end, masked, row.high)
                 row.high_at = first + at - begin_of_row
 
     return fold

@@ -16,12 +16,28 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NO_MASK", "TILE_BYTES", "ArrayRows", "Rows", "Span", "Tile", "as_stored", "lent"]
+__all__ = [
+    "NO_MASK",
+    "PARALLEL_FROM",
+    "TILE_BYTES",
+    "ArrayRows",
+    "Rows",
+    "Span",
+    "Tile",
+    "as_stored",
+    "lent",
+]
 
-TILE_BYTES = 4 << 20
-"""Bytes in a tile at least: 0.1 ms of work, where dealing it out costs 0.01 ms."""
+TILE_BYTES = 16 << 20
+"""Bytes up to which an array is one tile: to wake other threads would take as long as to add it."""
 
-_LARGEST_TILE_BYTES, _TILES = 32 << 20, 64
+PARALLEL_FROM = 4
+"""Tiles from which other threads help; a larger array is cut into so many at least."""
+
+# To deal out a tile takes 0.015 ms, to add the least of them 0.05 to 0.12.
+_LARGEST_TILE_BYTES, _TILES = 32 << 20, 16
+# Rows that are short, and the share of other tiles' bytes in tiles of them.
+_SHORT, _SHORT_SHARE = 32, 8
 # What is copied, or gone through more than once, should stay in the caches meanwhile.
 _CACHED_BYTES = 1 << 20
 
@@ -30,7 +46,7 @@ NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
 # Columns in a tile that has to be copied against the order of memory; sides of one that lies
 # across.
 _COPIED_COLUMNS = 1024
-_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 20
+_ROWS_ACROSS, _MOST_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 17, 1 << 20
 
 _STORED = {"e": np.uint16, "?": np.uint8}
 
@@ -48,7 +64,8 @@ class Span(NamedTuple):
 class Tile(NamedTuple):
     """Rows in memory.
 
-    Element i of row k is ``data[k * pitch + i]``, or ``data[i * pitch + k]`` where rows lie across.
+    Element i of row k is ``data[k * pitch + i]``. Where ``across`` is not 0, so many rows lie side
+    by side in a panel, and element i of row k of panel p is ``data[(p * length + i) * pitch + k]``.
     """
 
     data: NDArray[Any]
@@ -56,7 +73,7 @@ class Tile(NamedTuple):
     rows: int
     length: int
     pitch: int
-    is_across: bool = False
+    across: int = 0
 
 
 class Rows(Protocol):
@@ -119,6 +136,7 @@ class ArrayRows:
         across: bool = False,
     ) -> None:
         going = list(axes)
+        self._stacks = False
         if not ordered:
             backwards = tuple(axis for axis in going if values.strides[axis] < 0)
             # Of an array without dimensions `flip` makes a number, which is no view of it.
@@ -136,9 +154,17 @@ class ArrayRows:
         self._whole = self._as_it_lies()
         self._is_across = self._whole is None and self._runs_across()
         self._may_lie_across = across and self._is_across and where is None
+        self._together = self._rows_together() if self._may_lie_across else 1
         is_copied = self._whole is None and not self._may_lie_across
-        tile = min(max(values.nbytes // _TILES, TILE_BYTES), _LARGEST_TILE_BYTES)
+        # Of rows so short each takes some ns, however many bytes it has.
+        whole = TILE_BYTES // (_SHORT_SHARE if 0 < self.length < _SHORT else 1)
+        least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
+        tile = min(max(values.nbytes // _TILES, least), _LARGEST_TILE_BYTES)
         self._tile_bytes = _CACHED_BYTES if is_copied or passes > 1 else tile
+
+    def allow_stacks(self) -> None:
+        """Let tiles that lie across have more than one panel."""
+        self._stacks = self._may_lie_across and self._line_pitch() is not None
 
     def row_spans(self) -> Iterator[Span]:
         """Yield the runs of rows that make tiles, in order."""
@@ -158,11 +184,15 @@ class ArrayRows:
             begin = rows.begin * pitch + columns.begin
             return Tile(data[begin:], mask[begin:], count, length, pitch)
         part = self._values[rows.slices + columns.slices]
+        if self._stacks and count % self._together == 0 and length == self.length:
+            pitch = self._line_pitch() or length
+            extent = (count // self._together * length - 1) * pitch + self._together
+            return Tile(lent(part, extent), NO_MASK, count, length, pitch, self._together)
         if self._may_lie_across:
             lines = part.transpose(*range(self._kept, part.ndim), *range(self._kept))
             tile = _as_one(lines, part.ndim - self._kept, self._dtype)
             if tile is not None:
-                return tile._replace(rows=count, length=length, is_across=True)
+                return tile._replace(rows=count, length=length, across=count)
         data = _copied(part, self._dtype, "data", buffers)
         mask = NO_MASK
         if self._where is not None:
@@ -173,7 +203,13 @@ class ArrayRows:
     def _tile_shape(self) -> tuple[int, int]:
         elements = self._tile_bytes // self._dtype.itemsize
         if self._may_lie_across:
-            rows = max(min(self._rows_together(), _ROWS_ACROSS), 1)
+            elements = max(min(elements, _MOST_ROWS_ACROSS * self.length), 1)
+            panel = max(self._together * self.length, 1)
+            if self._stacks and panel <= elements:
+                return elements // panel * self._together, self.length
+            # All of a column where that leaves enough side by side: it is merged with nothing.
+            rows = max(elements // max(self.length, 1), _ROWS_ACROSS)
+            rows = max(min(self._together, rows), 1)
             return rows, min(elements // rows, _COLUMNS_ACROSS)
         columns = max(min(self.length, elements), 1)
         if self._is_across:
@@ -191,6 +227,22 @@ class ArrayRows:
             together *= n
         return together
 
+    def _line_pitch(self) -> int | None:
+        """Return the distance of lines where panels follow one another as `Tile` says."""
+        size = self._dtype.itemsize
+        if self._values.dtype != self._dtype or not self._values.flags.aligned:
+            return None
+        shape, strides = self._values.shape, self._values.strides
+        pitch = _step(shape[self._kept :], strides[self._kept :], self._together * size)
+        if pitch is None or pitch < 0 or pitch % size:
+            return None
+        outer, inner = self._kept, 1
+        while outer and inner < self._together:
+            outer -= 1
+            inner *= shape[outer]
+        panel = self.length * pitch
+        return pitch // size if _step(shape[:outer], strides[:outer], panel) == panel else None
+
     def _runs_across(self) -> bool:
         """Tell whether elements of a column lie closer together than those of a row."""
         sides = zip(self._values.shape, self._values.strides, strict=True)
@@ -199,6 +251,14 @@ class ArrayRows:
 
     def _as_it_lies(self) -> Tile | None:
         """Return the whole matrix as one tile of the array's own memory, where it is that."""
+        values = self._values
+        if (
+            values.flags.carray
+            and values.dtype == self._dtype
+            and values.size
+            and self._where is None
+        ):
+            return Tile(lent(values, values.size), NO_MASK, self.count, self.length, self.length)
         tile = _as_one(self._values, self._kept, self._dtype)
         if tile is None or self._where is None:
             return tile
@@ -240,6 +300,9 @@ class _Lent:
 
 def lent(array: NDArray[Any], extent: int) -> NDArray[Any]:
     """Return the first elements of an array's memory as kernels take them."""
+    flags = array.flags
+    if type(array) is np.ndarray and flags.carray and array.size == extent:
+        return as_stored(array.reshape(-1))
     return np.asarray(_Lent(array, extent))
 
 

@@ -8,6 +8,7 @@ order and reads the fields at the end. An engine for GPUs needs to fill the same
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -56,19 +57,38 @@ class FoldPart:
 
     def new(self, rows: int) -> Any:
         """See `Part`."""
-        return new_states(self.spec, rows)
+        return self._empty.repeat(rows)
+
+    @cached_property
+    def _empty(self) -> Any:
+        return new_states(self.spec, 1)
+
+    @cached_property
+    def _kernel(self) -> Any:
+        # To look it up for each tile takes as long as to add some thousand numbers.
+        return folds.fold_kernel(self.spec)
 
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """See `Part`."""
-        data, mask, rows, length, pitch, is_across = tile
-        if is_across:
-            columns.column_kernel(self.spec)(data, rows, length, pitch, states)
+        data, mask, rows, length, pitch, across = tile
+        if across:
+            columns.add_columns(self.spec, tile, first, states)
         else:
-            folds.fold_kernel(self.spec)(data, mask, rows, length, pitch, first, states)
+            self._kernel(data, mask, rows, length, pitch, first, states)
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
         merge_kernel(self.spec)(states, later)
+
+    def is_settled(self, states: Any) -> bool:
+        """Return whether no element that follows can change the answer of the first state."""
+        row, until = states[0], self.spec.until
+        if until == "extremes":
+            has = self.spec.folds.__contains__
+            return bool((not has("low") or row["low"] == 0) and (not has("high") or row["high"]))
+        if until == "some":
+            return bool(row["nonzero"])
+        return until == "none" and bool(row["nonzero"] < row["count"])
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
         """See `Part`."""

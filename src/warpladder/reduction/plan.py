@@ -32,8 +32,12 @@ ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
 
 # Elements per block where rounding errors shall be small: each lane of a vector adds few of them.
 _SMALL_BLOCK = 512
+# Where nothing is rounded, fewer blocks are faster, as long as a sum of int16 fits 32 bits; but one
+# that has an extremum is looked through for the index.
+_INDEXED_BLOCK, _LARGE_BLOCK = 1024, 16384
 # What accuracy is about; all other folds are exact, or products and exponentials.
 _SUMS = frozenset({"total", "absolute", "square", "moments"})
+_EXTREMES = frozenset({"low", "high", "low_at", "high_at"})
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,11 @@ class Plan:
         for part, state in zip(self.parts, states, strict=True):
             part.add(tile, first, state)
 
+    def is_settled(self, states: Sequence[Any]) -> bool:
+        """Return whether the answer for one row is the same whatever elements follow."""
+        part = self.parts[0]
+        return isinstance(part, FoldPart) and part.is_settled(states[0])
+
     def merge(self, states: Sequence[Any], later: Sequence[Any]) -> None:
         """Let states take in those of the elements that follow."""
         for part, state, other in zip(self.parts, states, later, strict=True):
@@ -86,30 +95,32 @@ class Plan:
         InputError
             An operation is not defined for a row without elements.
         """
-        counts = {False: np.full(rows, length)}
+        counts: dict[bool, NDArray[np.int64]] = {}
         for part, state in zip(self.parts, states, strict=True):
             if isinstance(part, FoldPart):
                 counts[part.skip_nan] = state["count"]
+        if False not in counts:
+            counts[False] = np.full(rows, length)
         fields: dict[bool, Fields] = {False: {}, True: {}}
-        for part, state in zip(self.parts, states, strict=True):
-            fields[part.skip_nan] |= part.fields(state, counts[part.skip_nan])
         results = []
-        for request, dtype in zip(self.requests, self.dtypes, strict=True):
-            if isinstance(request.op, Op):
-                sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
-                results.append(_finish(request, request.op, dtype, sums, length))
-            else:
-                results.append(fields[False][f"op {request.name}"].astype(dtype))
+        # What does not fit a float dtype becomes an infinity, what is 0 / 0 a NaN: as documented.
+        with np.errstate(all="ignore"):
+            for part, state in zip(self.parts, states, strict=True):
+                fields[part.skip_nan] |= part.fields(state, counts[part.skip_nan])
+            for request, dtype in zip(self.requests, self.dtypes, strict=True):
+                if isinstance(request.op, Op):
+                    sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
+                    results.append(_finish(request, request.op, dtype, sums, length))
+                else:
+                    results.append(fields[False][f"op {request.name}"].astype(dtype))
         return results
 
 
 def _finish(
     request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int
 ) -> NDArray[Any]:
-    # What does not fit a float dtype becomes an infinity, what is 0 / 0 a NaN: as documented.
-    with np.errstate(all="ignore"):
-        result = op.finish(sums).astype(dtype)
-    if not op.is_defined_for_nothing and not sums.counts.all():
+    result = op.finish(sums).astype(dtype)
+    if not op.is_defined_for_nothing and np.count_nonzero(sums.counts) < len(sums.counts):
         if not (length and request.skip_nan and op.result == "element"):
             raise InputError(_undefined(request, length))
         result[sums.counts == 0] = np.nan
@@ -169,10 +180,24 @@ def make_plan(
                     f"op {request.name}: Numba has no float16; use values.astype('float32')"
                 )
             parts.append(CustomPart(request.op, result, masked))
+    if len(parts) == 1 and isinstance(parts[0], FoldPart):
+        spec = parts[0].spec
+        parts = [FoldPart(spec._replace(until=_until(requests, spec)))]
     ordered = any(
         not isinstance(request.op, Op) or request.op.result == "index" for request in requests
     )
     return Plan(requests, dtypes, tuple(parts), ordered)
+
+
+def _until(requests: tuple[Request, ...], spec: FoldSpec) -> str:
+    """Return what settles the answer before the last element, see `FoldSpec`."""
+    names = {request.name for request in requests}
+    if names == {"any"}:
+        return "some"
+    if names == {"all"}:
+        return "none"
+    is_truth = spec.values == "bool"
+    return "extremes" if is_truth and spec.folds <= _EXTREMES else ""
 
 
 def _parts(
@@ -203,7 +228,12 @@ def _parts(
         # Float32 leaves room below its last bit; added in float64 it has no need of compensation.
         if is_single and accuracy in {"fast", "pairwise"}:
             compute = "float32"
-        block = BLOCK if accuracy == "fast" else _SMALL_BLOCK
+        # Float16 is widened block by block, which is to stay in the first-level cache.
+        block = BLOCK if values.type is np.float16 else _LARGE_BLOCK
+        if needs & (sums | {"product", "exponential"}):
+            block = BLOCK if accuracy == "fast" else _SMALL_BLOCK
+        if needs & {"low_at", "high_at"}:
+            block = min(block, _INDEXED_BLOCK)
         spec_of_folds = FoldSpec(frozenset(needs), values.name, compute, masked, skip_nan, block)
         parts.append(FoldPart(spec_of_folds))
     return parts

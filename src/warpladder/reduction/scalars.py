@@ -21,6 +21,7 @@ __all__ = [
     "half_to_float",
     "maximum",
     "minimum",
+    "select",
     "strict",
 ]
 
@@ -60,6 +61,16 @@ def _extremum(name: str, before: str) -> Any:
 minimum = _extremum("minimum", "<")
 #: The larger of two numbers of one type; NaN where either is NaN.
 maximum = _extremum("maximum", ">")
+
+
+@intrinsic
+def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+    """Return a where a condition holds, else b of the same type; never by a branch."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        return builder.select(*args)
+
+    return a(types.boolean, a, a), codegen
 
 
 @intrinsic

@@ -69,6 +69,9 @@ class FoldSpec(NamedTuple):
         Whether NaNs do not count.
     block
         Elements per block.
+    until
+        What a row may be left at, as no later element changes the answer: ``some`` element that is
+        not 0, ``none``: one that is, ``extremes``: all that booleans can be; else empty.
     """
 
     folds: frozenset[str]
@@ -77,6 +80,7 @@ class FoldSpec(NamedTuple):
     masked: bool = False
     skip_nan: bool = False
     block: int = BLOCK
+    until: str = ""
 
 
 def new_states(spec: FoldSpec, rows: int) -> NDArray[Any]:
@@ -84,10 +88,10 @@ def new_states(spec: FoldSpec, rows: int) -> NDArray[Any]:
 
     Examples
     --------
-    >>> new_states(FoldSpec(frozenset({"total"}), "float32", "float32"), 1)
-    array([(0, 0.)], dtype=[('count', '<i8'), ('total', '<f8')])
+    >>> new_states(FoldSpec(frozenset({"total", "low"}), "float32", "float32"), 2).tolist()
+    [(0, 0.0, 0.0), (0, 0.0, 0.0)]
     """
-    return np.repeat(_first_state(spec), rows)
+    return _first_state(spec).repeat(rows)
 
 
 @cache
@@ -103,7 +107,8 @@ def _first_state(spec: FoldSpec) -> NDArray[Any]:
     # Wide fields first: all are aligned without gaps.
     fields.sort(key=lambda field: -np.dtype(field[1]).itemsize)
     values = tuple(value for _, _, value in fields)
-    return np.array([values], [(name, kind) for name, kind, _ in fields])
+    # Padded where need be: NumPy is slow with numbers that are not aligned.
+    return np.array([values], np.dtype([(name, kind) for name, kind, _ in fields], align=True))
 
 
 @strict
@@ -130,6 +135,12 @@ def beats(new: Any, old: Any, ahead: Any) -> Any:
     return ahead or (new != new and old == old)  # noqa: PLR0124 - NaN is not itself
 
 
+@strict
+def same(a: Any, b: Any) -> Any:
+    """Tell whether two numbers are equal or both NaN."""
+    return a == b or (a != a and b != b)  # noqa: PLR0124 - NaN is not itself
+
+
 @cache
 def merge_kernel(spec: FoldSpec) -> Any:
     """Return the compiled ``merge(states, later)``: states take in those of later elements."""
@@ -153,14 +164,23 @@ def merge_kernel(spec: FoldSpec) -> Any:
                 a.whole_low = low_word & LOW_WORD
             if has_product:
                 a.product *= b.product
-            if has_low and (a.count == 0 or beats(b.low, a.low, b.low < a.low)):
-                a.low = b.low
+            if has_low:
+                ahead = a.count == 0 or b.low < a.low
+                # The elements of two states may also take turns.
                 if has_low_at:
-                    a.low_at = b.low_at
-            if has_high and (a.count == 0 or beats(b.high, a.high, b.high > a.high)):
-                a.high = b.high
+                    ahead |= same(a.low, b.low) and b.low_at < a.low_at
+                if beats(b.low, a.low, ahead):
+                    a.low = b.low
+                    if has_low_at:
+                        a.low_at = b.low_at
+            if has_high:
+                ahead = a.count == 0 or b.high > a.high
                 if has_high_at:
-                    a.high_at = b.high_at
+                    ahead |= same(a.high, b.high) and b.high_at < a.high_at
+                if beats(b.high, a.high, ahead):
+                    a.high = b.high
+                    if has_high_at:
+                        a.high_at = b.high_at
             if has_absolute:
                 a.absolute += b.absolute
             if has_square:

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 from warpladder.device.foreign import device_of, is_on_gpu
 from warpladder.device.select import choose_device, gpu
 from warpladder.device.simd import vector_unit
-from warpladder.errors import InputError, TooLargeError
+from warpladder.errors import InputError, InputTypeError, TooLargeError
 from warpladder.shortest_paths.graph import Graph, distance_dtype
 from warpladder.shortest_paths.intake import as_graph
 from warpladder.shortest_paths.result import ShortestPaths
@@ -101,6 +101,9 @@ def shortest_paths(
         Many graphs of one size are answered together if they come as an array of shape (b, n, n),
         as ``numpy.stack(matrices)`` makes it: thousands of small ones much faster than in a loop.
         All else is then said of each graph, and errors name it (``graph 3: ...``).
+
+        Matrices and stacks that are on a GPU already, as arrays of CuPy, PyTorch or Numba, are
+        answered there.
     dtype
         Of the distances: int16, int32, int64, float32 or float64. By default that of the weights;
         smaller integers, bool and float16 go to the next of these, edges without weights to int16
@@ -195,6 +198,10 @@ def shortest_paths(
     """
     _check_option("method", method, _METHODS)
     _check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
+    if progress is not None and not callable(progress):
+        raise InputTypeError(
+            f"progress must be a function of the fraction done, not {type(progress).__name__}"
+        )
     if is_on_gpu(graph):
         return _on_gpu(graph, dtype, next_hops, method, device, negative_cycle, no_edge, progress)
     if is_stack(graph):
@@ -237,21 +244,25 @@ def _on_gpu(
     negative_cycle: str,
     no_edge: float,
     progress: Callable[[float], None] | None,
-) -> ShortestPaths:
+) -> ShortestPaths | ShortestPathsBatch:
+    from warpladder.shortest_paths.batches import Wishes
     from warpladder.shortest_paths.gpu.resident import as_resident, shortest_paths_on_gpu
+    from warpladder.shortest_paths.gpu.resident_stack import (
+        ResidentStack,
+        as_resident_stack,
+        shortest_paths_of_stack_on_gpu,
+    )
 
-    known = as_resident(graph, no_edge)
+    known = as_resident_stack(graph, no_edge) if is_stack(graph) else as_resident(graph, no_edge)
     there = device_of(graph, device, "graph")
     if method == "dijkstra":
         raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
-    return shortest_paths_on_gpu(
-        known,
-        there,
-        None if dtype is None else distance_dtype(dtype, "dtype"),
-        next_hops=bool(next_hops),
-        mark=negative_cycle == "mark",
-        progress=progress,
-    )
+    asked = None if dtype is None else distance_dtype(dtype, "dtype")
+    mark, hops = negative_cycle == "mark", bool(next_hops)
+    if isinstance(known, ResidentStack):
+        wishes = Wishes(asked is None, hops, overwrite=False, mark=mark, progress=progress)
+        return shortest_paths_of_stack_on_gpu(known, there, asked, wishes)
+    return shortest_paths_on_gpu(known, there, asked, next_hops=hops, mark=mark, progress=progress)
 
 
 def _of_stack(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.foreign import numpy_dtype
 from warpladder.shortest_paths.dense import outer_no_path
 from warpladder.shortest_paths.result import ShortestPaths
 from warpladder.shortest_paths.stack import GraphStack
@@ -27,7 +28,8 @@ class ShortestPathsBatch:
     Attributes
     ----------
     dist_matrix
-        Shape (b, n, n); see `ShortestPaths.dist_matrix`. One dtype for all graphs.
+        Shape (b, n, n); see `ShortestPaths.dist_matrix`. One dtype for all graphs. On the GPU, as
+        an array of the same library, where the weights were there.
     next_hops
         Shape (b, n, n), int32; see `ShortestPaths.next_hops`. None unless asked for.
     graphs
@@ -47,7 +49,7 @@ class ShortestPathsBatch:
     @property
     def unreachable(self) -> Any:
         """Entry of `dist_matrix` without a path: infinity, or the largest integer of the dtype."""
-        return outer_no_path(self.dist_matrix.dtype)
+        return outer_no_path(numpy_dtype(self.dist_matrix))
 
     def __len__(self) -> int:
         return len(self.dist_matrix)

@@ -10,7 +10,7 @@ that.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,10 +37,19 @@ from warpladder.shortest_paths.widening import DoesNotFitError
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["StackSolution", "Wishes", "solve_stack"]
+__all__ = [
+    "FILLS_A_GPU",
+    "StackSolution",
+    "Wishes",
+    "in_one_dtype",
+    "need_no_care",
+    "one_by_one",
+    "solve_stack",
+    "what_took_care",
+]
 
-# From so many vertices on, one graph keeps a whole GPU busy.
-_FILLS_A_GPU = 1024
+FILLS_A_GPU = 1024
+"""From so many vertices on, one graph keeps a whole GPU busy."""
 _SECONDS_BETWEEN_REPORTS = 0.1
 
 
@@ -57,8 +66,8 @@ class Wishes(NamedTuple):
 class StackSolution(NamedTuple):
     """Distances and next hops (None if not wanted) of all graphs, and remarks for people."""
 
-    dist: NDArray[Any]
-    hops: NDArray[np.int32] | None
+    dist: Any
+    hops: Any
     remarks: list[str]
 
 
@@ -87,25 +96,40 @@ def solve_stack(
     gpu
         Where to, or None for the CPU.
     """
+
+    def compute(tried: np.dtype[Any]) -> StackSolution:
+        dist, hops, remarks = _solve_in(graphs, tried, wishes, gpu)
+        links = hops.astype(np.int32, copy=False) if wishes.next_hops else None
+        return StackSolution(dist, links, remarks)
+
+    return in_one_dtype(compute, dtype)
+
+
+def in_one_dtype(
+    compute: Callable[[np.dtype[Any]], StackSolution], dtype: np.dtype[Any]
+) -> StackSolution:
+    """Return what ``compute`` gives in a dtype that holds the distances of all graphs.
+
+    ``compute`` uses `one_by_one`, which finds a graph that needs a wider one.
+    """
     tried, notes = dtype, []
     while True:
         try:
-            dist, hops, remarks = _solve_in(graphs, tried, wishes, gpu)
+            solution = compute(tried)
         except _NeedsWiderError as found:
             tried = found.dtype
             notes = [
                 f"{tried.name} because {dtype.name} cannot hold a distance of graph {found.index}"
             ]
         else:
-            links = hops.astype(np.int32, copy=False) if wishes.next_hops else None
-            return StackSolution(dist, links, remarks + notes)
+            return solution._replace(remarks=solution.remarks + notes)
 
 
 def _solve_in(
     graphs: GraphStack, dtype: np.dtype[Any], wishes: Wishes, gpu: Device | None
 ) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
     n, count = graphs.n, len(graphs)
-    together = n < _FILLS_A_GPU if gpu else n <= cpu.SERIAL_UP_TO
+    together = n < FILLS_A_GPU if gpu else n <= cpu.SERIAL_UP_TO
     try:
         source, absent, is_ours = weights_as(graphs, dtype)
     except (InputError, DoesNotFitError):
@@ -120,27 +144,38 @@ def _solve_in(
     workers = batch_cpu.workers_for(count, n) if together else cpu.workers_for(n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
     where = gpu.properties.name if gpu else cores
+
+    def store(index: int, solution: Solution) -> None:
+        dist[index] = solution.dist
+        if solution.hops is not None:
+            hops[index] = solution.hops
+
     if not together:
         close: Close = cpu.floyd_warshall
         if gpu:
             from warpladder.shortest_paths.gpu import engine
 
             close = partial(engine.floyd_warshall, gpu)
-        _one_by_one(graphs, range(count), dist, hops, wishes, close)
+        one_by_one(graphs, range(count), dtype, wishes, close, store)
         return dist, hops, [f"{where}, {count:,} graphs one by one"]
 
     plain = _all_at_once(source, absent, dist, hops, gpu, wishes.progress)
     careful = np.flatnonzero(~plain).tolist()
-    silent = wishes._replace(progress=None)
     # Below the size at which a GPU pays for one graph, these are closed on the CPU.
-    _one_by_one(graphs, careful, dist, hops, silent, cpu.floyd_warshall)
-    remarks = [f"{where}, {count:,} graphs at once"]
-    if careful:
-        remarks.append(
-            f"{len(careful):,} of them one by one on the CPU, for weights below zero, distances "
-            "that might not fit or cycles of weight 0"
-        )
-    return dist, hops, remarks
+    one_by_one(graphs, careful, dtype, wishes, cpu.floyd_warshall, store)
+    return (
+        dist,
+        hops,
+        [f"{where}, {count:,} graphs at once", *what_took_care(careful, "on the CPU")],
+    )
+
+
+def what_took_care(careful: Sequence[int], place: str) -> list[str]:
+    """Return the remark on graphs that were not answered together with the others."""
+    if not careful:
+        return []
+    reasons = "for weights below zero, distances that might not fit or cycles of weight 0"
+    return [f"{len(careful):,} of them one by one {place}, {reasons}"]
 
 
 def _all_at_once(
@@ -168,7 +203,7 @@ def _all_at_once(
         batch_cpu.import_graphs(
             source, dist, hops, carry, missing, no_path, ends, first, last, lightest, totals
         )
-        plain[first:last] = _need_no_care(lightest[first:last], totals[first:last], dtype)
+        plain[first:last] = need_no_care(lightest[first:last], totals[first:last], dtype)
 
     def bring_out(first: int, last: int) -> None:
         batch_cpu.export_graphs(dist, hops, carry, integer, no_path, outer, plain, first, last)
@@ -178,16 +213,22 @@ def _all_at_once(
         batch_cpu.close_graphs(dist, hops, carry, panel, no_path, plain, first, last)
         bring_out(first, last)
 
+    def tell(fraction: float) -> None:
+        # Graphs that need care are yet to come.
+        if progress:
+            progress(min(fraction, float(plain.mean())))
+
     if gpu is None:
-        batch_cpu.deal(answer, count, n, progress)
+        batch_cpu.deal(answer, count, n, tell if progress else None)
         return plain
     batch_cpu.deal(bring_in, count, n)
-    _close_on(gpu, dist, hops, plain, progress)
+    share = float(plain.mean()) if count else 1.0
+    _close_on(gpu, dist, hops, plain, progress and (lambda fraction: progress(share * fraction)))
     batch_cpu.deal(bring_out, count, n)
     return plain
 
 
-def _need_no_care(
+def need_no_care(
     lightest: NDArray[np.float64], totals: NDArray[np.float64], dtype: np.dtype[Any]
 ) -> NDArray[np.bool_]:
     """Return which graphs have only weights that are numbers, not negative, and surely fit."""
@@ -219,25 +260,41 @@ def _close_on(
     dist[plain], hops[plain] = some, some_hops
 
 
-def _one_by_one(
+def one_by_one(
     graphs: GraphStack,
-    indices: Iterable[int],
-    dist: NDArray[Any],
-    hops: NDArray[Any],
+    indices: Sequence[int],
+    dtype: np.dtype[Any],
     wishes: Wishes,
     close: Close,
+    store: Callable[[int, Solution], None],
 ) -> None:
+    """Answer for some graphs of a stack with the care that a single one is given.
+
+    Parameters
+    ----------
+    graphs
+        The stack.
+    indices
+        Which graphs; all others are answered already.
+    dtype
+        Of all answers.
+    wishes
+        As for `solve_stack`.
+    close
+        The engine.
+    store
+        Takes each answer, with its index.
+    """
     reported = monotonic()
-    for index in indices:
-        solution = _solve_one(graphs, index, dist.dtype, wishes, close)
-        if solution.dist.dtype != dist.dtype:
+    for done, index in enumerate(indices, 1 + len(graphs) - len(indices)):
+        solution = _solve_one(graphs, index, dtype, wishes, close)
+        if solution.dist.dtype != dtype:
             raise _NeedsWiderError(solution.dist.dtype, index)
-        dist[index] = solution.dist
-        if solution.hops is not None:
-            hops[index] = solution.hops
-        if wishes.progress and monotonic() - reported >= _SECONDS_BETWEEN_REPORTS:
+        store(index, solution)
+        due = done == len(graphs) or monotonic() - reported >= _SECONDS_BETWEEN_REPORTS
+        if wishes.progress and due:
             reported = monotonic()
-            wishes.progress((index + 1) / len(graphs))
+            wishes.progress(done / len(graphs))
 
 
 def _refuse(graphs: GraphStack, dtype: np.dtype[Any], wishes: Wishes) -> None:
@@ -254,7 +311,7 @@ def _solve_one(
 ) -> Solution:
     with naming(index):
         return solve(
-            graphs[index],
+            graphs.on_host(index),
             dtype,
             widen=wishes.widen,
             next_hops=wishes.next_hops,

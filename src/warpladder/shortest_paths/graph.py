@@ -115,6 +115,8 @@ class Graph:
                     raise InputError(f"{name}: {end.max()} is no vertex index")
             u, v = (end.astype(np.int64) for end in ends)
         else:
+            for end, name in zip(ends, ("sources", "targets"), strict=True):
+                _check_labels(end, name, listed=names is not None)
             u, v, names = _number_labels(ends[0], ends[1], names)
         if n is not None and not isinstance(n, Integral):
             raise InputTypeError(f"n must be an integer, not {type(n).__name__}")
@@ -283,6 +285,25 @@ def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
     return array
+
+
+def _check_labels(labels: NDArray[Any], name: str, *, listed: bool) -> None:
+    """Refuse what cannot be told apart, and indices that would be taken for labels."""
+    values = labels.tolist()
+    for index, label in enumerate(values):
+        try:
+            hash(label)
+        except TypeError:
+            raise InputTypeError(
+                f"{name}[{index}] is a {type(label).__name__}, which is neither a vertex index nor "
+                "hashable, as labels must be"
+            ) from None
+    if not listed and all(isinstance(label, float) and label.is_integer() for label in values):
+        # As labels they would be numbered in the order in which they come.
+        raise InputTypeError(
+            f"{name}: vertex indices must be integers, these are floats; convert them as in "
+            f"{name}.astype(int), or give labels= if they are names"
+        )
 
 
 def _number_labels(

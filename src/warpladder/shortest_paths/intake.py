@@ -40,7 +40,14 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
         array = np.asarray(graph)
     except (TypeError, ValueError) as fault:
         raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
-    if array.dtype == object or array.ndim == 0:
+    if array.dtype == object and array.ndim:
+        odd = [entry for entry in array.flat if not isinstance(entry, Real)]
+        such = f", such as {odd[0]!r:.40}" if odd else ""
+        raise InputTypeError(
+            f"graph: its entries are Python objects{such}; weights must be numbers of one dtype, "
+            "with infinity for no edge"
+        )
+    if array.ndim == 0:
         raise InputTypeError(
             f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
             "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"

@@ -106,11 +106,17 @@ class ShortestPaths:
         return self.paths([(source, target)])[0]
 
     def paths(self, pairs: Iterable[tuple[Hashable, Hashable]]) -> list[list[Any]]:
-        """Return a shortest path for each pair (source, target), as `path` does for one."""
+        """Return a shortest path for each pair (source, target), as `path` does for one.
+
+        Raises
+        ------
+        InputError, UnknownVertexError
+            As for `path`; or something is no pair.
+        """
         from warpladder.shortest_paths.paths import walk_pairs
 
         hops = self._hops("paths")
-        ends = [(self.graph.vertex(u), self.graph.vertex(v)) for u, v in pairs]
+        ends = [(self.graph.vertex(u), self.graph.vertex(v)) for u, v in map(_as_pair, pairs)]
         walks = walk_pairs(hops, np.array(ends, np.int64).reshape(-1, 2))
         return [[self.graph.label(vertex) for vertex in walk.tolist()] for walk in walks]
 
@@ -201,6 +207,14 @@ class ShortestPaths:
             raise InputError("graph: it has no vertices, so no diameter and no radius")
         values: list[float] = self.eccentricity(reachable_only=reachable_only).tolist()
         return values
+
+
+def _as_pair(given: Any) -> tuple[Hashable, Hashable]:
+    try:
+        source, target = given
+    except (TypeError, ValueError):
+        raise InputError(f"pairs: {given!r} is no pair (source, target)") from None
+    return source, target
 
 
 def _on_host(array: Any) -> NDArray[Any]:

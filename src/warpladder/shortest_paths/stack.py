@@ -29,6 +29,10 @@ class GraphStack(Graph):
         matrix = self._matrices[index]
         return Graph(self.n, nobody, nobody, None, matrix, self.no_edge, None, directed=True)
 
+    def on_host(self, index: int) -> Graph:
+        """Return one of the graphs with its weights on the host."""
+        return self[index]
+
     @property
     def edge_count(self) -> int:
         """Number of off-diagonal edges of all graphs together."""

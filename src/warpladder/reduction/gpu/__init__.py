@@ -7,6 +7,7 @@
 `exact`        exact sums
 `custom`       a caller's operation
 `parts`        which of these answers a `Part`, and what is left to the host
+`workspace`    memory that one call after another uses
 `stream`       matrices of the host, brought to the device tile by tile
 `resident`     arrays that are on a device already
 """

@@ -1,10 +1,10 @@
 """Compensated sums: the accumulators of `warpladder.reduction.compensated` for a GPU.
 
-A batch of at most 8 float64, or 32 shorter integers, is added by TwoSums, its sum and error join
+A batch of at most 8 float64, or 64 shorter integers, is added by TwoSums, its sum and error join
 those of the thread, and those of threads and blocks are merged pairwise. No element goes through
-more than 8 + 128 + 8 TwoSums in a block, whose piece is of 2^18 elements at the most, and one more
-for each doubling of pieces: d < 181 up to 2^50 elements, which is what the bound of the module
-named asks for.
+more than 8 + 128 + 8 TwoSums in a block, whose piece is of 2^18 elements at the most, and eight
+more each time that 256 pieces become one: d < 181 up to 2^50 elements, which is what the bound of
+the module named asks for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from numba import cuda, uint32
 from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.gpu.walk import SOME, Accumulator, batch_size
 
-__all__ = ["compensated_accumulator"]
+__all__ = ["COMPENSATED_PIECE", "compensated_accumulator"]
+
+COMPENSATED_PIECE = 1 << 18
+"""Elements of a block's piece at the most: their number is in the bound."""
 
 _STATE = np.dtype([("high", "f8"), ("low", "f8")], align=True)
 

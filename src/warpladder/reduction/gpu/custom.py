@@ -16,6 +16,7 @@ from numba.core.errors import NumbaError
 from numba.cuda.core.errors import NumbaError as CudaNumbaError
 
 from warpladder.errors import InputError, UnsupportedKernelError
+from warpladder.reduction.custom import compile_reason
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.parts import CustomPart
 
@@ -78,9 +79,9 @@ def custom_states(
                 stream=stream,
             )  # fmt: skip
         except (NumbaError, CudaNumbaError, UnsupportedKernelError) as fault:
-            last = str(fault).strip().splitlines()[-1]
+            why = compile_reason(fault)
             raise InputError(
-                f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {last}"
+                f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {why}"
             ) from fault
         if runs <= _RUN:
             return states, runs

@@ -1,9 +1,12 @@
 """Sums, products, extrema, moments: the accumulators of `warpladder.reduction.folds` for a GPU.
 
-A state has the same fields as on the CPU, each in 8 bytes. A batch of up to 32 elements is folded
-in the type in which sums are made, then joins the state in float64 or int64: a float32 passes at
-most 31 roundings to 24 bits, all others are to 53. What NaN, ties and extreme squares mean is as
-on the CPU, in the same words.
+A state has the same fields as on the CPU, each in 8 bytes. A batch, 16 float32 or up to 64 shorter
+elements, is folded in the type in which sums are made, then joins the state in float64 or int64: a
+float32 passes at most 31 roundings to 24 bits, all others are to 53. What NaN, ties and extreme
+squares mean is as on the CPU, in the same words.
+
+The exponentials of float32 are made in float32, against the largest number so far: `logsumexp` is
+off by some units of 2^-24, or as many of its own last place where that is more.
 """
 
 from __future__ import annotations
@@ -123,22 +126,33 @@ def _resetter(spec: FoldSpec) -> Any:
 
 def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     element = element_type(spec.values)
+    kind = np.dtype(element)
+    is_float = kind.kind == "f"
     is_real = spec.sums != "int64"
     sums = np.dtype(spec.sums).type
     number = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
     is_wide = spec.values in {"int64", "uint64"}
-    wide = {"f": np.float64, "u": np.uint64}.get(np.dtype(element).kind, np.int64)
+    wide = {"f": np.float64, "u": np.uint64}.get(kind.kind, np.int64)
     if spec.values == "bool":
         wide = np.int64
+    # A batch of short integers, and their sum, are far from the ends of these types.
+    whole = np.int32 if not is_float and kind.itemsize < 4 else np.int64
+    takes_whole_moments = not is_float and not is_wide
     # Squares of shorter numbers are far from the ends of float64.
     may_be_extreme = spec.values == "float64"
+    # Of the exponentials, which in float64 would take three times as long as memory does.
+    power = np.float32 if spec.sums == "float32" else np.float64
+    least, most = (-math.inf, math.inf) if is_float else (np.iinfo(kind).min, np.iinfo(kind).max)
     has = spec.folds.__contains__
     has_total, has_whole, has_product = has("total"), has("whole"), has("product")
     has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
     has_nonzero, has_exponential = has("nonzero"), has("exponential")
     has_real_total, has_whole_total = has_total and is_real, has_total and not is_real
+    has_short_whole = (has_whole and not is_wide) or (has_moments and takes_whole_moments)
+    has_extreme = has_low or has_high or has_exponential
+    sees_nan = is_float and has_extreme and not spec.skip_nan
 
     @cuda.jit(device=True)
     def squares(batch, valid, scale):
@@ -150,6 +164,27 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         return total
 
     @cuda.jit(device=True)
+    def exponentials(batch, valid, peak):
+        """Return the sum of exp(x - peak); the peak is an element."""
+        total = cuda.local.array(1, power)
+        total[0] = 0
+        for j in range(size):
+            if not some or (valid >> uint32(j)) & uint32(1):
+                total[0] += math.exp(power(batch[j]) - power(peak))
+        return np.float64(total[0])
+
+    @cuda.jit(device=True)
+    def position(batch, valid, sought):
+        """Return the first element that equals ``sought``, or is NaN as that is."""
+        seeks_nan = sought != sought  # noqa: PLR0124 - NaN is not itself
+        for j in range(size):
+            if some and not (valid >> uint32(j)) & uint32(1):
+                continue
+            if batch[j] == sought or (seeks_nan and batch[j] != batch[j]):
+                return j
+        return 0
+
+    @cuda.jit(device=True)
     def take(state, batch, valid, first, width, hop):
         n = size
         if some:
@@ -159,15 +194,17 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         row = state[0]
         # Cells of arrays keep their types, where Numba would widen a variable.
         cells = cuda.local.array(4, real)
+        wholes = cuda.local.array(2, whole)
         extremes = cuda.local.array(2, element)
         total, absolute, offset, deviation = 0, 1, 2, 3
         for cell in range(4):
             cells[cell] = 0
-        extremes[0], extremes[1] = batch[0], batch[0]
-        low_j, high_j = (-1, -1) if some else (0, 0)
-        whole_total, high_word, low_word, nonzero = np.int64(0), np.int64(0), np.int64(0), 0
-        product, square, peak, mean = number(1), 0.0, -math.inf, real(0)
-        if has_moments:
+        wholes[0], wholes[1] = 0, 0
+        extremes[0], extremes[1] = most, least
+        high_word, low_word, nonzero = np.int64(0), np.int64(0), 0
+        product, square, mean = number(1), 0.0, real(0)
+        has_nan = False
+        if has_moments and not takes_whole_moments:
             # Not the sum over n: it might overflow where the mean does not.
             share = real(1) / real(n)
             for j in range(size):
@@ -180,64 +217,64 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
             v = batch[j]
             if has_real_total:
                 cells[total] += real(v)
-            if has_whole_total:
-                whole_total += np.int64(v)
-            if has_whole:
-                if is_wide:
-                    high_word += np.int64(v >> 32)
-                    low_word += np.int64(v & LOW_WORD)
-                else:
-                    low_word += np.int64(v)
+            if has_whole_total or has_short_whole:
+                wholes[0] += whole(v)
+            if has_whole and is_wide:
+                high_word += np.int64(v >> 32)
+                low_word += np.int64(v & LOW_WORD)
             if has_product:
                 product *= number(v)
             if has_low:
-                low = extremes[0]
-                if low_j < 0 or v < low or (v != v and low == low):  # noqa: PLR0124 - NaN is not itself
-                    extremes[0] = v
-                    low_j = j
-            if has_high:
-                high = extremes[1]
-                if high_j < 0 or v > high or (v != v and high == high):  # noqa: PLR0124 - likewise
-                    extremes[1] = v
-                    high_j = j
+                extremes[0] = min(extremes[0], v)
+            if has_high or has_exponential:
+                extremes[1] = max(extremes[1], v)
+            if sees_nan:
+                has_nan = has_nan | (v != v)  # noqa: PLR0124 - NaN is not itself
             if has_absolute:
                 cells[absolute] += abs(real(v))
             if has_square:
                 square += np.float64(v) * np.float64(v)
-            if has_moments:
+            if has_moments and not takes_whole_moments:
                 d = real(v) - mean
                 cells[offset] += d
                 cells[deviation] += d * d
             if has_nonzero:
                 nonzero += v != 0
-            if has_exponential:
-                peak = larger(peak, np.float64(v))
 
         if has_real_total:
             row.total += np.float64(cells[total])
         if has_whole_total:
-            row.total += whole_total
+            row.total += wholes[0]
         if has_whole:
             row.whole_high += high_word
-            row.whole_low += low_word
+            row.whole_low += low_word if is_wide else wholes[0]
         if has_product:
             row.product *= product
+        if sees_nan and has_nan:
+            extremes[0], extremes[1] = math.nan, math.nan
         if has_low:
-            low_at = first + low_j // width * hop + low_j % width if has_low_at else 0
-            old_at = row.low_at if has_low_at else 0
             low = wide(extremes[0])
-            if row.count == 0 or beats(low, row.low, low < row.low, low_at, old_at):
+            if has_low_at:
+                # No element of the batch comes before ``first``.
+                if row.count == 0 or beats(low, row.low, low < row.low, first, row.low_at):
+                    j = position(batch, valid, extremes[0])
+                    low_at = first + j // width * hop + j % width
+                    if row.count == 0 or beats(low, row.low, low < row.low, low_at, row.low_at):
+                        row.low, row.low_at = low, low_at
+            elif row.count == 0 or beats(low, row.low, low < row.low, 0, 0):
                 row.low = low
-                if has_low_at:
-                    row.low_at = low_at
         if has_high:
-            high_at = first + high_j // width * hop + high_j % width if has_high_at else 0
-            old_at = row.high_at if has_high_at else 0
             high = wide(extremes[1])
-            if row.count == 0 or beats(high, row.high, high > row.high, high_at, old_at):
+            if has_high_at:
+                if row.count == 0 or beats(high, row.high, high > row.high, first, row.high_at):
+                    j = position(batch, valid, extremes[1])
+                    high_at = first + j // width * hop + j % width
+                    if row.count == 0 or beats(
+                        high, row.high, high > row.high, high_at, row.high_at
+                    ):
+                        row.high, row.high_at = high, high_at
+            elif row.count == 0 or beats(high, row.high, high > row.high, 0, 0):
                 row.high = high
-                if has_high_at:
-                    row.high_at = high_at
         if has_absolute:
             row.absolute += np.float64(cells[absolute])
         if has_square:
@@ -250,19 +287,28 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
             row.square += 0.0 if tiny + huge > 0 else square
             row.huge_square += huge
         if has_moments:
-            shift, rest = np.float64(mean), np.float64(cells[offset]) / n
-            cancelled = np.float64(cells[offset]) * rest
-            merge_moments(row, n, shift, rest, np.float64(cells[deviation]) - cancelled)
+            if takes_whole_moments:
+                # Differences from a whole number near the mean are exact, and so is their sum.
+                near = np.int64(wholes[0]) // n
+                squared = 0.0
+                for j in range(size):
+                    if not some or (valid >> uint32(j)) & uint32(1):
+                        d = np.float64(np.int64(batch[j]) - near)
+                        squared += d * d
+                shift, excess = np.float64(near), np.float64(np.int64(wholes[0]) - n * near)
+                rest = excess / n
+                merge_moments(row, n, shift, rest, squared - excess * rest)
+            else:
+                shift, rest = np.float64(mean), np.float64(cells[offset]) / n
+                cancelled = np.float64(cells[offset]) * rest
+                merge_moments(row, n, shift, rest, np.float64(cells[deviation]) - cancelled)
         if has_nonzero:
             row.nonzero += nonzero
         if has_exponential:
-            new_peak = larger(row.peak, peak)
+            new_peak = larger(row.peak, np.float64(extremes[1]))
             if new_peak != -math.inf:
                 scaled = rescaled(row.scaled, row.peak, new_peak)
-                for j in range(size):
-                    if not some or (valid >> uint32(j)) & uint32(1):
-                        scaled += math.exp(np.float64(batch[j]) - new_peak)
-                row.scaled = scaled
+                row.scaled = scaled + exponentials(batch, valid, new_peak)
                 row.peak = new_peak
         row.count += n
 

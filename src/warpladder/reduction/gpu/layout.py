@@ -95,6 +95,9 @@ def matrix_of(
     """
     flat = _flat(device, values)
     going = list(axes)
+    if mask is None and len(going) == len(flat.shape) and flat.strides == _contiguous(flat.shape):
+        length = prod(flat.shape)
+        return Matrix(Field(flat.data, flat.offset, length, 1), None, 1, length)
     if not ordered:
         going.sort(key=lambda axis: -abs(flat.strides[axis]))
     order = [axis for axis in range(len(flat.shape)) if axis not in going]
@@ -119,6 +122,10 @@ def _flat(device: Device, array: Any) -> _Axes:
     interface = getattr(array, "__cuda_array_interface__", None)
     strides = array.strides if interface is None else interface.get("strides")
     steps = _contiguous(shape) if strides is None else _in_elements(strides, dtype.itemsize)
+    is_of_numba = getattr(array, "__cuda_ndarray__", False) and not array.stream
+    if is_of_numba and steps == (1,) and dtype.kind != "b":
+        # Such memory already, and of no other library whose stream is to be waited for.
+        return _Axes(array, 0, shape, steps)
     # What is below and above the first element, in elements.
     reach = [(n - 1) * step for n, step in zip(shape, steps, strict=True)]
     below, above = -sum(r for r in reach if r < 0), sum(r for r in reach if r > 0)

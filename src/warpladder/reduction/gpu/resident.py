@@ -11,7 +11,8 @@ import numpy as np
 from warpladder.device.foreign import is_on_gpu, like, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.gpu.layout import matrix_of
-from warpladder.reduction.gpu.parts import plain_state, start
+from warpladder.reduction.gpu.parts import start
+from warpladder.reduction.gpu.workspace import borrowed_workspace
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -30,6 +31,8 @@ def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
     """
     if where is None:
         return None
+    if isinstance(where, np.ma.MaskedArray):
+        raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
     mask = where if is_on_gpu(where) else np.asarray(where)
     if numpy_dtype(mask) != np.bool_:
         raise InputTypeError(f"where: a mask of booleans is needed, not dtype {numpy_dtype(mask)}")
@@ -77,13 +80,8 @@ def reduce_on_gpu(
     count, length = prod(shape), prod(whole[axis] for axis in axes)
     if count and length:
         matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
-        if (
-            len(plan.parts) == 1
-            and (state := plain_state(device, plan.parts[0], matrix)) is not None
-        ):
-            states = [state]
-        else:
-            collectors = [start(device, part, matrix) for part in plan.parts]
+        with borrowed_workspace(device) as workspace:
+            collectors = [start(device, part, matrix, workspace) for part in plan.parts]
             states = [collect() for collect in collectors]
     else:
         states = plan.new(count)

@@ -1,17 +1,18 @@
 """Matrices of the host, brought to a GPU tile by tile.
 
-The tiles are those of the CPU engine, from 4 to 32 MB. Each is copied into page-locked memory by a
-few threads, goes over the bus on a stream of its own, and the kernels follow it there; meanwhile
-the next one is being copied. So memory of both sides is bounded, whatever the size of the array,
-and copying and the bus are the limit: far less than what a CPU reads. That is why
-``device="auto"`` leaves arrays of the host to the CPU.
+The CPU engine's tiles are joined to larger ones. A tile is copied into page-locked memory, piece by
+piece, by several threads; from there it crosses the bus, and the kernels follow it, on a stream of
+its own. Meanwhile other tiles are being copied. So memory of both sides is bounded, whatever the
+size of the array, and copying is the limit: beside an H200, with 16 cores, 30 to 32 GB/s from half
+a GiB on, where the bus takes 54 and the cores read 98. That is why ``device="auto"`` leaves arrays
+of the host to the CPU.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,11 +22,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from warpladder.device.team import worker_count
-from warpladder.reduction.cpu import Cascade, Taker
+from warpladder.reduction.cpu import Cascade, Taker, _crew
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
+from warpladder.reduction.gpu.workspace import Workspace
 from warpladder.reduction.layout import Buffers, Rows, Span, Tile
-from warpladder.reduction.parts import CompensatedPart, ExactPart, FoldPart
+from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,29 +37,51 @@ if TYPE_CHECKING:
 
 __all__ = ["accumulate"]
 
-_TURNS = 2
-_MOST_THREADS = 8
-_LEAST_BYTES = 1 << 16
-
-_Copy = Callable[["NDArray[Any]", "NDArray[Any]"], None]
+# Tiles under way, and how many of them are being copied.
+_TURNS, _COPYING = 4, 2
+# Bytes of a tile, and how many there should be at least: the more, the sooner the bus is busy. A
+# tile costs some 0.2 ms of the interpreter's time, which must be less than that of copying.
+_LEAST_TILE_BYTES, _MOST_TILE_BYTES, _TILES = 4 << 20, 64 << 20, 8
+# Pieces of a tile, each copied by a thread, and their bytes at least; those of page-locked memory.
+_PIECES, _LEAST_PIECE_BYTES, _LEAST_BYTES = 8, 2 << 20, 1 << 16
 
 
 class _Slot:
     """Page-locked memory, as much on the device, and the stream between them."""
 
     def __init__(self, device: Device) -> None:
-        self._device = device
         self.stream = device.stream()
+        self.workspace = Workspace()
         self._host: dict[str, NDArray[np.uint8]] = {}
         self._there: dict[str, Any] = {}
+        # Slices of the above: those of an array on a device take some time to make.
+        self._parts: dict[str, tuple[int, np.dtype[Any], NDArray[np.uint8], Any, Any]] = {}
 
-    def memory(self, use: str, size: int) -> tuple[NDArray[np.uint8], Any]:
-        """Return so many bytes on the host and on the device."""
+    def memory(
+        self, device: Device, use: str, size: int, dtype: np.dtype[Any]
+    ) -> tuple[NDArray[np.uint8], Any, Any]:
+        """Return so many bytes of the host, and of the device: as bytes and as a dtype."""
         if use not in self._host or self._host[use].size < size:
             enough = max(_LEAST_BYTES, 1 << (size - 1).bit_length())
-            self._host[use] = self._device.pinned(enough, np.uint8)
-            self._there[use] = self._device.empty(enough, np.uint8)
-        return self._host[use][:size], self._there[use][:size]
+            self._parts.pop(use, None)
+            self._host[use] = device.pinned(enough, np.uint8)
+            self._there[use] = device.empty(enough, np.uint8)
+        if use not in self._parts or self._parts[use][:2] != (size, dtype):
+            there = self._there[use][:size]
+            self._parts[use] = size, dtype, self._host[use][:size], there, there.view(dtype)
+        return self._parts[use][2:]
+
+
+class _Copied(NamedTuple):
+    """A tile that threads are copying: of what, where to, what to wait for, and what follows."""
+
+    span: Span
+    is_last: bool
+    first: int
+    slot: _Slot
+    matrix: Matrix
+    ways: list[tuple[NDArray[np.uint8], Any]]
+    copies: list[Future[None]]
 
 
 class _Started(NamedTuple):
@@ -94,12 +118,25 @@ def accumulate(
     progress
         Called now and then with the fraction done.
     """
-    columns = rows.column_spans()
-    runs = list(rows.row_spans())
+    dtype = _dtype(plan)
+    runs, columns = _joined(rows, 8 if dtype is None else dtype.itemsize)
     total = len(runs) * max(len(columns), 1)
+    copied: deque[_Copied] = deque()
     started: deque[_Started] = deque()
     cascade = Cascade(plan)
     done = 0
+
+    def start_oldest() -> None:
+        span, is_last, first, slot, matrix, ways, copies = copied[0]
+        for copy in copies:
+            copy.result()
+        copied.popleft()
+        for host, there in ways:
+            device.to_device(host, out=there, stream=slot.stream)
+        collectors = [
+            start(device, part, matrix, slot.workspace, first, slot.stream) for part in plan.parts
+        ]
+        started.append(_Started(span, is_last, collectors))
 
     def finish_oldest() -> None:
         nonlocal cascade, done
@@ -114,79 +151,121 @@ def accumulate(
         if progress is not None:
             progress(done / total)
 
-    with _slots(device) as (slots, copy):
-        buffers: Buffers = {}
+    with _slots(device, copied) as slots:
+        # What a tile's buffers hold is not to change until it has been copied.
+        buffers: list[Buffers] = [{} for _ in slots]
         turn = 0
         for span in runs:
             if not columns:
                 take(span, plan.new(span.end - span.begin))
             for column in columns:
-                if len(started) == _TURNS:
+                if len(copied) == _COPYING:
+                    start_oldest()
+                if len(copied) + len(started) == _TURNS:
                     finish_oldest()
-                tile = rows.tile(span, column, buffers)
-                slot = slots[turn % _TURNS]
-                matrix = _staged(device, slot, tile, _dtype(plan, tile), copy)
-                collectors = [
-                    start(device, part, matrix, first + column.begin, slot.stream)
-                    for part in plan.parts
-                ]
-                started.append(_Started(span, column is columns[-1], collectors))
-                turn += 1
+                tile = rows.tile(span, column, buffers[turn])
+                matrix, ways, copies = _staged(device, slots[turn], tile, dtype)
+                is_last, index = column is columns[-1], first + column.begin
+                copied.append(_Copied(span, is_last, index, slots[turn], matrix, ways, copies))
+                turn = (turn + 1) % _TURNS
+        while copied:
+            start_oldest()
         while started:
             finish_oldest()
 
 
-def _dtype(plan: Plan, tile: Tile) -> np.dtype[Any]:
-    """Return the dtype of a tile's elements, of which float16 and bool come as their bits."""
+def _joined(rows: Rows, itemsize: int) -> tuple[list[Span], list[Span]]:
+    """Return runs of rows and of columns as a matrix gives them, neighbours joined.
+
+    Each tile costs time on the way to a GPU, and need not stay in the caches of a CPU.
+    """
+    runs, columns = list(rows.row_spans()), rows.column_spans()
+    if not runs or not columns:
+        return runs, columns
+    size = rows.count * rows.length * itemsize
+    most = min(max(size // _TILES, _LEAST_TILE_BYTES), _MOST_TILE_BYTES) // itemsize
+    columns = _neighbours_joined(columns, most // (runs[0].end - runs[0].begin))
+    if len(columns) == 1:
+        runs = _neighbours_joined(runs, most // rows.length)
+    return runs, columns
+
+
+def _neighbours_joined(spans: list[Span], most: int) -> list[Span]:
+    """Join neighbouring spans as far as they are together no longer than ``most``."""
+    joined = spans[:1]
+    for span in spans[1:]:
+        begin, _, slices = joined[-1]
+        # Several slices are indices of several axes, which have no common one.
+        if span.end - begin > most or len(slices) > 1:
+            joined.append(span)
+        else:
+            both = (slice(slices[0].start, span.slices[0].stop),) if slices else ()
+            joined[-1] = Span(begin, span.end, both)
+    return joined
+
+
+def _dtype(plan: Plan) -> np.dtype[Any] | None:
+    """Return the dtype of elements, of which float16 come as their bits; None for that of tiles."""
     part = plan.parts[0]
-    if isinstance(part, FoldPart | CompensatedPart):
-        name = part.spec.values
-    elif isinstance(part, ExactPart):
-        name = part.values
-    else:
-        return tile.data.dtype
-    return tile.data.dtype if name == "bool" else np.dtype(name)
+    if isinstance(part, CustomPart):
+        return None
+    assert isinstance(part, FoldPart | CompensatedPart | ExactPart)  # noqa: S101 - the other three
+    name = part.values if isinstance(part, ExactPart) else part.spec.values
+    return np.dtype("uint8" if name == "bool" else name)
 
 
-def _staged(device: Device, slot: _Slot, tile: Tile, dtype: np.dtype[Any], copy: _Copy) -> Matrix:
-    """Put a tile on the device, without what lies between its rows."""
+def _staged(
+    device: Device, slot: _Slot, tile: Tile, dtype: np.dtype[Any] | None
+) -> tuple[Matrix, list[tuple[NDArray[np.uint8], Any]], list[Future[None]]]:
+    """Let threads copy a tile into a slot, without what lies between its rows.
+
+    Returns the matrix that it will be on the device, what is to cross the bus, and the copies to be
+    waited for.
+    """
+    ways: list[tuple[NDArray[np.uint8], Any]] = []
+    copies: list[Future[None]] = []
 
     def field(use: str, data: NDArray[Any], dtype: np.dtype[Any]) -> Field:
         lines, width = (length, rows) if is_across else (rows, length)
         size = data.itemsize
         given = as_strided(data, (lines, width), (pitch * size, size), writeable=False)
-        host, there = slot.memory(use, lines * width * size)
-        copy(host.view(data.dtype).reshape(lines, width), given)
-        device.to_device(host, out=there, stream=slot.stream)
-        return Field(there.view(dtype), 0, *((1, width) if is_across else (width, 1)))
+        host, there, seen = slot.memory(device, use, lines * width * size, dtype)
+        copies.extend(_copies(host.view(data.dtype).reshape(lines, width), given))
+        ways.append((host, there))
+        return Field(seen, 0, *((1, width) if is_across else (width, 1)))
 
     data, mask, rows, length, pitch, is_across = tile
-    values = field("data", data, dtype)
+    values = field("data", data, dtype or data.dtype)
     marks = field("mask", mask.view(np.uint8), np.dtype(np.uint8)) if mask.size else None
-    return Matrix(values, marks, rows, length)
+    return Matrix(values, marks, rows, length), ways, copies
+
+
+def _copies(target: NDArray[Any], source: NDArray[Any]) -> list[Future[None]]:
+    """Let threads copy one matrix into another."""
+    pieces = max(1, min(target.nbytes // _LEAST_PIECE_BYTES, _PIECES))
+    if len(target) < pieces:
+        target, source = target.T, source.T
+    bounds = [len(target) * piece // pieces for piece in range(pieces + 1)]
+    pool = _crew(worker_count())
+    return [
+        pool.submit(np.copyto, target[begin:end], source[begin:end])
+        for begin, end in pairwise(bounds)
+    ]
 
 
 _kept: WeakKeyDictionary[Any, list[_Slot]] = WeakKeyDictionary()
 
 
 @contextmanager
-def _slots(device: Device) -> Iterator[tuple[list[_Slot], _Copy]]:
-    """Give the slots, and a call that copies one matrix into another by several threads."""
+def _slots(device: Device, copied: deque[_Copied]) -> Iterator[list[_Slot]]:
+    """Lend the slots; wait for all work on them where it breaks off."""
     # Locking memory takes longer than copying it, so it is kept for the next call.
     slots = _kept.pop(device, None) or [_Slot(device) for _ in range(_TURNS)]
-    workers = min(worker_count(), _MOST_THREADS)
-    with ThreadPoolExecutor(workers) as pool:
-
-        def copy(target: NDArray[Any], source: NDArray[Any]) -> None:
-            if len(target) < workers:
-                target, source = target.T, source.T
-            bounds = np.linspace(0, len(target), workers + 1).astype(int).tolist()
-            parts = [slice(*part) for part in pairwise(bounds)]
-            list(pool.map(lambda part: np.copyto(target[part], source[part]), parts))
-
-        try:
-            yield slots, copy
-            _kept[device] = slots
-        finally:
-            # Nobody may write to the memory, or free it, while it is on the bus.
-            device.synchronize()
+    try:
+        yield slots
+        _kept[device] = slots
+    finally:
+        # Nobody may write to the memory, or free it, while it is copied or on the bus.
+        for tile in copied:
+            wait(tile.copies)
+        device.synchronize()

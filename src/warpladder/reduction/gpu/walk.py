@@ -12,12 +12,13 @@ a batch into a state, a record of 8-byte numbers in registers too:
 * ``take_all(state, batch, valid, first, width, hop)`` for what wide loads bring, ``take_some`` for
   a few single elements, of which bit j of ``valid`` says whether element j counts. Element j has
   the index ``first + j // width * hop + j % width``. Where NaNs do not count, ``valid`` holds for
-  both;
+  both: its 32 bits are enough for a batch of floats;
 * ``merge(states, i, others, j)``: state i takes in what other j has seen.
 
 `along` is the kernel for long rows: a block has a piece of a row, the states of its threads are
-merged in shared memory. `across` is the one for many rows: each thread has a piece of a row for
-itself, neighbouring threads have neighbouring rows. `join` merges the pieces of each row.
+merged in shared memory, and the block that finishes a row's last piece merges the pieces, as in the
+rung `last-block-finish`. `across` is the one for many rows: each thread has a piece of a row for
+itself, neighbouring threads have neighbouring rows; `join` merges the pieces of each row.
 
 Pieces depend on the matrix alone, not on the GPU. So does the order of every addition: the same
 bits come out on any GPU for which the compiler makes the same operations of a kernel.
@@ -29,19 +30,21 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda, uint32
+from numba import cuda, int32, uint32
 
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS
 
 __all__ = [
+    "LARGEST_PIECE",
     "SOME",
     "Accumulator",
     "Pieces",
     "across",
     "along",
     "batch_size",
+    "draw_ticket",
     "join",
     "pieces_of",
     "scanner",
@@ -50,12 +53,11 @@ __all__ = [
 SOME = 8
 """Elements that are loaded one by one, before any of them is used."""
 
-# Elements of a batch at the most: they are in registers.
-_LARGEST_BATCH = 32
 _IN_FLIGHT = 4
-# Elements of a piece: enough to pay for merging 256 states; few enough that sums round little, and
-# that 4 such blocks for each of 132 multiprocessors share 2^28 elements well.
-_LEAST_PIECE, _MOST_PIECES, _LARGEST_PIECE = 4096, 1024, 1 << 18
+# Elements of a piece: enough to pay for merging 256 states; few enough that sums round little. On
+# an H200, whose 132 multiprocessors have 4 such blocks each, five statistics of 2^28 float32 take
+# 273 us in 512 pieces and 289 in 1024, argmax 258 and 262, a sum 255 and 257.
+_LEAST_PIECE, _MOST_PIECES, LARGEST_PIECE = 4096, 512, 1 << 19
 # Of a thread's own piece, and how many threads there should be at least.
 _OWN_PIECE, _OWN_PIECES = (64, 1024), 1 << 17
 # Rows up to this long are left to a thread each.
@@ -89,13 +91,17 @@ class Pieces(NamedTuple):
     length: int
 
 
-def pieces_of(count: int, length: int, pitch: int, step: int) -> Pieces:
+def pieces_of(
+    count: int, length: int, pitch: int, step: int, largest: int = LARGEST_PIECE
+) -> Pieces:
     """Return how to cut ``count`` rows of a length that lie so.
+
+    ``largest`` is the number of elements in a block's piece at the most.
 
     Examples
     --------
     >>> pieces_of(1, 1 << 28, 0, 1), pieces_of(2048, 20_000, 1, 2048)
-    (Pieces(own=False, each=1024, length=262144), Pieces(own=True, each=63, length=320))
+    (Pieces(own=False, each=512, length=524288), Pieces(own=True, each=63, length=320))
     """
     if length <= _SHORT or (count >= THREADS and abs(pitch) < abs(step)):
         least, most = _OWN_PIECE
@@ -103,19 +109,19 @@ def pieces_of(count: int, length: int, pitch: int, step: int) -> Pieces:
         size = -(-min(max(wanted, least), most) // least) * least
         return Pieces(True, -(-length // size), size)
     wanted = -(-count * length // _MOST_PIECES)
-    size = -(-min(max(wanted, _LEAST_PIECE), _LARGEST_PIECE) // _LEAST_PIECE) * _LEAST_PIECE
+    size = -(-min(max(wanted, _LEAST_PIECE), largest) // _LEAST_PIECE) * _LEAST_PIECE
     return Pieces(False, -(-length // size), size)
 
 
 def batch_size(values: str) -> int:
-    """Return how many elements a thread takes at a time.
+    """Return how many elements a thread takes at a time: those of four wide loads.
 
     Examples
     --------
     >>> [batch_size(name) for name in ("int8", "float16", "float32", "float64")]
-    [32, 32, 16, 8]
+    [64, 32, 16, 8]
     """
-    return min(_IN_FLIGHT * WIDE_BYTES // np.dtype(values).itemsize, _LARGEST_BATCH)
+    return _IN_FLIGHT * WIDE_BYTES // np.dtype(values).itemsize
 
 
 @cache
@@ -184,18 +190,73 @@ def scanner(accumulator: Accumulator) -> Any:
 
 
 @cache
-def along(accumulator: Accumulator) -> Any:
+def block_merger(merge: Any) -> Any:
+    """Return a device function that merges the states of a block's threads into the first."""
+
+    @cuda.jit(device=True)
+    def merge_block(of_threads):
+        t = cuda.threadIdx.x
+        cuda.syncthreads()
+        half = THREADS // 2
+        while half:
+            if t < half:
+                merge(of_threads, t, of_threads, t + half)
+            cuda.syncthreads()
+            half //= 2
+
+    return merge_block
+
+
+@cuda.jit(device=True)
+def draw_ticket(tickets, row, all_tickets):
+    """Return whether all blocks that work at a row have left there what they found."""
+    is_last = cuda.shared.array(1, int32)
+    # Each thread makes sure that what it left is seen by whoever sees the ticket.
+    cuda.threadfence()
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        is_last[0] = cuda.atomic.add(tickets, row, 1) == all_tickets - 1
+        if is_last[0]:
+            # As the next launch needs it.
+            tickets[row] = 0
+        cuda.threadfence()
+    cuda.syncthreads()
+    return is_last[0]
+
+
+@cache
+def along(accumulator: Accumulator, registers: int | None = None) -> Any:
     """Return the kernel in which a block has a piece of a row.
 
-    ``kernel(data, place, mask, mask_place, shape, index, states)``; the places are those of
-    `layout.Field`, the shape is the number of rows, their length, pieces of each, length of a
-    piece. State ``row * pieces + piece`` is left in ``states``.
+    ``kernel(data, place, mask, mask_place, shape, index, states, tickets)``; the places are those
+    of `layout.Field`, the shape is the number of rows, their length, pieces of each, length of a
+    piece. The state of row k is left in ``states[k]``. Where rows have several pieces, the states
+    of these are behind those of the rows, and there is a ticket at zero for each row, which is
+    zero again afterwards. ``registers`` limits those of a thread.
     """
     dtype, reset, merge = accumulator.dtype, accumulator.reset, accumulator.merge
-    scan = scanner(accumulator)
+    scan, merge_block = scanner(accumulator), block_merger(merge)
 
-    @cuda.jit(cache=True)
-    def reduce_along(data, place, mask, mask_place, shape, index, states):
+    @cuda.jit(device=True)
+    def merge_pieces(states, state, of_threads, begin, left):
+        """Merge neighbouring states, as many at a time as there are threads."""
+        t = cuda.threadIdx.x
+        while left > 1:
+            chunks = -(-left // THREADS)
+            for chunk in range(chunks):
+                at = chunk * THREADS + t
+                reset(state)
+                if at < left:
+                    state[0] = states[begin + at]
+                of_threads[t] = state[0]
+                merge_block(of_threads)
+                if t == 0:
+                    states[begin + chunk] = of_threads[0]
+                cuda.syncthreads()
+            left = chunks
+
+    @cuda.jit(cache=True, max_registers=registers)
+    def reduce_along(data, place, mask, mask_place, shape, index, states, tickets):
         state = cuda.local.array(1, dtype)
         of_threads = cuda.shared.array(THREADS, dtype)
         count, length, pieces, piece = shape
@@ -209,15 +270,17 @@ def along(accumulator: Accumulator) -> Any:
             reset(state)
             scan(state, data, start, place[2], mask, mask_start, mask_place[2], n, index + begin)
             of_threads[t] = state[0]
-            cuda.syncthreads()
-            half = THREADS // 2
-            while half:
-                if t < half:
-                    merge(of_threads, t, of_threads, t + half)
-                cuda.syncthreads()
-                half //= 2
-            if t == 0:
-                states[item] = of_threads[0]
+            merge_block(of_threads)
+            if pieces == 1:
+                if t == 0:
+                    states[row] = of_threads[0]
+            else:
+                if t == 0:
+                    states[count + item] = of_threads[0]
+                if draw_ticket(tickets, row, pieces):
+                    merge_pieces(states, state, of_threads, count + row * pieces, pieces)
+                    if t == 0:
+                        states[row] = of_threads[0]
             cuda.syncthreads()
 
     return reduce_along
@@ -225,7 +288,11 @@ def along(accumulator: Accumulator) -> Any:
 
 @cache
 def across(accumulator: Accumulator) -> Any:
-    """Return the kernel in which each thread has a piece of a row; called as that of `along`."""
+    """Return the kernel in which each thread has a piece of a row.
+
+    ``kernel(data, place, mask, mask_place, shape, index, states)``, as that of `along`, but states
+    of several pieces are not yet joined to those of rows.
+    """
     dtype, values, masked, skip_nan, _, reset, _, take_some, _ = accumulator
     element = element_type(values)
 
@@ -234,6 +301,7 @@ def across(accumulator: Accumulator) -> Any:
         state = cuda.local.array(1, dtype)
         few = cuda.local.array(SOME, element)
         count, length, pieces, piece = shape
+        before = count if pieces > 1 else 0
         for item in range(cuda.grid(1), count * pieces, cuda.gridsize(1)):
             row, number = item % count, item // count
             begin = number * piece
@@ -253,7 +321,7 @@ def across(accumulator: Accumulator) -> Any:
                         if not skip_nan or few[j] == few[j]:
                             valid |= uint32(1) << uint32(j)
                 take_some(state, few, valid, index + begin + i, 1, 1)
-            states[row * pieces + number] = state[0]
+            states[before + row * pieces + number] = state[0]
 
     return reduce_across
 
@@ -262,15 +330,16 @@ def across(accumulator: Accumulator) -> Any:
 def join(accumulator: Accumulator) -> Any:
     """Return the kernel that merges the states of each row's pieces, pairwise and in their order.
 
-    ``kernel(states, pieces, joined)``: what is in ``states`` is lost. A block has a row.
+    ``kernel(states, count, pieces)``, the states as `across` leaves them: those of pieces are lost.
+    A block has a row.
     """
     merge = accumulator.merge
 
     @cuda.jit(cache=True)
-    def join_pieces(states, pieces, joined):
+    def join_pieces(states, count, pieces):
         t = cuda.threadIdx.x
-        for row in range(cuda.blockIdx.x, joined.size, cuda.gridDim.x):
-            begin = row * pieces
+        for row in range(cuda.blockIdx.x, count, cuda.gridDim.x):
+            begin = count + row * pieces
             distance = 1
             while distance < pieces:
                 for i in range(2 * distance * t, pieces - distance, 2 * distance * THREADS):
@@ -278,6 +347,6 @@ def join(accumulator: Accumulator) -> Any:
                 cuda.syncthreads()
                 distance *= 2
             if t == 0:
-                joined[row] = states[begin]
+                states[row] = states[begin]
 
     return join_pieces

@@ -5,10 +5,11 @@ threads. Each thread issues its four loads before it uses what the first one bri
 to a total of its own, so that no addition waits for another. The grid is as large as surely fits
 any GPU at a time, four blocks of 256 threads for each multiprocessor.
 
-The library's call is to run this kernel. So it takes the operation, a device function of two
-numbers for which a kernel is made, and its neutral element, in whose type it computes. And it takes
-arrays that begin anywhere, as slices do: single elements up to the first multiple of 16 bytes, wide
-loads from there, single elements behind the last of them.
+It takes the operation, a device function of two numbers for which a kernel is made, and its neutral
+element, in whose type it computes. And it takes arrays that begin anywhere, as slices do: single
+elements up to the first multiple of 16 bytes, wide loads from there, single elements behind the
+last of them. The library's call goes over memory in the same way and finishes in the same way; it
+has more to carry, several operations at once, masks and axes (`reduction/gpu/walk.py`).
 
 Below: one load on its way per thread, and the next one waited behind a test. That took twice as
 many threads, and blocks, and each block costs a ticket.

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.rungs.batch_of_blocks import bytes_per_graph, close_graphs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from warpladder.device.base import Device
 
-__all__ = ["close_stack"]
+__all__ = ["close_stack", "close_there"]
 
 # Of the memory that is free; the rest is for whoever else is there.
 _FRACTION = 0.8
@@ -46,24 +46,42 @@ def close_stack(
     As many graphs at a time as fit the free memory of the device. As they came, without a margin:
     the kernel fills them up, and only the numbers of the graphs cross the bus.
     """
-    count, n, _ = dist.shape
-    if not dist.size:
-        return
+    count = len(dist)
     carry = bool(hops.size)
-    needed = bytes_per_graph(n, dist.dtype, hops.dtype if carry else None)
-    at_a_time = min(_FRACTION * device.free_bytes() / needed, _RELAXATIONS_AT_A_TIME / n**3)
-    step = max(int(at_a_time), 1)
-    for first in range(0, count, step):
-        last = min(first + step, count)
-        _close_part(device, dist[first:last], hops[first:last] if carry else None)
+    for first, last in _parts(device, dist, hops.dtype if carry else None):
+        weights = device.to_device(dist[first:last])
+        links = device.empty(hops[first:last].shape, hops.dtype) if carry else None
+        close_graphs(device, weights, links, inner_no_path(dist.dtype).item())
+        device.to_host(weights, out=dist[first:last])
+        if carry:
+            device.to_host(links, out=hops[first:last])
         if progress and last < count:
             progress(last / count)
 
 
-def _close_part(device: Device, dist: NDArray[Any], hops: NDArray[Any] | None) -> None:
-    weights = device.to_device(dist)
-    links = None if hops is None else device.empty(hops.shape, hops.dtype)
-    close_graphs(device, weights, links, inner_no_path(dist.dtype).item())
-    device.to_host(weights, out=dist)
-    if hops is not None:
-        device.to_host(links, out=hops)
+def close_there(
+    device: Device, dist: Any, hops: Any, progress: Callable[[float], None] | None = None
+) -> None:
+    """Do the same for graphs on the device; ``hops`` may be None.
+
+    The last launch may still be at work on return.
+    """
+    count = dist.shape[0]
+    for first, last in _parts(device, dist, None if hops is None else hops.dtype):
+        links = None if hops is None else hops[first:last]
+        close_graphs(device, dist[first:last], links, inner_no_path(dist.dtype).item())
+        if progress and last < count:
+            device.synchronize()
+            progress(last / count)
+
+
+def _parts(device: Device, dist: Any, hops: DTypeLike | None) -> Iterator[tuple[int, int]]:
+    """Cut a stack into runs of graphs that fit the device, each for one launch."""
+    count, n, _ = dist.shape
+    if not count * n:
+        return
+    needed = bytes_per_graph(n, dist.dtype, hops)
+    at_a_time = min(_FRACTION * device.free_bytes() / needed, _RELAXATIONS_AT_A_TIME / n**3)
+    step = max(int(at_a_time), 1)
+    for first in range(0, count, step):
+        yield first, min(first + step, count)

@@ -9,10 +9,10 @@ from numba import cuda
 
 from warpladder.shortest_paths.dense import NO_HOP
 
-__all__ = ["THREADS", "export_rows", "import_rows", "write_first_hops"]
+__all__ = ["THREADS", "export_rows", "import_rows", "import_stack", "write_first_hops"]
 
 THREADS = 256
-"""In a block of each of these kernels; a block takes whole rows."""
+"""In a block of each of these kernels; a block or a warp takes whole rows."""
 
 
 @cuda.jit(cache=True)
@@ -24,45 +24,74 @@ def write_first_hops(dist, hops, no_path):
             hops[i, j] = j if dist[i, j] < no_path else NO_HOP
 
 
+@cuda.jit(device=True)
+def import_row(source, dist, i, absent, no_path, least, greatest, high, low, nan):
+    """Copy one row of weights into the engine's form; a warp takes it.
+
+    The first lane's places in ``high``, ``low`` and ``nan``, which have one for each thread, then
+    hold what `WeightSummary` is made of.
+    """
+    n, side = source.shape[0], dist.shape[0]
+    t, lane = cuda.threadIdx.x, cuda.threadIdx.x & 31
+    absent_is_nan = math.isnan(absent)
+    high[t], low[t], nan[t] = least, greatest, -1
+    for j in range(lane, side, 32):
+        dist[i, j] = 0 if i == j else no_path
+        if i < n and j < n:
+            weight = source[i, j]
+            is_nan = math.isnan(weight)
+            is_infinite = weight > 0 and math.isinf(weight)
+            if not (weight == absent or is_infinite or (is_nan and absent_is_nan)):
+                if is_nan:
+                    nan[t] = j
+                if i != j or weight < 0:
+                    dist[i, j] = weight
+                    high[t] = max(high[t], dist[i, j])
+                    low[t] = min(low[t], dist[i, j])
+    cuda.syncwarp()
+    step = 16
+    while step:
+        if lane < step:
+            high[t] = max(high[t], high[t + step])
+            low[t] = min(low[t], low[t + step])
+            nan[t] = max(nan[t], nan[t + step])
+        cuda.syncwarp()
+        step >>= 1
+
+
 @cuda.jit(cache=True)
 def import_rows(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
-    """Copy weights into the engine's form, and find in each row what `WeightSummary` is made of."""
+    """Copy a matrix into the engine's form, and find in each row what is to be known of it."""
     high = cuda.shared.array(THREADS, dist.dtype)
     low = cuda.shared.array(THREADS, dist.dtype)
     nan = cuda.shared.array(THREADS, np.int32)
-    n, side, t = source.shape[0], dist.shape[0], cuda.threadIdx.x
-    absent_is_nan = math.isnan(absent)
-    for i in range(cuda.blockIdx.x, side, cuda.gridDim.x):
-        high[t], low[t], nan[t] = least, greatest, -1
-        for j in range(t, side, THREADS):
-            dist[i, j] = 0 if i == j else no_path
-            if i < n and j < n:
-                weight = source[i, j]
-                is_nan = math.isnan(weight)
-                is_infinite = weight > 0 and math.isinf(weight)
-                if not (weight == absent or is_infinite or (is_nan and absent_is_nan)):
-                    if is_nan:
-                        nan[t] = j
-                    if i != j or weight < 0:
-                        dist[i, j] = weight
-                        high[t] = max(high[t], dist[i, j])
-                        low[t] = min(low[t], dist[i, j])
-        cuda.syncthreads()
-        if t == 0:
-            for other in range(1, THREADS):
-                high[0] = max(high[0], high[other])
-                low[0] = min(low[0], low[other])
-                nan[0] = max(nan[0], nan[other])
-            largest[i], smallest[i], nan_columns[i] = high[0], low[0], nan[0]
-        cuda.syncthreads()
+    t = cuda.threadIdx.x
+    for i in range(cuda.grid(1) >> 5, dist.shape[0], cuda.gridsize(1) >> 5):
+        import_row(source, dist, i, absent, no_path, least, greatest, high, low, nan)
+        if t & 31 == 0:
+            largest[i], smallest[i], nan_columns[i] = high[t], low[t], nan[t]
+
+
+@cuda.jit(cache=True)
+def import_stack(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
+    """Do the same for all matrices of a stack, whose rows are numbered through."""
+    high = cuda.shared.array(THREADS, dist.dtype)
+    low = cuda.shared.array(THREADS, dist.dtype)
+    nan = cuda.shared.array(THREADS, np.int32)
+    t, n = cuda.threadIdx.x, dist.shape[1]
+    for row in range(cuda.grid(1) >> 5, dist.shape[0] * n, cuda.gridsize(1) >> 5):
+        graph = row // n
+        i = row - graph * n
+        import_row(source[graph], dist[graph], i, absent, no_path, least, greatest, high, low, nan)
+        if t & 31 == 0:
+            largest[row], smallest[row], nan_columns[row] = high[t], low[t], nan[t]
 
 
 @cuda.jit(cache=True)
 def export_rows(dist, hops, out, out_hops, no_path, outer):
     """Write the caller's matrices: without what filled up tiles, "no path" as the caller has it."""
-    n = out.shape[0]
-    for i in range(cuda.blockIdx.x, n, cuda.gridDim.x):
-        for j in range(cuda.threadIdx.x, n, cuda.blockDim.x):
+    for i in range(cuda.blockIdx.x, out.shape[0], cuda.gridDim.x):
+        for j in range(cuda.threadIdx.x, out.shape[1], cuda.blockDim.x):
             known = dist[i, j]
             reached = known < no_path
             out[i, j] = known if reached else outer

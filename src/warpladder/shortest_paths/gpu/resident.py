@@ -94,15 +94,28 @@ def as_resident(graph: Any, no_edge: Any) -> ResidentGraph:
         The dtype is none that is taken.
     """
     shape = tuple(graph.shape)
-    if len(shape) == 3:
-        raise InputError("graph: stacks of graphs are taken from the host; copy this one there")
     if len(shape) != 2 or shape[0] != shape[1]:
         raise InputError(f"graph: a matrix of weights must be square, this has shape {shape}")
-    empty = np.empty(0, np.int64)
-    dtype = numpy_dtype(graph)
+    return resident(graph, absent_of(graph, no_edge))
+
+
+def resident(matrix: Any, absent: Any) -> ResidentGraph:
+    """Return a graph for a square matrix on a GPU, in which ``absent`` means "no edge"."""
+    nobody = np.empty(0, np.int64)
+    return ResidentGraph(len(matrix), nobody, nobody, None, matrix, absent, None, directed=True)
+
+
+def absent_of(array: Any, no_edge: Any) -> Any:
+    """Return what means "no edge" in weights on a GPU.
+
+    Raises
+    ------
+    InputTypeError
+        The dtype is none that is taken.
+    """
+    dtype = numpy_dtype(array)
     distance_dtype(dtype, "graph")
-    absent = absent_value(dtype, no_edge)
-    return ResidentGraph(shape[0], empty, empty, None, graph, absent, None, directed=True)
+    return absent_value(dtype, no_edge)
 
 
 def shortest_paths_on_gpu(
@@ -142,7 +155,7 @@ def shortest_paths_on_gpu(
     widen = dtype is None
 
     def compute(one: np.dtype[Any]) -> tuple[Any, Any]:
-        return _solve_in(device, graph, one, next_hops, progress)
+        return solve_there(device, graph, one, next_hops, progress)
 
     obstacle = ""
     try:
@@ -166,26 +179,57 @@ def shortest_paths_on_gpu(
     )
 
 
-def _solve_in(
+def check_kernels_take(array: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse weights that only the host can bring into a dtype.
+
+    Raises
+    ------
+    NeedsHostError
+        There are none; or they are of a dtype that kernels do not know, or wider than the other:
+        kernels have no way to say which weight does not fit.
+    """
+    given = numpy_dtype(array)
+    empty = 0 in tuple(array.shape)
+    if empty or given == np.float16 or not (given.isnative and np.can_cast(given, dtype)):
+        raise NeedsHostError(f"weights of {given} taken in on the host")
+
+
+def solve_there(
     device: Device,
     graph: ResidentGraph,
     dtype: np.dtype[Any],
     next_hops: bool,
     progress: Callable[[float], None] | None,
+    out: tuple[Any, Any] | None = None,
 ) -> tuple[Any, Any]:
+    """Return distances, and next hops or None, without a detour over the host.
+
+    Parameters
+    ----------
+    device, graph, dtype, next_hops, progress
+        As for `shortest_paths_on_gpu`.
+    out
+        Where to write them, of shape (n, n); by default new arrays.
+
+    Raises
+    ------
+    NeedsHostError
+        The weights need care that only the host can take.
+    DoesNotFitError
+        A weight does not fit the dtype.
+    """
     n = graph.n
-    given = numpy_dtype(graph.matrix)
-    # Kernels have no half precision, and no way to say which weight of a wider dtype does not fit.
-    if n == 0 or given == np.float16 or not (given.isnative and np.can_cast(given, dtype)):
-        raise NeedsHostError(f"weights of {given} taken in on the host")
+    check_kernels_take(graph.matrix, dtype)
     plan = plan_for(device, n, dtype, carry=next_hops)
     shape = (plan.side, plan.side)
     no_path, outer = inner_no_path(dtype).item(), outer_no_path(dtype).item()
     try:
         matrix = device.empty(shape, plan.dtype)
         hops = device.empty(shape, np.int32) if next_hops else None
-        dist = device.empty((n, n), dtype)
-        found = device.empty((n, n) if next_hops else (0, 0), np.int32)
+        dist, found = out or (
+            device.empty((n, n), dtype),
+            device.empty((n, n) if next_hops else (0, 0), np.int32),
+        )
     except TooLargeError:
         raise NeedsHostError("not enough memory beside the graph") from None
     summary = _import(device, graph, matrix, no_path)

@@ -249,7 +249,9 @@ RUNG = Rung(
         name="shortest distances between all pairs of 64 vertices in each of n graphs, int32",
         make=_make,
         oracle=_oracle,
-        work=lambda problem: Work(TILE * problem.matrix.size, 2 * problem.matrix.nbytes),
+        work=lambda problem: Work(
+            TILE * problem.matrix.size, 2 * problem.matrix.nbytes, problem.matrix.dtype.name
+        ),
         unit="relaxations",
         default_n=8192,
         sizes=(0, 1, 2, 7),

@@ -35,7 +35,7 @@ import numpy as np
 from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._cells_4x4 import TILE
 from warpladder.shortest_paths.rungs._launching import padded, round_up
-from warpladder.shortest_paths.rungs._tasks import LENGTHS_ALONG_HOPS, first_hops, walk_lengths
+from warpladder.shortest_paths.rungs._tasks import LENGTHS_ALONG_HOPS, first_hops
 from warpladder.shortest_paths.rungs.one_launch import KERNEL_WITH_HOPS, close_rounds
 
 if TYPE_CHECKING:
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
 __all__ = ["RUNG", "run"]
 
 
-def run(device: Device, problem: Weights) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the distances, and the lengths of the paths that the next hops lead along."""
+def run(device: Device, problem: Weights) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Return the distances and the next hops."""
     n = len(problem.matrix)
     side = round_up(n, TILE)
     larger = problem._replace(matrix=padded(problem, side, side))
     dist, hops = device.to_device(larger.matrix), device.to_device(first_hops(larger))
     if n:
         close_rounds(device, dist, hops, (0, side // TILE), problem.no_path)
-    found = device.to_host(hops)[:n, :n]
-    return np.ascontiguousarray(device.to_host(dist)[:n, :n]), walk_lengths(problem, found)
+    both = device.to_host(dist)[:n, :n], device.to_host(hops)[:n, :n]
+    return np.ascontiguousarray(both[0]), np.ascontiguousarray(both[1])
 
 
 RUNG = Rung(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from numba import njit
 
 from warpladder.lab.rung import Bound, Rung
-from warpladder.shortest_paths.rungs._tasks import DISTANCES
+from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_ONE_CORE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,7 @@ RUNG = Rung(
     title="Floyd-Warshall by three loops on one CPU core",
     source="CF A; GR Floyd-Warshall; HB exploration 5",
     run=run,
-    task=DISTANCES,
+    task=DISTANCES_BY_ONE_CORE,
     bound=Bound("dram", "2 n**3 numbers through memory that one core reaches, once n**2 is large"),
     on="cpu",
 )

@@ -1,0 +1,80 @@
+"""Memory of a device that one call after another uses: allocating costs as much as a launch.
+
+A workspace belongs to one call at a time, and to work that runs in one order: that of one stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from warpladder.device.cuda_arguments import bytes_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import DTypeLike
+
+    from warpladder.device.base import Device
+
+__all__ = ["Workspace", "borrowed_workspace"]
+
+# What is larger is not kept: beside a matrix of so many rows an allocation is little.
+_MOST_BYTES = 1 << 20
+
+
+class Workspace:
+    """Arrays on a device, kept by their use."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, Any] = {}
+
+    def empty(
+        self, device: Device, use: Hashable, shape: int | tuple[int, ...], dtype: DTypeLike
+    ) -> Any:
+        """Return an array of undefined contents, or of those that its last user left."""
+        return self._array(use, shape, bytes_of(shape, dtype), lambda: device.empty(shape, dtype))
+
+    def zeros(
+        self, device: Device, use: Hashable, shape: int | tuple[int, ...], dtype: DTypeLike
+    ) -> Any:
+        """Return an array of zeros, which whoever uses it has to leave as zeros."""
+        return self._array(use, shape, bytes_of(shape, dtype), lambda: device.full(shape, 0, dtype))
+
+    def divided(
+        self, device: Device, use: Hashable, first: int, size: int, dtype: np.dtype[Any]
+    ) -> tuple[Any, Any]:
+        """Return an array of undefined contents, and its first elements as another."""
+
+        def make() -> tuple[Any, Any]:
+            array = device.empty(size, dtype)
+            return array, array[:first]
+
+        found: tuple[Any, Any] = self._array(use, (first, size), size * dtype.itemsize, make)
+        return found
+
+    def _array(self, use: Hashable, shape: Hashable, size: int, make: Callable[[], Any]) -> Any:
+        found = self._kept.get(use)
+        if found is not None and found[0] == shape:
+            return found[1]
+        array = make()
+        if size <= _MOST_BYTES:
+            self._kept[use] = shape, array
+        return array
+
+
+_free: WeakKeyDictionary[Any, list[Workspace]] = WeakKeyDictionary()
+
+
+@contextmanager
+def borrowed_workspace(device: Device) -> Iterator[Workspace]:
+    """Lend a workspace for work on the default stream; it comes back once the work is done."""
+    free = _free.setdefault(device, [])
+    try:
+        workspace = free.pop()
+    except IndexError:
+        workspace = Workspace()
+    yield workspace
+    # Not after a fault, which may leave what should be zeros as something else.
+    free.append(workspace)
