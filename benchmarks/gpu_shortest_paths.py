@@ -23,6 +23,7 @@ import warpladder as wl
 from gpu_timing import described
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.lab.bench import cold_cache, time_rung
 from warpladder.lab.ceilings import (
     copy_bytes_per_second,
     pinned_bytes_per_second,
@@ -225,7 +226,8 @@ def _callers(weights: np.ndarray[Any, Any], n: int) -> Iterator[tuple[str, Any, 
 
 def _ladder() -> dict[str, Any]:
     """Time every rung at CF's size, kernels alone; each is verified first."""
-    device = CudaDevice(time_kernels=True)
+    device = CudaDevice()
+    cache = cold_cache(device)
     rows = []
     answers: dict[str, np.ndarray[Any, Any]] = {}
     problems: dict[str, Any] = {}
@@ -236,14 +238,8 @@ def _ladder() -> dict[str, Any]:
         sizes = [size for size in _VERIFIED_AT if size <= n]
         faults = [verdict.fault for verdict in verify(rung, device, sizes) if verdict.fault]
         problem = problems.setdefault(f"{rung.task.name} {n}", rung.task.make(n, 0))
-        kernel_ms, whole_ms = [], []
-        for _ in range(3):
-            device.reset_kernel_ms()
-            began = perf_counter()
-            answer = rung.run(device, problem)
-            device.synchronize()
-            whole_ms.append(1000 * (perf_counter() - began))
-            kernel_ms.append(device.kernel_ms)
+        timing, answer = time_rung(rung, device, cache, problem)
+        kernel_ms = 1000 * min(timing.kernels)
         matrix = answer[0] if isinstance(answer, tuple) else answer
         first = answers.setdefault(f"{matrix.dtype} {matrix.shape}", matrix)
         relaxations = rung.task.work(problem).operations
@@ -252,9 +248,9 @@ def _ladder() -> dict[str, Any]:
                 "case": rung.name,
                 "n": matrix.shape[-1],
                 "dtype": matrix.dtype.name,
-                "kernel_ms": min(kernel_ms[1:]),
-                "whole_ms": min(whole_ms[1:]),
-                "G_relaxations_per_s": relaxations / min(kernel_ms[1:]) / 1e6,
+                "kernel_ms": kernel_ms,
+                "whole_ms": 1000 * min(timing.totals),
+                "G_relaxations_per_s": relaxations / kernel_ms / 1e6,
                 "same_answer": bool(np.array_equal(first, matrix)),
                 "faults": faults,
             }

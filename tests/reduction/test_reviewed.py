@@ -11,6 +11,7 @@ import pytest
 
 import warpladder as wl
 from warpladder import errors
+from warpladder.simulator import SimulatedDevice
 
 
 def test_numbers_without_dimensions_one_at_a_time():
@@ -73,6 +74,25 @@ def test_the_divisor():
 def test_masks_whose_bytes_are_not_0_and_1():
     mask = np.frombuffer(b"\x02\0\xfe\x01", bool)
     assert wl.reduce(np.arange(1.0, 5), ("sum", "argmax"), where=mask) == (8, 3)
+
+
+def test_truths_whose_bytes_are_not_1(tmp_path):
+    raw = b"\x02\0\x05\x01" * 3000
+    odd = np.frombuffer(raw, bool).reshape(60, 200)
+    plain = np.array([bool(one) for one in odd.ravel()]).reshape(odd.shape)
+    ops = ("sum", "prod", "argmax", "argmin", "mean", "var", "l1", "count_nonzero", "max")
+    keep = plain ^ True | (np.arange(200) % 3 == 0)
+    for values, others in ((odd, plain), (odd.T, plain.T), (odd[:, 1::2], plain[:, 1::2])):
+        for axis in (None, 0, 1):
+            assert np.array_equal(
+                wl.reduce(values, ops, axis=axis), wl.reduce(others, ops, axis=axis)
+            )
+    assert wl.reduce(odd, ops, where=keep) == wl.reduce(plain, ops, where=keep)
+    assert wl.reduce(odd, "mean", accuracy="reproducible") == plain.mean()
+    assert wl.reduce(odd, device=SimulatedDevice()) == plain.sum()
+    path = tmp_path / "truths.bin"
+    path.write_bytes(raw)
+    assert wl.reduce(wl.open_values(path, dtype="bool")) == plain.sum()
 
 
 def test_chunks_with_masks_are_refused():

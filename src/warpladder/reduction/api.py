@@ -155,7 +155,7 @@ def reduce(
     bool. Of masked arrays only what is not masked counts, and results are plain arrays, as those of
     matrices and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow
     and Polars and NA of pandas, are refused. A number has no axis 0. Chunks are of one dtype, in
-    any byte order; empty ones do not count.
+    any byte order; empty ones do not count. Booleans on a GPU have to be bytes of 0 and 1.
 
     References
     ----------

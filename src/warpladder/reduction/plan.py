@@ -14,7 +14,7 @@ from warpladder.errors import InputError
 from warpladder.reduction.columns import takes_columns
 from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.custom import AssociativeOp
-from warpladder.reduction.layout import Tile
+from warpladder.reduction.layout import Tile, with_plain_truths
 from warpladder.reduction.ops import Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
     CompensatedPart,
@@ -37,6 +37,8 @@ _SMALL_BLOCK = 512
 _INDEXED_BLOCK, _LARGE_BLOCK = 1024, 16384
 # What accuracy is about; all other folds are exact, or products and exponentials.
 _SUMS = frozenset({"total", "absolute", "square", "moments"})
+# What asks of booleans only whether they are true.
+_ANY_TRUTH = frozenset({"any", "all", "count_nonzero", "min", "max"})
 _EXTREMES = frozenset({"low", "high", "low_at", "high_at"})
 
 
@@ -54,12 +56,15 @@ class Plan:
         The accumulators.
     ordered
         Whether the order of elements matters.
+    counts_truths
+        Whether values are booleans, and it matters that a true one is 1.
     """
 
     requests: tuple[Request, ...]
     dtypes: tuple[np.dtype[Any], ...]
     parts: tuple[Part, ...]
     ordered: bool
+    counts_truths: bool = False
 
     @property
     def takes_columns(self) -> bool:
@@ -72,6 +77,8 @@ class Plan:
 
     def add(self, tile: Tile, first: int, states: Sequence[Any]) -> None:
         """Add a tile to the states of its rows."""
+        if self.counts_truths:
+            tile = with_plain_truths(tile)
         for part, state in zip(self.parts, states, strict=True):
             part.add(tile, first, state)
 
@@ -186,7 +193,8 @@ def make_plan(
     ordered = any(
         not isinstance(request.op, Op) or request.op.result == "index" for request in requests
     )
-    return Plan(requests, dtypes, tuple(parts), ordered)
+    counts_truths = values.kind == "b" and not _ANY_TRUTH.issuperset(r.name for r in requests)
+    return Plan(requests, dtypes, tuple(parts), ordered, counts_truths)
 
 
 def _until(requests: tuple[Request, ...], spec: FoldSpec) -> str:

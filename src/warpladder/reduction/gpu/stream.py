@@ -26,7 +26,7 @@ from warpladder.reduction.cpu import Cascade, Taker, _crew
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
 from warpladder.reduction.gpu.workspace import Workspace
-from warpladder.reduction.layout import Buffers, Rows, Span, Tile
+from warpladder.reduction.layout import Buffers, Rows, Span, Tile, with_plain_truths
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 
 if TYPE_CHECKING:
@@ -164,6 +164,8 @@ def accumulate(
                 if len(copied) + len(started) == _TURNS:
                     finish_oldest()
                 tile = rows.tile(span, column, buffers[turn])
+                if plan.counts_truths:
+                    tile = with_plain_truths(tile)
                 matrix, ways, copies = _staged(device, slots[turn], tile, dtype)
                 is_last, index = column is columns[-1], first + column.begin
                 copied.append(_Copied(span, is_last, index, slots[turn], matrix, ways, copies))
