@@ -43,6 +43,7 @@ bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/publish.py
 
 bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figure and tables
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench-gpu]'
 	$(BIN)/python benchmarks/gpu_shortest_paths.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_reduction.py --out benchmarks/results
 	$(BIN)/python benchmarks/publish_gpu.py

@@ -35,7 +35,7 @@ def main() -> None:
         _ROOT / "README.md",
         "<!-- GPU reductions from benchmarks/results -->",
         "<!-- end of GPU reductions -->",
-        _reductions_table(reductions),
+        [*_reductions_table(reductions), "", *_libraries_table(reductions)],
     )
 
 
@@ -90,6 +90,28 @@ def _reductions_table(results: dict[str, Any]) -> list[str]:
     lines.append(
         f"\n{results['gpu']}, {results['date'][:10]}, caches cold. Reading alone, measured in the "
         f"same run: {reading:.2f} TB/s."
+    )
+    return lines
+
+
+def _libraries_table(results: dict[str, Any]) -> list[str]:
+    """Return the ladder's top beside the libraries, a line for each size."""
+    rows = [row for row in results["libraries"] if row["n"]]
+    names = list(dict.fromkeys(row["by"] for row in rows))
+    us = {(row["n"], row["by"]): row["us"] for row in rows}
+    lines = [
+        f"| sum of int32, us | {' | '.join(names)} |",
+        f"|---|{'--:|' * len(names)}",
+    ]
+    for n in dict.fromkeys(row["n"] for row in rows):
+        cells = [_three(us[n, name]) for name in names]
+        lines.append(f"| 2^{n.bit_length() - 1} | {' | '.join(cells)} |")
+    (nothing,) = (row["us"] for row in results["libraries"] if not row["n"])
+    versions = results["machine"]
+    lines.append(
+        f"\nKernels alone, caches cold, medians of cuda-bench {versions['cuda-bench']}, in which "
+        f"an empty kernel takes {nothing:.1f} us. CUB by cuda-cccl {versions['cuda-cccl']}: its "
+        "default, whose additions have a fixed order, and its sum in any order."
     )
     return lines
 
