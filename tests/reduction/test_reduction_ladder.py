@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from warpladder.errors import DeviceError, InputError, MissingExtraError
+from warpladder.errors import DeviceError, InputError, InputTypeError, MissingExtraError
 from warpladder.lab.climb import climb
 from warpladder.lab.compare import difference
 from warpladder.lab.compile import compile_kernel, launched_variants, missing_tool
@@ -139,6 +139,21 @@ def test_a_block_may_have_any_size(rung, threads, sizes):
         relative, absolute = (0.0, 0.0) if rung.exact else rung.tolerance(problem)
         allowed = None if rung.exact else (relative, 16 * absolute)
         assert not difference(rung.task.oracle(problem), found, allowed)
+
+
+@each_with_kernels
+def test_floats_are_added_as_well_or_refused(rung):
+    for n in (0, 1, 33, 1025, 5000):
+        problem = SUM_FLOAT32.make(n, 3)
+        if rung.name == "one-word-finish":
+            with pytest.raises(InputTypeError, match="float32 is not added in one word"):
+                rung.run(SimulatedDevice(), problem)
+            continue
+        (found,) = rung.run(SimulatedDevice(), problem)
+        # So far off may a sum be in any order of additions, and in most it is not.
+        most = max(n - 1, 0) * 2.0**-24 * math.fsum(np.abs(problem.values))
+        assert found.dtype == np.float32
+        assert abs(float(found) - math.fsum(problem.values)) <= 1.001 * most
 
 
 @each_with_kernels

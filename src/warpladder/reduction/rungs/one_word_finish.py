@@ -35,6 +35,7 @@ import numpy as np
 from numba import cuda, int64
 
 from warpladder.device.wide_loads import WIDE_BYTES
+from warpladder.errors import InputTypeError
 from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.reduction.rungs._combining import add, block_combiner
 from warpladder.reduction.rungs._launching import blocks_for, whole_warps
@@ -117,6 +118,8 @@ def sum_with(
     ------
     InputError
         ``threads`` is out of range.
+    InputTypeError
+        ``values`` are no integers.
 
     Examples
     --------
@@ -125,6 +128,10 @@ def sum_with(
     array([-3000])
     """
     threads = whole_warps(threads)
+    if values.dtype.kind not in "iu":
+        raise InputTypeError(
+            f"values: {values.dtype} is not added in one word, only integers are; use tuned"
+        )
     itemsize = values.dtype.itemsize
     tiles = blocks_for(values.size, WIDE_BYTES // itemsize * IN_FLIGHT * threads)
     blocks = min(tiles, BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors, MOST_BLOCKS)
