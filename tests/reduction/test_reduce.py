@@ -385,7 +385,7 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     monkeypatch.setattr(cpu, "worker_count", lambda: 3)
-    monkeypatch.setattr(cpu, "_crew", lambda _: HeldUp())
+    monkeypatch.setattr(cpu, "crew", lambda _: HeldUp())
     values = numbers(40_001, "f8")
     seen = []
     answer = wl.reduce(values, ("sum", "argmin"), progress=seen.append)
