@@ -145,6 +145,7 @@ def test_parquet(tmp_path, monkeypatch):
         ("1\n2\n\n# no\nabc\n", 5, "a number in column 0, found 'abc'"),
         ("a,b\n1,2\n3\n", 3, "as many fields as in the first line, 2, found 1: '3'"),
         ("a,b\n1,2\n3,4,5\n", 3, "as many fields .*, 2, found 3: '3,4,5'"),
+        ('a,b,c\n1,2,3\n"x,y",5\n', 3, "as many fields .*, 3, found 2"),
         ("a,b\n1,2\n'1,234',5\n", 3, "as many fields"),
         ("# c\n" * 40_000 + "x\n1\nabc\n", 40_003, "a number in column 'x', found 'abc'"),
         ("x\n1\u00a0000\n", 2, "as many fields"),

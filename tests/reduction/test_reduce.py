@@ -13,6 +13,8 @@ import pytest
 
 import warpladder as wl
 from warpladder.reduction import cpu, layout
+from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.plan import make_plan
 
 OPS = (
     *("sum", "prod", "min", "max", "argmin", "argmax", "mean", "var", "std"),
@@ -385,7 +387,7 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     monkeypatch.setattr(cpu, "worker_count", lambda: 3)
-    monkeypatch.setattr(cpu, "crew", lambda _: HeldUp())
+    monkeypatch.setattr(cpu, "_crew", lambda _: HeldUp())
     values = numbers(40_001, "f8")
     seen = []
     answer = wl.reduce(values, ("sum", "argmin"), progress=seen.append)
@@ -394,6 +396,67 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch):
     assert seen[-1] == 1
     rows = values[:40_000].reshape(400, 100)
     np.testing.assert_array_equal(wl.reduce(rows, ("max",), axis=1).max, rows.max(axis=1))
+
+
+def test_what_a_late_thread_brings_is_not_taken():
+    taken = []
+    rows = layout.ArrayRows(np.ones((4, 100)), [1], None, np.dtype("f8"), ordered=False)
+    plan = make_plan(parse_ops("sum"), np.dtype("f8"), None, "fast", False)
+    (run,) = rows.row_spans()
+    job = cpu._Job(plan, rows, [run], rows.column_spans(), lambda *_: taken.append(1), 0)
+    for _ in range(2):
+        job._accumulate(0, {})
+    assert taken == [1]
+    late = cpu._Job(plan, rows, [run], rows.column_spans(), lambda *_: taken.append(2), 0)
+    late.stop()
+    late._accumulate(0, {})
+    assert taken == [1]
+
+
+def test_threads_that_take_no_more_work(monkeypatch):
+    class Ended:
+        def submit(self, *_):
+            raise RuntimeError("cannot schedule new futures after shutdown")
+
+    monkeypatch.setattr(layout, "TILE_BYTES", 8192)
+    monkeypatch.setattr(cpu, "worker_count", lambda: 3)
+    monkeypatch.setattr(cpu, "_crew", lambda _: Ended())
+    values = numbers(40_001, "f8")
+    check(wl.reduce(values), values, "sum")
+
+
+@pytest.mark.parametrize("dtype", ["?", "f2", "f8"])
+def test_an_early_end_of_one_row_is_none_of_others(dtype):
+    values = np.zeros((3000, 33), dtype)
+    values[0, 0] = values[2000, 5] = 1
+    everywhere = np.ones(values.shape, bool)
+    for there in (values, np.asfortranarray(values)):
+        for where in (None, everywhere):
+            assert np.array_equal(wl.reduce(there, "any", axis=0, where=where), there.any(axis=0))
+            unset = wl.reduce(1 - there.astype("f8"), "all", axis=0, where=where)
+            assert np.array_equal(unset, ~there.any(axis=0))
+            assert np.array_equal(wl.reduce(there, "max", axis=0, where=where), there.max(axis=0))
+    assert np.array_equal(wl.reduce(values, "argmax", axis=0), values.argmax(axis=0))
+
+
+def test_a_tile_without_elements_settles_nothing(monkeypatch):
+    monkeypatch.setattr(layout, "TILE_BYTES", 4096)
+    values, where = np.ones(40_000, bool), np.ones(40_000, bool)
+    values[-1] = False
+    for masked in (slice(6000), slice(10_000, 20_000)):
+        where[:] = True
+        where[masked] = False
+        assert not wl.reduce(values, "min", where=where)
+        assert wl.reduce(~values, "max", where=where)
+        assert wl.reduce(values, "argmin", where=where) == 39_999
+
+
+@pytest.mark.parametrize("step", [2, 3, -1])
+def test_rows_that_do_not_touch_are_not_a_tile_each(step):
+    values = np.random.default_rng(0).random((40, 16, 64), np.float32)[:, :, ::step]
+    rows = layout.ArrayRows(values, [1], None, values.dtype, ordered=False, across=True)
+    assert len(list(rows.row_spans())) == 1
+    np.testing.assert_allclose(wl.reduce(values, axis=1), values.sum(axis=1), rtol=1e-6)
 
 
 def test_a_second_process_compiles_nothing(tmp_path):

@@ -131,9 +131,9 @@ class TextColumn:
                 return True
             return all(self._is_even(self._split(0, row)) for row in rows)
         counts = _counts(self._delimiter, rows)
-        if set(counts) == {self._count - 1}:
+        # In quotes a delimiter is none.
+        if set(counts) == {self._count - 1} and not any('"' in row for row in rows):
             return True
-        # Delimiters in quotes, or after the last field.
         split = csv.reader(rows, delimiter=self._delimiter, strict=True, skipinitialspace=True)
         return all(map(self._is_even, split))
 

@@ -171,8 +171,9 @@ class ArrayRows:
         self.length = prod(self._values.shape[self._kept :])
         self._whole = self._as_it_lies()
         self._is_across = self._whole is None and self._runs_across()
-        self._may_lie_across = across and self._is_across and where is None
-        self._together = self._rows_together() if self._may_lie_across else 1
+        self._together = self._rows_together() if across and self._is_across else 1
+        # Rows that do not touch would be a tile each.
+        self._may_lie_across = self._together > 1 and where is None
         is_copied = self._whole is None and not self._may_lie_across
         # Of rows so short each takes some ns, however many bytes it has.
         whole = TILE_BYTES // (_SHORT_SHARE if 0 < self.length < _SHORT else 1)
@@ -203,9 +204,10 @@ class ArrayRows:
             return Tile(data[begin:], mask[begin:], count, length, pitch)
         part = self._values[rows.slices + columns.slices]
         if self._stacks and count % self._together == 0 and length == self.length:
-            pitch = self._line_pitch() or length
-            extent = (count // self._together * length - 1) * pitch + self._together
-            return Tile(lent(part, extent), NO_MASK, count, length, pitch, self._together)
+            line = self._line_pitch()
+            assert line is not None  # noqa: S101 - or there would be no stacks
+            extent = (count // self._together * length - 1) * line + self._together
+            return Tile(lent(part, extent), NO_MASK, count, length, line, self._together)
         if self._may_lie_across:
             lines = part.transpose(*range(self._kept, part.ndim), *range(self._kept))
             tile = _as_one(lines, part.ndim - self._kept, self._dtype)

@@ -81,14 +81,15 @@ class FoldPart:
         merge_kernel(self.spec)(states, later)
 
     def is_settled(self, states: Any) -> bool:
-        """Return whether no element that follows can change the answer of the first state."""
-        row, until = states[0], self.spec.until
+        """Return whether these are of one row, and its answer is that whatever follows."""
+        until = self.spec.until
+        if not until or len(states) > 1 or not states["count"][0]:
+            return False
+        (row,) = states
         if until == "extremes":
             has = self.spec.folds.__contains__
             return bool((not has("low") or row["low"] == 0) and (not has("high") or row["high"]))
-        if until == "some":
-            return bool(row["nonzero"])
-        return until == "none" and bool(row["nonzero"] < row["count"])
+        return bool(row["nonzero"] if until == "some" else row["nonzero"] < row["count"])
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
         """See `Part`."""

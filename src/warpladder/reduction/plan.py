@@ -83,7 +83,7 @@ class Plan:
             part.add(tile, first, state)
 
     def is_settled(self, states: Sequence[Any]) -> bool:
-        """Return whether the answer for one row is the same whatever elements follow."""
+        """Return whether these are of one row, whose answer is the same whatever follows."""
         part = self.parts[0]
         return isinstance(part, FoldPart) and part.is_settled(states[0])
 

@@ -21,8 +21,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from warpladder.device.team import worker_count
-from warpladder.reduction.cpu import Cascade, Taker, crew
+from warpladder.reduction.cpu import Cascade, Taker, in_background
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
 from warpladder.reduction.gpu.workspace import Workspace
@@ -248,9 +247,8 @@ def _copies(target: NDArray[Any], source: NDArray[Any]) -> list[Future[None]]:
     if len(target) < pieces:
         target, source = target.T, source.T
     bounds = [len(target) * piece // pieces for piece in range(pieces + 1)]
-    pool = crew(worker_count())
     return [
-        pool.submit(np.copyto, target[begin:end], source[begin:end])
+        in_background(np.copyto, target[begin:end], source[begin:end])
         for begin, end in pairwise(bounds)
     ]
 

@@ -119,7 +119,7 @@ def sum_with(
     InputError
         ``threads`` is out of range.
     InputTypeError
-        ``values`` are no integers.
+        ``values`` are no integers, or the result would not be of those two types.
 
     Examples
     --------
@@ -132,6 +132,8 @@ def sum_with(
         raise InputTypeError(
             f"values: {values.dtype} is not added in one word, only integers are; use tuned"
         )
+    if dtype not in (np.int32, np.int64):
+        raise InputTypeError(f"dtype={dtype}: a sum in one word is int32 or int64")
     itemsize = values.dtype.itemsize
     tiles = blocks_for(values.size, WIDE_BYTES // itemsize * IN_FLIGHT * threads)
     blocks = min(tiles, BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors, MOST_BLOCKS)
