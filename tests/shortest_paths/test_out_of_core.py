@@ -301,8 +301,9 @@ def test_columns_are_copied(hops):
 # ---- memory --------------------------------------------------------------------------------------
 
 
+# How much is allocated depends on the size of a number alone; int16 is closed as int32.
 @pytest.mark.parametrize("hops", [False, True])
-@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int16", "float32", "int64"])
 @pytest.mark.parametrize("part", [0.3, 0.9, 1.02])
 def test_what_is_allocated_fits(part, dtype, hops):
     n = 1500
