@@ -1,4 +1,4 @@
-"""Launches that Numba has made before, made again in a fifth of the time.
+"""Launches that Numba has made before, made again without its dispatch.
 
 For each launch Numba finds the types of all arguments, looks for the compiled kernel, and describes
 each array once more: 70 to 100 us for the eight arguments of a reduction on a Xeon, longer than
