@@ -37,7 +37,7 @@ __all__ = [
 
 _MEMORY_BYTES, _BUS_BYTES = 1 << 31, 1 << 28
 #: Blocks on each multiprocessor and threads of each, among which the best one is to be found.
-_READ_SHAPES = ((2, 512), (4, 256), (6, 512), (8, 512))
+_READ_SHAPES = ((2, 512), (4, 256), (6, 512), (8, 512), (40, 512))
 _ROWS, _COLUMNS = 4, 8
 _THREADS, _BLOCKS_PER_MULTIPROCESSOR, _STEPS = 256, 2, 65536
 
