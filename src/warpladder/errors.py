@@ -12,13 +12,13 @@ The tree::
     ├── TooLargeError (MemoryError)      the answer does not fit this machine's memory
     ├── MissingExtraError (ImportError)  an optional dependency is needed; names the install line
     ├── UnsupportedKernelError (NotImplementedError)
-    │                                    the simulator cannot run a construct of a kernel
+    │                                    a kernel that cannot be compiled or simulated
     └── DeviceError (RuntimeError)       the device asked for is not there or cannot run this
         ├── LaunchError (ValueError)     a launch configuration that the device refuses
         └── KernelFaultError                  a check of the simulator failed: which, where, who
 
 Each also derives from the built-in class in brackets, so code that knows nothing of warpladder can
-still catch it.
+still catch it. All survive pickle and copy with their fields, as processes of a pool need it.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ __all__ = [
     "FileFormatError",
     "InputError",
     "InputTypeError",
+    "KernelCacheWarning",
     "KernelFaultError",
     "LaunchError",
     "MissingExtraError",
@@ -45,6 +46,20 @@ __all__ = [
 
 class WarpladderError(Exception):
     """Base of every error that warpladder raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions are made again by calling their class with `args`; those of ours that take
+        # fields and make the message of them have other arguments.
+        return _made_again, (type(self), self.args), self.__dict__
+
+
+def _made_again(kind: type[WarpladderError], args: tuple[Any, ...]) -> WarpladderError:
+    """Return an error with a message that is known, as pickle and copy make it."""
+    # Not kind.__new__: that may be one of a base, such as MemoryError, which refuses the others.
+    fault = Exception.__new__(kind, *args)
+    # The built-in class is next; ImportError keeps the message in a place of its own.
+    super(WarpladderError, fault).__init__(*args)
+    return fault
 
 
 class InputError(WarpladderError, ValueError):
@@ -65,7 +80,8 @@ class FileFormatError(InputError):
     line
         Line number counted from 1, or None where the fault has no line.
     expected, found
-        What the format asks for there, and what stood there.
+        What the format asks for there, and what stood there; each is kept to one line and cut
+        where it is long.
 
     Examples
     --------
@@ -76,10 +92,17 @@ class FileFormatError(InputError):
     def __init__(self, path: str | Path, line: int | None, expected: str, found: str) -> None:
         self.path = Path(path)
         self.line = line
-        self.expected = expected
-        self.found = found
+        # Either may quote the file, whose lines and names may have any length.
+        self.expected = expected = _brief(expected)
+        self.found = found = _brief(found)
         where = f"{path}" if line is None else f"{path}, line {line}"
         super().__init__(f"{where}: expected {expected}, found {found}")
+
+
+def _brief(text: str, limit: int = 140) -> str:
+    """Return text on one line of at most `limit` characters."""
+    line = " ".join(text.splitlines())
+    return line if len(line) <= limit else f"{line[: limit - 3]}..."
 
 
 class NegativeCycleError(InputError):
@@ -127,6 +150,9 @@ class MissingExtraError(WarpladderError, ImportError):
     reading Parquet needs pyarrow, which is not installed: pip install 'warpladder[parquet]'
     """
 
+    # ImportError would not see that `args` has got another message.
+    __str__ = Exception.__str__
+
     def __init__(self, purpose: str, package: str, extra: str) -> None:
         super().__init__(
             f"{purpose} needs {package}, which is not installed: pip install 'warpladder[{extra}]'"
@@ -156,4 +182,8 @@ class KernelFaultError(DeviceError):
 
 
 class UnsupportedKernelError(WarpladderError, NotImplementedError):
-    """A kernel uses a construct that the simulator cannot run; it is named, with its line."""
+    """A kernel cannot be compiled, or not simulated; why is named, with its line."""
+
+
+class KernelCacheWarning(UserWarning):
+    """Compiled kernels cannot be kept or were damaged: the answer is right, but it takes longer."""

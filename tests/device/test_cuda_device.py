@@ -209,6 +209,7 @@ def test_a_kernel_to_be_debugged_is_left_to_numba(stand_in: CudaDevice) -> None:
     assert len(kernel.launches) == 2
 
 
+@pytest.mark.numba_cuda
 def test_how_arrays_are_described() -> None:
     from numba.cuda.cudadrv.devicearray import DeviceNDArray
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 from numba import cuda
-from numba.cuda import types
 
+from warpladder.device.numba_target import types
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.errors import InputTypeError, KernelFaultError
 from warpladder.lab.compile import compile_kernel, missing_tool

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from warpladder.errors import DeviceError
+
 __all__ = ["CudaReport", "Gpu", "probe_cuda"]
 
 
@@ -40,7 +42,10 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class CudaReport:
-    """The CUDA driver (None where there is none), its GPUs, and why there are none."""
+    """The CUDA driver (None where there is none), its GPUs, and why none can be used.
+
+    A driver without GPUs is one that nothing can use, for want of numba-cuda.
+    """
 
     driver: str | None
     gpus: tuple[Gpu, ...]
@@ -48,7 +53,7 @@ class CudaReport:
 
 
 def probe_cuda() -> CudaReport:
-    """Return the driver and the GPUs, or the reason why there are none; never raises.
+    """Return the driver and the GPUs, or the reason why none can be used; never raises.
 
     Examples
     --------
@@ -57,15 +62,39 @@ def probe_cuda() -> CudaReport:
     True
     """
     try:
-        from numba import cuda
-    except ImportError as fault:
-        return CudaReport(None, (), f"numba's CUDA target cannot be imported: {fault}")
-    if not cuda.is_available():
-        return CudaReport(None, (), _why_not_available(cuda))
-    major, minor = cuda.cudadrv.driver.driver.get_version()
-    return CudaReport(
-        f"{major}.{minor}", tuple(_describe(device) for device in cuda.list_devices()), ""
-    )
+        from warpladder.device.numba_target import FRONT_END
+    except DeviceError as fault:
+        return CudaReport(_driver_version(), (), str(fault))
+    except Exception as fault:  # noqa: BLE001 - a broken installation is a finding
+        return CudaReport(None, (), f"no CUDA target can be imported: {fault}")
+    if missing := FRONT_END.obstacle():
+        driver = _driver_version()
+        found = f"CUDA driver {driver} is there" if driver else "no CUDA driver is found"
+        return CudaReport(driver, (), f"{found}, and a GPU is driven through {missing}")
+    from numba import cuda
+
+    try:
+        if not cuda.is_available():
+            return CudaReport(None, (), _why_not_available(cuda))
+        major, minor = cuda.cudadrv.driver.driver.get_version()
+        gpus = tuple(_describe(device) for device in cuda.list_devices())
+    except Exception as fault:  # noqa: BLE001 - likewise a broken driver
+        return CudaReport(None, (), f"CUDA cannot be used: {fault}")
+    return CudaReport(f"{major}.{minor}", gpus, "")
+
+
+def _driver_version() -> str | None:
+    """Ask the driver itself for the version of CUDA that it knows; None where there is none."""
+    import ctypes
+    import sys
+
+    try:
+        library = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        version = ctypes.c_int()
+        library.cuDriverGetVersion(ctypes.byref(version))
+    except (OSError, AttributeError):
+        return None
+    return f"{version.value // 1000}.{version.value % 1000 // 10}" if version.value else None
 
 
 def _why_not_available(cuda: Any) -> str:

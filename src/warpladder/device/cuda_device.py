@@ -219,6 +219,8 @@ class CudaDevice:
             The device or the driver refuses this launch.
         DeviceError
             The driver reports another fault, of this launch or of a kernel before it.
+        UnsupportedKernelError
+            Numba cannot compile the kernel.
         """
         name = kernel_name(kernel)
         blocks = dimensions("grid", grid, self.properties.max_grid_dim, name)
@@ -386,19 +388,18 @@ class CudaDevice:
 
 
 def _numba_cuda() -> Any:
-    """Return `numba.cuda`, or raise `DeviceError` with the reason why it has no GPU."""
-    try:
+    """Return numba-cuda's `numba.cuda`; raise `DeviceError` with the reason why it has no GPU."""
+    from warpladder.device.numba_target import FRONT_END
+
+    if not FRONT_END.obstacle():
         from numba import cuda
-    except ImportError:
-        available = False
-    else:
-        available = cuda.is_available()
-    if not available:
-        raise DeviceError(
-            f"there is no CUDA GPU to use: {probe_cuda().why_not.rstrip('.')}; the simulator and "
-            "the CPU need none"
-        )
-    return cuda
+
+        if cuda.is_available():
+            return cuda
+    raise DeviceError(
+        f"there is no CUDA GPU to use: {probe_cuda().why_not.rstrip('.')}; the simulator and "
+        "the CPU need none"
+    )
 
 
 def _set_max_dynamic_shared(function: Any, shared_bytes: int, index: int) -> None:

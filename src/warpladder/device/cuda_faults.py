@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from warpladder.device.compile_errors import compile_error
 from warpladder.errors import DeviceError, InputTypeError, LaunchError
 
 if TYPE_CHECKING:
@@ -48,14 +49,17 @@ def named(doing: str) -> Iterator[None]:
 def launching(
     kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int
 ) -> Iterator[None]:
-    """Turn a fault of the driver into an error that describes the launch."""
+    """Turn a fault of the driver, or of the compiler, into an error that describes the launch."""
     try:
         yield
     except Exception as fault:
         # cuda.core itself refuses a cooperative launch that is too large, with a ValueError.
         too_large = isinstance(fault, ValueError) and "exceeds the limit" in str(fault)
         if not (too_large or is_of_driver(fault)):
-            raise
+            refusal = compile_error(kernel.py_func, fault)
+            if refusal is None:
+                raise
+            raise refusal from fault
         launch = f"{kernel_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
         reason = reason_of(fault)
         if not (too_large or any(code in reason for code in _REFUSALS)):

@@ -52,13 +52,19 @@ def device_of(array: Any, asked: Any, name: str) -> Device:
     InputError
         The CPU is wanted; or the array is on a device that is no GPU, and that was not given.
     DeviceError
-        CUDA is asked for and there is no GPU, or the array is not on it but on a simulated one.
+        CUDA is asked for and there is no GPU, or the array is not on it but on a simulated one;
+        or numba-cuda, through which arrays on a GPU are reached, is missing.
     """
     if asked == "cpu":
         raise InputError(
             f'device="cpu": {name} is an array on a GPU; copy it to the host, or use "cuda"'
         )
     if choose_device(asked).device == "cpu":
+        from warpladder.device.numba_target import FRONT_END
+
+        missing = FRONT_END.obstacle()
+        if missing and hasattr(array, "__cuda_array_interface__"):
+            raise DeviceError(f"{name} is an array on a GPU, which is reached through {missing}")
         raise InputError(
             f"{name}: it is on a device that is no GPU; give that device too, as device=..."
         )

@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.core.targetconfig import ConfigStack
-from numba.cuda.extending import intrinsic
+
+from warpladder.device.numba_target import ConfigStack, intrinsic, types
 
 __all__ = ["relax_pairs"]
 

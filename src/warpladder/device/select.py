@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpladder.device.cuda import probe_cuda
+from warpladder.device.cuda import CudaReport, probe_cuda
 from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def choose_device(asked: Any, *, too_small: str = "") -> Choice:
     if obstacle:
         if asked == "cuda":
             raise DeviceError(f'device="cuda": there is no GPU to use: {obstacle}')
-        return Choice("cpu", "there is no CUDA GPU")
+        idle = _found().driver is not None and not _found().gpus
+        return Choice("cpu", obstacle if idle else "there is no CUDA GPU")
     return Choice("cuda", "as asked" if asked == "cuda" else "there is a CUDA GPU")
 
 
@@ -88,6 +89,11 @@ def gpu_of(array: Any) -> Device:
 
 
 @cache
+def _found() -> CudaReport:
+    """Return what `probe_cuda` finds, looked for once."""
+    return probe_cuda()
+
+
 def _obstacle() -> str:
-    """Return why there is no GPU, or nothing where there is one."""
-    return probe_cuda().why_not.rstrip(".")
+    """Return why there is no GPU to use, or nothing where there is one."""
+    return _found().why_not.rstrip(".")

@@ -17,7 +17,6 @@ waiting for it costs 65 us.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
@@ -28,6 +27,8 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
+
 __all__ = [
     "barrier",
     "finish_task",
@@ -36,29 +37,12 @@ __all__ = [
     "next_task",
     "report_progress",
     "run_team",
-    "worker_count",
 ]
 
 # Each word has two cache lines to itself, or the workers would contend for a line without sharing a
 # word.
 _ARRIVED, _EPOCH, _ABORT, _TASK, _DONE, _PROGRESS, _WORDS = 0, 16, 32, 48, 64, 80, 96
 _SPINS_BEFORE_YIELD = 4096
-
-
-def worker_count() -> int:
-    """Return how many workers a team has: the cores this process may use, or ``NUMBA_NUM_THREADS``.
-
-    Examples
-    --------
-    >>> worker_count() >= 1
-    True
-    """
-    asked = os.environ.get("NUMBA_NUM_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
-    if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def new_state() -> NDArray[np.int64]:
@@ -152,31 +136,36 @@ def _yield_core(typingctx):
     return types.void(), codegen
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def next_task(state: Any) -> Any:
     """Return the number of the next task of this phase, counted from 0."""
     return _fetch_add(state, _TASK, 1)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def finish_task(state: Any) -> Any:
     """Count one task of this phase as finished; return how many had been before."""
     return _fetch_add(state, _DONE, 1)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def is_aborted(state: Any) -> Any:
     """Return whether the caller wants everyone to leave."""
     return _load(state, _ABORT) != 0
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def report_progress(state: Any, count: Any) -> None:
     """Tell the caller how far the team is."""
     _store(state, _PROGRESS, count)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def barrier(state: Any, workers: Any) -> Any:
     """Wait for all workers and start the next phase at task 0; False where the caller aborted."""
     epoch = _load(state, _EPOCH)

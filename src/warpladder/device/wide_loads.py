@@ -15,9 +15,8 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
+from warpladder.device.numba_target import cgutils, intrinsic, types
 from warpladder.errors import InputTypeError
 
 __all__ = ["WIDE_BYTES", "address_of", "load_16_bytes"]

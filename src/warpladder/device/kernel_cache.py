@@ -1,0 +1,151 @@
+"""Compiled functions are kept on disk, as Numba does it, but nothing depends on that.
+
+Compiling one function takes seconds. Numba keeps what it compiled beside the source, or in the
+user's cache folder where that cannot be written, or wherever ``NUMBA_CACHE_DIR`` says. Where none
+of them can be written Numba refuses to define the function, and a file cut short ends the program.
+Here the first means that every process compiles anew, the second that one file is compiled anew,
+and either is remarked once.
+
+What touches Numba's cache stands here only; `tests/device/test_kernel_cache.py` fails first when a
+new Numba moves it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from numba.core.caching import IndexDataCacheFile, NullCache
+
+from warpladder.errors import KernelCacheWarning
+
+__all__ = ["are_kept", "cache_folder", "cached"]
+
+_Compiled = TypeVar("_Compiled")
+_NO_FOLDER, _NOT_WRITTEN, _DAMAGED = "no folder", "not written", "damaged"
+_said: set[str] = set()
+
+
+def cached(function: _Compiled) -> _Compiled:
+    """Keep on disk what Numba compiles of a function; stands above ``@njit`` or ``@cuda.jit``.
+
+    In place of their ``cache=True``, with which a package that cannot write is not even imported.
+
+    Examples
+    --------
+    ::
+
+        @cached
+        @njit(nogil=True)
+        def twice(number):
+            return 2 * number
+    """
+    dispatcher: Any = function
+    if not hasattr(dispatcher, "enable_caching"):
+        # Plain Python where NUMBA_DISABLE_JIT is set, or a simulated kernel.
+        return function
+    try:
+        dispatcher.enable_caching()
+    except RuntimeError:
+        # No folder can be written.
+        dispatcher._cache = _NoCache()
+        return function
+    cache = dispatcher._cache
+    locator = cache._impl.locator
+    cache._cache_file = _KernelFiles(
+        cache.cache_path, cache._impl.filename_base, locator.get_source_stamp()
+    )
+    cache.save_overload = _unless_unwritable(cache.save_overload, cache.cache_path)
+    return function
+
+
+def cache_folder(function: Any) -> Path | None:
+    """Return where Numba keeps what it compiles of a `cached` function, None where it does not."""
+    if not hasattr(function, "stats"):
+        # NUMBA_DISABLE_JIT is set.
+        return None
+    path = function.stats.cache_path
+    return None if path is None else Path(path)
+
+
+def are_kept() -> bool:
+    """Return whether all that this process compiled so far is on disk for the next."""
+    return _said.isdisjoint((_NO_FOLDER, _NOT_WRITTEN))
+
+
+class _NoCache(NullCache):  # type: ignore[misc]  # Numba has no types
+    """Stands for a cache where none can be; says so when something is first compiled."""
+
+    def load_overload(self, *_arguments: Any) -> None:
+        _remark(
+            _NO_FOLDER,
+            "compiled kernels cannot be kept, because neither the package's folder nor the user's "
+            "cache folder can be written: every process compiles anew what it needs, which takes "
+            "seconds. Set NUMBA_CACHE_DIR to a folder that can be written",
+        )
+
+
+class _KernelFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
+    """An index and the files it names; what cannot be read is as if it were not there.
+
+    Two processes that save at once may give two kernels one number. The last to write wins, and the
+    index of the other is wrong about it; so the key is in the file, too.
+    """
+
+    def load(self, key: Any) -> Any:
+        match super().load(key):
+            case (kept, data) if kept == key:
+                return data
+        return None
+
+    def save(self, key: Any, data: Any) -> None:
+        super().save(key, (key, data))
+
+    def _load_index(self) -> Any:
+        found = self._unless_damaged(self._index_path, super()._load_index)
+        return {} if found is None else found
+
+    def _load_data(self, name: str) -> Any:
+        return self._unless_damaged(
+            self._data_path(name), lambda: super(_KernelFiles, self)._load_data(name)
+        )
+
+    def _unless_damaged(self, path: str, load: Callable[[], Any]) -> Any:
+        try:
+            return load()
+        except OSError:
+            return None
+        except Exception as fault:  # noqa: BLE001 - a damaged pickle may raise anything
+            with suppress(OSError):
+                Path(path).unlink()
+            _remark(
+                _DAMAGED,
+                f"{path} is damaged ({type(fault).__name__}): such files are set aside, and what "
+                "they held is compiled anew",
+            )
+            return None
+
+
+def _unless_unwritable(save: Callable[..., None], folder: str) -> Callable[..., None]:
+    def try_to_save(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as fault:
+            _remark(
+                _NOT_WRITTEN,
+                f"compiled kernels cannot be kept in {folder} ({fault.strerror}): every process "
+                "compiles anew what it needs, which takes seconds. Make room there, or set "
+                "NUMBA_CACHE_DIR to another folder",
+            )
+
+    return try_to_save
+
+
+def _remark(kind: str, message: str) -> None:
+    """Warn, once in a process for all functions that are affected alike."""
+    if kind not in _said:
+        _said.add(kind)
+        warnings.warn(message, KernelCacheWarning, stacklevel=3)
