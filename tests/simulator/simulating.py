@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import inspect
+from importlib import import_module
 from typing import Any
 
 from numba import cuda
+from numba.core.errors import TypingError
 
+from warpladder.device.numba_target import FRONT_END
 from warpladder.simulator import LaunchReport, simulate
+
+#: Numba and numba-cuda have one each.
+TYPING_ERRORS = (TypingError,)
+if FRONT_END.package == "numba-cuda":
+    TYPING_ERRORS += (import_module("numba.cuda.core.errors").TypingError,)
 
 SCHEDULES = ("lockstep", "warps", "warps-reverse", "warps-random")
 

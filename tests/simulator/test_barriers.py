@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from numba import cuda, int32, int64
-from simulating import SCHEDULES, run
+from simulating import SCHEDULES, line_of, run
 
 from warpladder.errors import KernelFaultError, LaunchError
 from warpladder.simulator import SimulatedDevice, simulate
@@ -264,6 +264,20 @@ def test_a_flag_that_nobody_sets(schedule, checks):
     assert caught.value.check == "livelock"
     assert "waits_for_ever" in str(caught.value)
     assert "test_barriers.py line" in str(caught.value)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_loop_without_an_end(schedule):
+    @cuda.jit
+    def kernel(out):
+        out[cuda.grid(1)] = 1
+        while True:  # for ever
+            pass
+
+    with pytest.raises(KernelFaultError, match="without end") as caught:
+        run(kernel, 1, 40, np.zeros(40), schedule=schedule)
+    line = line_of(kernel, "# for ever")
+    assert any(f"near test_barriers.py line {k}:" in str(caught.value) for k in (line, line + 1))
 
 
 def test_a_lock_that_its_holder_never_gives_back():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numba import cuda, float32, float64, int32
 from simulating import SCHEDULES, line_of, run
 
@@ -268,6 +270,61 @@ def test_syncwarp_does_not_order_warps():
         out[i] = values[63 - i]
 
     assert fault_of(kernel, 1, 64, np.zeros(64), np.zeros(64)).check == "racecheck"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_halves_of_a_warp_that_synchronise_apart_race(schedule):
+    @cuda.jit
+    def kernel(values, out, distance):
+        i = cuda.threadIdx.x
+        values[i] = i + 1
+        if i % 32 < 16:
+            cuda.syncwarp(0x0000FFFF)
+        else:
+            cuda.syncwarp(0xFFFF0000)
+        out[i] = values[i ^ distance]
+
+    out = np.zeros(64)
+    run(kernel, 1, 64, np.zeros(64), out, 15, schedule=schedule)
+    assert out.tolist() == [(i ^ 15) + 1 for i in range(64)]
+    fault = fault_of(kernel, 1, 64, np.zeros(64), out, 16, schedule=schedule)
+    assert fault.check == "racecheck"
+
+
+@cuda.jit
+def one_writes_one_reads(masks, writer, written, reader, read, place, out):
+    i = cuda.threadIdx.x
+    for step in range(masks.shape[0]):
+        if i == writer and step == written:
+            place[0] = 1
+        if i == reader and step == read:
+            out[0] = place[0]
+        cuda.syncwarp(masks[step, i])
+
+
+PARTITIONS = st.lists(st.lists(st.integers(0, 3), min_size=32, max_size=32), min_size=1, max_size=6)
+
+
+@given(PARTITIONS, st.permutations(range(32)), st.data(), st.sampled_from(SCHEDULES))
+@settings(deadline=None, max_examples=60)
+def test_a_chain_of_warp_barriers_orders_those_whom_it_joins(groups, lanes, data, schedule):
+    masks = np.array(
+        [[sum(1 << j for j in range(32) if row[j] == row[i]) for i in range(32)] for row in groups]
+    )
+    writer, reader = lanes[:2]
+    written, read = (data.draw(st.integers(0, len(groups) - 1)) for _ in range(2))
+    # Who has heard of the earlier access, directly or from others, before the later one.
+    heard = {writer if written <= read else reader}
+    for row in groups[min(written, read) : max(written, read)]:
+        heard |= {lane for lane in range(32) if row[lane] in {row[known] for known in heard}}
+    arguments = masks, writer, written, reader, read, np.zeros(1), np.zeros(1)
+    if writer in heard and reader in heard:
+        run(one_writes_one_reads, 1, 32, *arguments, schedule=schedule)
+        assert arguments[-1][0] == (written < read)
+    else:
+        assert fault_of(one_writes_one_reads, 1, 32, *arguments, schedule=schedule).check == (
+            "racecheck"
+        )
 
 
 def test_an_atomic_and_a_plain_access_race():
@@ -716,6 +773,143 @@ def test_a_full_mask_is_right_where_the_other_threads_do_not_exist():
     assert (out == 0xAAAAA).all()
 
 
+@cuda.jit
+def neighbour(mask, values, operand, out):
+    i = cuda.grid(1)
+    if mask >> (i % 32) & 1 and i < values.size:
+        out[i] = cuda.shfl_sync(mask, values[i], operand)
+
+
+@cuda.jit
+def below(mask, values, operand, out):
+    i = cuda.grid(1)
+    if mask >> (i % 32) & 1 and i < values.size:
+        out[i] = cuda.shfl_up_sync(mask, values[i], operand)
+
+
+@cuda.jit
+def above(mask, values, operand, out):
+    i = cuda.grid(1)
+    if mask >> (i % 32) & 1 and i < values.size:
+        out[i] = cuda.shfl_down_sync(mask, values[i], operand)
+
+
+@cuda.jit
+def across(mask, values, operand, out):
+    i = cuda.grid(1)
+    if mask >> (i % 32) & 1 and i < values.size:
+        out[i] = cuda.shfl_xor_sync(mask, values[i], operand)
+
+
+OUTSIDE = "which mask 0x{:08x} does not name"
+ABSENT = "which has returned or never was"
+HALF, FULL = 0xFFFF, 0xFFFFFFFF
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("kernel", "mask", "threads", "size", "operand", "reader", "source", "why"),
+    [
+        (neighbour, HALF, 64, 64, 16, 0, 16, OUTSIDE),
+        (below, 0xFFFF0000, 64, 64, 1, 16, 15, OUTSIDE),
+        (above, HALF, 64, 64, 1, 15, 16, OUTSIDE),
+        (across, HALF, 64, 64, 16, 0, 16, OUTSIDE),
+        # A block of 20 threads, and of 32 of which 12 have left.
+        (neighbour, FULL, 20, 20, 31, 0, 31, ABSENT),
+        (above, FULL, 20, 20, 4, 16, 20, ABSENT),
+        (across, FULL, 20, 20, 4, 16, 20, ABSENT),
+        (above, FULL, 52, 52, 1, 19, 20, ABSENT),
+    ],
+)
+def test_a_shuffle_from_a_lane_that_gives_nothing(
+    kernel, mask, threads, size, operand, reader, source, why, schedule
+):
+    launch = 1, threads, mask, np.arange(size), operand, np.zeros(threads)
+    fault = fault_of(kernel, *launch, schedule=schedule)
+    assert fault.check == "synccheck"
+    assert f"lane {reader} reads lane {source}, {why.format(mask)}" in str(fault)
+    assert f"{kernel.__name__} (test_checks.py, line {line_of(kernel, '_sync(')})" in str(fault)
+    run(kernel, *launch, schedule=schedule, checks=("memcheck", "racecheck", "initcheck"))
+
+
+def test_a_shuffle_from_a_lane_that_has_returned():
+    @cuda.jit
+    def kernel(values):
+        i = cuda.grid(1)
+        if i >= 20:
+            return
+        values[i] = cuda.shfl_down_sync(0xFFFFFFFF, values[i], 3)
+
+    values = np.arange(32)
+    assert "lane 17 reads lane 20, which has returned" in str(fault_of(kernel, 1, 32, values))
+    run(kernel, 1, 32, values, checks=False)
+    assert values.tolist() == [*range(3, 20), 17, 18, 19, *range(20, 32)]
+
+
+@pytest.mark.parametrize("kernel", [below, above])
+def test_beyond_the_end_of_the_warp_a_thread_keeps_its_own(kernel):
+    values, out = np.arange(64), np.zeros(64, np.int64)
+    run(kernel, 1, 64, FULL, values, 31, out)
+    kept = np.arange(64) % 32 > 0 if kernel is above else np.arange(64) % 32 < 31
+    assert (out[kept] == values[kept]).all()
+    # A lane of the mask's edge that reads beyond the warp reads itself, which its mask names.
+    run(kernel, 1, 32, 0x80000000 if kernel is above else 1, values, 1, out)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_lanes_that_meet_with_different_masks(schedule):
+    @cuda.jit
+    def votes(masks, out):
+        i = cuda.grid(1)
+        out[i] = cuda.ballot_sync(masks[i], True)
+
+    @cuda.jit
+    def waits(masks, out):
+        i = cuda.grid(1)
+        cuda.syncwarp(masks[i])
+        out[i] = i
+
+    apart = np.where(np.arange(32) < 16, 0xFFFF, 0xFFFF0000)
+    mixed = np.where(np.arange(32) < 16, 0xFFFFFFFF, 0xFFFF0000)
+    for kernel in (votes, waits):
+        run(kernel, 1, 32, apart, np.zeros(32), schedule=schedule)
+        run(kernel, 1, 32, mixed, np.zeros(32), schedule=schedule, checks=False)
+        fault = fault_of(kernel, 1, 32, mixed, np.zeros(32), schedule=schedule)
+        assert fault.check == "synccheck"
+        assert "thread (0,0,0) names lane 16, which meets it with mask 0xffff0000" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_lanes_that_meet_with_different_masks_in_two_branches(schedule):
+    @cuda.jit
+    def kernel(out, other):
+        i = cuda.grid(1)
+        if i < 16:
+            cuda.syncwarp(0xFFFFFFFF)
+        else:
+            cuda.syncwarp(other)
+        out[i] = i
+
+    run(kernel, 1, 32, np.zeros(32), 0xFFFFFFFF, schedule=schedule)
+    fault = fault_of(kernel, 1, 32, np.zeros(32), 0xFFFFFFFE, schedule=schedule)
+    assert fault.check == "synccheck"
+    assert "names lane 16, which meets it with mask 0xfffffffe" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_shuffle_from_the_other_half_in_the_same_instruction(schedule):
+    @cuda.jit
+    def kernel(masks, out, distance):
+        i = cuda.grid(1)
+        out[i] = cuda.shfl_xor_sync(masks[i], i, distance)
+
+    masks, out = np.where(np.arange(32) < 16, 0xFFFF, 0xFFFF0000), np.zeros(32, np.int64)
+    run(kernel, 1, 32, masks, out, 15, schedule=schedule)
+    assert out.tolist() == [i ^ 15 for i in range(32)]
+    fault = fault_of(kernel, 1, 32, masks, out, 16, schedule=schedule)
+    assert "lane 0 reads lane 16, which mask 0x0000ffff does not name" in str(fault)
+
+
 # --- launch limits --------------------------------------------------------------------------------
 
 
@@ -864,7 +1058,10 @@ def test_arguments_that_no_kernel_takes(argument):
 
 
 def test_too_few_or_too_many_arguments():
-    with pytest.raises(InputTypeError, match=r"touches takes 1 arguments \(values\), 2 were given"):
+    with pytest.raises(
+        InputTypeError,
+        match=r"^touches \(test_checks.py, line \d+\) takes 1 arguments \(values\), 2 were given",
+    ):
         simulate(touches)[1, 1](np.zeros(1), 2)
     with pytest.raises(InputTypeError, match="0 were given"):
         simulate(touches)[1, 1]()

@@ -10,9 +10,9 @@ from dataclasses import asdict, fields
 import numpy as np
 import pytest
 from numba import cuda, float32, float64, int32
-from numba.cuda import types
 from simulating import SCHEDULES, counted, line_of, run
 
+from warpladder.device.numba_target import types
 from warpladder.simulator import Counters, SimulatedDevice
 
 
@@ -400,7 +400,7 @@ def test_barriers_and_exchanges_are_counted_per_warp():
             cuda.syncthreads()
         for _ in range(2):
             cuda.syncwarp()
-        total += cuda.shfl_down_sync(0xFFFFFFFF, total, 1)
+        total += cuda.shfl_up_sync(0xFFFFFFFF, total, 1)
         total += cuda.ballot_sync(0xFFFFFFFF, total > 5)
         out[i] = total
 

@@ -9,19 +9,13 @@ import numba
 import numpy as np
 import pytest
 from numba import cuda
-from numba.core import errors as numba_errors
-from numba.cuda import compiler, types
-from numba.cuda.core import errors as cuda_errors
-from numba.cuda.core import ir
-from numba.cuda.dispatcher import CUDADispatcher
-from simulating import run
+from simulating import TYPING_ERRORS, run
 
+from warpladder.device.numba_target import CUDACompiler, CUDADispatcher, ir, types
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
 from warpladder.simulator.frontend import argument_type, as_dispatcher, typed_function
 
-# Numba and numba-cuda have one each.
-TypingErrors = (numba_errors.TypingError, cuda_errors.TypingError)
 INT32, INT64, FLOAT32, FLOAT64 = types.int32, types.int64, types.float32, types.float64
 
 
@@ -33,14 +27,14 @@ def typed(function, *arguments):
 
 
 def test_numbas_passes_contain_those_between_which_the_front_end_ends(monkeypatch):
-    taken, original = [], compiler.CUDACompiler.define_pipelines
+    taken, original = [], CUDACompiler.define_pipelines
 
     def spy(self):
         (full,) = original(self)
         taken.extend(implementation.__name__ for implementation, _ in full.passes)
         return [full]
 
-    monkeypatch.setattr(compiler.CUDACompiler, "define_pipelines", spy)
+    monkeypatch.setattr(CUDACompiler, "define_pipelines", spy)
     assert typed(lambda a: a + 1, INT32).result == INT64
     inference, last = taken.index("NopythonTypeInference"), taken.index("PreLowerStripPhis")
     assert 0 < inference < last
@@ -63,7 +57,7 @@ def test_methods_of_the_dispatcher_are_put_back():
     array = argument_type(np.zeros(2))
     typed(right, array)
     assert (CUDADispatcher.get_call_template, CUDADispatcher.get_overload) == before
-    with pytest.raises(TypingErrors):
+    with pytest.raises(TYPING_ERRORS):
         typed(wrong, array)
     assert (CUDADispatcher.get_call_template, CUDADispatcher.get_overload) == before
 
@@ -304,7 +298,7 @@ def test_recursion_is_refused():
     def kernel(out):
         out[0] = factorial(5)
 
-    with pytest.raises((UnsupportedKernelError, *TypingErrors), match="factorial"):
+    with pytest.raises((UnsupportedKernelError, *TYPING_ERRORS), match="factorial"):
         simulate(kernel)[1, 1](np.zeros(1))
 
 
@@ -327,9 +321,10 @@ def test_no_signature_fits():
         simulate(lambda values: values[0], signature="void(float64[:])")[1, 1](3)
 
 
-def test_what_numba_cannot_type_is_numbas_message():
+def test_what_numba_cannot_type_is_refused_with_its_reason():
     def kernel(values):
         values[0] = values.no_such_attribute
 
-    with pytest.raises(TypingErrors, match="no_such_attribute"):
+    with pytest.raises(UnsupportedKernelError, match="no_such_attribute") as caught:
         simulate(kernel)[1, 1](np.zeros(1))
+    assert isinstance(caught.value.__cause__, TYPING_ERRORS)

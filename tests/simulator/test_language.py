@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import simulating
 from numba import cuda, float32, float64, int32, int64
+from numba.extending import overload
 from simulating import asserts_positive, elementwise
 
 from warpladder.errors import UnsupportedKernelError
@@ -912,7 +913,136 @@ def test_an_unsupported_construct_is_named_with_its_line():
     try:
         out = np.zeros(2)
         simulate(kernel)[1, 2](np.ones((2, 3)), out)
-    except UnsupportedKernelError as refusal:
+    except (UnsupportedKernelError, *simulating.TYPING_ERRORS) as refusal:
+        # The second where Numba's own target is in use, which does not know the method.
         assert f"line {simulating.line_of(kernel, 'not simulated')}" in str(refusal)  # noqa: PT017
     else:
         assert out.tolist() == [3, 3]
+
+
+# --- star arguments, defaults and keywords --------------------------------------------------------
+
+
+def length(*values):
+    raise NotImplementedError
+
+
+@overload(length)
+def overload_length(*values):
+    known = len(values)  # as its author sees the call
+
+    def implementation(*values):
+        return 10 * known + len(values)
+
+    return implementation
+
+
+def told(first, scale=5, *rest):
+    raise NotImplementedError
+
+
+@overload(told)
+def overload_told(first, scale=5, *rest):
+    # A default that nobody overrides comes as the value itself, an argument as its type.
+    known = 1 if isinstance(scale, int) else 2
+
+    def implementation(first, scale=5, *rest):
+        return 10000 * known + 1000 * first + 100 * scale + 10 * len(rest)
+
+    return implementation
+
+
+@cuda.jit(device=True)
+def weighed(first, scale=3, *rest):
+    return 1000 * first + 100 * scale + len(rest)
+
+
+@cuda.jit(device=True)
+def nested(*values):
+    total = weighed(*values) + 100000 * length(*values) + 10000000 * length(7, *values)
+    for value in values:
+        total += 10 * value
+    return total
+
+
+def test_star_arguments_defaults_and_keywords(run):
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = length()
+        out[1] = length(1.0, 2.0, 3.0)
+        out[2] = length((1, 2), x[0])
+        out[3] = told(1)
+        out[4] = told(1, 5)
+        out[5] = told(first=1, scale=2)
+        out[6] = told(1, 2, 3, 4)
+        out[7] = weighed(1)
+        out[8] = weighed(scale=2, first=1)
+        out[9] = weighed(1, 2, 3, 4)
+        out[10] = nested(1, 2, 3, 4)
+
+    out = np.zeros(11, np.int64)
+    run(kernel, 1, 1, np.ones(4, np.int64), out)
+    assert out.tolist() == [
+        0, 33, 22, 11500, 21500, 21200, 21220, 1300, 1200, 1202,
+        1202 + 44 * 100000 + 55 * 10000000 + 10 * (1 + 2 + 3 + 4),
+    ]  # fmt: skip
+
+
+@pytest.mark.numba_cuda
+def test_star_arguments_of_a_method(run):
+    extending = pytest.importorskip("numba.cuda.extending")
+    from numba.cuda import types
+
+    @extending.overload_method(types.Array, "told")
+    def overload_told_method(self, *values):
+        known = len(values)
+
+        def implementation(self, *values):
+            return 100 * self.size + 10 * known + len(values)
+
+        return implementation
+
+    @cuda.jit
+    def kernel(x, out):
+        out[0] = x.told(1, 2.0, x)
+
+    out = np.zeros(1, np.int64)
+    run(kernel, 1, 1, np.ones(4), out)
+    assert out[0] == 433
+
+
+# --- constant strings -----------------------------------------------------------------------------
+
+INFINITY = "-Infinity"
+
+
+def test_numbers_written_as_text(run):
+    @cuda.jit
+    def kernel(chosen, out):
+        best = float("inf")
+        if chosen[0]:
+            best = float("1e3")
+        out[0] = best
+        out[1] = float("nan")
+        out[2] = float("-inf")
+        out[3] = float(INFINITY)
+        out[4] = min(float("inf"), 2)
+        out[5] = len("four") + bool("") + bool("x")
+
+    out = np.zeros(6)
+    run(kernel, 1, 1, np.zeros(1, bool), out)
+    np.testing.assert_array_equal(out, [np.inf, np.nan, -np.inf, -np.inf, 2, 5])
+    run(kernel, 1, 1, np.ones(1, bool), out)
+    assert out[0] == 1000
+
+
+def test_text_that_is_no_number():
+    @cuda.jit
+    def kernel(out):
+        out[0] = 1
+        out[0] = float("ten")
+
+    with pytest.raises(UnsupportedKernelError, match=r"float\('ten'\), which is no number") as said:
+        simulate(kernel)[1, 1](np.zeros(1))
+    assert kernel.py_func.__qualname__ in str(said.value)
+    assert f"line {simulating.line_of(kernel, 'ten')}" in str(said.value)

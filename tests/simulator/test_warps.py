@@ -13,6 +13,8 @@ import pytest
 from numba import cuda, int32
 from simulating import SCHEDULES, run
 
+from warpladder.errors import KernelFaultError
+
 FULL = 0xFFFFFFFF
 
 
@@ -84,9 +86,17 @@ def test_shuffles_lane_by_lane(kind, threads, mask, schedule):
     checked = 0
     for operand in (np.full(threads, 1), np.full(threads, 16), rng.integers(0, 32, threads)):
         out = np.full(threads, -1)
-        run(kernel, 1, threads, np.int64(mask), values, operand, out, schedule=schedule)
+        launch = (kernel, 1, threads, np.int64(mask), values, operand, out)
         expected = shuffled(source_of, mask, threads, values, operand)
         defined = [k for k, value in enumerate(expected) if value is not None]
+        taking_part = sum(mask >> (k % 32) & 1 for k in range(threads))
+        if len(defined) == taking_part:
+            run(*launch, schedule=schedule)
+        else:
+            with pytest.raises(KernelFaultError, match="is undefined") as caught:
+                run(*launch, schedule=schedule)
+            assert caught.value.check == "synccheck"
+            run(*launch, schedule=schedule, checks=("memcheck", "racecheck", "initcheck"))
         assert [out[k] for k in defined] == [expected[k] for k in defined]
         checked += len(defined)
     assert checked > 8

@@ -7,17 +7,6 @@ run it), `values`, `memory`, `access` and `atomics` (what they do), `monitor`, `
 `counters` (what is checked and counted), `device` and `substitute` (in place of a GPU).
 """
 
-from importlib.util import find_spec
-
-from warpladder.errors import DeviceError
-
-if find_spec("numba_cuda") is None:
-    raise DeviceError(
-        "the simulator needs numba-cuda, whose front end it uses and which exists for Linux and "
-        "Windows: pip install 'numba-cuda>=0.30,<0.31'"
-    )
-
-# The simulator cannot be imported without numba-cuda; the reason comes first.
 from warpladder.simulator.counters import Counters
 from warpladder.simulator.device import SimulatedDevice
 from warpladder.simulator.kernel import LaunchReport, SimulatedKernel, simulate

@@ -27,7 +27,7 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
     Negative indices count from the end, as Numba has it for signed ones. What is beyond the end is
     a fault whatever the checks: there is nothing there to give.
     """
-    position = view.offset
+    position, shift = view.offset, 0
     for axis, index in enumerate(indices):
         extent, stride = view.shape[axis], view.strides[axis]
         if isinstance(index, np.ndarray):
@@ -62,8 +62,12 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
                         frame, view, indices, axis, everyone, site, verb
                     )
         step = index if isinstance(stride, int) and stride == 1 else index * stride
-        position = step if isinstance(position, int) and position == 0 else position + step
-    return position
+        if isinstance(step, int):
+            # One addition to the positions of all threads, for all axes together.
+            shift += step
+        else:
+            position = step if isinstance(position, int) and position == 0 else position + step
+    return position + shift if shift else position
 
 
 def places(view: View, position: Any) -> Iterator[tuple[Buffer, Any, NDArray[np.intp] | None]]:

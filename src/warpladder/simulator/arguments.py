@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
+from warpladder.device.numba_target import as_dtype, types
 from warpladder.errors import InputTypeError
 from warpladder.simulator.arrays import SimulatedArray
 from warpladder.simulator.frontend import argument_type

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numba import cuda
-from numba.cuda import types
-from numba.cuda.np.numpy_support import as_dtype
 
+from warpladder.device.numba_target import as_dtype, types
 from warpladder.simulator import access
 from warpladder.simulator.calls import Call, emit, handles
 from warpladder.simulator.memory import Buffer, View, contiguous_strides, poison

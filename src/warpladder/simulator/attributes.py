@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda
-from numba.cuda import types
-from numba.cuda.np.numpy_support import as_dtype
-from numba.cuda.types.ext_types import Dim3
 
+from warpladder.device.numba_target import Dim3, as_dtype, types
 from warpladder.simulator import access
 from warpladder.simulator.builder import Operand
 from warpladder.simulator.frontend import overload_attribute

@@ -12,6 +12,7 @@ from warpladder.simulator.values import merge
 
 if TYPE_CHECKING:
     from warpladder.simulator.batch import Batch, Frame
+    from warpladder.simulator.lanes import Lanes
 
 __all__ = ["AT_BLOCK", "AT_GRID", "AT_WARP", "EXITED", "SPINNING", "arrive", "release"]
 
@@ -58,21 +59,35 @@ def _arrive_at_warp(batch: Batch, sync: Sync, frame: Frame) -> None:
     if batch.launch.checks.sync:
         batch.launch.faults.own_lane_in_mask(sync.site, lanes, mask)
     if frame.where is None:
-        if not sync.join:
-            batch.warp_epoch[np.unique(lanes.warp)] += 1
+        _pass_warp_barrier(batch, sync, lanes, mask)
         batch.converged = sync.target.order
         return
     absent = batch.ballot(batch.counters != EXITED) & ~batch.ballot_of(lanes)
     late = (mask & absent[lanes.warp]) != 0
     if not late.any():
-        if not sync.join:
-            batch.warp_epoch[np.unique(lanes.warp)] += 1
+        _pass_warp_barrier(batch, sync, lanes, mask)
         batch.counters[frame.where] = sync.target.order
         return
     batch.counters[frame.where] = sync.target.order + np.where(
         late, AT_JOIN if sync.join else AT_WARP, 0
     )
+    if not late.all():
+        here = np.flatnonzero(~late)
+        _pass_warp_barrier(batch, sync, lanes.take(here), mask[here])
     batch.masks[frame.where] = mask
+
+
+def _pass_warp_barrier(batch: Batch, sync: Sync, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+    """Everyone whom these threads wait for is here."""
+    if batch.launch.checks.sync:
+        batch.launch.faults.different_masks(batch, lanes, mask, lambda _: sync.site)
+    if not sync.join:
+        _synchronise_warps(batch, lanes, mask)
+
+
+def _synchronise_warps(batch: Batch, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+    if batch.launch.checks.race or batch.launch.checks.same_value:
+        batch.warp_clocks.meet(lanes, mask, batch.alive_lanes())
 
 
 def release(batch: Batch) -> str | None:
@@ -104,9 +119,24 @@ def _release_warps(batch: Batch) -> bool:
     free = waiting & ~held[warps]
     if not free.any():
         return False
-    batch.warp_epoch[np.unique(warps[free & ((batch.counters & AT_WARP) != 0)])] += 1
+    _check_released(batch, free)
+    synchronised = np.flatnonzero(free & ((batch.counters & AT_WARP) != 0))
+    _synchronise_warps(batch, batch.lanes.take(synchronised), batch.masks[synchronised])
     batch.counters[free] &= ~np.int32(AT_WARP | AT_JOIN)
     return True
+
+
+def _check_released(batch: Batch, free: NDArray[np.bool_]) -> None:
+    if not batch.launch.checks.sync:
+        return
+    where = np.flatnonzero(free)
+    orders = batch.counters[where] & (AT_BLOCK - 1)
+    batch.launch.faults.different_masks(
+        batch,
+        batch.lanes.take(where),
+        batch.masks[where],
+        lambda k: batch.barrier_site(int(orders[k])),
+    )
 
 
 def _release_blocks(batch: Batch) -> bool:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
-from numba.cuda.core import ir
 
+from warpladder.device.numba_target import ir
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.frontend import TypedFunction
 from warpladder.simulator.program import Block, Branch, Exit, Site, Sync
@@ -65,6 +65,8 @@ class Builder:
         self.cooperative = False
         #: Device functions that are being inlined, outermost first.
         self.inlining: list[TypedFunction] = []
+        #: Where they are called.
+        self.calls: list[Site] = []
 
     # ---- blocks and operations ---------------------------------------------------------------
 
@@ -146,9 +148,12 @@ class Builder:
 
     def refuse(self, construct: str) -> NoReturn:
         """Raise for something that cannot be simulated, with the line at which it stands."""
+        place = f"{self.site.filename}, line {self.site.line}"
+        if self.calls and self.site.filename != self.calls[0].filename:
+            # Library code, say behind a method of arrays: the line that a reader knows is its call.
+            place = f"{self.calls[0].filename}, line {self.calls[0].line}; there {place}"
         raise UnsupportedKernelError(
-            f"{self.kernel.name}: the simulator cannot run {construct} "
-            f"({self.site.filename}, line {self.site.line})"
+            f"{self.kernel.name}: the simulator cannot run {construct} ({place})"
         )
 
     # ---- variables ---------------------------------------------------------------------------

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.cuda import types
 
+from warpladder.device.numba_target import cuda_target, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator import access
 from warpladder.simulator.builder import Operand
 from warpladder.simulator.frontend import fold_call, overload_dispatcher, typed_function
 from warpladder.simulator.mathematics import scalar_function
 from warpladder.simulator.program import Site
-from warpladder.simulator.values import cast, scalar_dtype
+from warpladder.simulator.values import scalar_dtype
 
 if TYPE_CHECKING:
     from warpladder.simulator.builder import Scope
@@ -91,7 +91,7 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
     made = Call(scope, target, arguments, signature, None, t.site)
 
-    if isinstance(function, types.Dispatcher):
+    if isinstance(function, types.Dispatcher) and function.dispatcher not in _HANDLERS:
         _inline(t, made, function.dispatcher)
         return
     if isinstance(function, types.BoundFunction):
@@ -107,6 +107,9 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
                 ),
                 key,
             )
+    elif isinstance(function, types.Dispatcher):
+        # Of Numba's own target: votes and shuffles are device functions there.
+        key = function.dispatcher
     else:
         key = getattr(function, "typing_key", None)
     if _hashable(key) and key in _HANDLERS:
@@ -144,7 +147,12 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     if computed is not None:
         t.compute(scope, target, computed, arguments, signature)
         return
-    dispatcher = overload_dispatcher(function, signature)
+    dispatcher = overload_dispatcher(
+        function,
+        signature,
+        tuple(operand.type for operand in operands),
+        {name: operand.type for name, operand in keywords.items()},
+    )
     if dispatcher is not None:
         if made.this is not None:
             made.arguments = [made.this, *made.arguments]
@@ -163,10 +171,8 @@ def call_operator(
     signature: Any,
 ) -> None:
     """Translate an operator that is not one of scalars: one with an overload, say."""
-    from numba.cuda.descriptor import cuda_target
-
     resolved = cuda_target.typing_context.resolve_value_type(function)
-    dispatcher = overload_dispatcher(resolved, signature)
+    dispatcher = overload_dispatcher(resolved, signature, signature.args, {})
     if dispatcher is None:
         kinds = ", ".join(str(operand.type) for operand in operands)
         t.refuse(f"the operator {function.__name__} on {kinds}")
@@ -222,14 +228,17 @@ def _packed(t: Translator, parts: list[Operand]) -> Operand:
 
 
 def _construct(t: Translator, made: Call) -> None:
-    """``float32(x)``, ``int(x)``, ``complex(a, b)``."""
+    """``float32(x)``, ``int(x)``, ``complex(a, b)``, ``float("inf")``."""
     produced = made.signature.return_type
+    if len(made.arguments) == 1 and isinstance(made.arguments[0].type, types.StringLiteral):
+        _construct_from_text(t, made, made.arguments[0].type.literal_value)
+        return
     if len(made.arguments) == 1:
         (argument,) = made.arguments
         dtype = scalar_dtype(produced)
         if dtype is None:
             t.refuse(f"a conversion to {produced}")
-        if cast(argument.type, produced) is None:
+        if t.conversion(argument.type, produced) is None:
             raw, done = t.into(made.scope, made.target, produced)
             t.copy(argument, raw, produced)
             done()
@@ -247,6 +256,17 @@ def _construct(t: Translator, made: Call) -> None:
         return value[()]
 
     t.compute(made.scope, made.target, compose, made.arguments, made.signature)
+
+
+def _construct_from_text(t: Translator, made: Call, text: str) -> None:
+    """Give the value that Numba, too, finds by Python's rules when it compiles."""
+    convert = float if isinstance(made.signature.return_type, types.Float) else bool
+    try:
+        value = convert(text)
+    except ValueError:
+        t.refuse(f"float({text!r}), which is no number")
+    scope, name = made.scope, made.target.name
+    t.assign_constant(scope, name, value, scope.type_of(made.target), scope.assignments[name] == 1)
 
 
 def _pack(t: Translator, made: Call) -> None:

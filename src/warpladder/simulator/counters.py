@@ -1,14 +1,46 @@
 """What a GPU would do, counted: the sums, and the ratios that Nsight Compute forms from them.
 
 Every sum is kept per source line; a kernel's counters are the sum over its lines, a device's over
-its launches. The names follow Nsight Compute's, whose metric stands beside each.
+its launches. Nsight Compute's metric stands beside each; `NSIGHT_COMPUTE` has those that count the
+same, for people who compare.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-__all__ = ["Counters"]
+__all__ = ["NSIGHT_COMPUTE", "Counters"]
+
+#: What Nsight Compute calls the same, for the counters that were compared with it on a GPU
+#: (``benchmarks/validation``). The last two are ratios of Numba's operations here and of machine
+#: instructions there: alike in meaning, not to the digit.
+NSIGHT_COMPUTE: dict[str, str] = {
+    "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global_load_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "global_load_sectors_per_request": (
+        "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
+    ),
+    "global_store_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "global_store_sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "global_store_sectors_per_request": (
+        "l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_st.ratio"
+    ),
+    "shared_load_requests": "smsp__inst_executed_op_shared_ld.sum",
+    "shared_load_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "shared_store_requests": "smsp__inst_executed_op_shared_st.sum",
+    "shared_store_wavefronts": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "shared_bank_conflicts": (
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum + "
+        "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"
+    ),
+    "atomic_requests": (
+        "l1tex__t_requests_pipe_lsu_mem_global_op_red.sum + "
+        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum + "
+        "smsp__inst_executed_op_shared_atom.sum"
+    ),
+    "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "branch_uniformity": "smsp__sass_average_branch_targets_threads_uniform.pct",
+}
 
 
 def _ratio(part: float, whole: float) -> float:
@@ -167,7 +199,7 @@ class Counters:
     def shared_bank_conflicts(self) -> int:
         """Wavefronts beyond those that the same requests need without conflicts.
 
-        ``l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum``.
+        ``l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum``, and ``..._op_st.sum``.
         """
         return (
             self.shared_load_wavefronts

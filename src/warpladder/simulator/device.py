@@ -81,7 +81,8 @@ class SimulatedDevice:
     properties
         Limits.
     launches
-        A report of each launch, since the counters were last reset.
+        A report of each launch, since the counters were last reset; of one that faulted, up to
+        the fault.
 
     Examples
     --------
@@ -193,10 +194,12 @@ class SimulatedDevice:
         """
         del stream
         simulated = self._simulated(kernel)
-        report = simulated.launch(
-            grid, block, args, shared_bytes=shared_bytes, cooperative=cooperative
-        )
-        self.launches.append(report)
+        simulated.report = None
+        try:
+            simulated.launch(grid, block, args, shared_bytes=shared_bytes, cooperative=cooperative)
+        finally:
+            if simulated.report is not None:
+                self.launches.append(simulated.report)
 
     def _simulated(self, kernel: Any) -> SimulatedKernel:
         key = id(kernel)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.core import ir
 
+from warpladder.device.numba_target import ir, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator import access
 from warpladder.simulator.attributes import record_field, store_field

@@ -6,8 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from numba.cuda import types
-
+from warpladder.device.numba_target import types
 from warpladder.simulator import elements
 from warpladder.simulator.attributes import get_attribute
 from warpladder.simulator.builder import Operand, Scope

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import KernelFaultError
+from warpladder.simulator.lanes import WARP_SIZE
 from warpladder.simulator.program import Exit, Site
 
 if TYPE_CHECKING:
@@ -182,6 +184,53 @@ class Faults:
             "synccheck",
             f"{self.at(site)}: mask {int(mask[first]):#010x} does not name the calling lane "
             f"{int(lanes.lane[first])}, of {self.who(int(lanes.ident[first]))}",
+        )
+
+    def different_masks(
+        self,
+        batch: Batch,
+        lanes: Lanes,
+        mask: NDArray[np.int64],
+        site_of: Callable[[int], Site],
+    ) -> None:
+        """Report a thread whose mask names one that meets it with another mask."""
+        if (mask == mask[0]).all():
+            return
+        given = np.zeros(batch.places, dtype=np.int64)
+        given[lanes.place] = mask
+        others = given.reshape(-1, WARP_SIZE)[lanes.warp]
+        named = (mask[:, None] >> np.arange(WARP_SIZE)) & 1 != 0
+        differs = named & (others != 0) & (others != mask[:, None])
+        if not differs.any():
+            return
+        first, lane = (int(part[0]) for part in np.nonzero(differs))
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site_of(first))}: mask {int(mask[first]):#010x} of "
+            f"{self.who(int(lanes.ident[first]))} names lane {lane}, which meets it with mask "
+            f"{int(others[first, lane]):#010x}: all lanes of a mask must give the same one",
+        )
+
+    def shuffle_from_nobody(
+        self, frame: Frame, site: Site, mask: NDArray[np.int64], source: NDArray[np.int64],
+        here: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Report a shuffle from a lane outside of the mask, or from one that is not there."""
+        lanes = frame.lanes
+        left_out = (mask >> source) & 1 == 0
+        bad = np.flatnonzero(left_out | ~here)
+        if not len(bad):
+            return
+        first = int(bad[0])
+        why = (
+            f"which mask {int(mask[first]):#010x} does not name"
+            if left_out[first]
+            else "which has returned or never was"
+        )
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site)}: lane {int(lanes.lane[first])} reads lane {int(source[first])}, "
+            f"{why}: what it gets is undefined, for {self.who(int(lanes.ident[first]))}",
         )
 
     def absent_lanes(self, frame: Frame, site: Site, mask: NDArray[np.int64]) -> None:

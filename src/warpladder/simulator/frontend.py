@@ -15,16 +15,27 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from numba.cuda import compiler, types, typing, utils
-from numba.cuda.core import sigutils
-from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
-from numba.cuda.descriptor import cuda_target
-from numba.cuda.dispatcher import CUDADispatcher
-from numba.cuda.flags import CUDAFlags
-from numba.cuda.np.numpy_support import as_dtype
-from numba.cuda.typing.templates import fold_arguments
-from numba.cuda.typing.typeof import Purpose, typeof
-
+from warpladder.device.compile_errors import defined_at, keep_place
+from warpladder.device.numba_target import (
+    CUDACompiler,
+    CUDADispatcher,
+    CUDAFlags,
+    FunctionPass,
+    PassManager,
+    PreLowerStripPhis,
+    Purpose,
+    as_dtype,
+    compile_extra,
+    cuda_target,
+    fold_arguments,
+    pysignature,
+    register_pass,
+    sigutils,
+    target_override,
+    typeof,
+    types,
+    typing,
+)
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 
 __all__ = [
@@ -81,7 +92,7 @@ class _KeepTypedIR(FunctionPass):  # type: ignore[misc]
         return False
 
 
-class _TypingCompiler(compiler.CUDACompiler):  # type: ignore[misc]
+class _TypingCompiler(CUDACompiler):  # type: ignore[misc]
     """Numba's CUDA compiler without what follows type inference."""
 
     def define_pipelines(self) -> list[Any]:
@@ -89,7 +100,7 @@ class _TypingCompiler(compiler.CUDACompiler):  # type: ignore[misc]
         manager = PassManager("warpladder_typing")
         for implementation, description in full.passes:
             manager.passes.append((implementation, description))
-            if implementation is compiler.PreLowerStripPhis:
+            if implementation is PreLowerStripPhis:
                 break
         manager.add_pass(_KeepTypedIR, "keep the typed IR")
         manager.finalize()
@@ -127,12 +138,15 @@ def typed_function(dispatcher: Any, arguments: tuple[Any, ...]) -> TypedFunction
         if arguments not in variants:
             if (dispatcher, arguments) in _in_progress:
                 raise UnsupportedKernelError(
-                    f"{dispatcher.py_func.__qualname__} calls itself: the simulator runs no "
+                    f"{defined_at(dispatcher.py_func)} calls itself: the simulator runs no "
                     "recursive device functions; write it as a loop"
                 )
             _in_progress.append((dispatcher, arguments))
             try:
                 variants[arguments] = _infer(dispatcher, arguments)
+            except Exception as fault:
+                keep_place(fault)
+                raise
             finally:
                 _in_progress.pop()
         return variants[arguments]
@@ -140,8 +154,8 @@ def typed_function(dispatcher: Any, arguments: tuple[Any, ...]) -> TypedFunction
 
 def _infer(dispatcher: Any, arguments: tuple[Any, ...]) -> TypedFunction:
     options = dispatcher.targetoptions
-    with _typing_only(), utils.numba_target_override():
-        state = compiler.compile_extra(
+    with _typing_only(), target_override():
+        state = compile_extra(
             typingctx=cuda_target.typing_context,
             targetctx=cuda_target.target_context,
             func=dispatcher.py_func,
@@ -192,7 +206,7 @@ def _typed_call_template(dispatcher: Any, args: Any, kws: Any) -> tuple[Any, ...
     template = typing.make_concrete_template(
         f"CallTemplate({name})", key=name, signatures=signatures
     )
-    return template, utils.pysignature(dispatcher.py_func), folded, {}
+    return template, pysignature(dispatcher.py_func), folded, {}
 
 
 @contextlib.contextmanager
@@ -228,24 +242,28 @@ def fold_call(
     return list(folded)
 
 
-def overload_dispatcher(function: Any, signature: Any) -> Any:
+def overload_dispatcher(
+    function: Any, signature: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
     """Return the dispatcher of the Python code behind an overloaded function, or None.
 
-    Such are functions and methods that numba-cuda (or a user) gives by ``@overload``.
+    Such are functions and methods that numba-cuda (or a user) gives by ``@overload``. Their author
+    chooses the code by the types of the call as it is written: ``arguments`` and ``keywords``, with
+    no ``*arguments`` packed and no default filled in, as they are in the ``signature``.
     """
-    with _typing_only(), utils.numba_target_override():
+    with _typing_only(), target_override():
         context = cuda_target.typing_context
         if isinstance(function, types.BoundFunction):
             written = getattr(function.template, "_overload_func", None)
             if written is None:
                 return None
-            arguments = (function.this, *signature.args)
+            this = function.this
             function = context.resolve_value_type(written)
-            signature = function.get_call_type(context, arguments, {})
+            signature = function.get_call_type(context, (this, *arguments), keywords)
         else:
             # Resolved anew: since it was typed, a GPU may have compiled it and left its own key.
             with contextlib.suppress(AttributeError):
-                function.get_call_type(context, signature.args, {})
+                function.get_call_type(context, arguments, keywords)
         try:
             implementation = function.get_impl_key(signature)
         except (KeyError, AttributeError):
@@ -255,7 +273,7 @@ def overload_dispatcher(function: Any, signature: Any) -> Any:
 
 def overload_attribute(kind: Any, name: str) -> tuple[Any, Any] | None:
     """Return dispatcher and signature of an attribute given by ``@overload_attribute``, or None."""
-    with _typing_only(), utils.numba_target_override():
+    with _typing_only(), target_override():
         context = cuda_target.typing_context
         for template in context._get_attribute_templates(kind):
             if getattr(template, "_attr", None) != name:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda
-from numba.cuda import types
-from numba.cuda.types.ext_types import GridGroup
 
+from warpladder.device.numba_target import GridGroup, types
 from warpladder.simulator.atomics import ATOMICS, atomic
 from warpladder.simulator.calls import Call, emit, handles, nothing
 from warpladder.simulator.elements import index_slots

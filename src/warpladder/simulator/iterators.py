@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numba.cuda import types
 
+from warpladder.device.numba_target import types
 from warpladder.simulator import access
 from warpladder.simulator.values import expand
 

@@ -8,14 +8,20 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from warpladder.device.occupancy import occupancy
+from warpladder.device.compile_errors import compile_error, defined_at
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
 from warpladder.simulator.arguments import Arguments, types_of
 from warpladder.simulator.counters import Counters
-from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
+from warpladder.simulator.frontend import (
+    as_dispatcher,
+    own_signatures,
+    signature_types,
+    typed_function,
+)
 from warpladder.simulator.lanes import Geometry
 from warpladder.simulator.launch import Launch
+from warpladder.simulator.limits import check_limits, extents
 from warpladder.simulator.options import Checks, Schedule
 from warpladder.simulator.program import Program
 from warpladder.simulator.translate import translate
@@ -68,7 +74,7 @@ class SimulatedKernel:
     py_func
         The Python function.
     report
-        Of the last launch, None before the first.
+        Of the last launch, of one that faulted up to the fault; None before the first.
     """
 
     def __init__(
@@ -141,20 +147,21 @@ class SimulatedKernel:
         KernelFaultError
             A check failed.
         UnsupportedKernelError
-            The kernel uses something that cannot be simulated.
+            Numba cannot compile the kernel, or it uses something that cannot be simulated. The
+            message has the place; Numba's own error is the ``__cause__``.
         """
         geometry = Geometry(
-            _extents("grid", grid, self.__name__), _extents("block", block, self.__name__)
+            extents("grid", grid, self.__name__), extents("block", block, self.__name__)
         )
         names = tuple(inspect.signature(self.py_func).parameters)
         if len(arguments) != len(names) and not self._variadic():
             raise InputTypeError(
-                f"{self.__name__} takes {len(names)} arguments ({', '.join(names)}), "
+                f"{defined_at(self.py_func)} takes {len(names)} arguments ({', '.join(names)}), "
                 f"{len(arguments)} were given"
             )
         program = self.program_for(types_of(arguments))
         bounds = self.dispatcher.targetoptions.get("launch_bounds")
-        _check_limits(
+        check_limits(
             program,
             geometry,
             self.options.properties,
@@ -183,18 +190,19 @@ class SimulatedKernel:
             monitor=monitor,
             say=self.options.say,
         )
-        if monitor is not None:
-            monitor.launch = launch
-        launch.run()
-        prepared.copy_back()
-        counters = Counters()
-        lines: dict[tuple[str, int], Counters] = {}
-        if monitor is not None and self.options.counters:
-            counters, lines = monitor.result()
-        self.report = LaunchReport(
-            self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
-            counters, lines,
-        )  # fmt: skip
+        try:
+            launch.run()
+            prepared.copy_back()
+        finally:
+            # After a fault, too: what was counted up to it is worth knowing.
+            counters = Counters()
+            lines: dict[tuple[str, int], Counters] = {}
+            if monitor is not None and self.options.counters:
+                counters, lines = monitor.result()
+            self.report = LaunchReport(
+                self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
+                counters, lines,
+            )  # fmt: skip
         return self.report
 
     def _variadic(self) -> bool:
@@ -218,8 +226,18 @@ class SimulatedKernel:
         wanted = signature_types(self.dispatcher, kinds, self._signatures)
         known = _programs.setdefault(self.dispatcher, {})
         if wanted not in known:
+            self._infer_types(wanted)
             known[wanted] = translate(self.dispatcher, wanted)
         return known[wanted]
+
+    def _infer_types(self, kinds: tuple[Any, ...]) -> None:
+        try:
+            typed_function(self.dispatcher, kinds)
+        except Exception as fault:
+            refusal = compile_error(self.py_func, fault)
+            if refusal is None:
+                raise
+            raise refusal from fault
 
     @property
     def programs(self) -> dict[tuple[Any, ...], Program]:
@@ -231,78 +249,6 @@ def _common(sizes: set[int]) -> int:
     from math import gcd
 
     return gcd(*sizes) if sizes else 1
-
-
-def _extents(what: str, given: Any, kernel: str) -> tuple[int, int, int]:
-    parts = tuple(given) if isinstance(given, tuple | list) else (given,)
-    if not 1 <= len(parts) <= 3:
-        raise LaunchError(f"{kernel}: the {what} has 1 to 3 dimensions; {given!r} has {len(parts)}")
-    numbers = []
-    for part in parts:
-        if not hasattr(part, "__index__") and not (isinstance(part, float) and part.is_integer()):
-            raise LaunchError(f"{kernel}: the {what} {given!r} is not made of whole numbers")
-        if int(part) < 1:
-            raise LaunchError(
-                f"{kernel}: the {what} {given!r} is empty: each dimension must be at least 1"
-            )
-        numbers.append(int(part))
-    return (*numbers, *(1,) * (3 - len(numbers)))  # type: ignore[return-value]
-
-
-def _check_limits(
-    program: Program,
-    geometry: Geometry,
-    properties: DeviceProperties,
-    shared_dynamic: int,
-    cooperative: bool,
-    threads_bound: int | None,
-) -> None:
-    where = f"{program.name} on {properties.name}"
-    for axis, name in enumerate("xyz"):
-        if geometry.block[axis] > properties.max_block_dim[axis]:
-            raise LaunchError(
-                f"{where}: blockDim.{name} = {geometry.block[axis]} is more than "
-                f"{properties.max_block_dim[axis]}"
-            )
-        if geometry.grid[axis] > properties.max_grid_dim[axis]:
-            raise LaunchError(
-                f"{where}: gridDim.{name} = {geometry.grid[axis]} is more than "
-                f"{properties.max_grid_dim[axis]}"
-            )
-    if geometry.threads_per_block > properties.max_threads_per_block:
-        raise LaunchError(
-            f"{where}: {geometry.threads_per_block} threads per block are more than "
-            f"{properties.max_threads_per_block}"
-        )
-    if threads_bound is not None and geometry.threads_per_block > threads_bound:
-        raise LaunchError(
-            f"{where}: {geometry.threads_per_block} threads per block are more than the kernel's "
-            f"own launch_bounds of {threads_bound}"
-        )
-    if shared_dynamic < 0:
-        raise LaunchError(f"{where}: shared_bytes={shared_dynamic} is negative")
-    static = program.shared.static_bytes
-    if static > properties.shared_bytes_per_block:
-        raise LaunchError(
-            f"{where}: static shared arrays of {static} bytes are more than "
-            f"{properties.shared_bytes_per_block}; take dynamic shared memory instead "
-            "(shape 0, and the bytes in the launch)"
-        )
-    if static + shared_dynamic > properties.shared_bytes_per_block_optin:
-        raise LaunchError(
-            f"{where}: {static + shared_dynamic} bytes of shared memory per block are more than "
-            f"{properties.shared_bytes_per_block_optin}"
-        )
-    if cooperative or program.cooperative:
-        fits = occupancy(
-            properties, geometry.threads_per_block, shared_bytes=static + shared_dynamic
-        )
-        most = fits.blocks_per_multiprocessor * properties.multiprocessors
-        if geometry.blocks > most:
-            raise LaunchError(
-                f"{where}: a cooperative launch of {geometry.blocks} blocks; at most {most} blocks "
-                f"of {geometry.threads_per_block} threads are resident at a time"
-            )
 
 
 def simulate(

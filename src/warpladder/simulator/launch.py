@@ -63,7 +63,6 @@ class Launch:
         self.schedule = schedule
         self.checks = checks
         self.monitor = monitor
-        self.faults = Faults(self)
         self.changes = 0
         #: Set while a batch suspects some of its threads to spin: is told what reads find.
         self.watch: SpinWatch | None = None
@@ -77,6 +76,15 @@ class Launch:
         self.shared_bytes = static + shared_dynamic
         # A whole number of turns through the banks, so that every block's memory begins at bank 0.
         self.shared_bytes_aligned = -(-(self.dynamic_start + shared_dynamic) // 128) * 128
+
+    @property
+    def faults(self) -> Faults:
+        """What reports faults: made when it is asked for, as a launch that knew it would be a ring.
+
+        Arrays in a ring of objects stay until the garbage collector comes by, which looks at the
+        number of objects and not at their bytes.
+        """
+        return Faults(self)
 
     def adopt(self, buffer: Buffer, granule: int) -> None:
         """Have accesses to a buffer watched that comes into being with the launch."""

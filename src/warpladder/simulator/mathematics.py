@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 from numba import cuda
-from numba.cuda import types
-from numba.cuda.np.numpy_support import ufunc_find_matching_loop
 
 from warpladder.device.instructions import relax_pairs
+from warpladder.device.numba_target import types, ufunc_find_matching_loop
 from warpladder.simulator.operators import operator_function, power, without_quotient
 from warpladder.simulator.values import convert_scalar, scalar_dtype
 
@@ -241,6 +240,12 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     name = _libdevice().get(key, getattr(key, "__name__", ""))
     if key in _libdevice() or "fp16" in module or name.startswith("__h"):
         return _device_function(name)
+    # The same functions of float16 in Numba's own target: stubs, and what a C header defines.
+    if getattr(key, "__qualname__", "").startswith("fp16."):
+        return _device_function(name)
+    external = str(getattr(key, "name", ""))
+    if external.startswith("__numba_wrapper_h"):
+        return _device_function(external.removeprefix("__numba_wrapper_"))
     return None
 
 

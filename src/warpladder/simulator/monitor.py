@@ -16,17 +16,20 @@ from warpladder.simulator.races import RaceChecker
 
 if TYPE_CHECKING:
     from warpladder.simulator.batch import Frame
-    from warpladder.simulator.launch import Launch
 
 __all__ = ["Monitor"]
 
 _NOBODY = -1
 
+#: After so many questions whether memory has been written: is all of it, so that none is needed?
+_LOOKS = 64
+
+#: By the bytes of an element: its flags when all of them have been written, as one number.
+_ALL_WRITTEN = {size: np.ones(size, np.uint8).view(f"u{size}")[0] for size in (1, 2, 4, 8)}
+
 
 class Monitor:
     """The counters and checks of one launch."""
-
-    launch: Launch
 
     def __init__(
         self, program: Program, geometry: Geometry, checks: Checks, counting: bool
@@ -39,6 +42,8 @@ class Monitor:
             if checks.race or checks.same_value
             else None
         )
+        #: How often it was asked whether memory has been written.
+        self._looks = 0
         self._lines: dict[Site, Counters] = {}
         #: Per block of the program: how many warps and threads have run it.
         self._runs: dict[int, list[int]] = {}
@@ -64,18 +69,18 @@ class Monitor:
         value: Any = None,
     ) -> None:
         """Take note of one memory instruction, before it is carried out."""
-        lanes = frame.lanes if where is None else frame.lanes.take(where)
         if self.races is not None and buffer.space in ("global", "shared"):
+            lanes = _lanes(frame, where)
             fault = self.races.access(frame.batch, lanes, buffer, view, position, verb, site, value)
             if fault is not None:
                 first, later, earlier, remark = fault
-                self.launch.faults.race(view, self._element(view, first), later, earlier, remark)
+                frame.launch.faults.race(view, self._element(view, first), later, earlier, remark)
         if self.checks.memory and view.unit == 1:
             self._check_alignment(frame, view, position, site, verb)
         if self.checks.init and buffer.written is not None:
-            self._check_written(lanes, buffer, view, position, verb, site)
+            self._check_written(frame, where, buffer, view, position, verb, site)
         if self.counting:
-            self._count_access(lanes, buffer, view, position, verb, site)
+            self._count_access(_lanes(frame, where), buffer, view, position, verb, site)
 
     def branch(self, frame: Frame, decided: Any, site: Site) -> None:
         """Take note of a conditional branch."""
@@ -93,7 +98,7 @@ class Monitor:
 
     def block_done(self, frame: Frame, block: Block) -> None:
         """Take note of the instructions of a block of the program."""
-        if self.counting and block.instructions:
+        if block.instructions:
             run = self._runs.setdefault(block.order, [0, 0])
             run[0] += frame.lanes.rows()[1]
             run[1] += frame.count
@@ -158,11 +163,12 @@ class Monitor:
         off = np.asarray(position) % size != 0
         if off.any():
             first = int(np.flatnonzero(off)[0]) if off.ndim else 0
-            self.launch.faults.misaligned(frame, view, first, site, verb)
+            frame.launch.faults.misaligned(frame, view, first, site, verb)
 
     def _check_written(
         self,
-        lanes: Lanes,
+        frame: Frame,
+        where: NDArray[np.intp] | None,
         buffer: Buffer,
         view: View,
         position: Any,
@@ -170,24 +176,31 @@ class Monitor:
         site: Site,
     ) -> None:
         written: Any = buffer.written
-        start = position * view.unit
+        self._looks += 1
+        if self._looks % _LOOKS == 0 and written.all():
+            buffer.written = None
+            return
         size = view.dtype.itemsize
+        everything: Any = True
+        if view.unit != size:
+            table, places = written, np.asarray(position * view.unit)[..., None] + np.arange(size)
+        elif size in _ALL_WRITTEN:
+            # An element's flags as one number: this runs at every access.
+            everything = _ALL_WRITTEN[size]
+            table, places = written[: len(written) // size * size].view(everything.dtype), position
+        else:
+            table, places = written[: len(written) // size * size].reshape(-1, size), position
         if verb != "store":
-            if view.unit == size:
-                table = written[: len(written) // size * size].reshape(-1, size)
-                fresh = ~table[position].all(axis=-1)
-            else:
-                fresh = ~written[np.asarray(start)[..., None] + np.arange(size)].all(axis=-1)
-            if np.any(fresh):
+            fresh = table[places] != everything
+            if everything is True:
+                fresh = fresh.any(axis=-1)
+            if fresh.any():
                 first = int(np.flatnonzero(fresh)[0]) if np.ndim(fresh) else 0
-                ident = int(np.atleast_1d(lanes.ident)[first])
+                ident = int(np.atleast_1d(_lanes(frame, where).ident)[first])
                 place = int(np.atleast_1d(position)[first])
-                self.launch.faults.uninitialised(view, self._element(view, place), ident, site)
+                frame.launch.faults.uninitialised(view, self._element(view, place), ident, site)
         if verb != "load":
-            if view.unit == size:
-                written[: len(written) // size * size].reshape(-1, size)[position] = True
-            else:
-                written[np.asarray(start)[..., None] + np.arange(size)] = True
+            table[places] = everything
 
     def _element(self, view: View, position: int) -> str:
         """Return the index of an element in words, ``[3, 4]``, from its position."""
@@ -219,15 +232,15 @@ class Monitor:
         counters = self._line(site)
         row, rows = lanes.rows()
         size = view.dtype.itemsize
-        address = np.asarray(position) * view.unit + buffer.address
-        if verb == "atomic":
-            self._count_atomic(counters, row, rows, lanes, address)
-            return
-        if buffer.space == "local":
+        if buffer.space == "local" and verb != "atomic":
             if verb == "load":
                 counters.local_load_requests += rows
             else:
                 counters.local_store_requests += rows
+            return
+        address = np.asarray(position) * view.unit + buffer.address
+        if verb == "atomic":
+            self._count_atomic(counters, row, rows, lanes, address)
             return
         if address.ndim == 0:
             table = np.full((rows, 1), int(address), dtype=np.int64)
@@ -275,6 +288,11 @@ class Monitor:
         table[row, lanes.lane] = address
         same = (table[:, :, None] == table[:, None, :]) & (table != _NOBODY)[:, :, None]
         counters.atomic_passes += int(same.sum(axis=2).max(axis=1).sum())
+
+
+def _lanes(frame: Frame, where: NDArray[np.intp] | None) -> Lanes:
+    """Return who accesses memory; not needed for most accesses, and dear."""
+    return frame.lanes if where is None else frame.lanes.take(where)
 
 
 def _distinct(ordered: NDArray[np.int64]) -> int:

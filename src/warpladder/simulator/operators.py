@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
 
+from warpladder.device.numba_target import types
 from warpladder.simulator.values import convert_scalar, scalar_dtype
 
 __all__ = ["operator_function", "power", "without_quotient"]

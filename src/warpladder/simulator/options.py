@@ -61,7 +61,8 @@ class Checks:
     init
         ``"initcheck"``: reads of memory that nobody has written.
     sync
-        ``"synccheck"``: barriers that not all threads reach, masks that name absent threads.
+        ``"synccheck"``: barriers that not all threads reach, masks that name absent threads or not
+        the caller, shuffles from a lane that is not there.
     """
 
     memory: bool = False

@@ -24,6 +24,7 @@ class Jump:
     """Go on with another block."""
 
     target: Block
+    site: Site
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class Block:
         Where each of them goes then.
     live_in, live_out
         Variables read from outside, and assigned here for others to read.
+    touched
+        All variables that get a value here.
     instructions
         How many instructions each source line contributes.
     order
@@ -103,10 +106,21 @@ class Block:
     writes: set[int] = field(default_factory=set)
     live_in: tuple[int, ...] = ()
     live_out: tuple[int, ...] = ()
+    touched: tuple[int, ...] = ()
     instructions: dict[Site, int] = field(default_factory=dict)
     order: int = -1
     flows: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = field(default_factory=list)
     may_wait: bool = False
+
+    @property
+    def sites(self) -> list[Site]:
+        """The source lines of its instructions; where it has none, that of the jump it ends with.
+
+        From Python 3.12 on, the way back to the head of a loop can be a block of its own.
+        """
+        if not self.instructions and isinstance(self.terminator, Jump):
+            return [self.terminator.site]
+        return list(self.instructions)
 
     def successors(self) -> tuple[Block, ...]:
         """Return the blocks that can follow this one."""
@@ -177,6 +191,7 @@ def finish(blocks: list[Block], entry: Block) -> list[Block]:
             readers.setdefault(variable, set()).add(block.order)
     for block in ordered:
         block.live_in = tuple(sorted(block.reads))
+        block.touched = tuple(sorted(block.reads | block.writes))
         block.live_out = tuple(
             sorted(variable for variable in block.writes if readers.get(variable))
         )

@@ -7,8 +7,8 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.cuda import types
 
+from warpladder.device.numba_target import types
 from warpladder.simulator import access
 from warpladder.simulator.calls import Call, emit, handles, nothing
 from warpladder.simulator.elements import index_slots, store_element
@@ -58,8 +58,9 @@ def _iter(t: Translator, call: Call) -> None:
 @handles(builtins.len)
 def _len(t: Translator, call: Call) -> None:
     (argument,) = call.arguments
-    if isinstance(argument.type, types.BaseTuple):
-        length = len(argument.type.types)
+    if isinstance(argument.type, types.BaseTuple | types.StringLiteral):
+        known = argument.type
+        length = len(known.types if isinstance(known, types.BaseTuple) else known.literal_value)
         call.scope.slots[call.target.name] = t.new_slot(np.int64(length))
         return
     if not isinstance(argument.type, types.Array):

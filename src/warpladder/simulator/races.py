@@ -1,9 +1,10 @@
 """Racecheck: two accesses of different threads to one place, one of them a write, unordered.
 
-Accesses are ordered by a block barrier between them (same block), by ``syncwarp`` (same warp), by a
-grid barrier, or by a fence followed by an atomic operation in the writer's block and, after that,
-an atomic operation in the reader's block (in the same block: of the reader itself). The last rule
-takes any atomic for the meeting point, not the same one only: it can miss a race, never invent one.
+Accesses are ordered by a block barrier between them (same block), by a ``syncwarp`` whose mask
+names both threads or a chain of such (same warp), by a grid barrier, or by a fence followed by an
+atomic operation in the writer's block and, after that, an atomic operation in the reader's block
+(in the same block: of the reader itself). The last rule takes any atomic for the meeting point, not
+the same one only: it can miss a race, never invent one.
 Atomic operations do not race with each other.
 
 For each place the last plain write, the last atomic operation and the last two readers are
@@ -32,19 +33,19 @@ Found = tuple[int, tuple[str, Site, int], tuple[str, Site, int], str]
 class _Past:
     """The last access of one kind to every place of a buffer."""
 
-    __slots__ = ("block_epoch", "clock", "ident", "site", "warp_epoch")
+    __slots__ = ("block_epoch", "clock", "ident", "lane_clock", "site")
 
     def __init__(self, places: int) -> None:
         self.ident = np.full(places, -1, dtype=np.int32)
         self.block_epoch = np.zeros(places, dtype=np.int32)
-        self.warp_epoch = np.zeros(places, dtype=np.int32)
+        self.lane_clock = np.zeros(places, dtype=np.int32)
         self.clock = np.zeros(places, dtype=np.int32)
         self.site = np.zeros(places, dtype=np.int32)
 
     def record(self, place: NDArray[Any], now: _Now, pick: Any = slice(None)) -> None:
         self.ident[place] = now.ident[pick]
         self.block_epoch[place] = now.block_epoch[pick]
-        self.warp_epoch[place] = now.warp_epoch[pick]
+        self.lane_clock[place] = now.lane_clock[pick]
         self.clock[place] = now.clock[pick]
         self.site[place] = now.site
 
@@ -68,12 +69,16 @@ class _Shadow:
 class _Now:
     """The threads of one access, and their clocks."""
 
-    __slots__ = ("block_epoch", "clock", "ident", "own_seen", "seen", "site", "warp_epoch")
+    __slots__ = (
+        "block_epoch", "clock", "ident", "lane", "lane_clock", "own_seen", "seen", "site", "warp",
+        "warp_clocks",
+    )  # fmt: skip
 
     def __init__(self, checker: RaceChecker, batch: Batch, lanes: Lanes, site: int) -> None:
         self.ident = lanes.ident
         self.block_epoch = batch.block_epoch[lanes.slot]
-        self.warp_epoch = batch.warp_epoch[lanes.warp]
+        self.warp_clocks, self.warp, self.lane = batch.warp_clocks, lanes.warp, lanes.lane
+        self.lane_clock = batch.warp_clocks.now[lanes.warp, lanes.lane]
         blocks = lanes.slot + batch.first_block
         self.clock = checker.clock[blocks]
         self.seen = checker.seen[blocks]
@@ -208,12 +213,12 @@ class RaceChecker:
         block, block_before = now.ident // tpb, before // tpb
         same_block = block == block_before
         same_warp = same_block & (now.ident % tpb // WARP_SIZE == before % tpb // WARP_SIZE)
-        ordered = np.where(
-            same_block,
-            (past.block_epoch[place] != now.block_epoch)
-            | (same_warp & (past.warp_epoch[place] != now.warp_epoch)),
-            False,
-        )
+        ordered: NDArray[np.bool_] = same_block & (past.block_epoch[place] != now.block_epoch)
+        near = np.flatnonzero(bad & same_warp & ~ordered)
+        if len(near):
+            other = before[near] % tpb % WARP_SIZE
+            known = now.warp_clocks.known(now.warp[near], now.lane[near], other)
+            ordered[near] = past.lane_clock[place[near]] <= known
         undecided = np.flatnonzero(bad & ~ordered)
         if len(undecided) and self._releases:
             seen = np.where(same_block, now.own_seen, now.seen)

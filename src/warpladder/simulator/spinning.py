@@ -33,6 +33,9 @@ _PLACES = 4096
 class SpinWatch:
     """What the threads of a batch have done since memory last changed.
 
+    The batch, which has this watch, is handed in: each knowing the other would be a ring of objects
+    that keeps the arrays of all threads until the garbage collector comes by.
+
     Attributes
     ----------
     proven
@@ -42,15 +45,14 @@ class SpinWatch:
     """
 
     def __init__(self, batch: Batch) -> None:
-        self.batch = batch
         self.proven = False
         self.idle_steps = 0
         self.ran: NDArray[np.bool_] | None = None
-        self.restart()
+        self.restart(batch)
 
-    def restart(self) -> None:
+    def restart(self, batch: Batch) -> None:
         """Begin anew: memory has changed, or others have had their turn."""
-        self._changes = self.batch.launch.changes
+        self._changes = batch.launch.changes
         self._quiet = 0
         self._next_look = _FIRST_LOOK
         self._seen: tuple[Any, ...] | None = None
@@ -58,32 +60,32 @@ class SpinWatch:
         self._reads: dict[Any, tuple[bytes, int]] = {}
         self._longest = 0
         self.ran = None
-        if self.batch.launch.watch is self:
-            self.batch.launch.watch = None
+        if batch.launch.watch is self:
+            batch.launch.watch = None
 
-    def changed(self) -> bool:
+    def changed(self, batch: Batch) -> bool:
         """Whether memory has changed since this was last asked."""
-        if self.batch.launch.changes == self._changes:
+        if batch.launch.changes == self._changes:
             return False
-        self._changes = self.batch.launch.changes
+        self._changes = batch.launch.changes
         self._quiet, self._next_look, self._seen = 0, _FIRST_LOOK, None
         self.idle_steps = 0
         return True
 
-    def give_up(self, where: NDArray[np.intp] | None, block: Block) -> bool:
+    def give_up(self, batch: Batch, where: NDArray[np.intp] | None, block: Block) -> bool:
         """Take note of a step; return whether the threads that ran should let others run."""
         self._quiet += 1
         self._streak = self._streak + 1 if block.may_wait else 0
         if where is not None:
-            if self.ran is None or len(self.ran) != self.batch.count:
-                self.ran = np.zeros(self.batch.count, dtype=bool)
+            if self.ran is None or len(self.ran) != batch.count:
+                self.ran = np.zeros(batch.count, dtype=bool)
             self.ran[where] = True
-        if self._quiet >= _FIRST_LOOK and self._repeats():
+        if self._quiet >= _FIRST_LOOK and self._repeats(batch):
             self.proven = True
             return True
         if self._streak < _SUSPICION:
             return False
-        self.batch.launch.watch = self
+        batch.launch.watch = self
         if self._longest >= _SAME_READS:
             self.proven = False
             self.idle_steps += self._streak
@@ -100,9 +102,8 @@ class SpinWatch:
         self._reads[key, place] = found, times
         self._longest = max(self._longest, times)
 
-    def _repeats(self) -> bool:
+    def _repeats(self, batch: Batch) -> bool:
         """Whether all threads are exactly where they were, and no memory has changed since."""
-        batch = self.batch
         if self._seen is not None:
             converged, counters, environment = self._seen
             if (

@@ -14,8 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numba import cuda
-from numba.cuda.dispatcher import CUDADispatcher
 
+from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
 from warpladder.simulator.arrays import SimulatedArray
@@ -94,6 +94,9 @@ class _Kernel(SimulatedKernel):
     def signatures(self) -> tuple[tuple[Any, ...], ...]:
         """The signatures that the kernel was given."""
         return self._signatures
+
+    def _infer_types(self, kinds: tuple[Any, ...]) -> None:
+        """Leave Numba's own errors as they are: programs may expect them."""
 
     def specialize(self, *arguments: Any) -> SimulatedKernel:
         """Return the kernel for the types of these arguments."""
@@ -222,7 +225,11 @@ class _Substitutes:
 
 def _targetoptions(options: dict[str, Any], device: bool) -> dict[str, Any]:
     kept = {"debug": False, "opt": True, "device": device, "link": (), "extensions": []}
-    return {**kept, **options}
+    kept.update(options)
+    if isinstance(kept.get("inline"), bool):
+        # What older programs write; numba-cuda, too, takes it for these.
+        kept["inline"] = "always" if kept["inline"] else "never"
+    return kept
 
 
 class _Stream(SimulatedStream):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.core import ir
 
+from warpladder.device.compile_errors import defined_at
+from warpladder.device.numba_target import ir, types
 from warpladder.errors import InputTypeError
 
 # Imported for the handlers that they register.
@@ -37,7 +37,7 @@ from warpladder.simulator.program import (
     finish,
 )
 from warpladder.simulator.python_intrinsics import emit_print
-from warpladder.simulator.values import UNSET, cast, constant, scalar_dtype
+from warpladder.simulator.values import UNSET, constant, scalar_dtype
 
 __all__ = ["Translator", "translate"]
 
@@ -76,7 +76,7 @@ class Translator(Builder):
             case ir.SetAttr():
                 self.set_attribute(scope, statement)
             case ir.Jump():
-                self.end(Jump(block_of(statement.target)), None)
+                self.end(Jump(block_of(statement.target), self.site), None)
             case ir.Branch():
                 self.branch(scope, statement, block_of)
             case ir.Return():
@@ -97,7 +97,7 @@ class Translator(Builder):
         self.note((slot,))
         taken, other = block_of(statement.truebr), block_of(statement.falsebr)
         if slot in self.fixed:
-            self.end(Jump(taken if self.template[slot] else other), None)
+            self.end(Jump(taken if self.template[slot] else other, self.site), None)
             return
         self.block.instructions[self.site] = self.block.instructions.get(self.site, 0) + 1
         self.end(Branch(slot, taken, other, self.site), None)
@@ -109,7 +109,7 @@ class Translator(Builder):
             return
         if scope.result is not None and not isinstance(scope.result.type, types.NoneType):
             self.copy(self.operand(scope, statement.value), scope.result.slot, scope.result.type)
-        self.end(Jump(scope.after), None)
+        self.end(Jump(scope.after, self.site), None)
 
     def inline(
         self, function: TypedFunction, arguments: Sequence[Operand], result: Operand
@@ -120,6 +120,7 @@ class Translator(Builder):
         self.inlining.append(function)
         scope = Scope(function)
         site = self.site
+        self.calls.append(site)
         following = Block()
         scope.after = following
         scope.result = result
@@ -127,9 +128,10 @@ class Translator(Builder):
         for name, wanted, operand in zip(names, function.arguments, arguments, strict=True):
             scope.slots[f"arg.{name}"] = self.converted(operand, wanted)
         entry = self.new_block()
-        self.end(Jump(entry), entry)
+        self.end(Jump(entry, self.site), entry)
         self.function(scope, entry)
         self.inlining.pop()
+        self.calls.pop()
         self.blocks.append(following)
         self.block = following
         self.site = site
@@ -145,7 +147,7 @@ class Translator(Builder):
             source = Operand(
                 scope.slots[f"arg.{value.name}"], scope.function.arguments[value.index]
             )
-            if once and cast(source.type, target_type) is None:
+            if once and self.conversion(source.type, target_type) is None:
                 scope.slots[name] = source.slot
             else:
                 self.copy(source, self.operand(scope, statement.target).slot, target_type)
@@ -231,7 +233,8 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
     kernel = typed_function(dispatcher, argument_types)
     if not isinstance(kernel.result, types.NoneType):
         raise InputTypeError(
-            f"{kernel.name}: a CUDA kernel must have void return type; it returns {kernel.result}"
+            f"{defined_at(dispatcher.py_func)}: a CUDA kernel must have void return type; it "
+            f"returns {kernel.result}"
         )
     translator = Translator(kernel)
     scope = Scope(kernel)

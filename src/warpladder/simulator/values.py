@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba.cuda import types
-from numba.cuda.np.numpy_support import as_dtype
 from numpy.typing import NDArray
 
+from warpladder.device.numba_target import as_dtype, types
 from warpladder.errors import UnsupportedKernelError
 
 __all__ = ["UNSET", "cast", "constant", "convert_scalar", "expand", "merge", "scalar_dtype", "take"]

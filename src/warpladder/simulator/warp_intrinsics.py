@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda
-from numba.cuda import types
 
+from warpladder.device.numba_target import types
 from warpladder.simulator.calls import Call, handles
 from warpladder.simulator.lanes import WARP_SIZE
 from warpladder.simulator.program import WARP
@@ -53,7 +53,7 @@ def _members(frame: Any, site: Any, mask: Any) -> Any:
 def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
     def handler(t: Translator, call: Call) -> None:
         def run(frame: Any, site: Any, mask: Any, value: Any, where: Any) -> Any:
-            _members(frame, site, mask)
+            members = _members(frame, site, mask)
             lanes = frame.lanes
             own = frame.spread(value)
             row = np.zeros(frame.batch.places, dtype=own.dtype)
@@ -62,11 +62,15 @@ def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
             here[lanes.place] = True
             source = source_of(lanes.lane, frame.spread(where).astype(np.int64))
             inside = (source >= 0) & (source < WARP_SIZE)
-            place = lanes.warp * WARP_SIZE + np.where(inside, source, lanes.lane)
+            source = np.where(inside, source, lanes.lane)
+            place = lanes.warp * WARP_SIZE + source
+            if frame.launch.checks.sync:
+                frame.launch.faults.shuffle_from_nobody(frame, site, members, source, here[place])
             # What an absent lane would give is undefined; a thread then keeps its own.
-            return np.where(inside & here[place], row[place], own)
+            return np.where(here[place], row[place], own)
 
-        wanted = [types.int64, call.signature.args[1], types.int64]
+        # Numba's own target widens narrow numbers to the type of the result.
+        wanted = [types.int64, call.signature.return_type, types.int64]
         _emit(t, call, run, wanted)
 
     return handler

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.cuda import types
 
+from warpladder.device.numba_target import types
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.simulator import access
 from warpladder.simulator.calls import Call, emit, handles
