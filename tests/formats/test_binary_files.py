@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
-from warpladder.errors import FileFormatError, InputError, MissingExtraError
+from warpladder import read_graph, reduce
+from warpladder.errors import FileFormatError, InputError, InputTypeError, MissingExtraError
 from warpladder.formats import graphs
 from warpladder.formats.edges import DenseTable, EdgeTable
 
@@ -301,3 +302,34 @@ def test_missing_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"reading Parquet .*warpladder\[parquet\]"):
         graphs.read(tmp_path / "p.parquet")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"matrix": np.eye(2), "labels": ["a", "a"]}, "labels: 'a' appears twice"),
+        ({"matrix": np.full((2, 2), 2**63, np.uint64)}, "9223372036854775808 does not fit int64"),
+        ({"matrix": np.eye(2, dtype=np.longdouble)}, "real numbers of up to 64 bits"),
+    ],
+)
+def test_what_is_refused_after_reading_names_the_file(
+    tmp_path: Path, arrays: dict[str, Any], message: str
+) -> None:
+    if arrays["matrix"].dtype.itemsize == 8 and "bits" in message:
+        pytest.skip("this machine's long double is a double")
+    path = tmp_path / "m.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match=message) as raised:
+        read_graph(path)
+    assert str(path) in str(raised.value)
+
+
+def test_extended_floats_in_npy(tmp_path: Path) -> None:
+    path = tmp_path / "m.npy"
+    np.save(path, np.eye(2, dtype=np.longdouble))
+    if np.dtype(np.longdouble).itemsize == 8:
+        pytest.skip("this machine's long double is a double")
+    for read in (read_graph, reduce):
+        with pytest.raises((InputError, InputTypeError)) as raised:
+            read(path)
+        assert str(path) in str(raised.value)

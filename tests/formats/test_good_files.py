@@ -127,7 +127,6 @@ GOOD = [
     ("csv", "id,tail,head,cost,note\n1,a,b,5,\n", ([(0, 1)], [5], 2, ["a", "b"], True)),
     ("csv", ",source,target,weight\n0,a,b,5\n", ([(0, 1)], [5], 2, ["a", "b"], True)),
     ("csv", "source,target,weight\n", ([], [], 0, None, True)),
-    ("csv", "", ([], None, 0, None, True)),
     ("tsv", "New York\tBoston\t5\n", ([(1, 0)], [5], 2, ["Boston", "New York"], True)),
     (
         "txt",

@@ -107,6 +107,8 @@ MALFORMED = [
     ("csv", 'source,target,weight\n"a\x1fb",c,x\n', 2, "number or inf", "'x'"),
     ("csv", 'from,to\n"a\x1fb"\n', 2, "2 fields", "'\"a\\x1fb\"'"),
     ("csv", 'from,to,km\na,"b\nc",5\n', 2, "closed quotes", "'a,\"b'"),
+    ("csv", "", None, "edges, a header or a comment", "an empty file"),
+    ("txt", " \n\n", None, "edges, a header or a comment", "an empty file"),
     ("edges", "# c\n1 2 3\n1 2\n", 3, "3 fields, as in line 2", "'1 2'"),
     ("edges", "1 2\n1 2 3\n", 2, "2 fields", "'1 2 3'"),
     ("edges", "1 2 3\n\n2 1 x\n", 3, "number or inf as weight", "'x'"),
@@ -117,7 +119,16 @@ MALFORMED = [
     ("tntp", "<NUMBER OF NODES> 2\n1 2\n", 2, "metadata", "'1 2'"),
     ("tntp", "<NUMBER OF NODES> two\n<END OF METADATA>\n", 1, "count", "two"),
     ("tntp", "<X> 2\n<END OF METADATA>\n", 2, "<NUMBER OF NODES>", "END OF METADATA"),
-    ("tntp", TNTP + f"{ROW}\n", 4, "10 fields and ';'", f"'{ROW}'"),
+    ("tntp", TNTP + f"{ROW} 9\n", 4, "10 fields, then ';'", f"'{ROW} 9'"),
+    ("tntp", TNTP + f"{ROW};;\n", 4, "10 fields, then ';'", f"'{ROW}"),
+    ("tntp", TNTP + f"{ROW.replace(' 5', ';5')};\n", 4, "10 fields, then ';'", "'1 2"),
+    (
+        "tntp",
+        TNTP + f"~ a b c d free_flow_time f g h i j ;\n{ROW} 9;\n",
+        5,
+        "10 fields, then ';'",
+        "9 9 9",
+    ),
     ("tntp", TNTP + f"~ c\n\n{ROW.replace('1 2', '1 3', 1)} ;\n", 6, "from 1 to 2", "'3'"),
     ("tntp", TNTP + f"{ROW.replace('5', 'x')};\n", 4, "as free_flow_time", "'x'"),
     ("tntp", TNTP + f"{ROW};\n{ROW};\n", 2, "1 links", "2 links"),
@@ -127,7 +138,13 @@ MALFORMED = [
 @pytest.mark.parametrize(("suffix", "content", "line", "expected", "found"), MALFORMED)
 @pytest.mark.parametrize("packed", [False, True])
 def test_malformed_file(
-    tmp_path: Path, suffix: str, content: str, line: int, expected: str, found: str, packed: bool
+    tmp_path: Path,
+    suffix: str,
+    content: str,
+    line: int | None,
+    expected: str,
+    found: str,
+    packed: bool,
 ) -> None:
     path = tmp_path / f"g.{suffix}"
     path.write_bytes(gzip.compress(content.encode()) if packed else content.encode())

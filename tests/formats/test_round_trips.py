@@ -224,6 +224,10 @@ def test_narrow_dtypes_keep_their_values(tmp_path: Path) -> None:
         assert back.weights[0] == weights[0]
 
 
+# SciPy 1.18 wants to be told which kind of matrix; the argument for it is not in 1.13.
+@pytest.mark.filterwarnings(
+    "ignore:The default value for `spmatrix` is changing:DeprecationWarning"
+)
 @pytest.mark.parametrize("directed", [True, False])
 def test_scipy_reads_what_is_written(tmp_path: Path, directed: bool) -> None:
     ends = np.array([0, 1, 2]), np.array([1, 2, 2])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
+from choosing import large
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats import value_columns, value_parquet
 from warpladder.formats.values import StoredArray, open_values
@@ -17,7 +18,7 @@ from warpladder.reduction import intake
 VALUES = np.random.default_rng(0).standard_normal(50_001)
 
 
-@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "u1", "?", ">f4", ">i8"])
+@pytest.mark.parametrize("dtype", ["f8", "u1", "?", ">f4", *large("f4", "f2", "i4", ">i8")])
 def test_npy(tmp_path, dtype, monkeypatch):
     monkeypatch.setattr(intake, "_STRETCH_BYTES", 4096)
     values = (VALUES * 50).astype(dtype)
@@ -65,9 +66,17 @@ def test_empty_files(tmp_path):
     assert wl.reduce(tmp_path / "none.npy", axis=0).tolist() == [0, 0, 0]
     (tmp_path / "none.bin").write_bytes(b"")
     assert wl.reduce(open_values(tmp_path / "none.bin", dtype="f4")) == 0
-    for text in ("", "\n\n", "x\n"):
-        (tmp_path / "none.csv").write_text(text)
-        assert wl.reduce(tmp_path / "none.csv") == 0
+    (tmp_path / "none.csv").write_text("x\n")
+    assert wl.reduce(tmp_path / "none.csv") == 0
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# a comment\n"])
+def test_a_table_without_header_and_rows(tmp_path, text):
+    """Nothing at all is more often a failed download than no values."""
+    path = tmp_path / "none.csv"
+    path.write_text(text)
+    with pytest.raises(FileFormatError, match=r"none\.csv: expected numbers, .*an empty file"):
+        wl.reduce(path)
 
 
 def test_memory_maps(tmp_path):

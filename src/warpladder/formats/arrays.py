@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warpladder.errors import FileFormatError, MissingExtraError
 from warpladder.formats.edges import DenseTable, EdgeTable
-from warpladder.formats.files import is_gzip, open_binary, read_head
+from warpladder.formats.files import is_gzip, open_binary, read_head, told_as_broken
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-__all__ = ["NPY_MAGIC", "check_weights", "read_arrays"]
+    from warpladder.formats.files import InputFile
+
+__all__ = ["NPY_MAGIC", "check_weights", "labels_of", "load_arrays", "read_arrays"]
 
 NPY_MAGIC = b"\x93NUMPY"
 _MATRIX_NAMES = ("dist_matrix", "matrix", "arr_0")
 # Other sparse layouts fill their blocks and diagonals with zeros that mean nothing.
 _SPARSE_LAYOUTS = ("csr", "csc", "coo")
-# What NumPy, SciPy and zipfile raise for a file that is not what it should be.
-_BROKEN = (
-    *(ValueError, TypeError, LookupError, EOFError, OSError, NotImplementedError, SyntaxError),
-    *(zipfile.BadZipFile, zlib.error),
-)
 
 
-def read_arrays(path: Path) -> EdgeTable | DenseTable:
+def read_arrays(file: InputFile) -> EdgeTable | DenseTable:
     """Read a square matrix, dense or sparse; nothing in the file is ever unpickled."""
-    arrays = _load(path)
+    path = file.path
+    arrays = load_arrays(file)
     if "format" in arrays:
-        return _read_sparse(path)
+        return _read_sparse(file)
     names = [name for name in arrays if name != "labels"]
     known = [name for name in _MATRIX_NAMES if name in names]
     if not known and len(names) != 1:
@@ -44,13 +41,15 @@ def read_arrays(path: Path) -> EdgeTable | DenseTable:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise FileFormatError(path, None, "a square matrix", f"shape {matrix.shape}")
     check_weights(path, matrix)
-    return DenseTable(matrix, _labels(path, arrays.get("labels"), len(matrix)))
+    return DenseTable(matrix, labels_of(path, arrays.get("labels"), len(matrix)))
 
 
 def check_weights(path: Path, weights: NDArray[Any]) -> None:
     """Raise FileFormatError where an array of weights is not real numbers or holds NaN or -inf."""
-    if weights.dtype.kind not in "biuf":
-        raise FileFormatError(path, None, "real numbers as weights", f"dtype {weights.dtype}")
+    if weights.dtype.kind not in "biuf" or weights.dtype.itemsize > 8:
+        raise FileFormatError(
+            path, None, "real numbers of up to 64 bits as weights", f"dtype {weights.dtype}"
+        )
     if weights.dtype.kind == "f":
         # Only NaN and -inf are not above it.
         refused = ~(weights > -np.inf)
@@ -62,25 +61,29 @@ def check_weights(path: Path, weights: NDArray[Any]) -> None:
             )
 
 
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    is_mapped = not is_gzip(path) and read_head(path, len(NPY_MAGIC)) == NPY_MAGIC
-    try:
+def load_arrays(file: InputFile) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a .npy or .npz file by name; that of .npy is called matrix."""
+    is_mapped = not is_gzip(file) and read_head(file, len(NPY_MAGIC)) == NPY_MAGIC
+    with (
+        told_as_broken(file.path, "a whole NumPy file of arrays without objects"),
+        warnings.catch_warnings(),
+    ):
+        # Of headers as Python 2 wrote them, and of those that damage makes look like one.
+        warnings.simplefilter("ignore")
         if is_mapped:
             # Mapping checks the size the header states before memory is taken for it.
-            return {"matrix": np.load(path, mmap_mode="r", allow_pickle=False)}
+            return {"matrix": np.load(file.place, mmap_mode="r", allow_pickle=False)}
         # np.load leaves a broken archive open that it has opened itself.
-        with open_binary(path) as file:
-            loaded = np.load(file, allow_pickle=False)
+        with open_binary(file) as opened:
+            loaded = np.load(opened, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return {"matrix": loaded}
             with loaded:
                 return {name: np.asarray(loaded[name]) for name in loaded.files}
-    except _BROKEN as error:
-        expected = "a whole NumPy file of arrays without objects"
-        raise FileFormatError(path, None, expected, f"a broken one ({error})") from error
 
 
-def _labels(path: Path, labels: NDArray[Any] | None, n: int) -> list[Any] | None:
+def labels_of(path: Path, labels: NDArray[Any] | None, n: int) -> list[Any] | None:
+    """Return the labels stored beside a matrix of n rows, None where there are none."""
     if labels is None:
         return None
     if labels.shape != (n,) or labels.dtype.kind not in "iuU":
@@ -90,20 +93,17 @@ def _labels(path: Path, labels: NDArray[Any] | None, n: int) -> list[Any] | None
     return values
 
 
-def _read_sparse(path: Path) -> EdgeTable:
+def _read_sparse(file: InputFile) -> EdgeTable:
+    path = file.path
     try:
         import scipy.sparse
     except ImportError as error:
         raise MissingExtraError("reading a scipy.sparse file", "scipy", "sparse") from error
-    try:
-        with open_binary(path) as file:
-            matrix = scipy.sparse.load_npz(file)
+    with told_as_broken(path, "a whole scipy.sparse file"), open_binary(file) as opened:
+        matrix = scipy.sparse.load_npz(opened)
         layout = matrix.format
         if layout in {"csr", "csc"}:
             matrix.check_format(full_check=True)
-    except _BROKEN as error:
-        found = f"a broken one ({error})"
-        raise FileFormatError(path, None, "a whole scipy.sparse file", found) from error
     if layout not in _SPARSE_LAYOUTS:
         expected = f"a sparse matrix stored as {' or '.join(_SPARSE_LAYOUTS)}"
         raise FileFormatError(path, None, expected, f"{layout} (convert it with .tocsr())")

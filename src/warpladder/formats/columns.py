@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import InputError
-from warpladder.formats.text import quoted
+from warpladder.formats.text import listed, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,12 +13,23 @@ if TYPE_CHECKING:
 
 __all__ = ["Columns", "choose_column", "choose_columns", "names_edges"]
 
-_LISTED_NAMES = 20
-
+# Names without blanks, dots, dashes and the like, in lower case.
+_SOURCES = ("source", "from", "src", "tail", "start", "origin")
+_TARGETS = ("target", "to", "dst", "head", "end", "destination")
 _KNOWN_NAMES = {
-    "source": {"source", "from", "src", "u", "tail", "start", "origin", "fromnodeid", "from_node"},
-    "target": {"target", "to", "dst", "v", "head", "end", "destination", "tonodeid", "to_node"},
-    "weight": {"weight", "length", "distance", "cost", "w", "km", "dist", "len", "time", "value"},
+    "source": {"u", "initnode", *(n + of for n in _SOURCES for of in ("", "id", "node", "nodeid"))},
+    "target": {"v", "termnode", *(n + of for n in _TARGETS for of in ("", "id", "node", "nodeid"))},
+    "weight": {
+        *("weight", "weights", "w", "value", "cost", "price", "length", "len", "distance", "dist"),
+        *("km", "kilometers", "kilometres", "miles", "meters", "metres", "time", "traveltime"),
+        *("freeflowtime", "duration", "seconds", "minutes", "hours"),
+    },
+    # What edges are called or numbered by.
+    "no weight": {
+        *("", "id", "key", "index", "idx", "no", "nr", "row", "rowid", "edge", "edgeid", "link"),
+        *("linkid", "name", "label", "type", "kind", "note", "notes", "comment", "comments"),
+        "unnamed0",  # as pandas calls a column without a name
+    },
 }
 
 
@@ -52,11 +63,11 @@ def choose_columns(
     """Choose the columns from what the person said, else from the header, else from the order.
 
     `names` is the header, None where there is none, and `count` the number of columns. Where source
-    and target are given and weight is not, edges have no weights.
+    and target are given and weight is not, edges have no weights. Beside a source and a target that
+    the header names, the weight has to have a name that says so; where it may be in a column of
+    another name, the person is asked.
     """
-    listing = (
-        ", ".join(repr(name) for name in names) if names is not None else f"{count} without names"
-    )
+    listing = listed(names) if names is not None else f"{count} without names"
     remedy = (
         f"columns found: {listing}; "
         "choose the source, target and weight columns (by a name, or a number from 0)"
@@ -84,13 +95,8 @@ def choose_columns(
         if len(sources) > 1 or len(targets) > 1:
             raise InputError(f"{path}: more than one column may be the source or target; {remedy}")
         ends = sources[0], targets[0]
-        if weight is None and count > 2:
-            # Beside source and target, a third and last column is the weight whatever its name.
-            others = [i for i in range(count) if i not in ends]
-            candidates = others if count == 3 else _known(names, "weight")
-            if len(candidates) != 1:
-                raise InputError(f"{path}: it is not clear which column is the weight; {remedy}")
-            weight_column = candidates[0]
+        if weight is None:
+            weight_column = _weight_beside(path, names, ends, listing)
     elif count > 3:
         raise InputError(f"{path}: it is not clear which columns hold the edges; {remedy}")
     else:
@@ -103,8 +109,33 @@ def choose_columns(
     return columns
 
 
+def _weight_beside(
+    path: Path, names: Sequence[str], ends: tuple[int, int], listing: str
+) -> int | None:
+    """Return the column that the header names as the weight, None where it names none."""
+    candidates = _known(names, "weight")
+    if not candidates:
+        candidates = sorted(set(range(len(names))) - {*ends, *_known(names, "no weight")})
+        if not candidates:
+            return None
+    elif len(candidates) == 1:
+        return candidates[0]
+    first = quoted(names[candidates[0]], 30)
+    without = " ".join(
+        f"{role}={quoted(names[i], 30)}" for role, i in zip(("source", "target"), ends, strict=True)
+    )
+    raise InputError(
+        f"{path}: it is not clear which column is the weight; columns found: {listing}; "
+        f"give weight={first}, say, or only {without} for edges without weights"
+    )
+
+
 def _known(names: Sequence[str], role: str) -> list[int]:
-    return [i for i, name in enumerate(names) if name.strip().lower() in _KNOWN_NAMES[role]]
+    return [i for i, name in enumerate(names) if _normal(name) in _KNOWN_NAMES[role]]
+
+
+def _normal(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def choose_column(
@@ -115,11 +146,7 @@ def choose_column(
     Text that is a number is taken for the name of a column rather than for its number where
     ``names_first``, else the other way round.
     """
-    listing = ", ".join(map(quoted, names[:_LISTED_NAMES]))
-    if len(names) > _LISTED_NAMES:
-        listing += f", ... ({len(names)} in all)"
-    if not is_named:
-        listing = f"{len(names)} without names"
+    listing = listed(names) if is_named else f"{len(names)} without names"
     if column is None:
         if len(names) <= 1:
             return 0, False

@@ -1,16 +1,17 @@
-"""Distance matrices to files."""
+"""Distance matrices to files, and with the next hops back again."""
 
 from __future__ import annotations
 
 import csv
 import io
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import FileFormatError, InputError, InputTypeError
+from warpladder.formats.arrays import labels_of, load_arrays
 from warpladder.formats.atomic import atomic_write, check_writable
-from warpladder.formats.files import as_path, plain_suffix
+from warpladder.formats.files import InputFile, as_path, plain_suffix
 from warpladder.formats.parquet import import_pyarrow
 
 if TYPE_CHECKING:
@@ -19,12 +20,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DISTANCE_FORMATS", "check_target", "write_distances"]
+__all__ = [
+    "DISTANCE_FORMATS",
+    "StoredDistances",
+    "check_target",
+    "holds_next_hops",
+    "read_distances",
+    "write_distances",
+]
 
 #: What can be written, by extension, with a one-line description.
 DISTANCE_FORMATS: dict[str, str] = {
     ".npy": "NumPy array, without labels",
-    ".npz": "NumPy archive of dist_matrix and labels",
+    ".npz": "NumPy archive of dist_matrix, next_hops and labels",
     ".csv": "table with labels in the first row and column",
     ".parquet": "table with a column of labels and one column per vertex (extra: parquet)",
 }
@@ -32,18 +40,40 @@ _PACKABLE = {".npy", ".csv"}
 _LABEL_COLUMN = "vertex"
 
 
-def check_target(path: str | os.PathLike[str]) -> None:
+class StoredDistances(NamedTuple):
+    """What `read_distances` finds: next hops and labels are None where there are none."""
+
+    dist_matrix: NDArray[Any]
+    next_hops: NDArray[np.int32] | None
+    labels: list[Any] | None
+
+
+def holds_next_hops(path: str | os.PathLike[str]) -> bool:
+    """Return whether the format of a file has a place for next hops.
+
+    Examples
+    --------
+    >>> holds_next_hops("answer.npz"), holds_next_hops("answer.csv")
+    (True, False)
+    """
+    return plain_suffix(as_path(path)) == ".npz"
+
+
+def check_target(path: str | os.PathLike[str], *, next_hops: bool = False) -> None:
     """Raise now what `write_distances` would raise about `path` after a long computation.
 
     Parameters
     ----------
     path
         Where the distances will be written.
+    next_hops
+        Whether next hops will be written too.
 
     Raises
     ------
     InputError
-        The extension is not known, or the folder is not there or not writable.
+        The extension is not known or its format has no place for next hops, or the folder is not
+        there or not writable.
     MissingExtraError
         The extension needs a package that is not installed.
 
@@ -62,6 +92,11 @@ def check_target(path: str | os.PathLike[str]) -> None:
         )
     if path.suffix.lower() == ".gz" and suffix not in _PACKABLE:
         raise InputError(f"cannot write {path}: {suffix} is an archive already; drop the .gz")
+    if next_hops and not holds_next_hops(path):
+        raise InputError(
+            f"next_hops: {path} has a place for distances alone; write .npz, which takes both, or "
+            "leave the next hops out"
+        )
     if suffix == ".parquet":
         import_pyarrow("writing Parquet")
     check_writable(path)
@@ -73,6 +108,7 @@ def write_distances(
     labels: Sequence[Any] | None,
     *,
     no_path: float | None = None,
+    next_hops: ArrayLike | None = None,
 ) -> None:
     """Write a distance matrix, whole or not at all, in the format the extension says.
 
@@ -87,11 +123,15 @@ def write_distances(
     no_path
         The value that stands for "no path" in `matrix`; ``.csv`` and ``.parquet`` leave it empty.
         None writes every value as it is.
+    next_hops
+        Shape (n, n), the vertex after the row's on the way to the column's, -1 where there is none;
+        in ``.npz`` only. Its arrays are then called ``dist_matrix``, ``next_hops`` (int32) and,
+        where there are any, ``labels``.
 
     Raises
     ------
     InputError
-        As `check_target`; or the matrix is not square, or the labels do not fit it.
+        As `check_target`; or the matrix is not square, or labels or next hops do not fit it.
     MissingExtraError
         As `check_target`.
 
@@ -107,7 +147,7 @@ def write_distances(
     a,0.0,1.5
     b,,0.0
     """
-    check_target(path)
+    check_target(path, next_hops=next_hops is not None)
     path = as_path(path)
     distances = np.asarray(matrix)
     if distances.ndim != 2 or distances.shape[0] != distances.shape[1]:
@@ -116,8 +156,58 @@ def write_distances(
         raise InputTypeError(f"matrix must hold real numbers, not dtype {distances.dtype}")
     if labels is not None and len(labels) != len(distances):
         raise InputError(f"labels has {len(labels)} items for a matrix of {len(distances)} rows")
+    links = None if next_hops is None else np.asarray(next_hops)
+    if links is not None and (links.shape != distances.shape or links.dtype.kind != "i"):
+        raise InputError(
+            f"next_hops has shape {links.shape} and dtype {links.dtype}; integers of shape "
+            f"{distances.shape} are needed"
+        )
     with atomic_write(path) as file:
-        _WRITERS[plain_suffix(path)](file, distances, labels, no_path)
+        if links is None:
+            _WRITERS[plain_suffix(path)](file, distances, labels, no_path)
+        else:
+            _write_npz(file, distances, labels, no_path, links)
+
+
+def read_distances(path: str | os.PathLike[str]) -> StoredDistances:
+    """Read back what `write_distances` has written as ``.npz``.
+
+    Raises
+    ------
+    FileFormatError
+        The file is not whole, or its arrays are not distances and next hops between n vertices.
+    InputError
+        The file cannot be opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder, "answer.npz")
+    ...     write_distances(file, [[0, 5], [7, 0]], ["a", "b"], next_hops=[[0, 1], [0, 1]])
+    ...     read_distances(file).next_hops.tolist()
+    [[0, 1], [0, 1]]
+    """
+    source = InputFile(path)
+    path, arrays = source.path, load_arrays(source)
+    if "dist_matrix" not in arrays:
+        found = f"arrays named {', '.join(arrays) or 'nothing'}"
+        raise FileFormatError(path, None, "an array named dist_matrix", found)
+    dist, hops = arrays["dist_matrix"], arrays.get("next_hops")
+    n = len(dist) if dist.ndim else 0
+    if dist.shape != (n, n) or dist.dtype.kind not in "if":
+        found = f"shape {dist.shape}, dtype {dist.dtype}"
+        raise FileFormatError(path, None, "a square matrix of distances", found)
+    if hops is not None:
+        if hops.shape != (n, n) or hops.dtype.kind != "i":
+            found = f"shape {hops.shape}, dtype {hops.dtype}"
+            raise FileFormatError(path, None, f"next_hops of shape {(n, n)}, integers", found)
+        if n and not -1 <= hops.min() <= hops.max() < n:
+            found = f"{hops.min()} and {hops.max()} among them"
+            raise FileFormatError(path, None, f"next_hops from -1 to {n - 1}", found)
+        hops = hops.astype(np.int32)
+    return StoredDistances(dist, hops, labels_of(path, arrays.get("labels"), n))
 
 
 def _write_npy(
@@ -127,9 +217,15 @@ def _write_npy(
 
 
 def _write_npz(
-    file: IO[bytes], distances: NDArray[Any], labels: Sequence[Any] | None, _no_path: float | None
+    file: IO[bytes],
+    distances: NDArray[Any],
+    labels: Sequence[Any] | None,
+    _no_path: float | None,
+    next_hops: NDArray[Any] | None = None,
 ) -> None:
     arrays = {"dist_matrix": distances}
+    if next_hops is not None:
+        arrays["next_hops"] = next_hops.astype(np.int32, copy=False)
     if labels is not None:
         arrays["labels"] = _label_array(labels)
     np.savez(file, allow_pickle=False, **arrays)

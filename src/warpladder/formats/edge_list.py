@@ -13,7 +13,7 @@ from warpladder.formats.columns import choose_columns, names_edges
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_number, parse_rows, split_row
 from warpladder.formats.labels import number_vertices, vertex_names, weights_as_text
-from warpladder.formats.text import TextFile, is_content
+from warpladder.formats.text import TextFile, is_content, quoted
 
 __all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain_edges"]
 
@@ -39,6 +39,8 @@ def read_edge_list(
     if directed is None:
         directed = _states_directed(file.lines[:first])
     if first is None:
+        if not any(map(str.strip, file.lines)):
+            raise FileFormatError(file.path, None, "edges, a header or a comment", "an empty file")
         file_is_empty = TextFile(file.path, [])
         columns = parse_rows(
             file_is_empty, Layout((Field("id", "source"), Field("id", "target")), ""), 0
@@ -57,14 +59,15 @@ def read_edge_list(
     fields[chosen.source] = Field("id", "source")
     fields[chosen.target] = Field("id", "target")
     if chosen.weight is not None:
-        title = f"weight (column {tokens[chosen.weight]!r})" if header else "weight"
+        title = f"weight (column {quoted(tokens[chosen.weight])})" if header else "weight"
         fields[chosen.weight] = Field("weight", title)
     shape = f"{len(tokens)} fields, as in line {first + 1}"
     layout = Layout(tuple(fields), shape, _COMMENTS, delimiter)
     columns = parse_rows(file, layout, first + header)
     sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
     weights = None if chosen.weight is None else columns[chosen.weight]
-    return EdgeTable(sources, targets, weights, n, labels, directed)
+    column = chosen.weight if names is None or chosen.weight is None else names[chosen.weight]
+    return EdgeTable(sources, targets, weights, n, labels, directed, weight_column=column)
 
 
 def _states_directed(lines: list[str]) -> bool:

@@ -32,6 +32,9 @@ class EdgeTable:
         One label per vertex, or None where vertices have no names but their indices.
     directed
         False where each edge stands for both directions.
+    weight_column
+        The name of the column that the weights come from, its number from 0 where it has none; None
+        where there are no weights or the format has one place for them.
     """
 
     sources: NDArray[np.int64]
@@ -40,6 +43,7 @@ class EdgeTable:
     n: int
     labels: Sequence[Any] | None
     directed: bool
+    weight_column: str | int | None = None
 
     def with_both_directions(self) -> EdgeTable:
         """Return the same graph as a directed table: an undirected edge becomes two.
@@ -60,6 +64,7 @@ class EdgeTable:
             self.n,
             self.labels,
             directed=True,
+            weight_column=self.weight_column,
         )
 
 

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.arrays import NPY_MAGIC, read_arrays
 from warpladder.formats.atomic import atomic_write
 from warpladder.formats.dimacs import read_dimacs, write_dimacs
@@ -18,10 +18,10 @@ from warpladder.formats.edge_list import (
     write_plain_edges,
 )
 from warpladder.formats.edges import DenseTable, EdgeTable
-from warpladder.formats.files import as_path, plain_suffix, read_head
+from warpladder.formats.files import InputFile, as_path, plain_suffix, read_head
 from warpladder.formats.hochberg import end_of_edges, read_hochberg, write_hochberg
 from warpladder.formats.matrix_market import BANNER, read_matrix_market, write_matrix_market
-from warpladder.formats.metis import read_metis, write_metis
+from warpladder.formats.metis import is_metis, read_metis, write_metis
 from warpladder.formats.parquet import read_parquet
 from warpladder.formats.text import TextFile, read_text
 from warpladder.formats.tntp import FIRST_TAG, read_tntp
@@ -29,14 +29,13 @@ from warpladder.formats.tntp import FIRST_TAG, read_tntp
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
-    from pathlib import Path
 
-__all__ = ["FORMATS", "WRITABLE_FORMATS", "read", "write"]
+__all__ = ["FORMATS", "WRITABLE_FORMATS", "format_to_write", "read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """What there is to know about a format; a reader of text takes a TextFile, any other a path."""
+    """What there is to know about a format; its reader takes a TextFile, or else an InputFile."""
 
     description: str
     suffixes: tuple[str, ...]
@@ -107,11 +106,13 @@ FORMATS: dict[str, str] = {name: known.description for name, known in _FORMATS.i
 WRITABLE_FORMATS: tuple[str, ...] = tuple(_WRITERS)
 
 _BY_SUFFIX = {suffix: name for name, known in _FORMATS.items() for suffix in known.suffixes}
+# What a text file is read as, its content tells.
+_WRITTEN_AS = {".txt": "hochberg"}
 _BINARY_MAGIC = {NPY_MAGIC: "numpy", b"PK\x03\x04": "numpy", b"PAR1": "parquet"}
 
 
 def read(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | InputFile,
     *,
     format: str = "auto",  # noqa: A002 - the word NetworkX users and the command line use
     directed: bool | None = None,
@@ -126,10 +127,10 @@ def read(
     Parameters
     ----------
     path
-        The file.
+        The file; a pipe, which is read once and whole; or ``"-"`` for standard input.
     format
         A name from `FORMATS`. ``"auto"`` goes by the extension, and where that says nothing by the
-        content.
+        content. METIS files and edge lists look alike; where the content fits both, ask for one.
     directed
         Whether an edge has one direction; None for what the format says. ``True`` turns each edge
         of a METIS file or a symmetric matrix into two; for an edge list it only says what they are.
@@ -166,7 +167,7 @@ def read(
     >>> table.labels, table.weights.tolist(), table.directed
     (['a', 'b', 'c'], [5, 2], True)
     """
-    path = as_path(path)
+    file = path if isinstance(path, InputFile) else InputFile(path)
     given = {
         "directed": directed,
         "source": source,
@@ -176,20 +177,31 @@ def read(
         "delimiter": delimiter,
     }
     options = {name: value for name, value in given.items() if value is not None}
-    name = _name_of(path, format)
+    name = _name_of(file, format)
     text = None
+    is_guess = False
     if name is None:
-        text = read_text(path)
-        name = _guess_from_text(text)
+        text = read_text(file)
+        name = _known_from_text(text)
+        is_guess = name is None
+        name = name or "edges"
     chosen = _FORMATS[name]
     for option in options.keys() - chosen.options - {"directed"}:
         takers = ", ".join(other for other, known in _FORMATS.items() if option in known.options)
-        raise InputError(f"{option}= does not apply to {path}, read as {name}; it is for {takers}")
+        raise InputError(
+            f"{option}= does not apply to {file.path}, read as {name}; it is for {takers}"
+        )
     passed: dict[str, Any] = {k: v for k, v in options.items() if k in chosen.options}
 
     if chosen.is_text and text is None:
-        text = read_text(path)
-    table = chosen.read(text if chosen.is_text else path, **passed)
+        text = read_text(file)
+    try:
+        table = chosen.read(text if chosen.is_text else file, **passed)
+    except FileFormatError as error:
+        if not is_guess:
+            raise
+        found = f"{error.found} (read as {name}, a guess; else give format=NAME)"
+        raise FileFormatError(error.path, error.line, error.expected, found) from error
 
     if directed is None or "directed" in passed:
         return table
@@ -197,7 +209,7 @@ def read(
         if directed:
             return table
         raise InputError(
-            f"directed=False does not apply to {path}: a full matrix states both directions"
+            f"directed=False does not apply to {file.path}: a full matrix states both directions"
         )
     return table.with_both_directions() if directed else replace(table, directed=False)
 
@@ -219,7 +231,7 @@ def write(
         The graph. Formats that only know directed edges get each undirected edge twice; those that
         number their vertices keep the order of the labels, not the labels themselves.
     format
-        A name from `WRITABLE_FORMATS`, or ``"auto"`` to go by the extension.
+        A name from `WRITABLE_FORMATS`, or ``"auto"`` to go by the extension (``.txt``: hochberg).
     comment
         Text to put into the file where its format has a place for it.
 
@@ -247,16 +259,10 @@ def write(
             f"table must be an EdgeTable, not {type(table).__name__} "
             "(warpladder.formats.distances.write_distances writes matrices)"
         )
-    suffix = plain_suffix(path)
-    name = _BY_SUFFIX.get(suffix) if format == "auto" else _checked(format)
-    if name not in _WRITERS:
-        raise InputError(
-            f"cannot tell a format to write {path} in; use one of the extensions "
-            f"{', '.join(s for s, n in _BY_SUFFIX.items() if n in _WRITERS)} "
-            f"or a format, one of {', '.join(WRITABLE_FORMATS)}"
-        )
+    name = format_to_write(path, format)
     if table.weights is not None and not (np.asarray(table.weights) > -np.inf).all():
         raise InputError("table has a weight that is NaN or -inf, which no graph file takes")
+    suffix = plain_suffix(path)
     # An edge list has two faces: a table with a header, or plain columns.
     delimited = name == "edges" and suffix in DELIMITERS
     with atomic_write(path) as file:
@@ -266,14 +272,42 @@ def write(
             _WRITERS[name](file, table, comment)
 
 
-def _name_of(path: Path, format: str) -> str | None:  # noqa: A002 - as in read
+def format_to_write(
+    path: str | os.PathLike[str],
+    format: str = "auto",  # noqa: A002 - as in read
+) -> str:
+    """Return the name of the format in which `write` writes a file.
+
+    Raises
+    ------
+    InputError
+        There is none for this extension, or no such format.
+
+    Examples
+    --------
+    >>> format_to_write("roads.gr.gz"), format_to_write("ring.txt")
+    ('dimacs', 'hochberg')
+    """
+    path = as_path(path)
+    by_suffix = {**_BY_SUFFIX, **_WRITTEN_AS}
+    name = by_suffix.get(plain_suffix(path)) if format == "auto" else _checked(format)
+    if name not in _WRITERS:
+        raise InputError(
+            f"cannot tell a format to write {path} in; use one of the extensions "
+            f"{', '.join(s for s, n in by_suffix.items() if n in _WRITERS)} "
+            f"or a format, one of {', '.join(WRITABLE_FORMATS)}"
+        )
+    return name
+
+
+def _name_of(file: InputFile, format: str) -> str | None:  # noqa: A002 - as in read
     """Return the format's name, None where only the text can tell."""
     if format != "auto":
         return _checked(format)
-    by_suffix = _BY_SUFFIX.get(plain_suffix(path))
+    by_suffix = _BY_SUFFIX.get(plain_suffix(file.path))
     if by_suffix is not None:
         return by_suffix
-    head = read_head(path, 8)
+    head = read_head(file, 8)
     return next((name for magic, name in _BINARY_MAGIC.items() if head.startswith(magic)), None)
 
 
@@ -283,11 +317,18 @@ def _checked(name: str) -> str:
     return name
 
 
-def _guess_from_text(text: TextFile) -> str:
+def _known_from_text(text: TextFile) -> str | None:
+    """Return the name of the format that the content is surely in, None where it shows none."""
     if text.lines[0].lower().startswith(BANNER.lower()):
         return "matrix-market"
     for name, comments, beginning in (("dimacs", "c", "P SP "), ("tntp", "~", FIRST_TAG)):
         first = text.first_content(comments)
         if first is not None and " ".join(text.lines[first].split()).upper().startswith(beginning):
             return name
-    return "edges" if end_of_edges(text) is None else "hochberg"
+    if end_of_edges(text) is not None:
+        return "hochberg"
+    if is_metis(text):
+        raise InputError(
+            f"{text.path} may be a METIS graph or an edge list; say format=metis or format=edges"
+        )
+    return None

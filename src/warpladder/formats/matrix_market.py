@@ -9,6 +9,7 @@ import numpy as np
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
 from warpladder.formats.labels import weights_as_text
+from warpladder.formats.text import quoted
 
 if TYPE_CHECKING:
     from warpladder.formats.text import TextFile
@@ -38,7 +39,7 @@ def read_matrix_market(file: TextFile) -> EdgeTable:
         (symmetry, tuple(_IS_DIRECTED)),
     ):
         if word not in known:
-            raise file.error(0, f"{' or '.join(known)} in the banner", repr(word))
+            raise file.error(0, f"{' or '.join(known)} in the banner", quoted(word))
 
     size = file.first_content("%", 1)
     if size is None:

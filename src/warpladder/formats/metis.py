@@ -12,12 +12,12 @@ from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
 from warpladder.formats.labels import weights_as_text
-from warpladder.formats.text import TextFile
+from warpladder.formats.text import TextFile, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["read_metis", "write_metis"]
+__all__ = ["is_metis", "read_metis", "write_metis"]
 
 _HEADER = "a header 'vertices edges [fmt [ncon]]'"
 
@@ -37,6 +37,22 @@ class _Entries(NamedTuple):
     sources: NDArray[np.int64]
     targets: NDArray[np.int64]
     weights: NDArray[Any] | None
+
+
+def is_metis(file: TextFile) -> bool:
+    """Tell whether the content is a graph of this format with an edge or more, by accident or not.
+
+    The lines of an edge list seldom count its vertices, and hardly ever state each edge twice.
+    """
+    try:
+        header = _read_header(file)
+        # Most edge lists end here.
+        if not header.m or header.n > len(file.lines):
+            return False
+        read_metis(file)
+    except FileFormatError:
+        return False
+    return True
 
 
 def read_metis(file: TextFile) -> EdgeTable:
@@ -59,7 +75,7 @@ def _read_header(file: TextFile) -> _Header:
         raise file.error(line, _HEADER)
     flags = words[2].zfill(3) if len(words) > 2 else "000"
     if len(flags) != 3 or set(flags) - {"0", "1"}:
-        raise file.error(line, "three digits 0 or 1 as fmt (or fewer)", repr(words[2]))
+        raise file.error(line, "three digits 0 or 1 as fmt (or fewer)", quoted(words[2]))
     has_sizes, has_vertex_weights, has_weights = (flag == "1" for flag in flags)
     vertex_weights = int(words[3]) if len(words) > 3 else int(has_vertex_weights)
     if vertex_weights and not has_vertex_weights:

@@ -10,13 +10,15 @@ from warpladder.errors import FileFormatError, MissingExtraError
 from warpladder.formats.arrays import check_weights
 from warpladder.formats.columns import choose_columns
 from warpladder.formats.edges import EdgeTable
-from warpladder.formats.files import open_binary
+from warpladder.formats.files import open_binary, told_as_broken
 from warpladder.formats.labels import number_vertices
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from warpladder.formats.files import InputFile
 
 __all__ = ["import_pyarrow", "read_parquet"]
 
@@ -32,7 +34,7 @@ def import_pyarrow(purpose: str) -> Any:
 
 
 def read_parquet(
-    path: Path,
+    file: InputFile,
     *,
     source: str | int | None = None,
     target: str | int | None = None,
@@ -40,16 +42,12 @@ def read_parquet(
 ) -> EdgeTable:
     """Read edges as directed, the weights in the dtype the file stores."""
     pa = import_pyarrow("reading Parquet")
-    with open_binary(path) as content:
-        try:
-            file = pa.parquet.ParquetFile(content)
-            names = list(file.schema_arrow.names)
-            chosen = choose_columns(path, names, len(names), source, target, weight)
-            table = file.read(columns=[names[i] for i in chosen if i is not None])
-        except (pa.ArrowException, OSError) as error:
-            raise FileFormatError(
-                path, None, "a whole Parquet file", f"a broken one ({error})"
-            ) from error
+    path = file.path
+    with open_binary(file) as opened, told_as_broken(path, "a whole Parquet file"):
+        content = pa.parquet.ParquetFile(opened, page_checksum_verification=True)
+        names = list(content.schema_arrow.names)
+        chosen = choose_columns(path, names, len(names), source, target, weight)
+        table = content.read(columns=[names[i] for i in chosen if i is not None])
 
     def column(index: int) -> Any:
         values = table.column(names[index])
@@ -67,7 +65,10 @@ def read_parquet(
     if chosen.weight is not None:
         weights = np.array(column(chosen.weight).to_numpy())
         check_weights(path, weights)
-    return EdgeTable(sources, targets, weights, n, labels, directed=True)
+    weight_column = None if chosen.weight is None else names[chosen.weight]
+    return EdgeTable(
+        sources, targets, weights, n, labels, directed=True, weight_column=weight_column
+    )
 
 
 def _ids(path: Path, name: str, values: Any) -> NDArray[Any]:

@@ -9,9 +9,12 @@ from warpladder.errors import FileFormatError
 from warpladder.formats.files import read_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["TextFile", "is_content", "quoted", "read_text"]
+    from warpladder.formats.files import InputFile
+
+__all__ = ["TextFile", "is_content", "listed", "quoted", "read_text", "shortened"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,35 @@ def quoted(text: str, limit: int = 60) -> str:
     >>> print(quoted("1 2\t3 "), quoted("x" * 99, limit=3))
     '1 2\t3' 'xxx...'
     """
-    text = text.strip()
-    return repr(text if len(text) <= limit else text[:limit] + "...")
+    return repr(shortened(text.strip(), limit))
 
 
-def read_text(path: Path) -> TextFile:
+def shortened(text: str, limit: int) -> str:
+    """Return `text`, with dots for what is beyond `limit` characters."""
+    return text if len(text) <= limit else text[:limit] + "..."
+
+
+def listed(names: Sequence[str], limit: int = 120) -> str:
+    """Return names in quotes, as many as fit into about `limit` characters, and how many there are.
+
+    Examples
+    --------
+    >>> listed(["day", "mm"]), listed(["a", "b", "c"], limit=7)
+    ("'day', 'mm'", "'a', ... (3 in all)")
+    """
+    shown: list[str] = []
+    size = 0
+    for name in names:
+        shown.append(quoted(name, 30))
+        size += len(shown[-1]) + 2
+        if size > limit and len(shown) < len(names):
+            return ", ".join([*(shown[:-1] or shown), f"... ({len(names)} in all)"])
+    return ", ".join(shown)
+
+
+def read_text(file: InputFile) -> TextFile:
     """Read a text file: UTF-8, with or without a byte order mark, any line ends, gzip or not."""
-    data = read_bytes(path)
+    path, data = file.path, read_bytes(file)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -7,7 +7,7 @@ import re
 from warpladder.errors import InputError
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
-from warpladder.formats.text import TextFile
+from warpladder.formats.text import TextFile, shortened
 
 __all__ = ["FIRST_TAG", "read_tntp"]
 
@@ -30,19 +30,26 @@ def read_tntp(file: TextFile, *, weight: str | int | None = None) -> EdgeTable:
     fields = [Field("ignored", name) for name in names]
     fields[0] = Field("vertex", "init node")
     fields[1] = Field("vertex", "term node")
-    fields[column] = Field("weight", names[column])
-    # The semicolon becomes a field of its own, wherever it is attached.
-    spaced = TextFile(file.path, [line.replace(";", " ;") for line in file.lines])
-    shape = f"{len(names)} fields and ';'"
-    layout = Layout((*fields, Field("word", ";")), shape, comments="~", n=n)
-    columns = parse_rows(spaced, layout, start)
+    fields[column] = Field("weight", names[column] or f"column {column}")
+    # Published networks have rows without the semicolon; inside a row it is a field too many.
+    ended = TextFile(file.path, list(map(_without_end, file.lines)))
+    shape = f"{len(names)} fields, then ';' or the end of the line"
+    columns = parse_rows(ended, Layout(tuple(fields), shape, comments="~", n=n), start)
     sources, targets, weights = columns[0], columns[1], columns[column]
     if "NUMBER OF LINKS" in counts:
         m, m_line = counts["NUMBER OF LINKS"]
         if len(sources) != m:
             found = f"{len(sources)} links in the file"
             raise file.error(m_line, f"{m} links, as this line says", found)
-    return EdgeTable(sources - 1, targets - 1, weights, n, range(1, n + 1), directed=True)
+    return EdgeTable(
+        *(sources - 1, targets - 1, weights, n, range(1, n + 1)),
+        directed=True,
+        weight_column=names[column] or column,
+    )
+
+
+def _without_end(row: str) -> str:
+    return row.rstrip().removesuffix(";").replace(";", " ; ")
 
 
 def _read_metadata(file: TextFile) -> tuple[dict[str, tuple[int, int]], int]:
@@ -69,14 +76,22 @@ def _read_metadata(file: TextFile) -> tuple[dict[str, tuple[int, int]], int]:
 def _column_names(file: TextFile, start: int) -> list[str]:
     """Return the names in the last ``~`` line before the links, else the standard ones."""
     first_link = file.first_content("~", start)
-    marked = [line.strip() for line in file.lines[start:first_link] if "~" in line]
+    marked = [line for line in file.lines[start:first_link] if "~" in line]
     if not marked:
         return list(_STANDARD_COLUMNS)
-    text = marked[-1].lstrip("~").replace(";", " ").strip()
+    text = marked[-1].lstrip().lstrip("~")
+    if text.rstrip().endswith(";"):
+        text = text.rstrip()[:-1].rstrip(" ").removesuffix("\t")
     # With tabs between them, names may hold blanks.
     words = text.split("\t") if "\t" in text else text.split()
     names = [_plain(word) for word in words if word.strip()]
-    return names if len(names) > 2 else list(_STANDARD_COLUMNS)
+    if len(names) <= 2:
+        return list(_STANDARD_COLUMNS)
+    # A last column may have no name.
+    fields = 0 if first_link is None else len(_without_end(file.lines[first_link]).split())
+    if len(names) < fields and not words[-1].strip():
+        names.append("")
+    return names
 
 
 def _plain(name: str) -> str:
@@ -90,8 +105,8 @@ def _weight_column(file: TextFile, names: list[str], weight: str | int) -> int:
     elif isinstance(weight, str) and _plain(weight) in names:
         column = names.index(_plain(weight))
     if not 2 <= column < len(names):
-        found = ", ".join(names[2:])
         raise InputError(
-            f"{file.path}: weight={weight!r} is no column of weights; choose from {found}"
+            f"{file.path}: weight={weight!r} is no column of weights; "
+            f"choose from {shortened(', '.join(names[2:]), 160)}"
         )
     return column

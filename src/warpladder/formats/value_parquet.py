@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.columns import choose_column
+from warpladder.formats.files import InputFile, told_as_broken
 from warpladder.formats.parquet import import_pyarrow
+from warpladder.formats.text import quoted
 
 __all__ = ["ParquetColumn"]
 
@@ -21,12 +23,13 @@ _ROWS = 1 << 20
 class ParquetColumn:
     """A column of numbers in a Parquet file; it needs pyarrow."""
 
-    def __init__(self, path: Path, column: str | int | None) -> None:
-        self.path = path
+    def __init__(self, file: InputFile, column: str | int | None) -> None:
+        self._file = file
+        self.path = path = file.path
         self.done = 0.0
         self._pa = import_pyarrow("reading Parquet")
-        with self._opened() as file:
-            names = list(file.schema_arrow.names)
+        with self._opened() as table:
+            names = list(table.schema_arrow.names)
             if not names:
                 raise FileFormatError(path, None, "columns", "none")
             self._name = names[
@@ -34,48 +37,42 @@ class ParquetColumn:
             ]
             if names.count(self._name) > 1:
                 raise InputError(
-                    f"{path}: column={self._name!r} stands there twice, and Parquet is read by "
-                    "names; rename one"
+                    f"{path}: column={quoted(self._name)} stands there twice, and Parquet is read "
+                    "by names; rename one"
                 )
-            kind = file.schema_arrow.field(self._name).type
-            self._rows = max(file.metadata.num_rows, 1)
+            kind = table.schema_arrow.field(self._name).type
+            self._rows = max(table.metadata.num_rows, 1)
         if not (
             self._pa.types.is_integer(kind)
             or self._pa.types.is_floating(kind)
             or self._pa.types.is_boolean(kind)
         ):
-            raise FileFormatError(path, None, f"numbers in column {self._name!r}", f"type {kind}")
+            expected = f"numbers in column {quoted(self._name)}"
+            raise FileFormatError(path, None, expected, f"type {kind}")
         self.dtype = np.dtype(np.bool_ if str(kind) == "bool" else kind.to_pandas_dtype())
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield the values from the first row on."""
         row = 0
-        with self._opened() as file:
-            batches = file.iter_batches(batch_size=_ROWS, columns=[self._name])
-            for batch in self._guarded(batches):
+        with self._opened() as table:
+            for batch in table.iter_batches(batch_size=_ROWS, columns=[self._name]):
                 # By name: a column "a.b" comes with a struct "a" that has a field "b".
                 values = batch.column(self._name)
                 if values.null_count:
                     missing = row + values.is_null().to_numpy(zero_copy_only=False).argmax()
-                    expected = f"a value in every row of column {self._name!r}"
+                    expected = f"a value in every row of column {quoted(self._name)}"
                     found = f"none in row {missing}, counted from 0"
                     raise FileFormatError(self.path, None, expected, found)
                 row += len(values)
                 self.done = row / self._rows
                 yield values.to_numpy(zero_copy_only=False)
 
-    def _opened(self) -> Any:
-        try:
-            return self._pa.parquet.ParquetFile(self.path, page_checksum_verification=True)
-        except (self._pa.ArrowException, OSError) as error:
-            raise self._broken(error) from error
-
-    def _guarded(self, batches: Any) -> Iterator[Any]:
-        try:
-            yield from batches
-        except (self._pa.ArrowException, OSError) as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> FileFormatError:
-        why = str(error).strip().partition("\n")[0]
-        return FileFormatError(self.path, None, "a whole Parquet file", f"a broken one ({why})")
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        with (
+            told_as_broken(self.path, "a whole Parquet file"),
+            self._pa.parquet.ParquetFile(
+                self._file.place, page_checksum_verification=True
+            ) as table,
+        ):
+            yield table
