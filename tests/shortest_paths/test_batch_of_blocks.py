@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from batch_checks import check, plain_distances, stack_of
 from numba import float32, float64, int32, int64
-from numba.cuda import types
 from oracles import DTYPES, as_float
 
 import warpladder as wl
+from choosing import by_pairs, large
+from warpladder.device.numba_target import types
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.lab.verify import check_predictions, verify
 from warpladder.shortest_paths import batches
@@ -29,9 +30,7 @@ def check_on_the_simulator(b, n, dtype, next_hops, **options):
     assert device.properties.name in batch.why
 
 
-@pytest.mark.parametrize("next_hops", [False, True], ids=["", "hops"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [0, 1, 33])
+@pytest.mark.parametrize(("n", "dtype", "next_hops"), by_pairs([33, 1, 0], DTYPES, [True, False]))
 def test_the_simulated_gpu_agrees(n, dtype, next_hops):
     check_on_the_simulator(2, n, dtype, next_hops)
 
@@ -45,8 +44,7 @@ def test_the_simulated_gpu_agrees(n, dtype, next_hops):
         (64, "int32", False),
         (64, "float64", True),
         (65, "int16", True),
-        (65, "float32", False),
-        (65, "int64", True),
+        *large((65, "float32", False), (65, "int64", True)),
     ],
 )
 def test_around_whole_warps_and_tiles(n, dtype, next_hops):
@@ -57,6 +55,8 @@ def test_three_tiles_in_a_row():
     check_on_the_simulator(1, 130, "int32", False, checks=False)
 
 
+@pytest.mark.large
+@pytest.mark.large
 def test_warps_in_any_order():
     check_on_the_simulator(1, 20, "int32", True, schedule="warps-reverse")
 
@@ -111,8 +111,14 @@ NUMBERS = {
 
 
 @pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
-@pytest.mark.parametrize("carry", [False, True], ids=["", "hops"])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("dtype", "carry"),
+    [
+        *(("int16", True), ("float64", False)),
+        *large(*((dtype, dtype != "int16") for dtype in DTYPES)),
+        *large(*((dtype, False) for dtype in DTYPES[:-1])),
+    ],
+)
 def test_kernels_for_every_dtype_compile_without_spills(dtype, carry):
     given, number = NUMBERS[dtype]
     stack, hops = types.Array(given, 3, "C"), types.Array(types.int16, 3, "C")

@@ -10,6 +10,7 @@ from batch_checks import check, plain_distances, stack_of
 from oracles import DTYPES, absent, as_float
 
 import warpladder as wl
+from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import batch_cpu, batches
 from warpladder.simulator import SimulatedDevice
@@ -17,9 +18,27 @@ from warpladder.simulator import SimulatedDevice
 # --- right answers --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("next_hops", [False, True], ids=["", "hops"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 64, 65])
+SIZES = [1, 2, 31, 32, 33, 64, 65]
+#: Compiled for other tests in any case; six seconds each.
+VARIANTS = [
+    *(("int16", True), ("int32", False), ("int32", True)),
+    ("float32", False),
+]
+OTHERS = [
+    *(("int16", False), ("int64", False), ("int64", True)),
+    *(("float32", True), ("float64", False), ("float64", True)),
+]
+
+
+@pytest.mark.parametrize(
+    ("n", "dtype", "next_hops"),
+    [
+        *((n, *variant) for n in SIZES for variant in VARIANTS),
+        *((0, "int32", hops) for hops in (False, True)),
+        *large(*((n, *variant) for n in SIZES for variant in OTHERS)),
+        *large(*((0, dtype, True) for dtype in DTYPES)),
+    ],
+)
 def test_every_graph_is_answered_as_if_alone(n, dtype, next_hops):
     weights = stack_of(7, n, dtype)
     untouched = weights.copy()
@@ -44,13 +63,13 @@ def test_many_graphs_on_a_team_of_threads_come_out_alike():
     check(weights, wl.shortest_paths(weights), singly=(0, 1234, 1999))
 
 
-def test_rounded_sums_are_those_of_the_single_call():
+@pytest.mark.parametrize("dtype", ["float32", *large("float64")])
+def test_rounded_sums_are_those_of_the_single_call(dtype):
     weights = np.random.default_rng(1).random((5, 61, 61))
-    for dtype in ("float32", "float64"):
-        batch = wl.shortest_paths(weights, dtype=dtype)
-        for index, matrix in enumerate(weights):
-            alone = wl.shortest_paths(matrix, dtype=dtype).dist_matrix
-            assert np.array_equal(alone, batch.dist_matrix[index])
+    batch = wl.shortest_paths(weights, dtype=dtype)
+    for index, matrix in enumerate(weights):
+        alone = wl.shortest_paths(matrix, dtype=dtype).dist_matrix
+        assert np.array_equal(alone, batch.dist_matrix[index])
 
 
 def test_graphs_too_large_for_one_core_go_one_by_one():
@@ -60,7 +79,9 @@ def test_graphs_too_large_for_one_core_go_one_by_one():
     assert "3 graphs one by one" in batch.why
 
 
-@pytest.mark.parametrize("kind", ["bool", "uint8", "int8", "uint16", "uint64", "float16", ">i4"])
+@pytest.mark.parametrize(
+    "kind", ["bool", "uint8", "int8", "uint16", "float16", ">i4", *large("uint64")]
+)
 def test_other_dtypes_are_taken_as_in_the_single_call(kind):
     weights = np.random.default_rng(2).integers(0, 2, (4, 9, 9)).astype(kind)
     batch = wl.shortest_paths(weights)
@@ -71,11 +92,11 @@ def test_other_dtypes_are_taken_as_in_the_single_call(kind):
 
 
 def test_layout_and_no_edge():
-    weights = stack_of(6, 20, "float64")
+    weights = stack_of(6, 20, "float32")
     for seen in (weights.transpose(0, 2, 1), weights[::2], np.asfortranarray(weights)):
         assert np.array_equal(wl.shortest_paths(seen).dist_matrix, plain_distances(seen))
     for mark in (-1.0, np.nan):
-        marked = np.where(weights == np.inf, mark, weights)
+        marked = np.where(weights == np.inf, np.float32(mark), weights)
         again = wl.shortest_paths(marked, no_edge=mark)
         assert np.array_equal(again.dist_matrix, plain_distances(weights))
         assert again[2].graph.edge_count == wl.Graph.from_matrix(weights[2]).edge_count
@@ -89,7 +110,7 @@ def test_cycles_of_weight_0_do_not_catch_the_paths():
 
 
 def test_overwrite_uses_up_the_array_where_nothing_needs_it_again():
-    for dtype in ("int32", "float64"):
+    for dtype in ("int32", "float32"):
         weights = stack_of(5, 30, dtype)
         expected = plain_distances(weights)
         batch = wl.shortest_paths(weights, overwrite=True)
@@ -100,6 +121,11 @@ def test_overwrite_uses_up_the_array_where_nothing_needs_it_again():
     assert not np.shares_memory(wl.shortest_paths(kept).dist_matrix, kept)
     wl.shortest_paths(kept, overwrite=True, next_hops=True)
     assert np.array_equal(kept, untouched)
+
+
+@pytest.mark.large
+def test_what_has_to_be_widened_is_not_overwritten():
+    kept = stack_of(5, 30, "int32")
     heavy = np.where(kept == absent("int32"), kept, kept * 10_000_000)
     untouched = heavy.copy()
     assert wl.shortest_paths(heavy, overwrite=True).dist_matrix.dtype == np.int64
@@ -107,7 +133,7 @@ def test_overwrite_uses_up_the_array_where_nothing_needs_it_again():
 
 
 def test_negative_weights_survive_overwriting():
-    weights = stack_of(5, 30, "float64")
+    weights = stack_of(5, 30, "float32")
     weights[3, 4, 5] = -0.5
     weights[3, 5] = np.inf
     expected = plain_distances(weights)
@@ -171,7 +197,7 @@ def with_cycle(dtype="int32"):
     return weights
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float64"])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
 def test_a_negative_cycle_is_raised_with_the_graph(dtype):
     with pytest.raises(errors.NegativeCycleError, match=r"^graph 3 has a negative cycle") as caught:
         wl.shortest_paths(with_cycle(dtype))
@@ -180,7 +206,7 @@ def test_a_negative_cycle_is_raised_with_the_graph(dtype):
 
 
 @pytest.mark.parametrize("device", ["cpu", SimulatedDevice(checks=False)], ids=["cpu", "gpu"])
-@pytest.mark.parametrize("dtype", ["int32", "float64"])
+@pytest.mark.parametrize("dtype", ["int32", *large("float64")])
 def test_a_negative_cycle_is_marked_in_its_graph(dtype, device):
     weights = with_cycle(dtype)
     batch = wl.shortest_paths(weights, negative_cycle="mark", next_hops=True, device=device)
@@ -193,17 +219,17 @@ def test_a_negative_cycle_is_marked_in_its_graph(dtype, device):
     assert "1 of them one by one" in batch.why
 
 
-def test_negative_weights_without_a_cycle():
+@pytest.mark.parametrize("dtype", ["int32", *large("float64")])
+def test_negative_weights_without_a_cycle(dtype):
     weights = stack_of(9, 33, "int32", low=0, high=50)
     # Potentials: what leaves a vertex costs less by as much as what enters it costs more.
     shift = np.random.default_rng(3).integers(0, 30, (9, 33))
     shifted = weights + shift[:, None, :] - shift[:, :, None]
     weights = np.where(weights == absent("int32"), weights, shifted).astype(np.int32)
     weights[4] = np.abs(weights[4])
-    for dtype in ("int32", "float64"):
-        found = wl.shortest_paths(weights, dtype=dtype, next_hops=True)
-        check(weights, found, singly=())
-        assert "8 of them one by one" in found.why
+    found = wl.shortest_paths(weights, dtype=dtype, next_hops=True)
+    check(weights, found, singly=())
+    assert "8 of them one by one" in found.why
 
 
 def test_one_distance_that_does_not_fit_widens_them_all():

@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import warpladder as wl
+from choosing import by_pairs, large
 from warpladder import errors
 from warpladder.device import select
 from warpladder.shortest_paths.gpu import close as closing
@@ -66,9 +67,7 @@ def check(matrix: NDArray[Any], answer: wl.ShortestPaths, hops: bool) -> None:
     assert np.array_equal(matrix[i, k].astype(float) + expected[k, j], expected[i, j])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("hops", [False, True])
-@pytest.mark.parametrize("n", [0, 1, 33])
+@pytest.mark.parametrize(("n", "dtype", "hops"), by_pairs([33, 1, 0], DTYPES, [False, True]))
 def test_from_and_to_the_host(gpu: SimulatedDevice, n: int, dtype: str, hops: bool) -> None:
     matrix = weights_of(n, dtype, seed=n)
     kept = matrix.copy()
@@ -79,9 +78,7 @@ def test_from_and_to_the_host(gpu: SimulatedDevice, n: int, dtype: str, hops: bo
     assert "simulated" in answer.why
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("hops", [False, True])
-@pytest.mark.parametrize("n", [1, 33])
+@pytest.mark.parametrize(("n", "dtype", "hops"), by_pairs([33, 1], DTYPES, [True, False]))
 def test_where_the_weights_are(gpu: SimulatedDevice, n: int, dtype: str, hops: bool) -> None:
     matrix = weights_of(n, dtype, seed=n)
     there = gpu.to_device(matrix)
@@ -93,22 +90,26 @@ def test_where_the_weights_are(gpu: SimulatedDevice, n: int, dtype: str, hops: b
     assert "on the host" not in answer.why
 
 
-@pytest.mark.parametrize(("n", "resident"), [(63, False), (64, True), (65, False), (65, True)])
+@pytest.mark.parametrize(
+    ("n", "resident"), [(64, True), (65, False), *large((63, False), (65, True))]
+)
 def test_with_all_checks_around_a_tile(strict_gpu: SimulatedDevice, n: int, resident: bool) -> None:
     matrix = weights_of(n, "int32", seed=n)
     given = strict_gpu.to_device(matrix) if resident else matrix
     check(matrix, wl.shortest_paths(given, device=strict_gpu, next_hops=True), hops=True)
 
 
-@pytest.mark.parametrize("dtype", ["int16", "int32"])
+@pytest.mark.parametrize(
+    ("n", "side", "dtype"),
+    [(130, 256, "int16"), (260, 384, "int32"), *large((260, 384, "int16"), (130, 256, "int32"))],
+)
 def test_large_tiles_on_two_streams(
-    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, dtype: str
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, n: int, side: int, dtype: str
 ) -> None:
     monkeypatch.setattr(closing, "_ONE_LAUNCH_UP_TO", 0)
-    n = 260
     assert closing.plan_for(gpu, n, np.dtype(dtype), carry=False) == (
         "pairs" if dtype == "int16" else "singles",
-        384,
+        side,
         np.dtype(dtype),
     )
     matrix = weights_of(n, dtype)

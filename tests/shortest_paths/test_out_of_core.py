@@ -14,6 +14,7 @@ import pytest
 from oracles import absent, as_float, check_hops, distances, random_weights
 
 import warpladder as wl
+from choosing import by_pairs, large
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.dense import export_dist, hop_matrix, import_weights, inner_no_path
@@ -190,20 +191,22 @@ def check(weights, sizes, *, hops, device=None):
         (1, (64, 64, 64), "int64", False),
         (2, (64, 64, 64), "int32", True),
         (64, (64, 64, 64), "float64", False),
-        (129, (192, 128, 64), "int64", False),
         (130, (192, 128, 128), "int32", True),
+        *large((129, (192, 128, 64), "int64", False)),
     ],
 )
 def test_wherever_blocks_and_bands_end(n, sizes, dtype, hops):
     check(random_weights(n, dtype, density=0.05, seed=n), Sizes(*sizes), hops=hops)
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float32", "int64", "float64"])
+@pytest.mark.parametrize("dtype", ["int16", "float64", *large("float32", "int64")])
 def test_next_hops_of_every_dtype(dtype):
     check(random_weights(97, dtype, density=0.05, seed=1), Sizes(128, 64, 64), hops=True)
 
 
-@pytest.mark.parametrize(("n", "dtype", "up_to"), [(129, "int16", 4096), (200, "float32", 0)])
+@pytest.mark.parametrize(
+    ("n", "dtype", "up_to"), [(129, "int16", 4096), *large((200, "float32", 0))]
+)
 def test_tiles_of_128(n, dtype, up_to, monkeypatch):
     monkeypatch.setattr(close, "_ONE_LAUNCH_UP_TO", up_to)
     weights = random_weights(n, dtype, density=0.05, seed=n)
@@ -251,8 +254,13 @@ def test_the_call_takes_this_way_where_the_matrix_does_not_fit():
 # ---- the product ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hops", [False, True])
-@pytest.mark.parametrize("dtype", ["int32", "float32", "int64", "float64"])
+@pytest.mark.parametrize(
+    ("dtype", "hops"),
+    [
+        *(("int32", True), ("float32", False), ("int64", False), ("float64", True)),
+        *large(("int32", False), ("float32", True), ("int64", True), ("float64", False)),
+    ],
+)
 def test_product(dtype, hops):
     device = SimulatedDevice(counters=False)
     tile = 128 if dtype.endswith("32") and not hops else 64
@@ -302,9 +310,10 @@ def test_columns_are_copied(hops):
 
 
 # How much is allocated depends on the size of a number alone; int16 is closed as int32.
-@pytest.mark.parametrize("hops", [False, True])
-@pytest.mark.parametrize("dtype", ["int16", "float32", "int64"])
-@pytest.mark.parametrize("part", [0.3, 0.9, 1.02])
+@pytest.mark.parametrize(
+    ("part", "dtype", "hops"),
+    by_pairs([0.3, 0.9, 1.02], ["int16", "float32", "int64"], [False, True]),
+)
 def test_what_is_allocated_fits(part, dtype, hops):
     n = 1500
     dist, links = ready(random_weights(n, dtype), hops=hops)

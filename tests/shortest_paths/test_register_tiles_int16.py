@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from choosing import large
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
 from warpladder.lab.compile import compile_kernel, launched_variants, missing_tool
@@ -25,7 +28,7 @@ def test_four_tiles_with_all_checks():
     assert verdict.ok, verdict.fault
 
 
-@pytest.mark.parametrize("n", [1, 2, 31, 127, 128])
+@pytest.mark.parametrize("n", [1, 33, 128, *large(2, 31, 127)])
 def test_one_tile(n):
     (verdict,) = verify(RUNG, SimulatedDevice(checks=False, counters=False), [n], seed=4)
     assert verdict.ok, verdict.fault
@@ -52,8 +55,9 @@ def test_the_longest_distance_that_fits_is_found_through_nine_tiles():
     assert np.array_equal(found, wanted[shuffled])
 
 
+@pytest.mark.large
 def test_half_of_everything_outside_the_diagonal():
-    results = check_predictions(RUNG, LADDER, SimulatedDevice)
+    results = check_predictions(RUNG, LADDER, partial(SimulatedDevice, checks=False))
     assert [(str(one.prediction), one.measured) for one in results if not one.ok] == []
 
 
@@ -75,7 +79,7 @@ def test_other_types_have_edges_of_all_lengths_at_every_size():
 
 
 @needs_tools
-@pytest.mark.parametrize("target", [(9, 0), (10, 0)])
+@pytest.mark.parametrize("target", [(9, 0), pytest.param((10, 0), marks=pytest.mark.large)])
 def test_nine_of_ten_instructions_relax_two_each(target):
     _, *others = launched_variants(RUNG)
     assert [variant.name for variant in others] == ["relax_cross", "relax_rest"]

@@ -12,6 +12,7 @@ from batch_checks import plain_distances, stack_of
 from oracles import DTYPES, as_float
 
 import warpladder as wl
+from choosing import by_pairs
 from warpladder import errors
 from warpladder.shortest_paths import batches
 from warpladder.shortest_paths.gpu import resident_stack
@@ -32,9 +33,7 @@ def answered(gpu, weights, **options):
     return batch
 
 
-@pytest.mark.parametrize("hops", [False, True])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 2, 33])
+@pytest.mark.parametrize(("n", "dtype", "hops"), by_pairs([33, 2, 1], DTYPES, [False, True]))
 def test_every_graph_is_answered_where_it_is(gpu, n, dtype, hops):
     weights = stack_of(3, n, dtype, density=4 / max(n, 4))
     batch = answered(gpu, weights, next_hops=hops)

@@ -6,11 +6,13 @@ import importlib
 import pkgutil
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from numba import cuda
 
+from choosing import large
 from warpladder.lab.verify import check_predictions, check_wrong, verify
 from warpladder.shortest_paths import rungs, wrong
 from warpladder.shortest_paths.ladder import LADDER
@@ -207,20 +209,34 @@ def test_padding_adds_vertices_without_edges():
 QUICK = [rung for rung in LADDER.rungs if rung.name not in {"one-thread", "batch-of-blocks"}]
 
 
+#: Whatever the size, they relax tiles of 64 or 128 vertices: warp by warp, for up to a minute.
+TILED = [
+    rung
+    for rung in QUICK
+    if rung.name.startswith(("register-tiles", "overlapped-panels", "one-launch"))
+]
+
+
 @pytest.mark.parametrize("rung", QUICK, ids=lambda rung: rung.name)
 def test_a_rung_is_right_in_every_schedule(rung):
     if rung.on == "cpu":
         assert all(verdict.ok for verdict in verify(rung, None, [33, 61]))
         return
-    big = rung.name.startswith("register-tiles")
-    for schedule in ("lockstep",) if big else ("lockstep", "warps-reverse"):
-        (verdict,) = verify(rung, SimulatedDevice(schedule=schedule), [33 if big else 19], seed=3)
+    for schedule in ("lockstep",) if rung in TILED else ("lockstep", "warps-reverse"):
+        device = SimulatedDevice(schedule=schedule)
+        (verdict,) = verify(rung, device, [33 if rung in TILED else 19], seed=3)
         assert verdict.ok, verdict.fault
+
+
+@pytest.mark.parametrize("rung", large(*TILED), ids=lambda rung: rung.name)
+def test_a_tiled_rung_is_right_warp_by_warp(rung):
+    (verdict,) = verify(rung, SimulatedDevice(schedule="warps-reverse"), [19], seed=3)
+    assert verdict.ok, verdict.fault
 
 
 @pytest.mark.parametrize("name", ["padded-rows", "blocked-shared", "small-n-one-block"])
 def test_predictions_hold(name):
-    results = check_predictions(LADDER.find(name), LADDER, SimulatedDevice)
+    results = check_predictions(LADDER.find(name), LADDER, partial(SimulatedDevice, checks=False))
     assert all(result.ok for result in results), [
         (str(result.prediction), result.measured) for result in results if not result.ok
     ]
@@ -272,7 +288,7 @@ HOCHBERG_AFTER = np.array(
 @pytest.mark.parametrize(
     "name",
     [
-        r.name
+        pytest.param(r.name, marks=pytest.mark.large if r in TILED else ())
         for r in LADDER.rungs
         if any(r.task is task for task in TASKS) and r.task.make(1, 0).matrix.dtype == np.int32
     ],

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from warpladder.device.foreign import device_of, is_on_gpu
+from warpladder.device.environment import require_compiler
+from warpladder.device.foreign import device_of, is_on_gpu, numpy_dtype
+from warpladder.device.host_memory import require_memory
 from warpladder.device.select import choose_device, gpu
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError, InputTypeError, TooLargeError
-from warpladder.shortest_paths.graph import Graph, distance_dtype
+from warpladder.shortest_paths.graph import Graph, asked_dtype, distance_dtype
 from warpladder.shortest_paths.intake import as_graph
 from warpladder.shortest_paths.result import ShortestPaths
+from warpladder.shortest_paths.rounding import holds_all, remark_on_rounding
 from warpladder.shortest_paths.stack import as_stack, is_stack
 
 if TYPE_CHECKING:
@@ -91,7 +94,8 @@ def shortest_paths(
     Parameters
     ----------
     graph
-        A dense matrix of weights, shape (n, n); a `Graph`; a scipy.sparse matrix or array (its
+        A dense matrix of weights, shape (n, n), as an array, nested lists or a pandas DataFrame,
+        whose labels then name the vertices; a `Graph`; a scipy.sparse matrix or array (its
         stored entries are the edges, explicit zeros too); a NetworkX graph (edge attribute
         ``weight``, 1 where it is missing); or ``(sources, targets, weights)``. In a dense matrix a
         0 is an edge of weight 0, **unlike SciPy's rule for dense input**; what means "no edge" is
@@ -107,7 +111,8 @@ def shortest_paths(
     dtype
         Of the distances: int16, int32, int64, float32 or float64. By default that of the weights;
         smaller integers, bool and float16 go to the next of these, edges without weights to int16
-        or int32.
+        or int32. Integers that the dtype asked for would round are refused; that it rounds other
+        weights is said in `why`.
     next_hops
         Whether to find the paths too, not only their lengths; takes about twice the time.
     method
@@ -127,7 +132,9 @@ def shortest_paths(
         others.
     no_edge
         The value that means "no edge" in a dense matrix: by default infinity, and for integers the
-        largest value of their type. Infinity always means it.
+        largest value of their type. Infinity always means it. It is compared exactly, as a value of
+        the matrix's dtype; for integers one that they cannot hold is refused, but NaN and -inf
+        stand for the default.
     progress
         Called about ten times a second, in the calling thread, with the fraction done, while all
         cores are at work; not at all for a few hundred vertices.
@@ -144,7 +151,8 @@ def shortest_paths(
     Raises
     ------
     InputError
-        The graph is not square, a weight is NaN or -inf, an option is unknown.
+        The graph is not square, a weight is NaN or -inf, ``dtype`` would round an integer,
+        ``no_edge`` can be no weight, an option is unknown.
     InputTypeError
         The graph or its dtype is of a kind that is not taken.
     NegativeCycleError
@@ -153,9 +161,10 @@ def shortest_paths(
         A distance does not fit ``dtype``. Without ``dtype`` the next wider one is taken instead,
         and `why` says so.
     TooLargeError
-        The matrices would not fit the memory of this machine.
+        The matrices would not fit the memory that this process may still take: what the machine has
+        free, its control groups (containers) or ``ulimit`` allow.
     DeviceError
-        The device is not there.
+        The device is not there, or NUMBA_DISABLE_JIT is set.
     MissingExtraError
         ``method="dijkstra"`` without SciPy.
 
@@ -196,6 +205,7 @@ def shortest_paths(
     >>> [each.path(1, 0) for each in batch]
     [[1, 2, 0], [1, 2, 0]]
     """
+    require_compiler()
     _check_option("method", method, _METHODS)
     _check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
     if progress is not None and not callable(progress):
@@ -210,14 +220,16 @@ def shortest_paths(
         )
     known = as_graph(graph, no_edge)
     choice = choose_device(device, too_small=_too_small(known.n))
-    asked = None if dtype is None else distance_dtype(dtype, "dtype")
+    asked = asked_dtype(dtype)
     kind = asked or default_dtype(known)
-    _check_memory(known.n, kind, next_hops=next_hops)
+    _check_memory(known, kind, next_hops=next_hops, overwrite=overwrite)
+    rounded = remark_on_rounding(known, kind)
     engine = _engine(choice, device, known.n)
     chosen = _choose_method(known, kind, method, engine)
     with _naming_memory(f"between {known.n:,} vertices"):
         if chosen.name == "dijkstra":
-            return _by_source(known, kind, asked is None, next_hops, chosen.why, progress)
+            why = "; ".join(filter(None, [chosen.why, rounded]))
+            return _by_source(known, kind, asked is None, next_hops, why, progress)
         from warpladder.shortest_paths.solve import solve
 
         solution = solve(
@@ -230,7 +242,7 @@ def shortest_paths(
             close=engine.close,
             progress=progress,
         )
-    remarks = [chosen.why, solution.note, choice.why if device == "auto" else ""]
+    remarks = [chosen.why, solution.note, rounded, choice.why if device == "auto" else ""]
     why = "; ".join([f"blocked Floyd-Warshall on {engine.name}", *filter(None, remarks)])
     return ShortestPaths(solution.dist, solution.hops, known, "floyd-warshall", why)
 
@@ -257,12 +269,21 @@ def _on_gpu(
     there = device_of(graph, device, "graph")
     if method == "dijkstra":
         raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
-    asked = None if dtype is None else distance_dtype(dtype, "dtype")
+    asked = asked_dtype(dtype)
     mark, hops = negative_cycle == "mark", bool(next_hops)
+    rounded = ""
+    if asked and not holds_all(numpy_dtype(graph), asked):
+        here = known.all_on_host() if isinstance(known, ResidentStack) else known.on_host
+        rounded = remark_on_rounding(here, asked)
+    answer: ShortestPaths | ShortestPathsBatch
     if isinstance(known, ResidentStack):
         wishes = Wishes(asked is None, hops, overwrite=False, mark=mark, progress=progress)
-        return shortest_paths_of_stack_on_gpu(known, there, asked, wishes)
-    return shortest_paths_on_gpu(known, there, asked, next_hops=hops, mark=mark, progress=progress)
+        answer = shortest_paths_of_stack_on_gpu(known, there, asked, wishes)
+    else:
+        answer = shortest_paths_on_gpu(
+            known, there, asked, next_hops=hops, mark=mark, progress=progress
+        )
+    return replace(answer, why=f"{answer.why}; {rounded}") if rounded else answer
 
 
 def _of_stack(
@@ -283,15 +304,16 @@ def _of_stack(
     choice = choose_device(device, too_small=_too_small(known.n))
     if method == "dijkstra":
         raise InputError('method="dijkstra": graphs are dense matrices; use "floyd-warshall"')
-    asked = None if dtype is None else distance_dtype(dtype, "dtype")
+    asked = asked_dtype(dtype)
     kind = asked or default_dtype(known)
-    _check_memory(known.n, kind, next_hops=next_hops, graphs=len(known))
+    _check_memory(known, kind, next_hops=next_hops, overwrite=overwrite, graphs=len(known))
+    rounded = remark_on_rounding(known, kind)
     mark = negative_cycle == "mark"
     wishes = Wishes(asked is None, bool(next_hops), bool(overwrite), mark, progress)
     on = None if choice.device == "cpu" else gpu() if isinstance(device, str) else device
     with _naming_memory(f"of {len(known):,} graphs of {known.n:,} vertices"):
         solution = solve_stack(known, kind, wishes, on)
-    remarks = [*solution.remarks, choice.why if device == "auto" else ""]
+    remarks = [*solution.remarks, rounded, choice.why if device == "auto" else ""]
     why = "; ".join(["blocked Floyd-Warshall on " + remarks[0], *filter(None, remarks[1:])])
     return ShortestPathsBatch(solution.dist, solution.hops, known, "floyd-warshall", why)
 
@@ -373,19 +395,18 @@ def default_dtype(graph: Graph) -> np.dtype[Any]:
     return np.dtype(np.int16 if graph.n <= np.iinfo(np.int16).max // 2 else np.int32)
 
 
-def _check_memory(n: int, dtype: np.dtype[Any], *, next_hops: bool, graphs: int = 1) -> None:
-    needed = graphs * n * n * (dtype.itemsize + (4 if next_hops else 0))
-    try:
-        present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if needed > present:
-        each = f" in each of {graphs:,} graphs" if graphs > 1 else ""
-        raise TooLargeError(
-            f"graph: all distances between {n:,} vertices{each} take {needed / 2**30:,.0f} GiB as "
-            f"{dtype.name}{' with next hops' if next_hops else ''}, "
-            f"this machine has {present / 2**30:,.0f} GiB"
-        )
+def _check_memory(
+    graph: Graph, dtype: np.dtype[Any], *, next_hops: bool, overwrite: bool, graphs: int = 1
+) -> None:
+    """Refuse what certainly does not fit; more may be needed on the way."""
+    n = graph.n
+    in_place = overwrite and graph.matrix is not None and graph.matrix.dtype == dtype
+    each = (0 if in_place else dtype.itemsize) + (4 if next_hops else 0)
+    many = f" in each of {graphs:,} graphs" if graphs > 1 else ""
+    what = f"{dtype.name}{' with next hops' if next_hops else ''}"
+    require_memory(
+        graphs * n * n * each, f"graph: all distances between {n:,} vertices{many} as {what}"
+    )
 
 
 def _choose_method(graph: Graph, dtype: np.dtype[Any], asked: str, engine: _Engine) -> _Method:

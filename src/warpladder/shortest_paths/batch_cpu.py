@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from warpladder.device.environment import worker_count
+from warpladder.device.kernel_cache import cached
 from warpladder.device.team import (
     finish_task,
     is_aborted,
@@ -21,7 +23,6 @@ from warpladder.device.team import (
     next_task,
     report_progress,
     run_team,
-    worker_count,
 )
 from warpladder.shortest_paths.blocked import close_range
 from warpladder.shortest_paths.dense import export_rows, import_rows
@@ -85,7 +86,8 @@ def deal(
         run_team(work, workers, state, None if progress is None else lambda k: progress(k / chunks))
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def import_graphs(
     source: Any,
     dist: Any,
@@ -141,7 +143,8 @@ def import_graphs(
         totals[graph] = total
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def close_graphs(
     dist: Any, hops: Any, carry: Any, panel: Any, no_path: Any, plain: Any, first: Any, last: Any
 ) -> None:
@@ -151,7 +154,8 @@ def close_graphs(
             close_range((dist[graph], hops[graph]), carry, 0, dist.shape[1], panel, no_path)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def export_graphs(
     dist: Any,
     hops: Any,

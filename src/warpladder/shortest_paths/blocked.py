@@ -27,6 +27,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from warpladder.device.kernel_cache import cached
 from warpladder.device.team import barrier, finish_task, is_aborted, next_task, report_progress
 from warpladder.shortest_paths.tiles import (
     relax_tile,
@@ -38,7 +39,8 @@ from warpladder.shortest_paths.tiles import (
 __all__ = ["close_range", "close_team"]
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def close_range(matrix, carry, low, high, panel, pad):
     """Close the square block ``[low, high)`` of a matrix in place, on this thread alone."""
     dist, _ = matrix
@@ -68,7 +70,8 @@ def close_range(matrix, carry, low, high, panel, pad):
                 )  # fmt: skip
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def close_team(
     matrix, carry, panel, inner_panel, chunk, pad,
     workers, worker, state, diagonal, right_diagonal, right,
@@ -136,7 +139,8 @@ def close_team(
             report_progress(state, k1)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _close_diagonal(matrix, carry, k0, k1):
     """Floyd-Warshall by the book on a block that stays in the first-level cache."""
     dist, hops = matrix
@@ -154,7 +158,8 @@ def _close_diagonal(matrix, carry, k0, k1):
                     hops[i, k0 + j] = hops[i, k] if better else hops[i, k0 + j]
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, diagonal, strip, packed, edge):
     """Relax the panel's rows in columns ``[j0, j1)`` and pack them for the third phase."""
     dist, _ = matrix
@@ -164,7 +169,8 @@ def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, diagonal, strip, packed
     _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _relax_rows(
     matrix, carry, i0, i1, k0, k1, low, high, panel, pad, left, right_diagonal, right, edge
 ):  # fmt: skip
@@ -184,13 +190,15 @@ def _relax_rows(
         _relax_strip(matrix, carry, i0, i1, j0, j1, left, packed, depth, edge)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _strips(low, k0, k1, high, columns):
     """Return how many strips the columns of ``[low, high)`` outside the panel make."""
     return (k0 - low + columns - 1) // columns + (high - k1 + columns - 1) // columns
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _strip(index, low, k0, k1, high, columns):
     """Return the columns of a strip: first those left of the panel, then those right of it.
 
@@ -205,7 +213,8 @@ def _strip(index, low, k0, k1, high, columns):
     return j0, min(j0 + columns, high)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _relax_strip(matrix, carry, i0, i1, j0, j1, left, right, depth, edge):
     """Relax rows ``[i0, i1)`` of one strip of columns; all tiles share the strip of ``right``."""
     rows = tile_rows(matrix[0], carry)
@@ -214,7 +223,8 @@ def _relax_strip(matrix, carry, i0, i1, j0, j1, left, right, depth, edge):
         _relax(matrix, carry, i, i_end, j0, j1, left, (i - i0) * depth, right, depth, edge)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     """Relax one tile; one that hangs over the edge is relaxed in a scratch tile of full size."""
     dist, _ = matrix
@@ -226,7 +236,8 @@ def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     _copy_block(edge, carry, 0, 0, matrix, i0, j0, i1 - i0, j1 - j0)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
     dist, hops = matrix
     if carry is None:
@@ -235,7 +246,8 @@ def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
         relax_tile_with_hops(dist, hops, i, j, left[0], left[1], left_at, right, depth)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
     for i in range(height):
         for j in range(width):
@@ -244,7 +256,8 @@ def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
                 target[1][i1 + i, j1 + j] = source[1][i0 + i, j0 + j]
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
     """Pack rows ``[i0, i1)`` in columns ``[k0, k1)`` as strips of rows, k by k."""
     dist, hops = matrix
@@ -265,7 +278,8 @@ def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
                     left[0][start + k * rows + i] = pad
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
     """Pack columns ``[j0, j1)`` in rows ``[k0, k1)`` as strips of columns, k by k."""
     at = 0
@@ -281,19 +295,22 @@ def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
             at += columns
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _left_buffers(matrix, carry, span, panel, rows):
     dist, hops = matrix
     size = _round_up(max(span, panel), rows) * panel
     return np.empty(size, dist.dtype), np.empty(size if carry is not None else 0, hops.dtype)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _edge_tile(matrix, rows, columns):
     dist, hops = matrix
     return np.zeros((rows, columns), dist.dtype), np.zeros((rows, columns), hops.dtype)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _round_up(value, step):
     return (value + step - 1) // step * step

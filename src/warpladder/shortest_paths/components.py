@@ -8,6 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
+
 __all__ = ["count_components"]
 
 
@@ -22,7 +24,8 @@ def count_components(n: int, sources: NDArray[np.int64], targets: NDArray[np.int
     return int(_count(n, sources, targets))
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _count(n: Any, sources: Any, targets: Any) -> Any:
     leader = np.arange(n)
     count = n
@@ -35,7 +38,8 @@ def _count(n: Any, sources: Any, targets: Any) -> Any:
     return count
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _find(leader: Any, vertex: Any) -> Any:
     while leader[vertex] != vertex:
         leader[vertex] = leader[leader[vertex]]

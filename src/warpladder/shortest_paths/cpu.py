@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
-from warpladder.device.team import new_state, run_team, worker_count
+from warpladder.device.team import new_state, run_team
 from warpladder.shortest_paths.blocked import close_range, close_team
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.tiles import PANEL_UNIT

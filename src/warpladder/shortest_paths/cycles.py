@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from warpladder.device.kernel_cache import cached
+
 __all__ = ["vertex_on_cycle"]
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def vertex_on_cycle(links: Any, root: Any) -> Any:
     """Return a vertex on a cycle, -1 where there is none; cost O(n).
 

@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.device.team import worker_count
+from warpladder.device.environment import worker_count
+from warpladder.device.kernel_cache import cached
 
 __all__ = [
     "NO_HOP",
@@ -204,7 +205,8 @@ def _over_rows(task: Any, n: int) -> None:
         list(pool.map(task, pairwise(bounds)))
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def import_rows(
     source: Any,
     dist: Any,
@@ -249,7 +251,8 @@ def import_rows(
         smallest[i] = low
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def export_rows(
     dist: Any, hops: Any, carry: Any, threshold: Any, no_path: Any, first: Any, last: Any
 ) -> Any:
@@ -266,7 +269,8 @@ def export_rows(
     return count
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def scatter_edges(sources: Any, targets: Any, weights: Any, both_ways: Any, dist: Any) -> None:
     """Write edges into a matrix filled with "no edge"; of parallel edges the lightest counts."""
     for edge in range(sources.size):

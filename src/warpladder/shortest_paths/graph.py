@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
+from warpladder.shortest_paths.frames import frame_labels, is_frame
+from warpladder.shortest_paths.no_edge import absent_value, is_absent
+from warpladder.shortest_paths.rounding import refuse_rounded
 
-__all__ = ["Graph", "absent_value", "distance_dtype"]
+__all__ = ["Graph", "asked_dtype", "distance_dtype"]
 
 _KEPT = ("int16", "int32", "int64", "float32", "float64")
 _TAKEN_AS = {
@@ -155,11 +157,11 @@ class Graph:
             Shape (n, n), real; entry (i, j) is the weight of the edge from i to j. The diagonal
             counts as 0 unless it is negative.
         no_edge
-            The value that means "no edge". Infinity always does; for integers the default stands
-            for the largest value of their type. A 0 is an edge of weight 0, but in a boolean matrix
-            False is no edge.
+            The value that means "no edge", as `shortest_paths` takes it. A 0 is an edge of weight
+            0, but in a boolean matrix False is no edge.
         labels
-            One label per vertex.
+            One label per vertex; by default those of a pandas DataFrame, which has them on both
+            axes in the same order.
 
         Examples
         --------
@@ -171,18 +173,20 @@ class Graph:
                 "graph: masked arrays are not taken; fill them first, as in matrix.filled(np.inf)"
             )
         array = np.asarray(matrix)
+        refuse_rounded(matrix, array, "graph")
         if array.size == 0 and array.ndim < 2:
             array = array.reshape(0, 0).astype(np.float64)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
             raise InputError(
                 f"graph: a matrix of weights must be square, this has shape {array.shape}"
             )
-        _require_real(array, "graph")
-        names = _as_labels(labels)
+        distance_dtype(array.dtype, "graph")
+        absent = absent_value(array.dtype, no_edge)
+        _check_size(array, "graph", absent)
+        names = _as_labels(frame_labels(matrix) if labels is None and is_frame(matrix) else labels)
         if names is not None and len(names) != len(array):
             raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
         empty = np.empty(0, np.int64)
-        absent = absent_value(array.dtype, no_edge)
         return cls(len(array), empty, empty, None, array, absent, names, directed=True)
 
     @property
@@ -197,7 +201,7 @@ class Graph:
     def present(self) -> NDArray[np.bool_]:
         """Where ``matrix`` has an edge, shape (n, n)."""
         assert self.matrix is not None  # noqa: S101 - only asked of graphs given as a matrix
-        return ~_absent(self.matrix, self.no_edge)
+        return ~is_absent(self.matrix, self.no_edge)
 
     @property
     def components(self) -> int:
@@ -275,6 +279,25 @@ def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
     return np.dtype(_TAKEN_AS.get(asked, asked))
 
 
+def asked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
+    """Return the dtype that a caller wants distances in; None where any will do.
+
+    Raises
+    ------
+    InputTypeError
+        It is none that distances are computed in: they would come in another one.
+    """
+    if dtype is None:
+        return None
+    taken = distance_dtype(dtype, "dtype")
+    asked = np.dtype(dtype).name
+    if taken.name != asked:
+        raise InputTypeError(
+            f"dtype={asked!r}: distances are computed in {', '.join(_KEPT)}; take one of these"
+        )
+    return taken
+
+
 def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
     if isinstance(values, list | tuple) and not all(isinstance(v, Integral) for v in values):
         # As objects, or labels of mixed types would all become text and tuples a second dimension.
@@ -346,9 +369,11 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
         raise InputError(
             f"weights has shape {array.shape}; one weight for each of the {m} edges is needed"
         )
+    refuse_rounded(weights, array, "weights")
     if m == 0 and array.dtype == np.float64 and not isinstance(weights, np.ndarray):
         return None
-    _require_real(array, "weights")
+    distance_dtype(array.dtype, "weights")
+    _check_size(array, "weights", np.uint64(2**64 - 1))
     if array.dtype.kind == "f":
         wrong = np.flatnonzero(np.isnan(array) | (array == -np.inf))
         if wrong.size:
@@ -359,35 +384,11 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     return array
 
 
-def _require_real(array: NDArray[Any], name: str) -> None:
-    distance_dtype(array.dtype, name)
+def _check_size(array: NDArray[Any], name: str, absent: Any) -> None:
+    """Refuse weights, all but what means "no edge", that int64 does not hold."""
     if array.dtype == np.uint64 and array.size:
-        largest = array.max(where=array != np.iinfo(np.uint64).max, initial=0)
+        largest = array.max(where=array != absent, initial=0)
         if largest > np.iinfo(np.int64).max:
             raise InputError(
                 f"{name}: {largest} does not fit int64, in which distances are computed"
             )
-
-
-def _absent(matrix: NDArray[Any], no_edge: Any) -> NDArray[np.bool_]:
-    missing: NDArray[np.bool_] = np.isnan(matrix) if np.isnan(no_edge) else matrix == no_edge
-    infinite: NDArray[np.bool_] = matrix == np.inf
-    return missing | infinite
-
-
-def absent_value(dtype: np.dtype[Any], no_edge: Any) -> Any:
-    """Return what means "no edge" in a matrix of a dtype, as a value of that dtype."""
-    if not isinstance(no_edge, Real | np.number):
-        raise InputTypeError(f"no_edge must be a number, not {type(no_edge).__name__}")
-    try:
-        value = float(no_edge)
-    except OverflowError:
-        value = np.inf
-    if dtype.kind == "b":
-        return np.False_ if value == np.inf else np.bool_(value)
-    if dtype.kind == "f":
-        with np.errstate(over="ignore"):
-            return dtype.type(value)
-    limits = np.iinfo(dtype)
-    fits = math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
-    return dtype.type(int(value) if fits else limits.max)

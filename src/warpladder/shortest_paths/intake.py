@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import InputError, InputTypeError
-from warpladder.formats.edges import DenseTable
+from warpladder.formats.edges import DenseTable, EdgeTable
+from warpladder.shortest_paths.frames import is_frame
 from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.rounding import refuse_rounded
 
 __all__ = ["as_graph", "from_networkx", "read_graph"]
 
@@ -28,9 +32,10 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
     by_edges = _with_edges(graph)
     if by_edges is not None:
         if not (isinstance(no_edge, Real) and no_edge == np.inf):
-            raise InputError(
-                f"no_edge={no_edge!r} goes with a dense matrix only; this graph lists its edges"
-            )
+            said = "this graph lists its edges"
+            if by_edges.matrix is not None:
+                said = "a Graph has been told already, by Graph.from_matrix(..., no_edge=...)"
+            raise InputError(f"no_edge={no_edge!r} goes with a dense matrix only; {said}")
         return by_edges
     if isinstance(graph, str | Path):
         raise InputTypeError(
@@ -40,9 +45,12 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
         array = np.asarray(graph)
     except (TypeError, ValueError) as fault:
         raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
+    refuse_rounded(graph, array, "graph")
     if array.dtype == object and array.ndim:
         odd = [entry for entry in array.flat if not isinstance(entry, Real)]
         such = f", such as {odd[0]!r:.40}" if odd else ""
+        if is_frame(graph):
+            such += " (a DataFrame gives one dtype by frame.to_numpy(float, na_value=numpy.inf))"
         raise InputTypeError(
             f"graph: its entries are Python objects{such}; weights must be numbers of one dtype, "
             "with infinity for no edge"
@@ -57,9 +65,8 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
             f"graph: this has shape {array.shape}; many graphs at once are given as one array, "
             "numpy.stack(matrices)"
         )
-    return Graph.from_matrix(
-        graph if isinstance(graph, np.ma.MaskedArray) else array, no_edge=no_edge
-    )
+    is_kept = isinstance(graph, np.ma.MaskedArray) or is_frame(graph)
+    return Graph.from_matrix(graph if is_kept else array, no_edge=no_edge)
 
 
 def _with_edges(graph: Any) -> Graph | None:
@@ -88,7 +95,7 @@ def read_graph(path: str | Path, **options: Any) -> Graph:
     Parameters
     ----------
     path
-        The file; gzip is seen through.
+        The file, a pipe, or ``"-"`` for standard input; gzip is seen through.
     **options
         ``format``, ``directed``, and for tables of edges ``source``, ``target``, ``weight``
         (columns by name or number), ``header``, ``delimiter``: see
@@ -111,22 +118,31 @@ def read_graph(path: str | Path, **options: Any) -> Graph:
     Graph(n=3, no_edge=None, directed=True)
     >>> folder.cleanup()
     """
+    from warpladder.formats.files import InputFile
     from warpladder.formats.graphs import read
 
-    table = read(path, **options)
-    if isinstance(table, DenseTable):
-        return Graph.from_matrix(table.matrix, labels=table.labels)
-    weights = table.weights
-    if weights is not None and weights.dtype == np.int64 and _fits_int32(weights):
-        weights = weights.astype(np.int32)
-    return Graph.from_edges(
-        table.sources,
-        table.targets,
-        weights,
-        n=table.n,
-        labels=table.labels,
-        directed=table.directed,
-    )
+    file = InputFile(path)
+    return from_table(read(file, **options), file.path)
+
+
+def from_table(table: EdgeTable | DenseTable, path: Path) -> Graph:
+    """Return a `Graph` for what was read from a file, which errors name."""
+    try:
+        if isinstance(table, DenseTable):
+            return Graph.from_matrix(table.matrix, labels=table.labels)
+        weights = table.weights
+        if weights is not None and weights.dtype == np.int64 and _fits_int32(weights):
+            weights = weights.astype(np.int32)
+        return Graph.from_edges(
+            table.sources,
+            table.targets,
+            weights,
+            n=table.n,
+            labels=table.labels,
+            directed=table.directed,
+        )
+    except (InputError, InputTypeError) as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _from_sparse(matrix: Any) -> Graph:
@@ -138,19 +154,33 @@ def _from_sparse(matrix: Any) -> Graph:
     return Graph.from_edges(edges.row, edges.col, edges.data, n=matrix.shape[0])
 
 
-def from_networkx(graph: Any, weight: str = "weight") -> Graph:
-    """Return a `Graph` for a NetworkX graph; an edge without the attribute ``weight`` counts 1."""
+def from_networkx(graph: Any, weight: str | Callable[..., Any] = "weight") -> Graph:
+    """Return a `Graph` for a NetworkX graph; an edge without the attribute ``weight`` counts 1.
+
+    As in NetworkX ``weight`` may be a function instead: of both ends and the attributes of the edge
+    (of each of them by its key in a multigraph); None for what is to be no edge.
+    """
     labels = list(graph)
     index = {label: position for position, label in enumerate(labels)}
-    edges = list(graph.edges(data=weight, default=1))
-    weights = [1 if value is None else value for _, _, value in edges]
+    directed = graph.is_directed()
+    if callable(weight):
+        # The two directions of an edge may weigh differently.
+        directed = True
+        arcs = ((u, v, data) for u, ends in graph.adjacency() for v, data in ends.items())
+        costs = ((u, v, weight(u, v, data)) for u, v, data in arcs)
+        edges = [edge for edge in costs if edge[2] is not None]
+    else:
+        known = graph.edges(data=weight, default=1)
+        edges = [(u, v, 1 if cost is None else cost) for u, v, cost in known]
+    # An infinite weight is no edge, and would make floats of integers.
+    edges = [edge for edge in edges if not (isinstance(edge[2], Real) and edge[2] == math.inf)]
     return Graph.from_edges(
         np.array([index[u] for u, _, _ in edges], np.int64),
         np.array([index[v] for _, v, _ in edges], np.int64),
-        weights,
+        [cost for _, _, cost in edges],
         n=len(labels),
         labels=labels,
-        directed=graph.is_directed(),
+        directed=directed,
     )
 
 

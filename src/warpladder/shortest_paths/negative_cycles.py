@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import inner_no_path
 
@@ -90,7 +91,8 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
     return (Cycle(vertices, weight) if weight < 0 else None), potentials
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _settle(dist: Any, no_path: Any, potentials: Any, remainders: Any, parents: Any) -> Any:
     """Lower potentials until nothing changes (-1) or the parents close a cycle (a vertex on it)."""
     n = dist.shape[0]
@@ -128,7 +130,8 @@ def _settle(dist: Any, no_path: Any, potentials: Any, remainders: Any, parents: 
     return -1
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _add_to_pair(high: Any, low: Any, value: Any) -> Any:
     """Add a double to a pair of doubles without losing bits (Knuth's two-sum, renormalised)."""
     total = high + value

@@ -6,13 +6,16 @@ backend="warpladder")``, or ``NETWORKX_BACKEND_PRIORITY=warpladder`` for all cal
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from warpladder.shortest_paths.result import ShortestPaths
 
 __all__ = ["Backend", "get_info"]
+
+_Weight = str | Callable[..., Any]
 
 _FUNCTIONS = (
     "floyd_warshall",
@@ -64,9 +67,9 @@ class Backend:
 
     @staticmethod
     def floyd_warshall_numpy(
-        graph: Any, nodelist: Sequence[Hashable] | None = None, weight: str = "weight"
+        graph: Any, nodelist: Sequence[Hashable] | None = None, weight: _Weight = "weight"
     ) -> Any:
-        """Return the matrix of distances in float64, vertices in the order of ``nodelist``."""
+        """Return the matrix of distances in float64, as NetworkX does, in order of ``nodelist``."""
         import networkx as nx
         import numpy as np
 
@@ -81,13 +84,13 @@ class Backend:
         return dist[np.ix_(order, order)]
 
     @staticmethod
-    def floyd_warshall(graph: Any, weight: str = "weight") -> dict[Any, dict[Any, Any]]:
+    def floyd_warshall(graph: Any, weight: _Weight = "weight") -> dict[Any, dict[Any, Any]]:
         """Return distances as dictionaries by source and target."""
         return _by_label(_solve(Backend.convert_to_nx(graph), weight, next_hops=False))
 
     @staticmethod
     def floyd_warshall_predecessor_and_distance(
-        graph: Any, weight: str = "weight"
+        graph: Any, weight: _Weight = "weight"
     ) -> tuple[dict[Any, dict[Any, Any]], dict[Any, dict[Any, Any]]]:
         """Return predecessors, of reached targets only, and distances as dictionaries."""
         answer = _solve(Backend.convert_to_nx(graph), weight, next_hops=True)
@@ -99,7 +102,7 @@ class Backend:
         return {u: row for u, row in predecessors.items() if row}, _by_label(answer)
 
 
-def _solve(graph: Any, weight: str, *, next_hops: bool) -> ShortestPaths:
+def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     import networkx as nx
 
     from warpladder.errors import NegativeCycleError
@@ -113,8 +116,14 @@ def _solve(graph: Any, weight: str, *, next_hops: bool) -> ShortestPaths:
 
 
 def _by_label(answer: ShortestPaths) -> dict[Any, dict[Any, Any]]:
+    """Return distances as numbers of Python: integers stay such, only "no path" is inf."""
     labels = answer.graph.labels or ()
-    rows = answer.with_infinities().tolist()
+    none = answer.unreachable.item()
+    rows = answer.dist_matrix.tolist()
+    if isinstance(none, int):
+        rows = [[math.inf if value == none else value for value in row] for row in rows]
+    for vertex, row in enumerate(rows):
+        row[vertex] = 0
     return {
         source: dict(zip(labels, row, strict=True))
         for source, row in zip(labels, rows, strict=True)

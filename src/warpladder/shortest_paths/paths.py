@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
@@ -114,7 +115,8 @@ def walk_pairs(hops: NDArray[Any], pairs: NDArray[np.int64]) -> list[NDArray[np.
     return np.split(vertices, ends[:-1]) if ends.size else []
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _mend(dist: Any, links: Any, weights: Any, no_edge: Any) -> Any:
     mended = 0
     for target in range(links.shape[0]):
@@ -124,7 +126,8 @@ def _mend(dist: Any, links: Any, weights: Any, no_edge: Any) -> Any:
     return mended
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def any_loop(links: Any) -> Any:
     """Return whether following some column of ``links`` never ends, for compiled callers."""
     for target in range(links.shape[0]):  # noqa: SIM110 - Numba compiles no generator expression
@@ -133,7 +136,8 @@ def any_loop(links: Any) -> Any:
     return False
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _grow_tree(dist: Any, links: Any, weights: Any, no_edge: Any, target: Any) -> None:
     n = links.shape[0]
     slack = np.full(n, np.inf)
@@ -159,7 +163,8 @@ def _grow_tree(dist: Any, links: Any, weights: Any, no_edge: Any, target: Any) -
                     links[vertex, target] = nearest
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _last_edges(hops: Any, result: Any) -> None:
     n = hops.shape[0]
     trail = np.empty(n, np.int64)
@@ -190,7 +195,8 @@ def _last_edges(hops: Any, result: Any) -> None:
             result[start, target] = last
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _first_edges(predecessors: Any, hops: Any) -> None:
     n = predecessors.shape[0]
     trail = np.empty(n, np.int64)
@@ -215,7 +221,8 @@ def _first_edges(predecessors: Any, hops: Any) -> None:
                 hop_row[trail[step]] = hop_row[vertex]
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _path_lengths(hops: Any, pairs: Any) -> Any:
     lengths = np.zeros(len(pairs), np.int64)
     for index in range(len(pairs)):
@@ -231,7 +238,8 @@ def _path_lengths(hops: Any, pairs: Any) -> Any:
     return lengths
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _fill_paths(hops: Any, pairs: Any, starts: Any, lengths: Any, vertices: Any) -> None:
     for index in range(len(pairs)):
         vertex, target = pairs[index]

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError, NegativeCycleError
 from warpladder.shortest_paths.dense import (
     NO_HOP,
@@ -260,7 +261,8 @@ def _cut_negative_cycles(
             hops[component, component] = component
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _shift(dist: Any, high: Any, low: Any) -> None:
     for u in range(len(dist)):
         row = dist[u]
@@ -269,7 +271,8 @@ def _shift(dist: Any, high: Any, low: Any) -> None:
             row[v] = max(((high[u] - high[v]) + row[v]) + (low[u] - low[v]), 0.0)
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _unshift(dist: Any, high: Any, low: Any) -> None:
     for u in range(len(dist)):
         row = dist[u]

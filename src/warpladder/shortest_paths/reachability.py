@@ -11,6 +11,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
+
 __all__ = ["count_pairs", "reachable"]
 
 
@@ -44,7 +46,8 @@ def count_pairs(bits: NDArray[np.uint64]) -> int:
     return int(np.bitwise_count(bits).sum())
 
 
-@njit(nogil=True, cache=True)
+@cached
+@njit(nogil=True)
 def _close(bits: Any) -> None:
     n = bits.shape[0]
     for k in range(n):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,7 +38,7 @@ class ShortestPaths:
     graph
         The graph that was asked about.
     method
-        ``"floyd-warshall"`` or ``"dijkstra"``.
+        ``"floyd-warshall"`` or ``"dijkstra"``; ``"loaded"`` where a file had the answer.
     why
         Why this method, device and dtype, for people.
     """
@@ -177,6 +178,62 @@ class ShortestPaths:
             frame = pd.DataFrame(dist, index=labels, columns=labels)
             return frame.astype(dist.dtype.name.capitalize()).mask(dist == self.unreachable)
         return pd.DataFrame(self._with_infinities(dist), index=labels, columns=labels)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the distances to a file, whole or not at all; its extension says the format.
+
+        ``.npz`` has the arrays ``dist_matrix``; ``next_hops``, if they are known; and ``labels``,
+        if vertices have any: `load` reads it. ``.npy``, ``.csv`` and ``.parquet`` hold distances
+        alone. Integers that stand for "no minimum" are written as -inf, all others then as float64.
+
+        Raises
+        ------
+        InputError
+            The extension is not known, the file cannot be written, or float64 would round a
+            distance.
+        MissingExtraError
+            The extension needs a library that is not installed.
+        """
+        from warpladder.formats.distances import holds_next_hops, write_distances
+
+        dist, no_path = self._dist, self.unreachable
+        if (dist == self.unbounded).any():
+            # Whoever reads the file must not take the integer that stands for -inf for a distance.
+            dist, no_path = self._with_infinities(self._dist), math.inf
+            with np.errstate(invalid="ignore"):
+                rounded = np.isfinite(dist) & (dist.astype(self._dist.dtype) != self._dist)
+            if rounded.any():
+                raise InputError(
+                    f"cannot write {path}: beside -inf, for pairs without a minimum, distances are "
+                    f"float64, which rounds {self._dist[rounded][0]}; keep dist_matrix itself"
+                )
+        hops = self._links if holds_next_hops(path) else None
+        write_distances(path, dist, self.graph.labels, no_path=no_path, next_hops=hops)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> ShortestPaths:
+        """Return an answer that `save` or ``warpladder paths -o`` has written as ``.npz``.
+
+        Its graph has the edges that the next hops take; without next hops, one for each distance.
+
+        Raises
+        ------
+        FileFormatError
+            The file is not whole, or is no such answer.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib, warpladder as wl
+        >>> roads = wl.Graph.from_edges(["A", "B"], ["B", "C"], [4, 7])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "answer.npz")
+        ...     wl.shortest_paths(roads, next_hops=True).save(file)
+        ...     wl.ShortestPaths.load(file).path("A", "C")
+        ['A', 'B', 'C']
+        """
+        from warpladder.shortest_paths.stored import load_answer
+
+        return load_answer(path)
 
     def with_infinities(self) -> NDArray[Any]:
         """Return the distances with true infinities: as float64 where an integer dtype has none.

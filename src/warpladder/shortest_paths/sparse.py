@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.device.team import worker_count
+from warpladder.device.environment import worker_count
 from warpladder.errors import MissingExtraError
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.graph import Graph

@@ -79,7 +79,7 @@ def as_stack(stack: Any, no_edge: float) -> GraphStack:
     if array.dtype == np.uint64:
         for index, matrix in enumerate(array):
             with naming(index):
-                Graph.from_matrix(matrix)
+                Graph.from_matrix(matrix, no_edge=no_edge)
     nobody = first.sources
     return GraphStack(first.n, nobody, nobody, None, array, first.no_edge, None, directed=True)
 

@@ -11,3 +11,5 @@ The kernels are those of the ladder's top rungs (`warpladder.shortest_paths.rung
 `batches`      stacks of small graphs in one launch
 `kernels`      weights taken in, first next hops, answers given out
 """
+
+import warpladder.device.numba_target  # noqa: F401 - before kernels import `numba.cuda`

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import cuda
 
+from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.dense import NO_HOP
 
 __all__ = ["THREADS", "export_rows", "import_rows", "import_stack", "write_first_hops"]
@@ -15,7 +16,8 @@ THREADS = 256
 """In a block of each of these kernels; a block or a warp takes whole rows."""
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def write_first_hops(dist, hops, no_path):
     """Write the next hops before any detour: the target where there is an edge."""
     n = dist.shape[0]
@@ -59,7 +61,8 @@ def import_row(source, dist, i, absent, no_path, least, greatest, high, low, nan
         step >>= 1
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def import_rows(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
     """Copy a matrix into the engine's form, and find in each row what is to be known of it."""
     high = cuda.shared.array(THREADS, dist.dtype)
@@ -72,7 +75,8 @@ def import_rows(source, dist, absent, no_path, least, greatest, largest, smalles
             largest[i], smallest[i], nan_columns[i] = high[t], low[t], nan[t]
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def import_stack(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
     """Do the same for all matrices of a stack, whose rows are numbered through."""
     high = cuda.shared.array(THREADS, dist.dtype)
@@ -87,7 +91,8 @@ def import_stack(source, dist, absent, no_path, least, greatest, largest, smalle
             largest[row], smallest[row], nan_columns[row] = high[t], low[t], nan[t]
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def export_rows(dist, hops, out, out_hops, no_path, outer):
     """Write the caller's matrices: without what filled up tiles, "no path" as the caller has it."""
     for i in range(cuda.blockIdx.x, out.shape[0], cuda.gridDim.x):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import cuda, int32
 
+from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.rungs import _cells_4x4, register_tiles
 from warpladder.shortest_paths.rungs._cells_4x4 import CELLS, load_tile, store_tile
 from warpladder.shortest_paths.rungs.register_tiles import TWO_BLOCKS
@@ -41,7 +42,8 @@ class Part(NamedTuple):
         return Part(self.dist[first:last], None if self.hops is None else self.hops[first:last])
 
 
-@cuda.jit(max_registers=TWO_BLOCKS, cache=True)
+@cached
+@cuda.jit(max_registers=TWO_BLOCKS)
 def relax_large_tiles(
     target: Any,
     lefts: Any,
@@ -67,7 +69,8 @@ def _small_tiles(carry: bool, slab: int, registers: int) -> Any:
     left_shape = (slab, tile + 4)
     right_shape = (slab, tile)
 
-    @cuda.jit(max_registers=registers, cache=True)
+    @cached
+    @cuda.jit(max_registers=registers)
     def relax_small_tiles(
         target: Any,
         hops: Any,
@@ -108,7 +111,8 @@ _SMALL = {
 }
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def copy_columns_of(source: Any, first: Any, target: Any, where: Any, width: Any) -> None:
     """Copy ``width`` columns from ``first`` on to those from ``where`` on, in the same rows."""
     for i in range(cuda.blockIdx.x, source.shape[0], cuda.gridDim.x):

@@ -32,7 +32,8 @@ from warpladder.shortest_paths.gpu.kernels import (
     import_rows,
     write_first_hops,
 )
-from warpladder.shortest_paths.graph import Graph, absent_value, distance_dtype
+from warpladder.shortest_paths.graph import Graph, distance_dtype
+from warpladder.shortest_paths.no_edge import absent_value
 from warpladder.shortest_paths.paths import may_loop
 from warpladder.shortest_paths.prepare import check_summary, surely_fits
 from warpladder.shortest_paths.result import ShortestPaths
@@ -110,6 +111,8 @@ def absent_of(array: Any, no_edge: Any) -> Any:
 
     Raises
     ------
+    InputError
+        No weight of that dtype can be ``no_edge``.
     InputTypeError
         The dtype is none that is taken.
     """

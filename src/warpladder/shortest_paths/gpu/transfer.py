@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from warpladder.device.team import worker_count
+from warpladder.device.environment import worker_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.device.team import worker_count
+from warpladder.device.environment import worker_count
 from warpladder.lab.rung import Task, Work
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 

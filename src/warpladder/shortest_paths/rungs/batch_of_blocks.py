@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, float32, float64, int32, int64, uint32
 
+from warpladder.device.kernel_cache import cached
 from warpladder.lab.rung import Bound, Prediction, Rung, Task, Work
 from warpladder.shortest_paths.dense import NO_HOP
 from warpladder.shortest_paths.rungs._cells_4x4 import (
@@ -87,7 +88,8 @@ def first_hop(weight, j, no_path):
 def close_in_one_tile(number: Any, *, carry: bool) -> Any:
     """Return the kernel for graphs of at most 64 vertices, computed as ``number``."""
 
-    @cuda.jit(max_registers=_ONE_TILE[number.bitwidth // 8, carry], cache=True)
+    @cached
+    @cuda.jit(max_registers=_ONE_TILE[number.bitwidth // 8, carry])
     def close_single_tiles(dist, hops, no_path):
         """Replace weights by distances and write next hops; a block for each graph."""
         best = cuda.local.array(CELLS, number)
@@ -123,7 +125,8 @@ def close_in_many_tiles(number: Any, *, carry: bool) -> Any:
     left_shape = (slab, TILE + 4)
     right_shape = (slab, TILE)
 
-    @cuda.jit(max_registers=registers, cache=True)
+    @cached
+    @cuda.jit(max_registers=registers)
     def close_tiled_graphs(dist, hops, padded_dist, padded_hops, no_path):
         """Replace weights by distances and write next hops; a block for each graph."""
         left = cuda.shared.array(left_shape, number, 16)

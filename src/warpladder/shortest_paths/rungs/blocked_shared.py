@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
@@ -134,7 +134,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            23_552 / 540_672,
+            Ratio(23_552, 540_672),
             128,
             "a tile in shared memory serves 32 steps",
             than="pivot-in-register",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, int32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
@@ -68,7 +68,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            257 / 33,
+            Ratio(257, 33),
             128,
             "every lane reads from a row, and so a sector, of its own",
             than="row-blocks",

@@ -14,12 +14,17 @@ loads from being served early. And all blocks must be resident: one that waits f
 the others wait for it never comes. So there are only as many as the GPU surely holds at a time,
 four blocks of 256 threads per multiprocessor, and the compiler is held to 64 registers a thread.
 
-Below: the border between two of n launches was the barrier. A launch costs some microseconds; at
-n = 2048 that is as much as a step itself.
+Below: the border between two of n launches was the barrier, and a launch costs some microseconds,
+n times.
 
 Expect: 1 launch instead of n. The loads of the steps are those of `strided-cells`, to the request.
 Each of the 64 * 8 warps passes two block barriers per step: 2 * 512 * 128 at n = 128. B blocks read
 B flags each, so the traffic of one meeting grows with B**2.
+
+Found: it loses. On an NVIDIA H200 (2026-11-20), at n = 2048, the one launch takes 364 ms and the
+2048 launches of `strided-cells` 41.9 ms. Launches are cheap there, and meetings are not: at each of
+them 528 blocks read 528 flags. For the source, on a GTX 960, the flags won: 3,206 ms against
+5,623.5 ms.
 
 Source: CF D
 """
@@ -31,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Found, Prediction, Rung
 from warpladder.shortest_paths.rungs._launching import (
     MAX_REGISTERS,
     THREADS,
@@ -117,5 +122,8 @@ RUNG = Rung(
             128,
             "64 blocks write a flag and read 64, at least once each",
         ),
+    ),
+    found=(
+        Found("NVIDIA H200", "2026-11-20", 2048, (("flag-barrier", 364), ("strided-cells", 41.9))),
     ),
 )

@@ -14,8 +14,8 @@ Below: one thread had everything to itself. Now there are n**2 of them, in n lau
 
 Expect: n launches. At n = 128 a warp is a quarter of a row: its own cells are 4 sectors, its piece
 of row k is 4, and `dist[i, k]` is one for all 32 lanes. The 4 warps of row k itself are stopped by
-the guard. That makes 512 * 4 + 508 * (4 + 1) = 4588 sectors for each of 128 steps, and 508 stores,
-since every cell is written back whether it has changed or not.
+the guard. That makes 508 * (4 + 4 + 1) = 4572 sectors for each of 128 steps, 585,216 in all, and
+508 stores a step, since every cell is written back whether it has changed or not.
 
 Source: GR Floyd-Warshall
 """

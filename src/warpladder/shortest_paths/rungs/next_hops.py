@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import (
     MAX_REGISTERS,
     THREADS,
@@ -93,7 +93,7 @@ RUNG = Rung(
         Prediction(
             "global_load_requests",
             "==",
-            10 / 9,
+            Ratio(10, 9),
             128,
             "one more load per row",
             than="pivot-in-register",

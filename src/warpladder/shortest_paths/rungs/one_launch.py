@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
+from warpladder.device.kernel_cache import cached
 from warpladder.device.occupancy import occupancy
 from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._cells_4x4 import (
@@ -111,7 +112,8 @@ def _kernel(carry: bool, slab: int, registers: int) -> Any:
     left_shape = (slab, TILE + 4)
     right_shape = (slab, TILE)
 
-    @cuda.jit(max_registers=registers, cache=True)
+    @cached
+    @cuda.jit(max_registers=registers)
     def close_in_one_launch(dist, hops, first, last, no_path, arrived):
         """Take all vertices of tiles ``first`` to ``last`` as intermediates, in place."""
         left = cuda.shared.array(left_shape, dist.dtype, 16)

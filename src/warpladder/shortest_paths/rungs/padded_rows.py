@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for, padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 from warpladder.shortest_paths.rungs.row_blocks import relax_row
@@ -66,7 +66,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            254_043 / (97 * 97 + 2 * 97 * 1513),
+            Ratio(254_043, 97 * 97 + 2 * 97 * 1513),
             97,
             "84 of 97 rows begin inside a sector where they are not padded",
             than="row-blocks",

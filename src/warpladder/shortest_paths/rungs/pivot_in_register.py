@@ -12,6 +12,11 @@ Expect: two loads per cell and one per row. At n = 128 a row is 1 + 4 * 2 = 9 re
 4 * 3 = 12; at n = 2048 it is 129 instead of 192, a third less. The rest is row k, which caches
 hold, and the cell itself, which is the traffic that no rearrangement of one step can save.
 
+Found: faster than the rung below, and slower than one further down. On an NVIDIA H200 (2026-11-20),
+at n = 2048, it takes 34.0 ms and `grid-sync` 46.2 ms; but `row-blocks`, which shares the entry in
+2048 launches, takes 30.4 ms. As many requests; it is the barrier of the grid that costs more than
+the launches.
+
 Source: CF E
 """
 
@@ -21,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import (
     MAX_REGISTERS,
     THREADS,
@@ -84,7 +89,7 @@ RUNG = Rung(
         Prediction(
             "global_load_requests",
             "==",
-            9 / 12,
+            Ratio(9, 12),
             128,
             "one load of the pivot per row instead of one per 32 cells",
             than="grid-sync",
@@ -92,11 +97,19 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            33 / 36,
+            Ratio(33, 36),
             128,
             "what is saved are loads of one sector",
             than="grid-sync",
             tolerance=1e-9,
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-20",
+            2048,
+            (("pivot-in-register", 34.0), ("grid-sync", 46.2), ("row-blocks", 30.4)),
         ),
     ),
 )

@@ -31,9 +31,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import cuda, float64, uint32
-from numba.cuda.extending import overload
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.device.kernel_cache import cached
+from warpladder.device.numba_target import overload
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_TILES
 
@@ -169,7 +170,8 @@ def relax_through_owned(best, rows, columns, y, x, r):
         relax_step(best, columns, rows, now, y, x)
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def close_diagonal(dist, pivot):
     """Close tile ``pivot`` of the diagonal, in registers."""
     rows = cuda.shared.array(PUBLISHED, dist.dtype, 16)
@@ -194,7 +196,8 @@ def close_diagonal(dist, pivot):
             dist[uint32(corner + cell_of(y, r)), uint32(corner + cell_of(x, c))] = best[r, c]
 
 
-@cuda.jit(max_registers=TWO_BLOCKS, cache=True)
+@cached
+@cuda.jit(max_registers=TWO_BLOCKS)
 def relax_cross(dist, pivot, cross, no_path):
     """Relax the tiles of row ``cross`` (blocks with y = 0) and of column ``cross`` (y = 1).
 
@@ -213,7 +216,8 @@ def relax_cross(dist, pivot, cross, no_path):
     relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
 
 
-@cuda.jit(max_registers=TWO_BLOCKS, cache=True)
+@cached
+@cuda.jit(max_registers=TWO_BLOCKS)
 def relax_rest(dist, pivot, skipped, no_path):
     """Relax all tiles but those of ``skipped`` rows and columns from ``pivot`` on."""
     row, column = cuda.blockIdx.y, cuda.blockIdx.x
@@ -261,7 +265,7 @@ RUNG = Rung(
         Prediction(
             "shared_load_requests",
             "==",
-            1 / 8,
+            Ratio(1, 8),
             128,
             "16 loads feed 64 relaxations, where 2 fed one",
             than="blocked-shared",

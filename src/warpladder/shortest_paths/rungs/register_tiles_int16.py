@@ -33,7 +33,8 @@ import numpy as np
 from numba import cuda, int32, uint32
 
 from warpladder.device.instructions import relax_pairs
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.device.kernel_cache import cached
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs import register_tiles
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_INT16
@@ -124,7 +125,8 @@ def relax_tile(words, row, pivot, column, no_paths):
                 words[i, j] = least
 
 
-@cuda.jit(max_registers=FOUR_BLOCKS, cache=True)
+@cached
+@cuda.jit(max_registers=FOUR_BLOCKS)
 def relax_cross(words, pivot, cross, no_paths):
     """Relax the tiles of row ``cross`` (blocks with y = 0) and of column ``cross`` (y = 1)."""
     other = cuda.blockIdx.x
@@ -138,7 +140,8 @@ def relax_cross(words, pivot, cross, no_paths):
     relax_tile(words, row, pivot, column, no_paths)
 
 
-@cuda.jit(max_registers=FOUR_BLOCKS, cache=True)
+@cached
+@cuda.jit(max_registers=FOUR_BLOCKS)
 def relax_rest(words, pivot, skipped, no_paths):
     """Relax all tiles but those of ``skipped`` rows and columns from ``pivot`` on."""
     row, column = cuda.blockIdx.y, cuda.blockIdx.x
@@ -177,13 +180,18 @@ RUNG = Rung(
         Prediction(
             "shared_load_requests",
             "==",
-            5 / 8,
+            Ratio(5, 8),
             256,
             "16 loads feed 128 relaxations, where they fed 64, in six tiles of eight",
             than="register-tiles",
         ),
         Prediction(
-            "global_load_bytes", "==", 1 / 2, 256, "numbers half as wide", than="register-tiles"
+            "global_load_bytes",
+            "==",
+            Ratio(1, 2),
+            256,
+            "numbers half as wide",
+            than="register-tiles",
         ),
         Prediction("shared_bank_conflicts", "==", 0, 256, "a warp is 4 x 8 threads, 4 words apart"),
     ),

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, int32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
@@ -77,7 +77,7 @@ RUNG = Rung(
         Prediction(
             "global_load_requests",
             "==",
-            9 / 12,
+            Ratio(9, 12),
             128,
             "one load of the pivot per row instead of one per warp",
             than="strided-cells",
@@ -86,7 +86,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            33 / 36,
+            Ratio(33, 36),
             128,
             "per row 1 + 4 * (4 + 4) sectors",
             than="strided-cells",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
+from warpladder.device.kernel_cache import cached
 from warpladder.lab.rung import Bound, Rung
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_ONE_CORE
 
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["RUNG", "run"]
 
 
-@njit(cache=True)
+@cached
+@njit
 def close(dist):
     """Replace weights by distances, in place."""
     n = len(dist)

@@ -1,0 +1,55 @@
+"""An answer that was written to a file, as an answer again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.errors import FileFormatError
+from warpladder.formats.distances import read_distances
+from warpladder.formats.files import as_path
+from warpladder.shortest_paths.dense import NO_HOP
+from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.paths import leads_in_circles
+from warpladder.shortest_paths.result import ShortestPaths
+
+if TYPE_CHECKING:
+    import os
+
+__all__ = ["load_answer"]
+
+
+def load_answer(path: str | os.PathLike[str]) -> ShortestPaths:
+    """Do what `ShortestPaths.load` says."""
+    path = as_path(path)
+    dist, hops, labels = read_distances(path)
+    if hops is None:
+        graph = Graph.from_matrix(dist, labels=labels)
+    else:
+        for is_wrong, where in ((_breaks_off, "nowhere"), (leads_in_circles, "in a circle")):
+            if is_wrong(hops):
+                raise FileFormatError(
+                    path, None, "next_hops that arrive", f"some that lead {where}"
+                )
+        graph = _graph_of(dist, hops, labels)
+    return ShortestPaths(dist, hops, graph, "loaded", f"read from {path}")
+
+
+def _breaks_off(hops: NDArray[np.int32]) -> bool:
+    """Return whether some next hop leads to a vertex that knows none itself."""
+    after = np.take_along_axis(hops, np.maximum(hops, 0), axis=0)
+    arrived = hops == np.arange(len(hops))
+    return bool(((hops != NO_HOP) & ~arrived & (after == NO_HOP)).any())
+
+
+def _graph_of(dist: NDArray[Any], hops: NDArray[np.int32], labels: list[Any] | None) -> Graph:
+    """Return the graph of the edges that next hops take; the distances are their weights."""
+    n = len(hops)
+    vertices = np.broadcast_to(np.arange(n)[:, None], hops.shape)
+    is_step = (hops != NO_HOP) & (hops != vertices)
+    is_edge = np.zeros(hops.shape, np.bool_)
+    is_edge[vertices[is_step], hops[is_step]] = True
+    sources, targets = np.nonzero(is_edge)
+    return Graph.from_edges(sources, targets, dist[is_edge], n=n, labels=labels)

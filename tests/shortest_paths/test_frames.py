@@ -1,0 +1,96 @@
+"""A pandas DataFrame is a matrix whose vertices have names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import warpladder as wl
+from warpladder import errors
+
+INF = np.inf
+WEIGHTS = [[0, 4, INF], [INF, 0, 7], [1, INF, 0]]
+
+
+def frame(labels: Any = "ABC", columns: Any = None, weights: Any = WEIGHTS) -> pd.DataFrame:
+    names = list(labels)
+    return pd.DataFrame(weights, index=names, columns=names if columns is None else list(columns))
+
+
+def test_its_labels_name_the_vertices() -> None:
+    answer = wl.shortest_paths(frame(), next_hops=True)
+    assert answer.path("A", "C") == ["A", "B", "C"]
+    assert answer.distance("C", "B") == 5
+    shown = answer.to_pandas()
+    assert list(shown.index) == list(shown.columns) == ["A", "B", "C"]
+    again = wl.shortest_paths(shown)
+    assert np.array_equal(again.dist_matrix, answer.dist_matrix)
+    assert again.distance("C", "B") == 5
+    assert wl.Graph.from_matrix(frame()).labels == ["A", "B", "C"]
+    assert wl.Graph.from_matrix(frame(), labels=["x", "y", "z"]).labels == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    "labels", [[7, 9, 11], [2, 1, 0], [("a", 1), ("a", 2), ("b", 1)], [0.5, 1, 2]]
+)
+def test_labels_of_any_kind(labels: list[Any]) -> None:
+    index = pd.Index(labels, tupleize_cols=False)
+    answer = wl.shortest_paths(pd.DataFrame(WEIGHTS, index=index, columns=index))
+    assert answer.distance(labels[0], labels[2]) == 11
+
+
+def test_without_names_vertices_are_numbers() -> None:
+    answer = wl.shortest_paths(pd.DataFrame(WEIGHTS))
+    assert answer.graph.labels is None
+    assert answer.distance(0, 2) == 11
+    assert wl.shortest_paths(pd.DataFrame()).graph.n == 0
+    assert wl.shortest_paths(frame("A", weights=[[0]])).distance("A", "A") == 0
+
+
+def test_what_no_edge_is() -> None:
+    answer = wl.shortest_paths(frame(weights=[[0, 4, -1], [-1, 0, 7], [1, -1, 0]]), no_edge=-1)
+    assert answer.distance("A", "C") == 11
+    assert answer.dist_matrix.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            frame("ABC", "BAC"),
+            r"row 0 of the DataFrame is 'A' and column 0 is 'B'; bring both into",
+        ),
+        (frame("ABC", "ABZ"), "row 2 of the DataFrame is 'C' and column 2 is 'Z'; name both alike"),
+        (frame([0, 1, 2], "ABC"), "row 0 of the DataFrame is 0 and column 0 is 'A'"),
+        (frame("AAB"), "'A' appears twice"),
+        (frame().iloc[:2], r"square, this has shape \(2, 3\)"),
+        (frame(weights=[[0, 2**53 + 1, 0.5]] * 3), "integer 9007199254740993 would be rounded"),
+    ],
+)
+def test_what_is_refused(given: pd.DataFrame, told: str) -> None:
+    with pytest.raises(errors.InputError, match=told):
+        wl.shortest_paths(given)
+    with pytest.raises(errors.InputError, match=told):
+        wl.Graph.from_matrix(given)
+
+
+@pytest.mark.parametrize("entry", [pd.NA, "x", None])
+def test_objects_are_refused_with_what_to_do(entry: Any) -> None:
+    given = frame(weights=[[0, entry, 1]] * 3).astype(object)
+    with pytest.raises(errors.InputTypeError, match=r"frame\.to_numpy\(float, na_value"):
+        wl.shortest_paths(given)
+
+
+def test_pandas_is_not_imported() -> None:
+    code = (
+        "import sys, warpladder as wl; wl.Graph.from_matrix([[0]]); print('pandas' in sys.modules)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
