@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
+from choosing import large
 from warpladder.errors import DeviceError, InputError, InputTypeError, MissingExtraError
 from warpladder.lab.climb import climb
 from warpladder.lab.compare import difference
@@ -120,7 +121,7 @@ def test_a_rung_is_right_at_every_size(rung):
 
 
 @each_with_kernels
-@pytest.mark.parametrize("schedule", SCHEDULES[1:])
+@pytest.mark.parametrize("schedule", ["warps-reverse", *large("warps", "warps-random")])
 def test_a_rung_is_right_in_every_schedule(rung, schedule):
     for verdict in verify(rung, SimulatedDevice(schedule=schedule), [33, 1025], seed=3):
         assert verdict.ok, (verdict.n, verdict.fault)
@@ -129,7 +130,10 @@ def test_a_rung_is_right_in_every_schedule(rung, schedule):
 @each_with_kernels
 @pytest.mark.parametrize(
     ("threads", "sizes"),
-    [(32, SIZES[-3:]), (96, SIZES), (100, SIZES[-3:]), (992, SIZES), (1024, SIZES[-3:])],
+    [
+        *((96, SIZES[-3:]), (100, SIZES[1:-1]), (1024, SIZES[-1:])),
+        *large((32, SIZES[-3:]), (96, SIZES), (100, SIZES[-3:]), (992, SIZES), (1024, SIZES[-3:])),
+    ],
 )
 def test_a_block_may_have_any_size(rung, threads, sizes):
     for n in sizes:
@@ -366,6 +370,7 @@ def test_the_word_is_left_at_zero_for_the_next_launch():
 # --- the library ----------------------------------------------------------------------------------
 
 
+@pytest.mark.numba_cuda
 def test_the_library_names_what_is_missing_and_what_it_needs(monkeypatch):
     rung = LADDER.find("cub-library")
     monkeypatch.setitem(sys.modules, "cuda.compute", None)
@@ -412,7 +417,14 @@ def widest_loop(kernel, arguments, target):
 
 
 @needs_tools
-@pytest.mark.parametrize("target", [(7, 5), (8, 0), (9, 0), (10, 0)], ids=str)
+@pytest.mark.parametrize(
+    "target",
+    [
+        (9, 0),
+        *(pytest.param(other, marks=pytest.mark.large) for other in ((7, 5), (8, 0), (10, 0))),
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize(
     ("name", "addition", "additions"),
     [("tuned", "IADD3", 8), ("tuned-float32", "FADD", 16), ("one-word-finish", "IADD3", 8)],

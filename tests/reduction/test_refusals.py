@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
+from choosing import large
 from warpladder.errors import InputError, InputTypeError
 from warpladder.simulator import SimulatedDevice
 
@@ -88,11 +89,19 @@ def test_kinds_of_options(options, message):
         wl.reduce([[1, 2], [3, 4]], **options)
 
 
+def plain(a, b):
+    return a + b
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda a, b: nothing + a + b, "NameError: name 'nothing' is not defined"),  # noqa: F821
+        (lambda a, b: nothing + a + b, "compile it for int64: name 'nothing' is not defined$"),  # noqa: F821
         (lambda a: a, "too many positional arguments"),
+        (
+            lambda a, b: plain(a, b) + 1,
+            "plain is a plain Python function; decorate it with @numba.njit$",
+        ),
         (lambda a, b: a.foo + b, "compile it for int64: Unknown attribute 'foo' of type int64$"),
         (lambda a, b: "x"[a + b :], "it returns unicode_type, which is no real number"),
         (lambda a, b: (a + b) / 2, "it returns float64 for int64; give dtype='float64'"),
@@ -150,7 +159,7 @@ def test_missing_values_of_polars():
 
 def test_a_dtype_of_a_gpu_that_numpy_does_not_know():
     ways = {"__cuda_array_interface__": {}, "dtype": "torch.bfloat16", "shape": (2,)}
-    with pytest.raises(InputTypeError, match=r"values: dtype torch\.bfloat16 is not taken"):
+    with pytest.raises(InputTypeError, match=r"values: dtype (torch\.)?bfloat16 is not taken"):
         wl.reduce(type("Tensor", (), ways)(), device=SimulatedDevice())
 
 
@@ -167,7 +176,7 @@ def test_what_cannot_be_converted(tmp_path):
         wl.reduce(file)
 
 
-@pytest.mark.parametrize("op", ["min", "max", "argmin", "argmax", "nanmin"])
+@pytest.mark.parametrize("op", ["min", "argmax", "nanmin", *large("max", "argmin")])
 def test_nothing_has_no_extremum(op):
     for values, axis in ((np.empty(0), None), (np.empty((3, 0)), 1), (np.empty((0, 2), "i4"), 0)):
         with pytest.raises(InputError, match=f"values: {op.removeprefix('nan')}|values: {op}"):
@@ -185,3 +194,50 @@ def test_chunks_have_no_axes():
     for option in ({"axis": 0}, {"where": True}):
         with pytest.raises(InputError, match=f"{next(iter(option))}: it has no meaning for chunks"):
             wl.reduce(iter([[1.0]]), **option)
+
+
+def test_sparse_matrices():
+    """Their zeros are not stored, and it is for the caller to say whether they count."""
+    sp = pytest.importorskip("scipy.sparse")
+    matrix = sp.coo_array(([3.0, -4.0], ([0, 2], [1, 0])), shape=(3, 3))
+    for values in (matrix, matrix.tocsr(), sp.dia_matrix(matrix), sp.dok_array(matrix)):
+        with pytest.raises(
+            InputTypeError, match=r"values: a sparse .*\.tocsr\(\)\.data .*\.toarray"
+        ):
+            wl.reduce(values)
+    with pytest.raises(InputTypeError, match="values: chunk 0: a sparse csr_array"):
+        wl.reduce(iter([matrix.tocsr()]))
+    assert wl.reduce(matrix.tocsr().data, ("l2", "min", "max")) == (5, -4, 3)
+    assert wl.reduce(matrix.toarray(), ("l2", "mean")) == (5, -1 / 9)
+
+
+@pytest.mark.parametrize("where_it_runs", ["cpu", "there", "through"])
+@pytest.mark.parametrize("op", ["max", "nanmax", "nanmin"])
+def test_a_mask_that_leaves_nothing(op, where_it_runs):
+    """An extremum of nothing is refused, that of NaNs alone is NaN, as NumPy has it."""
+    gpu = SimulatedDevice(counters=False, checks=False, multiprocessors=1)
+    values = np.array([[1.0, np.nan], [np.nan, np.nan]])
+    given = gpu.to_device(values) if where_it_runs == "there" else values
+    device = "cpu" if where_it_runs == "cpu" else gpu
+    nothing = f"where: {op} is not defined where the mask leaves no element"
+    for options in (
+        {"where": np.array(False)},
+        {"where": np.array([[True, True], [False, False]]), "axis": 1},
+        {"where": np.array([[True], [False]]), "axis": 1},
+        {"where": np.array([False, True]), "axis": 0},
+    ):
+        with pytest.raises(InputError, match=nothing):
+            wl.reduce(given, op, device=device, **options)
+    some = np.array([[True, False], [False, True]])
+    found = wl.reduce(given, op, axis=1, where=some, device=device)
+    found = found.copy_to_host() if hasattr(found, "copy_to_host") else found
+    np.testing.assert_array_equal(found, [1, np.nan])
+
+
+def test_a_mask_that_leaves_no_index():
+    values = np.array([1.0, np.nan, 2.0])
+    for mask in ([False, True, False], [False] * 3):
+        with pytest.raises(InputError, match=r"where: nanargmax .* leaves no element but NaNs"):
+            wl.reduce(values, "nanargmax", where=mask)
+    with pytest.raises(InputError, match=r"where: argmax .* leaves no element$"):
+        wl.reduce(values, "argmax", where=[False] * 3)

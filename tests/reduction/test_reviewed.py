@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 import os
 import pickle
+import sys
 
 import numpy as np
 import pytest
+from numba import njit
 
 import warpladder as wl
 from warpladder import errors
+from warpladder.reduction import cpu, intake
+from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
 from warpladder.simulator import SimulatedDevice
 
 
@@ -44,6 +48,21 @@ def test_chunks_of_either_byte_order_and_of_nothing():
         assert total == 6
         assert total.dtype == np.float32
     assert wl.reduce(iter([[], [1, 2], []]), "argmax") == 1
+
+
+def test_chunks_of_nothing_in_a_dtype():
+    for dtype in ("i8", "u1", "f4", "f8"):
+        for chunks in ([], [[]], [[], []]):
+            found = wl.reduce(iter(chunks), dtype=dtype)
+            expected = wl.reduce(np.empty(0, dtype), dtype=dtype)
+            assert found == expected
+            assert found.dtype == expected.dtype
+    found = wl.reduce(iter([[], [1, 2], []]), dtype="i4")
+    assert found == 3
+    assert found.dtype == np.int32
+    assert wl.reduce(iter([np.empty(0, "f4")])).dtype == np.float32
+    with pytest.raises(errors.InputError, match="cannot hold sum of float64"):
+        wl.reduce(iter([[1.5]]), dtype="i8")
 
 
 def test_a_generator_that_fails():
@@ -117,10 +136,17 @@ def test_files_that_are_none(tmp_path):
     backwards.write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header)
     with pytest.raises(errors.FileFormatError):
         wl.reduce(backwards)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    with pytest.raises(errors.InputError, match="no regular file"):
-        wl.reduce(pipe)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not cut a file that is mapped")
+def test_a_file_that_is_cut_short_meanwhile(tmp_path, monkeypatch):
+    """Where it is seen in time; nothing before the cut is touched after it."""
+    monkeypatch.setattr(cpu, "worker_count", lambda: 1)
+    monkeypatch.setattr(intake, "_STRETCH_BYTES", 1 << 16)
+    path = tmp_path / "numbers.npy"
+    np.save(path, np.ones(100_000))
+    with pytest.raises(errors.FileFormatError, match=r"numbers\.npy.*100,000 elements of 8 bytes"):
+        wl.reduce(path, ("sum",), progress=lambda _: os.truncate(path, 300_000))
 
 
 @pytest.mark.parametrize("given", [{"dtype": "S"}, {"dtype": "V0"}, {"dtype": "f4", "offset": 4.0}])
@@ -136,3 +162,11 @@ def test_an_unknown_dtype_of_a_column(tmp_path):
     table.write_text("a\n1\n")
     with pytest.raises(errors.InputTypeError, match="dtype='foo' is not known"):
         wl.open_values(table, column="a", dtype="foo")
+
+
+def test_numba_does_not_warn_of_a_second_kind_of_state():
+    """As it does where one function is compiled for two, and nothing is in a cache."""
+    for folds in ({"moments"}, {"moments", "nonzero"}):
+        spec = FoldSpec(frozenset(folds), "float64", "float64")
+        merge = njit(merge_kernel(spec).py_func)
+        merge(new_states(spec, 1), new_states(spec, 1))

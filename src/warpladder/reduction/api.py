@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,12 +14,11 @@ from warpladder.device.foreign import device_of, is_on_gpu, numpy_dtype, to_nump
 from warpladder.device.select import choose_device, gpu
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
-from warpladder.reduction.cpu import Cascade, accumulate
+from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.folds import fold_kernel
 from warpladder.reduction.intake import (
     StoredRow,
-    as_array,
     as_axes,
     as_ddof,
     as_dtype,
@@ -30,15 +29,13 @@ from warpladder.reduction.intake import (
 from warpladder.reduction.layout import (
     NO_MASK,
     TILE_BYTES,
-    ArrayRows,
-    Rows,
-    Span,
     Tile,
     as_stored,
 )
 from warpladder.reduction.ops import Request, parse_ops
 from warpladder.reduction.parts import FoldPart
-from warpladder.reduction.plan import ACCURACIES, Plan, make_plan
+from warpladder.reduction.passes import Accumulate, Progress, reduce_chunks, reduce_rows, rows_of
+from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -49,8 +46,6 @@ __all__ = ["reduce"]
 _PLAIN_FIELDS = {"sum": "total", "min": "low", "max": "high"}
 
 Operation = str | AssociativeOp
-Accumulate = Callable[..., None]
-Progress = Callable[[float], None]
 
 
 def reduce(
@@ -81,7 +76,8 @@ def reduce(
     axis
         Axis or axes to reduce over, all by default. For ``argmin`` and ``argmax`` one or all.
     where
-        Mask of the elements that count; broadcast to the shape of ``values``.
+        Mask of the elements that count; broadcast to the shape of ``values``. Where it leaves none,
+        what is refused for no elements is refused, with ``nan`` before the name too.
     dtype
         In which sums, products, means, variances and norms are made and returned. By default that
         of ``values``; sums and products of smaller integers are int64 or uint64, as in NumPy, and
@@ -115,12 +111,17 @@ def reduce(
         ``values`` are complex, objects, text or the like, or some are missing; or an argument is
         of a kind that is not taken.
     DeviceError
-        The device is not there.
+        The device is not there, or NUMBA_DISABLE_JIT is set.
 
     Notes
     -----
     Cost: one pass over memory, on all cores from 16 MB on (from 2 MB where rows are short). The
     result has the same bits for any number of cores.
+
+    Raw binary and ``.npy`` files are mapped into memory, which takes half the time of reading them.
+    A file that is cut short meanwhile is refused where that is seen in time; where another program
+    takes away what is being read at that moment, the system ends the process (SIGBUS), as with any
+    mapped file. Where files may shrink, give ``numpy.fromfile(path)`` or chunks that are read.
 
     An array on a GPU is reduced where it is, without a copy unless its axes do not lie at regular
     distances. An array of the host would have to cross a bus that is slower than the CPU reads
@@ -139,23 +140,34 @@ def reduce(
       float16, added up in float64), whatever n is;
     * ``"reproducible"``: ``u |sum|``, the exact sum rounded to float64 and then to ``dtype``. So
       the same bits come out for any order of the elements, any chunks, any CPU or GPU. Variances
-      and norms are made of exact sums as well.
+      and norms are made of exact sums as well. A mean is right also where the sum does not fit
+      float64; with other accuracies it is infinite then, as in NumPy.
 
-    Integers beyond 2^53 are rounded to float64 before they go into a float result. Variances are
-    made of squares: where those of float64 do not fit, the result is infinite, and where those of
-    float32 do not, ``dtype="float64"`` helps. The exponentials of ``logsumexp`` are float64,
-    on a GPU those of float32 are float32.
+    Integers beyond 2^53 are rounded to float64 before they go into a float sum, norm or
+    ``logsumexp``, but not under ``"reproducible"``; means and variances are of the integers
+    themselves. Norms and standard deviations are right also where the squares they are made of do
+    not fit float64. The exponentials of ``logsumexp`` are float64, on a GPU those of float32 are
+    float32.
+
+    Products of floats are as if partial products had no limits: finite numbers with a zero among
+    them give 0, others overflow or vanish only where the whole product does, whatever the order.
+    With a NaN, or an infinity and a zero, among the elements the product is NaN. (NumPy multiplies
+    in order, so 1e200 * 1e200 * 0 is NaN there.) Digits are lost where a partial product is
+    subnormal.
 
     NaN among the elements makes a float result NaN, as in NumPy, and ``argmin`` and ``argmax`` give
-    the first NaN. ``nan`` variants skip it; where all are NaN, ``nanmin`` and ``nanmax`` give NaN
-    and ``nanargmin`` and ``nanargmax`` are refused. The mean of nothing is NaN, its sum 0, its
-    ``logsumexp`` -inf. No warnings are given. Results beyond a float dtype are infinite.
+    the first NaN. ``nan`` variants skip it; where there are elements but all are NaN, ``nanmin``
+    and ``nanmax`` give NaN and ``nanargmin`` and ``nanargmax`` are refused, as in NumPy. The mean
+    of nothing is NaN, its sum 0, its ``logsumexp`` -inf; extrema of nothing are refused, be the
+    array empty or the mask. No warnings are given. Results beyond a float dtype are infinite.
 
     Beyond that, what differs from NumPy: floats are not summed into integers, nor anything into
     bool. Of masked arrays only what is not masked counts, and results are plain arrays, as those of
     matrices and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow
     and Polars and NA of pandas, are refused. A number has no axis 0. Chunks are of one dtype, in
-    any byte order; empty ones do not count. Booleans on a GPU have to be bytes of 0 and 1.
+    any byte order; empty ones do not count, and of no others the result is that of an empty array
+    of ``dtype``. Sparse matrices are refused: only you know whether their zeros count. Booleans on
+    a GPU have to be bytes of 0 and 1.
 
     References
     ----------
@@ -212,12 +224,12 @@ def reduce(
         check_dtype(source.dtype, f"{source.path}")
         plan = plan_for(source.dtype)
         if axis is None and where is None and not (source.fortran_order and plan.ordered):
-            results = _reduce_rows(run, plan, StoredRow(source), ddof, progress)
+            results = reduce_rows(run, plan, StoredRow(source), ddof, progress)
             return _answer(requests, results, shape, op)
         source = source.mapped()
     if not isinstance(source, np.ndarray):
         _refuse_for_chunks(axis=axis, where=where)
-        results = _reduce_chunks(run, source, plan_for, ddof, progress)
+        results = reduce_chunks(run, source, plan_for, asked, ddof, progress)
         return _answer(requests, results, shape, op)
     mask = as_mask(where, source)
     array = np.asarray(source)
@@ -225,8 +237,11 @@ def reduce(
     _check_axes_of_indices(requests, axes, array.ndim)
     plan = plan_for(array.dtype, masked=mask is not None)
     shape = tuple(n for i, n in enumerate(array.shape) if i not in axes)
-    rows = _rows(array, axes, mask, plan, on_gpu=run is not accumulate)
-    return _answer(requests, _reduce_rows(run, plan, rows, ddof, progress), shape, op)
+    rows = rows_of(array, axes, mask, plan, on_gpu=run is not accumulate)
+    results = reduce_rows(run, plan, rows, ddof, progress)
+    if mask is not None:
+        check_mask_leaves_some(plan, results, lambda: mask, axes)
+    return _answer(requests, results, shape, op)
 
 
 def _reduce_there(
@@ -255,26 +270,6 @@ def _reduce_there(
     mask = mask_for(where, shape)
     plan = plan_for(dtype, masked=mask is not None)
     return reduce_on_gpu(device, plan, values, axes, mask, ddof)
-
-
-def _rows(
-    array: NDArray[Any],
-    axes: Sequence[int],
-    mask: NDArray[np.bool_] | None,
-    plan: Plan,
-    *,
-    on_gpu: bool,
-) -> ArrayRows:
-    return ArrayRows(
-        array,
-        axes,
-        mask,
-        array.dtype.newbyteorder("="),
-        ordered=plan.ordered,
-        # Where tiles go over a bus, they are as large as they may be, and lie as they do here.
-        passes=1 if on_gpu else len(plan.parts),
-        across=on_gpu or plan.takes_columns,
-    )
 
 
 @cache
@@ -310,69 +305,6 @@ def _shortcut(op: str, values: np.dtype[Any], accuracy: str) -> Callable[..., An
         return kind(result) if n and -most <= result <= most else run(array, ddof)
 
     return run_fast
-
-
-def _reduce_rows(
-    run: Accumulate, plan: Plan, rows: Rows, ddof: float, progress: Progress | None
-) -> list[NDArray[Any]]:
-    """Return the results, one number for each row."""
-    results = [np.empty(rows.count, dtype) for dtype in plan.dtypes]
-
-    def take(span: Span, states: list[Any]) -> None:
-        found = plan.finish(states, span.end - span.begin, rows.length, ddof)
-        for result, part in zip(results, found, strict=True):
-            result[span.begin : span.end] = part
-
-    run(plan, rows, take, progress=progress)
-    return results
-
-
-def _reduce_chunks(
-    run: Accumulate,
-    chunks: Iterable[Any],
-    plan_for: Callable[[np.dtype[Any]], Plan],
-    ddof: float,
-    progress: Progress | None,
-) -> list[NDArray[Any]]:
-    """Return the results, one number each, for chunks of one dtype in their order."""
-    dtype = getattr(chunks, "dtype", None)
-    if not isinstance(dtype, np.dtype):
-        dtype = np.dtype(np.float64)
-    plan = plan_for(dtype)
-    cascade = Cascade(plan)
-    length = 0
-    for number, chunk in enumerate(chunks):
-        array = as_array(chunk, f"values: chunk {number}")
-        if isinstance(array, np.ma.MaskedArray):
-            raise InputTypeError(
-                f"values: chunk {number} is a masked array; give its .compressed() instead"
-            )
-        own = array.dtype.newbyteorder("=")
-        if own != dtype:
-            if length and array.size:
-                raise InputTypeError(
-                    f"values: chunk {number} is of {own}, those before of {dtype}; "
-                    "make them one dtype with .astype()"
-                )
-            if length:
-                # An empty list is an array of float64.
-                continue
-            dtype, plan = own, plan_for(own)
-            cascade = Cascade(plan)
-        rows = _rows(array, range(array.ndim), None, plan, on_gpu=run is not accumulate)
-        # A chunk is one row: it is taken once, complete.
-        found: list[list[Any]] = []
-        run(plan, rows, partial(_keep, found), first=length)
-        cascade.push(found[0])
-        length += array.size
-        if progress is not None and hasattr(chunks, "done"):
-            progress(chunks.done)
-    states = cascade.drain()
-    return plan.finish(plan.new(1) if states is None else states, 1, length, ddof)
-
-
-def _keep(found: list[list[Any]], _: Span, states: list[Any]) -> None:
-    found.append(states)
 
 
 def _answer(

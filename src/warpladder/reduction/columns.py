@@ -17,10 +17,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.scalars import maximum, minimum, select, strict
-from warpladder.reduction.states import FoldSpec, beats, merge_kernel, merge_moments, new_states
+from warpladder.reduction.moments import about, merged_moments, moments_of_block, moved
+from warpladder.reduction.ranges import LARGEST_SQUARE, LEAST_SQUARE, multiplied, passes, times
+from warpladder.reduction.scalars import difference, maximum, minimum, select, strict
+from warpladder.reduction.states import FoldSpec, beats, merge_kernel, new_states, shift_type
 
 __all__ = ["add_columns", "takes_columns"]
 
@@ -91,6 +94,13 @@ def _first_number(data: Any, start: Any, begin: Any, end: Any, pitch: Any) -> An
     return 0.0
 
 
+@strict
+def _column(data: Any, start: Any, begin: Any, end: Any, pitch: Any, buffer: Any) -> Any:
+    for i in range(begin, end):
+        buffer[i - begin] = data[start + i * pitch]
+    return buffer[: end - begin]
+
+
 @cache
 def _column_kernel(spec: FoldSpec) -> Any:
     """Return the compiled loop ``fold(data, rows, length, pitch, width, first, states)``.
@@ -104,6 +114,9 @@ def _column_kernel(spec: FoldSpec) -> Any:
     sums = np.dtype(spec.sums).type
     products = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
+    apart = shift_type(spec.values)
+    is_wide = apart is not np.float64
+    is_float = np.dtype(element).kind == "f"
     least, largest = bounds(element)
     block_size = min(spec.block, _LINES)
     has = spec.folds.__contains__
@@ -111,8 +124,10 @@ def _column_kernel(spec: FoldSpec) -> Any:
     has_low_at, has_high_at = has("low_at"), has("high_at")
     has_absolute, has_nonzero, has_moments = map(has, ("absolute", "nonzero", "moments"))
 
-    @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
+    @cached
+    @njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
     def fold(data, rows, length, pitch, width, first, states):  # type: ignore[no-untyped-def]
+        no_marks, few = np.empty(0, np.bool_), np.empty(block_size, element)
         if skip_nan:
             counts = np.empty(_STRIP, np.int32)
         if has_total:
@@ -128,7 +143,8 @@ def _column_kernel(spec: FoldSpec) -> Any:
         if has_nonzero:
             nonzero = np.empty(_STRIP, np.int32)
         if has_moments:
-            shift, offset, deviation = np.empty((3, _STRIP))
+            shift, offset, deviation = np.empty(_STRIP, apart), np.empty(_STRIP), np.empty(_STRIP)
+            moves = np.empty(_STRIP, np.bool_)
         strips = (width + _STRIP - 1) // _STRIP
         for strip in range(rows // width * strips):
             panel, left = strip // strips, strip % strips * _STRIP
@@ -158,10 +174,15 @@ def _column_kernel(spec: FoldSpec) -> Any:
                     if has_nonzero:
                         nonzero[j] = 0
                     if has_moments:
-                        row, near = part[j], np.float64(top[j])
-                        if skip_nan:
-                            near = _first_number(data, start + j, begin, end, pitch)
-                        shift[j] = row.shift + row.offset if row.count else near
+                        row = part[j]
+                        if is_wide and row.count:
+                            shift[j] = moved(row.shift, row.offset)
+                        elif row.count:
+                            shift[j] = row.shift + row.offset
+                        elif skip_nan:
+                            shift[j] = _first_number(data, start + j, begin, end, pitch)
+                        else:
+                            shift[j] = top[j]
                         offset[j], deviation[j] = 0.0, 0.0
                 for i in range(begin, end):
                     line = data[start + i * pitch : start + i * pitch + run]
@@ -192,9 +213,19 @@ def _column_kernel(spec: FoldSpec) -> Any:
                             nonzero[j] += np.int32(kept & (v != 0))
                         if has_moments:
                             # In float64: a row's first element may be far from its mean.
-                            d = select(kept, np.float64(v) - shift[j], 0.0)
+                            d = select(kept, difference(apart(v), shift[j]), 0.0)
                             offset[j] += d
                             deviation[j] += d * d
+                if has_moments and is_float:
+                    # What is no constant, where squares vanished.
+                    for j in range(run):
+                        moves[j] = not LEAST_SQUARE <= deviation[j] <= LARGEST_SQUARE
+                    if np.any(moves[:run] & (deviation[:run] == 0)):
+                        moves[:run] &= deviation[:run] != 0
+                        for i in range(begin, end):
+                            line = data[start + i * pitch : start + i * pitch + run]
+                            for j in range(run):
+                                moves[j] |= (line[j] != shift[j]) & (deviation[j] == 0)
                 for j in range(run):
                     row, count = part[j], end - begin
                     if skip_nan:
@@ -204,7 +235,21 @@ def _column_kernel(spec: FoldSpec) -> Any:
                     if has_total:
                         row.total += total[j]
                     if has_product:
-                        row.product *= product[j]
+                        if not is_real:
+                            row.product *= product[j]
+                        elif passes(row.product, product[j]):
+                            row.product, row.exponent = times(
+                                row.product, row.exponent, product[j], 0
+                            )
+                        else:
+                            row.product, row.exponent = multiplied(
+                                _column(data, start + j, begin, end, pitch, few),
+                                no_marks,
+                                False,
+                                skip_nan,
+                                row.product,
+                                row.exponent,
+                            )
                     if has_low:
                         ahead = row.count == 0 or low[j] < row.low
                         if beats(low[j], row.low, ahead):
@@ -222,9 +267,30 @@ def _column_kernel(spec: FoldSpec) -> Any:
                     if has_nonzero:
                         row.nonzero += nonzero[j]
                     if has_moments:
-                        offset_of_block = offset[j] / count
-                        squares = deviation[j] - offset[j] * offset_of_block
-                        merge_moments(row, count, shift[j], offset_of_block, squares)
+                        near, distance, squared, scale = shift[j], offset[j], deviation[j], 1.0
+                        known = row.deviation + row.huge_deviation
+                        # What is NaN stays that.
+                        if is_float and moves[j] and known == known:  # noqa: PLR0124 - see above
+                            column = _column(data, start + j, begin, end, pitch, few)
+                            near, distance, squared, scale = about(
+                                column, no_marks, False, skip_nan, near, squared
+                            )
+                        later = moments_of_block(count, near, distance, squared, scale)
+                        moments = (
+                            row.shift,
+                            row.offset,
+                            row.tiny_deviation,
+                            row.deviation,
+                            row.huge_deviation,
+                        )
+                        moments = merged_moments(row.count, moments, count, later)
+                        (
+                            row.shift,
+                            row.offset,
+                            row.tiny_deviation,
+                            row.deviation,
+                            row.huge_deviation,
+                        ) = moments
                     row.count += count
 
     return fold

@@ -21,7 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from warpladder.reduction.blocks import chosen, element_type, numbers
+from warpladder.device.kernel_cache import cached
+from warpladder.reduction.blocks import chosen, element_type, numbers, widened
 from warpladder.reduction.scalars import strict
 
 __all__ = ["CompensatedSpec", "compensated_kernel", "compensated_sum", "merge_compensated"]
@@ -66,10 +67,12 @@ def compensated_kernel(spec: CompensatedSpec) -> Any:
     Rows lie as in `folds.fold_kernel`; a state is the sum and its error.
     """
     masked, skip_nan, is_absolute = spec.masked, spec.skip_nan, spec.absolute
-    is_copied = masked or skip_nan
+    is_half = spec.values == "float16"
+    is_copied = masked or skip_nan or is_half
     element = element_type(spec.values)
 
-    @njit(nogil=True, cache=True, fastmath=False)
+    @cached
+    @njit(nogil=True, fastmath=False)
     def add(data, mask, rows, length, pitch, states):  # type: ignore[no-untyped-def]
         high, low = np.empty(_LANES), np.empty(_LANES)
         stack = np.empty((_LEVELS, 2))
@@ -80,6 +83,8 @@ def compensated_kernel(spec: CompensatedSpec) -> Any:
             for begin in range(k * pitch, k * pitch + length, _BLOCK):
                 end = min(begin + _BLOCK, k * pitch + length)
                 block = data[begin:end]
+                if is_half:
+                    block = widened(block, buffer)
                 if masked:
                     block = chosen(block, mask[begin:end], buffer)
                 if skip_nan:
@@ -118,7 +123,8 @@ def compensated_kernel(spec: CompensatedSpec) -> Any:
     return add
 
 
-@njit(nogil=True, cache=True, fastmath=False)
+@cached
+@njit(nogil=True, fastmath=False)
 def merge_compensated(states: Any, later: Any) -> None:
     """Let states take in those of later elements."""
     for k in range(len(states)):

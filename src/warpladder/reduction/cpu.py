@@ -16,7 +16,7 @@ from threading import Condition
 from time import perf_counter
 from typing import Any
 
-from warpladder.device.team import worker_count
+from warpladder.device.environment import worker_count
 from warpladder.reduction.layout import PARALLEL_FROM, ArrayRows, Buffers, Rows, Span
 from warpladder.reduction.plan import Plan
 

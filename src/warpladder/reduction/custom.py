@@ -14,10 +14,11 @@ from numba import njit, types
 from numba.np.numpy_support import as_dtype, from_dtype
 from numpy.typing import NDArray
 
+from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.blocks import chosen
 
-__all__ = ["AssociativeOp", "compile_reason", "custom_kernel", "custom_states", "merge_custom"]
+__all__ = ["AssociativeOp", "custom_kernel", "custom_states", "merge_custom"]
 
 _CHAINS = 8
 _BLOCK = 4096
@@ -139,8 +140,9 @@ def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
     try:
         returned = _returned(op.function, dtype)
     except Exception as fault:  # Numba lets through what its own checks of an operation raise
+        why = compile_reason(fault, "@numba.njit")
         raise InputError(
-            f"op {op.name}: Numba cannot compile it for {dtype.name}: {compile_reason(fault)}"
+            f"op {op.name}: Numba cannot compile it for {dtype.name}: {why}"
         ) from fault
     if not isinstance(returned, types.Boolean | types.Integer | types.Float):
         raise InputError(
@@ -155,23 +157,6 @@ def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
 
 def _rank(dtype: np.dtype[Any]) -> int:
     return {"b": 0, "i": 1, "u": 1, "f": 2}[dtype.kind]
-
-
-def compile_reason(fault: Exception) -> str:
-    r"""Return why Numba cannot compile something, in one line.
-
-    Its messages tell the stage, then why, then where and what it knows instead.
-
-    Examples
-    --------
-    >>> compile_reason(ValueError("Failed in nopython mode\nUnknown attribute 'x'\nDuring: ..."))
-    "Unknown attribute 'x'"
-    """
-    lines = [line.strip() for line in str(fault).splitlines()]
-    lines = [line for line in lines if line and not line.startswith("Failed in ")]
-    first = lines[0] if lines else type(fault).__name__
-    called = next((line for line in lines if line.startswith(">>> ")), "")
-    return f"{first} {called.removeprefix('>>> ')}" if first.endswith(":") else first
 
 
 @cache

@@ -15,6 +15,7 @@ or a NaN, is added number by number. Measured on one core of a Zen 4: 21 GB/s of
 float64; main memory gives 34 GB/s to all cores.
 
 Squares are exact as well: those of float32 fit float64, the square of a float64 is the sum of two.
+Integers of 64 bits are added up in pieces, which is integer arithmetic all along.
 
 Sources: Neal, "Fast exact summation using small and large superaccumulators", 2015 (the limbs);
 Demmel, Nguyen, "Parallel reproducible summation", 2015 (the windows, there with a rounded result).
@@ -30,6 +31,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
 from warpladder.reduction.scalars import as_bits, as_float, fused_multiply_add, strict
 
@@ -37,6 +39,7 @@ __all__ = [
     "ExactSpec",
     "exact_deviations",
     "exact_kernel",
+    "exact_means",
     "exact_roots",
     "exact_sums",
     "merge_exact",
@@ -47,13 +50,15 @@ _BLOCK = 2048
 # Limbs of a sum, from 2^-1088 to 2^1088, and of a sum of squares; one more holds what is no number.
 _LIMBS, _LIMBS_OF_SQUARES = 68, 136
 _NAN, _PLUS, _MINUS = 1, 2, 4
-_LOW_WORD = 0xFFFFFFFF
+_LOW_WORD, _PIECE = 0xFFFFFFFF, 0x3FFFFF
 _MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 # The window at s takes numbers below 2^(s + 50); it stands no lower than float64's last bit, and no
 # higher than its constant fits float64.
 _WINDOW, _LOWEST, _HIGHEST = 50, -1074, 970
 # Squares in this range leave a rounding error that is a normal float64.
 _LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**1000
+# Digits of a root beyond those of the square: more than float64 has.
+_ROOT_BITS = 64
 
 
 class ExactSpec(NamedTuple):
@@ -213,6 +218,39 @@ def _add_squares(limbs: Any, block: Any, squares: Any, errors: Any, windows: Any
             _deposit_number(limbs, np.float64(block[i]), True)
 
 
+@strict
+def _add_wholes(limbs: Any, block: Any, is_absolute: Any) -> None:
+    """Add integers of 64 bits, or their absolute values, in halves."""
+    high, low = np.int64(0), np.int64(0)
+    for i in range(block.size):
+        v = block[i]
+        sign = np.int64(-1 if is_absolute and v < 0 else 1)
+        high += sign * np.int64(v >> 32)
+        low += sign * np.int64(v & _LOW_WORD)
+    _deposit(limbs, high, 32)
+    _deposit(limbs, low, 0)
+
+
+@strict
+def _add_whole_squares(limbs: Any, block: Any) -> None:
+    """Add squares of integers of 64 bits, in pieces of 22 bits: 2048 products of two fit 62."""
+    top, second, middle = np.int64(0), np.int64(0), np.int64(0)
+    fourth, last = np.int64(0), np.int64(0)
+    for i in range(block.size):
+        a, b = np.int64(block[i] >> 44), np.int64(block[i] >> 22) & _PIECE
+        c = np.int64(block[i] & _PIECE)
+        top += a * a
+        second += a * b
+        middle += b * b + 2 * a * c
+        fourth += b * c
+        last += c * c
+    _deposit(limbs, top, 88)
+    _deposit(limbs, 2 * second, 66)
+    _deposit(limbs, middle, 44)
+    _deposit(limbs, 2 * fourth, 22)
+    _deposit(limbs, last, 0)
+
+
 @cache
 def exact_kernel(spec: ExactSpec) -> Any:
     """Return the compiled loop ``add(data, mask, rows, length, pitch, limbs)``.
@@ -220,11 +258,13 @@ def exact_kernel(spec: ExactSpec) -> Any:
     Rows lie as in `folds.fold_kernel`. A row may have 2^30 elements at most.
     """
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
+    is_whole = spec.values in {"int64", "uint64"}
     is_copied = masked or skip_nan or is_half
     is_absolute, is_square = spec.term == "absolute", spec.term == "square"
     element = element_type(spec.values)
 
-    @njit(nogil=True, cache=True, fastmath=False)
+    @cached
+    @njit(nogil=True, fastmath=False)
     def add(data, mask, rows, length, pitch, limbs):  # type: ignore[no-untyped-def]
         size = min(_BLOCK, length)
         if is_copied:
@@ -245,7 +285,11 @@ def exact_kernel(spec: ExactSpec) -> Any:
                     block = chosen(block, mask[begin:end], buffer)
                 if skip_nan:
                     block = numbers(block, buffer)
-                if is_square:
+                if is_whole and is_square:
+                    _add_whole_squares(row, block)
+                elif is_whole:
+                    _add_wholes(row, block, is_absolute)
+                elif is_square:
                     _add_squares(row, block, squares, errors, windows)
                 elif is_absolute:
                     for i in range(block.size):
@@ -258,7 +302,8 @@ def exact_kernel(spec: ExactSpec) -> Any:
     return add
 
 
-@njit(nogil=True, cache=True, fastmath=False)
+@cached
+@njit(nogil=True, fastmath=False)
 def merge_exact(limbs: Any, later: Any) -> None:
     """Add sums to sums."""
     for k in range(len(limbs)):
@@ -273,29 +318,43 @@ def exact_sums(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.array([_nearest(_integer(row), _unit(row), row[-1]) for row in limbs], np.float64)
 
 
+def exact_means(
+    limbs: NDArray[np.int64], sums: NDArray[np.float64], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the means, those of sums that do not fit float64 as well."""
+    means = sums / counts
+    for k in np.flatnonzero(np.isinf(sums) & (limbs[:, -1] == 0)):
+        means[k] = _nearest(_integer(limbs[k]), int(counts[k]) * _unit(limbs[k]), 0)
+    return np.asarray(means)
+
+
 def exact_deviations(
     limbs: NDArray[np.int64], squares: NDArray[np.int64], counts: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the sums of squared deviations from the mean, each rounded once."""
-    deviations = np.full(len(limbs), np.nan)
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of squared deviations from the mean, and the roots of their means."""
+    deviations, roots = np.full((2, len(limbs)), np.nan)
     for k, n in enumerate(counts.tolist()):
         if n and not limbs[k, -1]:
             total, unit = _integer(limbs[k]), _unit(limbs[k])
             spread = n * _integer(squares[k]) - total * total
             deviations[k] = _nearest(spread, n * unit * unit, 0)
-    return deviations
+            roots[k] = _nearest(_root(spread), n * unit << _ROOT_BITS, 0)
+    return deviations, roots
 
 
 def exact_roots(squares: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the square roots of sums of squares, each rounded once."""
     roots = np.empty(len(squares))
     for k, row in enumerate(squares):
-        # With 64 bits more than float64 has, the root's last bit only tells that there is a rest.
-        total = _integer(row) << 128
-        root = math.isqrt(total)
-        root |= root * root != total
-        roots[k] = _nearest(root, 1 << (8 * (row.size - 1) + 64), row[-1])
+        roots[k] = _nearest(_root(_integer(row)), 1 << (8 * (row.size - 1) + _ROOT_BITS), row[-1])
     return roots
+
+
+def _root(square: int) -> int:
+    """Return the root of an integer, times 2^64; the last bit only tells that there is a rest."""
+    square <<= 2 * _ROOT_BITS
+    root = math.isqrt(square)
+    return root | (root * root != square)
 
 
 def _integer(row: NDArray[np.int64]) -> int:

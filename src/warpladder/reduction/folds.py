@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import (
     bounds,
     drain,
@@ -33,41 +34,39 @@ from warpladder.reduction.blocks import (
     push,
     widened,
 )
+from warpladder.reduction.moments import (
+    LIMITS_OF_SQUARES,
+    about,
+    mean_of_block,
+    merged_moments,
+    moments_of_block,
+    moved,
+    whole_mean_of_block,
+)
+from warpladder.reduction.ranges import (
+    LARGEST_SQUARE,
+    LEAST_SQUARE,
+    SCALE,
+    multiplied,
+    passes,
+    times,
+)
 from warpladder.reduction.scalars import (
     as_bits,
     as_float,
+    difference,
     maximum,
     minimum,
     select,
     strict,
 )
-from warpladder.reduction.states import LOW_WORD, FoldSpec, beats, merge_moments, rescaled
+from warpladder.reduction.states import LOW_WORD, FoldSpec, beats, rescaled, shift_type
 
-__all__ = ["SCALE", "fold_kernel"]
+__all__ = ["fold_kernel"]
 
-SCALE = 2.0**600
-"""What numbers are scaled by whose squares leave the range of float64."""
-
-_LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**900
 _LEVELS = 64
 # Elements looked at together for an index; short rows are spared the preparations.
 _SOUGHT, _HEAD = 256, 8
-
-
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
-def _mean(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
-    total, count = 0.0, 0
-    for i in range(block.size):
-        kept = is_kept(block, marks, i, masked, skip_nan)
-        total += np.float64(block[i]) if kept else 0.0
-        count += kept
-    return total / max(count, 1)
-
-
-@strict
-def _difference(a: Any, b: Any) -> Any:
-    # Strictly, or LLVM may take a sum of differences for a difference of sums.
-    return a - b
 
 
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
@@ -161,6 +160,10 @@ def fold_kernel(spec: FoldSpec) -> Any:
     words = np.int32 if is_narrow else np.int64
     products = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
+    apart = shift_type(spec.values)
+    differing = apart if is_wide else real
+    is_float = np.dtype(element).kind == "f"
+    least_square, largest_square = LIMITS_OF_SQUARES[np.dtype(real).name]
     least, largest = bounds(element)
     block_size = spec.block
     until_some, until_none = spec.until == "some", spec.until == "none"
@@ -176,7 +179,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
 
     # What it calls has to be global: with a compiled function among the variables of this scope,
     # no process would find in the cache on disk what another one compiled.
-    @njit(nogil=True, cache=True, fastmath={"reassoc", "nsz", "contract"})
+    @cached
+    @njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
         if is_half:
             buffer = np.empty(min(block_size, length), element)
@@ -211,11 +215,15 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 if has_square:
                     square = 0.0
                 if has_moments:
-                    if row.count:
+                    if is_wide and row.count:
+                        mean = moved(row.shift, row.offset)
+                    elif is_wide:
+                        mean = whole_mean_of_block(block, marks, masked)
+                    elif row.count:
                         mean = row.shift + row.offset
                     else:
-                        mean = _mean(block, marks, masked, skip_nan)
-                    shift, offset, deviation = real(mean), real(0), real(0)
+                        mean = mean_of_block(block, marks, masked, skip_nan)
+                    shift, offset, deviation = differing(mean), real(0), real(0)
                 if has_nonzero:
                     nonzero = np.int32(0)
                 if until_some or until_none:
@@ -250,7 +258,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     if has_square:
                         square += select(kept, np.float64(v) * np.float64(v), 0.0)
                     if has_moments:
-                        d = select(kept, _difference(real(v), shift), real(0))
+                        d = select(kept, difference(differing(v), shift), real(0))
                         offset += d
                         deviation += d * d
                     if has_nonzero:
@@ -276,7 +284,14 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     row.whole_high += high_word + (low_word_of_row >> 32)
                     row.whole_low = low_word_of_row & LOW_WORD
                 if has_product:
-                    row.product *= product
+                    if not is_real:
+                        row.product *= product
+                    elif passes(row.product, product):
+                        row.product, row.exponent = times(row.product, row.exponent, product, 0)
+                    else:
+                        row.product, row.exponent = multiplied(
+                            block, marks, masked, skip_nan, row.product, row.exponent
+                        )
                 if has_low and (row.count == 0 or beats(low, row.low, low < row.low)):
                     row.low = low
                     low_begin = begin
@@ -287,22 +302,34 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     push(stack[1], blocks, np.float64(absolute))
                 if has_square:
                     tiny, huge = 0.0, 0.0
-                    if square < _LEAST_SQUARE:
+                    if square < LEAST_SQUARE:
                         tiny = _squares(block, marks, masked, skip_nan, SCALE)
-                    if square > _LARGEST_SQUARE:
+                    if square > LARGEST_SQUARE:
                         huge = _squares(block, marks, masked, skip_nan, 1 / SCALE)
                     push(stack[2], blocks, tiny)
                     push(stack[3], blocks, 0.0 if tiny + huge > 0 else square)
                     push(stack[4], blocks, huge)
                 if has_moments:
-                    offset_of_block = np.float64(offset) / size
-                    cancelled = np.float64(offset) * offset_of_block
-                    merge_moments(
-                        row,
-                        size,
-                        np.float64(shift),
-                        offset_of_block,
-                        np.float64(deviation) - cancelled,
+                    near, scale = apart(shift), 1.0
+                    distance, squared = np.float64(offset), np.float64(deviation)
+                    known = row.deviation + row.huge_deviation
+                    is_lost = not least_square <= squared <= largest_square
+                    # What is NaN stays that.
+                    if is_float and is_lost and known == known:  # noqa: PLR0124 - see above
+                        near, distance, squared, scale = about(
+                            block, marks, masked, skip_nan, near, squared
+                        )
+                    later = moments_of_block(size, near, distance, squared, scale)
+                    moments = (
+                        row.shift,
+                        row.offset,
+                        row.tiny_deviation,
+                        row.deviation,
+                        row.huge_deviation,
+                    )
+                    moments = merged_moments(row.count, moments, size, later)
+                    row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = (
+                        moments
                     )
                 if has_nonzero:
                     row.nonzero += nonzero

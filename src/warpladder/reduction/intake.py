@@ -57,6 +57,7 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an ndarray of real numbers of at most 64 bits."""
+    _refuse_sparse(values, name)
     _refuse_missing(values, name)
     try:
         array: NDArray[Any] = np.asanyarray(values)
@@ -68,6 +69,16 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         )
     check_dtype(array.dtype, name)
     return array
+
+
+def _refuse_sparse(values: Any, name: str) -> None:
+    """Refuse matrices without their zeros, which some operations need and others do not."""
+    if type(values).__module__.startswith("scipy.sparse") and hasattr(values, "tocsr"):
+        raise InputTypeError(
+            f"{name}: a sparse {type(values).__name__} is not taken; give .tocsr().data for the "
+            "stored numbers alone, which is enough for sums and norms, or .toarray() where the "
+            "zeros between them count too, as in min, mean and var"
+        )
 
 
 def _refuse_missing(values: Any, name: str) -> None:
@@ -193,6 +204,7 @@ class StoredRow:
         if done is not None:
             self._stretches.release(*done)
         begin, end, _ = columns
+        self._stretches.check()
         buffers["done"] = np.array([begin, end])
         data = self._stretches.all[begin:end]
         if data.dtype != self._native or not data.flags.aligned:

@@ -16,6 +16,9 @@ from warpladder.reduction.parts import Fields
 
 __all__ = ["OPS", "Op", "Request", "Sums", "parse_ops", "result_dtype"]
 
+# Less has lost digits.
+_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
+
 
 class Sums(NamedTuple):
     """Fields of one reduction for every row, with the counts of elements and ``ddof``."""
@@ -31,6 +34,8 @@ def _field(name: str) -> Callable[[Sums], NDArray[Any]]:
 
 def _mean(sums: Sums) -> NDArray[Any]:
     fields = sums.fields
+    if "mean" in fields:
+        return fields["mean"]
     if "whole_low" in fields:
         return np.asarray((fields["whole_high"] * 2.0**32 + fields["whole_low"]) / sums.counts)
     return np.asarray(fields["total"] / sums.counts)
@@ -42,7 +47,15 @@ def _var(sums: Sums) -> NDArray[Any]:
 
 
 def _std(sums: Sums) -> NDArray[Any]:
-    return np.asarray(np.sqrt(_var(sums)))
+    variances = _var(sums)
+    deviations = np.asarray(np.sqrt(variances))
+    if "spread" in sums.fields:
+        # Where the square does not fit, its root may.
+        lost = ~((variances > _LEAST_VARIANCE) & (variances < np.inf))
+        counts = sums.counts[lost]
+        free = np.maximum(counts - sums.ddof, 0)
+        deviations[lost] = sums.fields["spread"][lost] * np.sqrt(counts / free)
+    return deviations
 
 
 def _logsumexp(sums: Sums) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.reduction import columns, compensated, custom, exact, folds
+from warpladder.reduction import columns, compensated, custom, exact, folds, ranges
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
 
@@ -46,7 +46,7 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class FoldPart:
-    """Any of `states.FOLDS`, and the count of elements."""
+    """Any of `states.FOLDS`, the count of elements, ``root``, and ``spread`` where it is needed."""
 
     spec: FoldSpec
 
@@ -91,17 +91,19 @@ class FoldPart:
             return bool((not has("low") or row["low"] == 0) and (not has("high") or row["high"]))
         return bool(row["nonzero"] if until == "some" else row["nonzero"] < row["count"])
 
-    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
+    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """See `Part`."""
         found: Fields = {name: states[name] for name in states.dtype.names}
         if "square" in self.spec.folds:
-            scale = folds.SCALE
-            tiny, middle, huge = (
-                np.sqrt(found[name]) for name in ("tiny_square", "square", "huge_square")
-            )
-            root = np.hypot(np.hypot(tiny / scale, middle), huge * scale)
-            # To hypot an infinity outweighs a NaN.
-            found["root"] = np.where(np.isnan(middle), np.nan, root)
+            squares = (found[name] for name in ("tiny_square", "square", "huge_square"))
+            found["root"] = ranges.root_of(*squares)
+        if "moments" in self.spec.folds:
+            tiny, middle, huge = (found[f"{name}deviation"] for name in ("tiny_", "", "huge_"))
+            if tiny.any() or huge.any():
+                found["deviation"] = ranges.sum_of(tiny, middle, huge)
+                found["spread"] = ranges.root_of(tiny / counts, middle / counts, huge / counts)
+        if "product" in self.spec.folds and self.spec.sums != "int64":
+            found["product"] = ranges.product_of(found["product"], found["exponent"])
         return found
 
 
@@ -137,7 +139,11 @@ class CompensatedPart:
 
 @dataclass(frozen=True)
 class ExactPart:
-    """Exact sums: ``total``, ``absolute``, ``root`` (of squares) and ``deviation``."""
+    """Exact sums and what is made of them.
+
+    ``total``, ``mean``, ``absolute``, ``root`` (of squares), ``deviation`` (the sum of squared ones
+    from the mean) and ``spread`` (the root of their mean).
+    """
 
     wanted: frozenset[str]
     values: str
@@ -177,13 +183,14 @@ class ExactPart:
         found: Fields = {}
         if "total" in self.wanted:
             found["total"] = exact.exact_sums(states["value"])
+            found["mean"] = exact.exact_means(states["value"], found["total"], counts)
         if "absolute" in self.wanted:
             found["absolute"] = exact.exact_sums(states["absolute"])
         if "square" in self.wanted:
             found["root"] = exact.exact_roots(states["square"])
         if "moments" in self.wanted:
             sums, squares = states["value"], states["square"]
-            found["deviation"] = exact.exact_deviations(sums, squares, counts)
+            found["deviation"], found["spread"] = exact.exact_deviations(sums, squares, counts)
         return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.environment import require_compiler
 from warpladder.errors import InputError
 from warpladder.reduction.columns import takes_columns
 from warpladder.reduction.compensated import CompensatedSpec
@@ -26,7 +27,7 @@ from warpladder.reduction.parts import (
 )
 from warpladder.reduction.states import BLOCK, FoldSpec
 
-__all__ = ["ACCURACIES", "Plan", "make_plan"]
+__all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan"]
 
 ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
 
@@ -58,6 +59,8 @@ class Plan:
         Whether the order of elements matters.
     counts_truths
         Whether values are booleans, and it matters that a true one is 1.
+    masked
+        Whether a mask says which elements count.
     """
 
     requests: tuple[Request, ...]
@@ -65,6 +68,7 @@ class Plan:
     parts: tuple[Part, ...]
     ordered: bool
     counts_truths: bool = False
+    masked: bool = False
 
     @property
     def takes_columns(self) -> bool:
@@ -117,26 +121,55 @@ class Plan:
             for request, dtype in zip(self.requests, self.dtypes, strict=True):
                 if isinstance(request.op, Op):
                     sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
-                    results.append(_finish(request, request.op, dtype, sums, length))
+                    results.append(_finish(request, request.op, dtype, sums, length, self.masked))
                 else:
                     results.append(fields[False][f"op {request.name}"].astype(dtype))
         return results
 
 
 def _finish(
-    request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int
+    request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int, masked: bool
 ) -> NDArray[Any]:
     result = op.finish(sums).astype(dtype)
     if not op.is_defined_for_nothing and np.count_nonzero(sums.counts) < len(sums.counts):
         if not (length and request.skip_nan and op.result == "element"):
-            raise InputError(_undefined(request, length))
+            raise InputError(_undefined(request, length, masked))
         result[sums.counts == 0] = np.nan
     return result
 
 
-def _undefined(request: Request, length: int) -> str:
+def check_mask_leaves_some(
+    plan: Plan,
+    results: Sequence[NDArray[Any]],
+    marks: Callable[[], NDArray[np.bool_]],
+    axes: Sequence[int],
+) -> None:
+    """Refuse an extremum of no elements as NumPy does, also where NaNs do not count.
+
+    The states know how many numbers there are, not whether NaNs were there beside them. The mask,
+    which ``marks`` returns, is looked through only where a NaN came of that.
+
+    Raises
+    ------
+    InputError
+        The mask leaves no element of a row.
+    """
+    for request, result in zip(plan.requests, results, strict=True):
+        is_extremum = isinstance(request.op, Op) and request.op.result == "element"
+        if (
+            request.skip_nan
+            and is_extremum
+            and np.isnan(result).any()
+            and not marks().any(axis=tuple(axes)).all()
+        ):
+            raise InputError(_undefined(request._replace(skip_nan=False), 1, masked=True))
+
+
+def _undefined(request: Request, length: int, masked: bool) -> str:
     if not length:
         return f"values: {request.name} of no elements is not defined; the array or axis is empty"
+    if request.skip_nan and masked:
+        return f"where: {request.name} is not defined where the mask leaves no element but NaNs"
     if request.skip_nan:
         return f"values: {request.name} is not defined where there are only NaNs"
     return f"where: {request.name} is not defined where the mask leaves no element"
@@ -156,6 +189,8 @@ def make_plan(
     ------
     InputError
         The operations cannot be had with this dtype or accuracy.
+    DeviceError
+        Numba is told to compile nothing.
 
     Examples
     --------
@@ -164,6 +199,7 @@ def make_plan(
     >>> plan.dtypes, len(plan.parts)
     ((dtype('int64'), dtype('int8')), 1)
     """
+    require_compiler()
     if values.kind != "f":
         # What is no float has no NaN to skip.
         requests = tuple(request._replace(skip_nan=False) for request in requests)
@@ -194,7 +230,7 @@ def make_plan(
         not isinstance(request.op, Op) or request.op.result == "index" for request in requests
     )
     counts_truths = values.kind == "b" and not _ANY_TRUTH.issuperset(r.name for r in requests)
-    return Plan(requests, dtypes, tuple(parts), ordered, counts_truths)
+    return Plan(requests, dtypes, tuple(parts), ordered, counts_truths, masked)
 
 
 def _until(requests: tuple[Request, ...], spec: FoldSpec) -> str:

@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 __all__ = [
     "as_bits",
     "as_float",
+    "difference",
     "fused_multiply_add",
     "half_to_float",
     "maximum",
@@ -81,6 +82,35 @@ def fused_multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: 
         return _call(builder, "fma", args)
 
     return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+@intrinsic
+def _difference(typingctx: Any, a: Any, b: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
+        kind = signature.args[0]
+        if isinstance(kind, types.Float):
+            return builder.fsub(*args)
+        short, double = ir.IntType(32), ir.DoubleType()
+
+        def halves(number: Any) -> tuple[Any, Any]:
+            high = builder.trunc(builder.lshr(number, ir.Constant(number.type, 32)), short)
+            convert = builder.sitofp if kind.signed else builder.uitofp
+            return convert(high, double), builder.uitofp(builder.trunc(number, short), double)
+
+        # Each half is exact, of all integers, and so is their difference.
+        high, low = map(builder.fsub, *map(halves, args))
+        return builder.fadd(builder.fmul(high, ir.Constant(double, 2.0**32)), low)
+
+    return (a if isinstance(a, types.Float) else types.float64)(a, a), codegen
+
+
+@strict
+def difference(a: Any, b: Any) -> Any:
+    """Return a - b of two floats of one type, or of two integers of 64 bits as the nearest float64.
+
+    Strictly, or LLVM may take a sum of differences for a difference of sums.
+    """
+    return _difference(a, b)
 
 
 @intrinsic

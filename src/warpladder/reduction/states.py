@@ -9,7 +9,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import element_type
+from warpladder.reduction.moments import merged_moments
+from warpladder.reduction.ranges import times
 from warpladder.reduction.scalars import maximum, strict
 
 __all__ = [
@@ -19,30 +22,34 @@ __all__ = [
     "FoldSpec",
     "beats",
     "merge_kernel",
-    "merge_moments",
     "new_states",
     "rescaled",
+    "shift_type",
 ]
 
 BLOCK = 4096
 """Elements whose sum is made in the lanes of vectors."""
 
 #: What can be kept: the fields of its state with their types (``v`` for that of the elements, ``s``
-#: for that of sums) and first values.
+#: for that of sums, ``m`` for `shift_type`) and first values.
 FOLDS: dict[str, tuple[tuple[str, str, float], ...]] = {
     "total": (("total", "s", 0),),
     # A sum of integers in two words, for their mean.
     "whole": (("whole_high", "i8", 0), ("whole_low", "i8", 0)),
-    "product": (("product", "s", 1),),
+    # Times two to the exponent, which stays 0 for integers, whose products wrap.
+    "product": (("product", "s", 1), ("exponent", "i8", 0)),
     "low": (("low", "v", 0),),
     "high": (("high", "v", 0),),
     "low_at": (("low_at", "i8", -1),),
     "high_at": (("high_at", "i8", -1),),
     "absolute": (("absolute", "f8", 0),),
-    # In three ranges: no square of a float64 is lost by overflow or underflow (Blue, 1978).
+    # In three ranges: no square of a float64 is lost by overflow or underflow.
     "square": (("tiny_square", "f8", 0), ("square", "f8", 0), ("huge_square", "f8", 0)),
-    # The mean is shift + offset, the shift near it: what is small keeps more digits.
-    "moments": (("shift", "f8", 0), ("offset", "f8", 0), ("deviation", "f8", 0)),
+    # The mean is shift + offset; squared deviations from it are in three ranges as well.
+    "moments": (
+        *(("shift", "m", 0), ("offset", "f8", 0)),
+        *(("tiny_deviation", "f8", 0), ("deviation", "f8", 0), ("huge_deviation", "f8", 0)),
+    ),
     "nonzero": (("nonzero", "i8", 0),),
     # The largest value, and the sum of exp(x - that).
     "exponential": (("peak", "f8", -np.inf), ("scaled", "f8", 0)),
@@ -83,6 +90,11 @@ class FoldSpec(NamedTuple):
     until: str = ""
 
 
+def shift_type(values: str) -> Any:
+    """Return the type of what the differences of elements of a dtype are from."""
+    return np.dtype(values if values in {"int64", "uint64"} else "float64").type
+
+
 def new_states(spec: FoldSpec, rows: int) -> NDArray[Any]:
     """Return the states of ``rows`` reductions that have seen no element yet.
 
@@ -99,6 +111,7 @@ def _first_state(spec: FoldSpec) -> NDArray[Any]:
     kinds = {
         "v": np.dtype(element_type(spec.values)).str,
         "s": "i8" if spec.sums == "int64" else "f8",
+        "m": np.dtype(shift_type(spec.values)).str,
     }
     fields: list[tuple[str, str, float]] = [("count", "i8", 0)]
     for fold, parts in FOLDS.items():
@@ -109,18 +122,6 @@ def _first_state(spec: FoldSpec) -> NDArray[Any]:
     values = tuple(value for _, _, value in fields)
     # Padded where need be: NumPy is slow with numbers that are not aligned.
     return np.array([values], np.dtype([(name, kind) for name, kind, _ in fields], align=True))
-
-
-@strict
-def merge_moments(row: Any, n: Any, shift: Any, offset: Any, deviation: Any) -> None:
-    """Let a state take in ``n`` elements with a mean of ``shift + offset``."""
-    if row.count == 0:
-        row.shift, row.offset, row.deviation = shift, offset, deviation
-        return
-    share = n / (row.count + n)
-    delta = (shift - row.shift) + (offset - row.offset)
-    row.offset += delta * share
-    row.deviation += deviation + delta * delta * (row.count * share)
 
 
 @strict
@@ -149,8 +150,10 @@ def merge_kernel(spec: FoldSpec) -> Any:
     has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
     has_nonzero, has_exponential = has("nonzero"), has("exponential")
+    is_real = spec.sums != "int64"
 
-    @njit(nogil=True, cache=True)
+    @cached
+    @njit(nogil=True)
     def merge(states, later):  # type: ignore[no-untyped-def]
         for k in range(states.size):
             a, b = states[k], later[k]
@@ -163,7 +166,10 @@ def merge_kernel(spec: FoldSpec) -> Any:
                 a.whole_high += b.whole_high + (low_word >> 32)
                 a.whole_low = low_word & LOW_WORD
             if has_product:
-                a.product *= b.product
+                if is_real:
+                    a.product, a.exponent = times(a.product, a.exponent, b.product, b.exponent)
+                else:
+                    a.product *= b.product
             if has_low:
                 ahead = a.count == 0 or b.low < a.low
                 # The elements of two states may also take turns.
@@ -188,7 +194,12 @@ def merge_kernel(spec: FoldSpec) -> Any:
                 a.square += b.square
                 a.huge_square += b.huge_square
             if has_moments:
-                merge_moments(a, b.count, b.shift, b.offset, b.deviation)
+                a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation = merged_moments(
+                    a.count,
+                    (a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation),
+                    b.count,
+                    (b.shift, b.offset, b.tiny_deviation, b.deviation, b.huge_deviation),
+                )
             if has_nonzero:
                 a.nonzero += b.nonzero
             if has_exponential:

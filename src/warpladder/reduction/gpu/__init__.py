@@ -4,10 +4,14 @@
 `walk`         how blocks and threads go over the rows of a matrix, whatever they accumulate
 `folds`        sums, products, extrema, moments and the like
 `compensated`  sums as if added in twice the precision
-`exact`        exact sums
+`exact`        exact sums, added in the `windows` of each thread
+`moments`      means and squared deviations
+`ranges`       products whose way leads out of the range of float64
 `custom`       a caller's operation
 `parts`        which of these answers a `Part`, and what is left to the host
 `workspace`    memory that one call after another uses
 `stream`       matrices of the host, brought to the device tile by tile
 `resident`     arrays that are on a device already
 """
+
+import warpladder.device.numba_target  # noqa: F401 - before kernels import `numba.cuda`

@@ -12,11 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from numba import cuda
-from numba.core.errors import NumbaError
-from numba.cuda.core.errors import NumbaError as CudaNumbaError
 
+from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, UnsupportedKernelError
-from warpladder.reduction.custom import compile_reason
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.parts import CustomPart
 
@@ -78,8 +76,8 @@ def custom_states(
                 values.data, values.place, marks.data, marks.place, shape, identity, states,
                 stream=stream,
             )  # fmt: skip
-        except (NumbaError, CudaNumbaError, UnsupportedKernelError) as fault:
-            why = compile_reason(fault)
+        except UnsupportedKernelError as fault:
+            why = compile_reason(fault.__cause__ or fault, "@numba.njit")
             raise InputError(
                 f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {why}"
             ) from fault

@@ -19,13 +19,19 @@ import numpy as np
 from numba import cuda, uint32
 
 from warpladder.reduction.blocks import element_type
+from warpladder.reduction.gpu.moments import (
+    about_of,
+    merger_of_moments,
+    moments_of_batch,
+    whole_moments_of,
+)
+from warpladder.reduction.gpu.ranges import multiplier, passes, times
 from warpladder.reduction.gpu.walk import SOME, Accumulator, batch_size
-from warpladder.reduction.states import FOLDS, LOW_WORD, FoldSpec
+from warpladder.reduction.moments import LIMITS_OF_SQUARES
+from warpladder.reduction.ranges import LARGEST_SQUARE, LEAST_SQUARE, SCALE
+from warpladder.reduction.states import FOLDS, LOW_WORD, FoldSpec, shift_type
 
 __all__ = ["fold_accumulator"]
-
-_LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**900
-_LARGER, _SMALLER = 2.0**600, 2.0**-600
 
 
 @cuda.jit(device=True)
@@ -51,23 +57,12 @@ def rescaled(total, old, new):
     return total if old == new else total * math.exp(old - new)
 
 
-@cuda.jit(device=True)
-def merge_moments(row, n, shift, offset, deviation):
-    """Let a state take in ``n`` elements with a mean of ``shift + offset``."""
-    if row.count == 0:
-        row.shift, row.offset, row.deviation = shift, offset, deviation
-    else:
-        share = n / (row.count + n)
-        delta = (shift - row.shift) + (offset - row.offset)
-        row.offset += delta * share
-        row.deviation += deviation + delta * delta * (row.count * share)
-
-
 def state_dtype(spec: FoldSpec) -> np.dtype[Any]:
     """Return the record of a state; all fields have 8 bytes."""
     element = np.dtype(spec.values)
     wide = {"f": "f8", "u": "u8"}.get(element.kind, "i8")
     kinds = {"v": wide, "s": "i8" if spec.sums == "int64" else "f8"}
+    kinds["m"] = np.dtype(shift_type(spec.values)).str
     fields = [("count", "i8")]
     for fold, parts in FOLDS.items():
         if fold in spec.folds:
@@ -101,7 +96,7 @@ def _resetter(spec: FoldSpec) -> Any:
         if has_whole:
             row.whole_high, row.whole_low = 0, 0
         if has_product:
-            row.product = 1
+            row.product, row.exponent = 1, 0
         if has_low:
             row.low = 0
         if has_high:
@@ -115,7 +110,8 @@ def _resetter(spec: FoldSpec) -> Any:
         if has_square:
             row.tiny_square, row.square, row.huge_square = 0.0, 0.0, 0.0
         if has_moments:
-            row.shift, row.offset, row.deviation = 0.0, 0.0, 0.0
+            row.shift, row.offset = 0, 0.0
+            row.tiny_deviation, row.deviation, row.huge_deviation = 0.0, 0.0, 0.0
         if has_nonzero:
             row.nonzero = 0
         if has_exponential:
@@ -139,6 +135,10 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     # A batch of short integers, and their sum, are far from the ends of these types.
     whole = np.int32 if not is_float and kind.itemsize < 4 else np.int64
     takes_whole_moments = not is_float and not is_wide
+    least_square, largest_square = LIMITS_OF_SQUARES[np.dtype(real).name]
+    merge_moments = merger_of_moments(spec.values)
+    about, whole_moments = (of(spec.values, size, some) for of in (about_of, whole_moments_of))
+    multiplied = multiplier(size, some)
     # Squares of shorter numbers are far from the ends of float64.
     may_be_extreme = spec.values == "float64"
     # Of the exponentials, which in float64 would take three times as long as memory does.
@@ -204,7 +204,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         high_word, low_word, nonzero = np.int64(0), np.int64(0), 0
         product, square, mean = number(1), 0.0, real(0)
         has_nan = False
-        if has_moments and not takes_whole_moments:
+        if has_moments and is_float:
             # Not the sum over n: it might overflow where the mean does not.
             share = real(1) / real(n)
             for j in range(size):
@@ -234,7 +234,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
                 cells[absolute] += abs(real(v))
             if has_square:
                 square += np.float64(v) * np.float64(v)
-            if has_moments and not takes_whole_moments:
+            if has_moments and is_float:
                 d = real(v) - mean
                 cells[offset] += d
                 cells[deviation] += d * d
@@ -249,7 +249,12 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
             row.whole_high += high_word
             row.whole_low += low_word if is_wide else wholes[0]
         if has_product:
-            row.product *= product
+            if not is_real:
+                row.product *= product
+            elif passes(row.product, product):
+                row.product, row.exponent = times(row.product, row.exponent, product, 0)
+            else:
+                row.product, row.exponent = multiplied(batch, valid, row.product, row.exponent)
         if sees_nan and has_nan:
             extremes[0], extremes[1] = math.nan, math.nan
         if has_low:
@@ -279,10 +284,10 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
             row.absolute += np.float64(cells[absolute])
         if has_square:
             tiny, huge = 0.0, 0.0
-            if may_be_extreme and square < _LEAST_SQUARE:
-                tiny = squares(batch, valid, _LARGER)
-            if may_be_extreme and square > _LARGEST_SQUARE:
-                huge = squares(batch, valid, _SMALLER)
+            if may_be_extreme and square < LEAST_SQUARE:
+                tiny = squares(batch, valid, SCALE)
+            if may_be_extreme and square > LARGEST_SQUARE:
+                huge = squares(batch, valid, 1 / SCALE)
             row.tiny_square += tiny
             row.square += 0.0 if tiny + huge > 0 else square
             row.huge_square += huge
@@ -295,13 +300,21 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
                     if not some or (valid >> uint32(j)) & uint32(1):
                         d = np.float64(np.int64(batch[j]) - near)
                         squared += d * d
-                shift, excess = np.float64(near), np.float64(np.int64(wholes[0]) - n * near)
-                rest = excess / n
-                merge_moments(row, n, shift, rest, squared - excess * rest)
+                later = moments_of_batch(
+                    n, np.float64(near), np.float64(np.int64(wholes[0]) - n * near), squared, 1.0
+                )
+            elif is_wide:
+                near, distance, squared = whole_moments(batch, valid, n)
+                later = moments_of_batch(n, near, distance, squared, 1.0)
             else:
-                shift, rest = np.float64(mean), np.float64(cells[offset]) / n
-                cancelled = np.float64(cells[offset]) * rest
-                merge_moments(row, n, shift, rest, np.float64(cells[deviation]) - cancelled)
+                shift, distance, scale = np.float64(mean), np.float64(cells[offset]), 1.0
+                squared = np.float64(cells[deviation])
+                if not least_square <= squared <= largest_square:
+                    shift, distance, squared, scale = about(batch, valid, shift, squared)
+                later = moments_of_batch(n, shift, distance, squared, scale)
+            moments = row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation
+            moments = merge_moments(row.count, moments, n, later)
+            row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = moments
         if has_nonzero:
             row.nonzero += nonzero
         if has_exponential:
@@ -321,6 +334,7 @@ def _merger(spec: FoldSpec) -> Any:
     has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
     has_nonzero, has_exponential = has("nonzero"), has("exponential")
+    is_real, merge_moments = spec.sums != "int64", merger_of_moments(spec.values)
 
     @cuda.jit(device=True)
     def merge(states, i, others, j):
@@ -333,7 +347,10 @@ def _merger(spec: FoldSpec) -> Any:
             a.whole_high += b.whole_high
             a.whole_low += b.whole_low
         if has_product:
-            a.product *= b.product
+            if is_real:
+                a.product, a.exponent = times(a.product, a.exponent, b.product, b.exponent)
+            else:
+                a.product *= b.product
         if has_low:
             new_at = b.low_at if has_low_at else 0
             old_at = a.low_at if has_low_at else 0
@@ -355,7 +372,12 @@ def _merger(spec: FoldSpec) -> Any:
             a.square += b.square
             a.huge_square += b.huge_square
         if has_moments:
-            merge_moments(a, b.count, b.shift, b.offset, b.deviation)
+            a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation = merge_moments(
+                a.count,
+                (a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation),
+                b.count,
+                (b.shift, b.offset, b.tiny_deviation, b.deviation, b.huge_deviation),
+            )
         if has_nonzero:
             a.nonzero += b.nonzero
         if has_exponential:

@@ -16,6 +16,7 @@ from numba import cuda
 from numpy.lib.stride_tricks import as_strided
 
 from warpladder.device.foreign import numpy_dtype
+from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,7 +119,8 @@ def _flat(device: Device, array: Any) -> _Axes:
     """Return the memory that an array takes as an array of one dimension."""
     shape, dtype = tuple(array.shape), numpy_dtype(array)
     if isinstance(array, np.ndarray):
-        array = device.to_device(np.ascontiguousarray(array))
+        # Of a number without dimensions NumPy would make a row.
+        array = device.to_device(np.ascontiguousarray(array).reshape(shape))
     interface = getattr(array, "__cuda_array_interface__", None)
     strides = array.strides if interface is None else interface.get("strides")
     steps = _contiguous(shape) if strides is None else _in_elements(strides, dtype.itemsize)
@@ -218,7 +220,8 @@ def _step(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
     return 1 if step is None else step
 
 
-@cuda.jit(cache=True)
+@cached
+@cuda.jit
 def gather(data: Any, offset: int, shape: Any, strides: Any, copy: Any) -> None:
     """Copy an array of any strides into one in C order."""
     for place in range(cuda.grid(1), copy.size, cuda.gridsize(1)):

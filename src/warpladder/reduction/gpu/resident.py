@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.foreign import is_on_gpu, like, numpy_dtype
+from warpladder.device.foreign import is_on_gpu, like, numpy_dtype, to_numpy
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
 from warpladder.reduction.gpu.workspace import borrowed_workspace
+from warpladder.reduction.plan import check_mask_leaves_some
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from warpladder.device.base import Device
     from warpladder.reduction.plan import Plan
 
@@ -86,6 +89,12 @@ def reduce_on_gpu(
     else:
         states = plan.new(count)
     results = plan.finish(states, count, length, ddof)
+    if mask is not None:
+
+        def marks() -> NDArray[np.bool_]:
+            return np.broadcast_to(to_numpy(mask) if is_on_gpu(mask) else mask, whole)
+
+        check_mask_leaves_some(plan, results, marks, axes)
     if not shape:
         return [result[0] for result in results]
     return [like(device.to_device(result.reshape(shape)), values) for result in results]

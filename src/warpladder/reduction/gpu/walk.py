@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda, int32, uint32
 
+from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS
@@ -255,7 +256,8 @@ def along(accumulator: Accumulator, registers: int | None = None) -> Any:
                 cuda.syncthreads()
             left = chunks
 
-    @cuda.jit(cache=True, max_registers=registers)
+    @cached
+    @cuda.jit(max_registers=registers)
     def reduce_along(data, place, mask, mask_place, shape, index, states, tickets):
         state = cuda.local.array(1, dtype)
         of_threads = cuda.shared.array(THREADS, dtype)
@@ -296,7 +298,8 @@ def across(accumulator: Accumulator) -> Any:
     dtype, values, masked, skip_nan, _, reset, _, take_some, _ = accumulator
     element = element_type(values)
 
-    @cuda.jit(cache=True)
+    @cached
+    @cuda.jit
     def reduce_across(data, place, mask, mask_place, shape, index, states):
         state = cuda.local.array(1, dtype)
         few = cuda.local.array(SOME, element)
@@ -335,7 +338,8 @@ def join(accumulator: Accumulator) -> Any:
     """
     merge = accumulator.merge
 
-    @cuda.jit(cache=True)
+    @cached
+    @cuda.jit
     def join_pieces(states, count, pieces):
         t = cuda.threadIdx.x
         for row in range(cuda.blockIdx.x, count, cuda.gridDim.x):

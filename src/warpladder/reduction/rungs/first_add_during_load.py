@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -85,7 +85,7 @@ RUNG = Rung(
         Prediction(
             "barriers",
             "==",
-            17 / 33,
+            Ratio(17, 33),
             8192,
             "17 blocks do what 33 did",
             than="sequential-shared",
@@ -94,7 +94,7 @@ RUNG = Rung(
         Prediction(
             "shared_load_requests",
             "==",
-            17 / 33,
+            Ratio(17, 33),
             8192,
             "and each saves the same steps",
             than="sequential-shared",

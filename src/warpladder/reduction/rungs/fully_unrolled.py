@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, check_threads, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.first_add_during_load import PER_THREAD, load_two
@@ -98,7 +98,7 @@ RUNG = Rung(
         Prediction(
             "branches",
             "==",
-            53 / 85,
+            Ratio(53, 85),
             512,
             "no warp asks four times whether there is another step",
             than="last-warp-unrolled",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
@@ -86,14 +86,19 @@ RUNG = Rung(
         Prediction(
             "barriers",
             "==",
-            1 / 5,
+            Ratio(1, 5),
             2048,
             "one block does what 4 + 1 did",
             than="fully-unrolled",
             tolerance=1e-9,
         ),
         Prediction(
-            "launches", "==", 1 / 2, 2048, "and nothing is left for another", than="fully-unrolled"
+            "launches",
+            "==",
+            Ratio(1, 2),
+            2048,
+            "and nothing is left for another",
+            than="fully-unrolled",
         ),
         Prediction("global_load_sectors_per_request", "==", 4, 2048, "neighbours in every step"),
     ),

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -77,7 +77,7 @@ RUNG = Rung(
         Prediction(
             "global_load_requests",
             "==",
-            25 / 95,
+            Ratio(25, 95),
             256,
             "12 warps work where 47 did",
             than="interleaved-global",

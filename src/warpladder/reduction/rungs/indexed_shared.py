@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -78,7 +78,7 @@ RUNG = Rung(
         Prediction(
             "shared_load_conflict_degree",
             "==",
-            95 / 25,
+            Ratio(95, 25),
             256,
             "degrees 2, 4, 8, 8, 8, 4, 2, 1 from step to step",
             tolerance=1e-9,
@@ -95,7 +95,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            32 / 255,
+            Ratio(32, 255),
             256,
             "the data, once",
             than="indexed-global",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -72,7 +72,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            32 / 255,
+            Ratio(32, 255),
             256,
             "the steps go to shared memory instead",
             than="interleaved-global",

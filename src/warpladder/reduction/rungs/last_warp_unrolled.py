@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.first_add_during_load import PER_THREAD, load_two
@@ -93,7 +93,7 @@ RUNG = Rung(
         Prediction(
             "barriers",
             "==",
-            4 / 9,
+            Ratio(4, 9),
             512,
             "five of nine steps concern one warp",
             than="first-add-during-load",

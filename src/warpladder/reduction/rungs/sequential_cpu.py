@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from warpladder.device.kernel_cache import cached
 from warpladder.lab.rung import Bound, Rung
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["RUNG", "run"]
 
 
-@njit(cache=True)
+@cached
+@njit
 def add_up(values):
     """Return the sum, in 64 bits."""
     total = 0

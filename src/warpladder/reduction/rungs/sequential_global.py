@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -65,7 +65,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            69 / 255,
+            Ratio(69, 255),
             256,
             "32 neighbours lie in 4 sectors",
             than="indexed-global",

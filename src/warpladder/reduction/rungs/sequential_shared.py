@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 
@@ -71,7 +71,7 @@ RUNG = Rung(
         Prediction(
             "shared_load_wavefronts",
             "==",
-            25 / 95,
+            Ratio(25, 95),
             256,
             "one for each request",
             than="indexed-shared",
@@ -80,7 +80,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            32 / 69,
+            Ratio(32, 69),
             256,
             "the data, once",
             than="sequential-global",

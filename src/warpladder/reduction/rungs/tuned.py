@@ -37,7 +37,7 @@ import numpy as np
 from numba import cuda, uint32
 
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._combining import add, block_combiner, taker_of
 from warpladder.reduction.rungs._launching import blocks_for, whole_warps
 from warpladder.reduction.rungs._tasks import SUM
@@ -211,7 +211,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors_per_request",
             "==",
-            (128 * 16 + 1) / 129,
+            Ratio(128 * 16 + 1, 129),
             16384,
             "128 wide loads of warps, and one of four sums",
             tolerance=1e-9,
@@ -227,7 +227,7 @@ RUNG = Rung(
         Prediction(
             "atomic_requests",
             "==",
-            1 / 2,
+            Ratio(1, 2),
             16384,
             "16 elements a thread at the least, not 8: half the blocks, half the tickets",
             than="last-block-finish",
@@ -235,7 +235,7 @@ RUNG = Rung(
         Prediction(
             "barriers",
             "==",
-            (4 * 2 + 1) / (8 * 2 + 1),
+            Ratio(4 * 2 + 1, 8 * 2 + 1),
             16384,
             "two for each block, three for the last",
             than="last-block-finish",

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from numba import cuda, uint32
 
 from warpladder.device.wide_loads import load_16_bytes
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
@@ -98,7 +98,12 @@ RUNG = Rung(
             "global_load_sectors_per_request", "==", 16, 2048, "32 threads of 16 bytes: 512 bytes"
         ),
         Prediction(
-            "global_load_requests", "==", 1 / 4, 2048, "four elements each", than="grid-stride"
+            "global_load_requests",
+            "==",
+            Ratio(1, 4),
+            2048,
+            "four elements each",
+            than="grid-stride",
         ),
         Prediction("global_load_sectors", "==", 1, 2048, "the same bytes", than="grid-stride"),
     ),

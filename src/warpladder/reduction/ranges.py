@@ -1,0 +1,132 @@
+"""Squares and products whose way leads out of the range of float64 while their end lies in it.
+
+Squares are kept in three ranges (Blue, 1978): what is tiny is scaled by `SCALE` before it is
+squared, what is huge by its inverse. A product is kept as a number of moderate size times a power
+of two. So what partial results are does not matter: finite numbers never make a NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.reduction.blocks import is_kept
+from warpladder.reduction.scalars import strict
+
+__all__ = [
+    "LARGEST_FACTOR",
+    "LARGEST_PRODUCT",
+    "LARGEST_SQUARE",
+    "LEAST_FACTOR",
+    "LEAST_PRODUCT",
+    "LEAST_SQUARE",
+    "SCALE",
+    "STEP",
+    "multiplied",
+    "passes",
+    "product_of",
+    "root_of",
+    "sum_of",
+    "times",
+]
+
+SCALE = 2.0**600
+"""What numbers are scaled by whose squares leave the range of float64."""
+
+LEAST_SQUARE, LARGEST_SQUARE = 2.0**-900, 2.0**900
+"""Between these a sum of squares has lost nothing."""
+
+LEAST_FACTOR, LARGEST_FACTOR = 2.0**-500, 2.0**500
+"""Factors between these have a product that float64 holds; `SCALE` brings others there."""
+
+LEAST_PRODUCT, LARGEST_PRODUCT = 2.0**-1000, 2.0**1000
+"""What is between these has neither overflowed nor vanished."""
+
+STEP = 600
+"""The exponent of `SCALE`."""
+
+# Elements multiplied at a time where a block's product is out of range.
+_FEW = 64
+# A power of two that is 0 or infinite times any number between the two above.
+_MOST = 10_000
+
+
+@strict
+def _tamed(x: Any) -> Any:
+    """Return a number of moderate size, and the power of two that x is of it."""
+    size = abs(x)
+    if size > LARGEST_FACTOR:
+        return x / SCALE, STEP
+    if size < LEAST_FACTOR and x != 0:
+        return x * SCALE, -STEP
+    return x, 0
+
+
+@strict
+def passes(product: Any, factor: Any) -> Any:
+    """Tell whether a product of elements can stand for them: it has not overflowed or vanished.
+
+    Beside a zero it may have, as long as there is no infinity among them.
+    """
+    size = abs(factor)
+    return LEAST_PRODUCT <= size <= LARGEST_PRODUCT or (product == 0 and size < np.inf)
+
+
+@strict
+def times(product: Any, exponent: Any, factor: Any, more: Any) -> Any:
+    """Return ``product * 2^exponent`` times ``factor * 2^more``, in the same form."""
+    factor, step = _tamed(factor)
+    product, other = _tamed(product * factor)
+    return product, exponent + more + step + other
+
+
+@njit(nogil=True, fastmath={"reassoc", "nsz"})
+def _plain_product(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
+    product = 1.0
+    for i in range(block.size):
+        product *= np.float64(block[i]) if is_kept(block, marks, i, masked, skip_nan) else 1.0
+    return product
+
+
+@strict
+def multiplied(
+    block: Any, marks: Any, masked: Any, skip_nan: Any, product: Any, exponent: Any
+) -> Any:
+    """Return ``product * 2^exponent`` times a block whose own product is out of range."""
+    for begin in range(0, block.size, _FEW):
+        few, few_marks = block[begin : begin + _FEW], marks[begin : begin + _FEW]
+        factor = _plain_product(few, few_marks, masked, skip_nan)
+        if passes(product, factor):
+            product, exponent = times(product, exponent, factor, 0)
+            continue
+        for i in range(few.size):
+            if is_kept(few, few_marks, i, masked, skip_nan):
+                product, exponent = times(product, exponent, np.float64(few[i]), 0)
+    return product, exponent
+
+
+def product_of(product: NDArray[Any], exponent: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return products kept in two parts as what they are."""
+    power = np.clip(exponent, -_MOST, _MOST).astype(np.int32)
+    return np.asarray(np.ldexp(product, power))
+
+
+def root_of(tiny: NDArray[Any], middle: NDArray[Any], huge: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the root of a sum of squares kept in three ranges."""
+    roots = np.asarray(np.sqrt(middle))
+    # What is NaN belongs to these.
+    wide = (tiny != 0) | (huge != 0)
+    if wide.any():
+        low, high = np.sqrt(tiny[wide]) / SCALE, np.sqrt(huge[wide]) * SCALE
+        both = np.hypot(np.hypot(low, roots[wide]), high)
+        # To hypot an infinity outweighs a NaN.
+        roots[wide] = np.where(np.isnan(roots[wide] + high), np.nan, both)
+    return roots
+
+
+def sum_of(tiny: NDArray[Any], middle: NDArray[Any], huge: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a sum of squares kept in three ranges, as far as it fits float64."""
+    return np.asarray(tiny / SCALE / SCALE + middle + huge * SCALE * SCALE)
