@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
 
+from calling import INTERRUPTION
 from warpladder.cli.app import app
 from warpladder.device import cuda_device
 from warpladder.errors import DeviceError, InputError
@@ -117,7 +116,7 @@ def test_sizes_are_sorted_and_each_is_taken_once():
         (["pitch", "--sizes", "99999999999"], "must be whole numbers"),
         (["pitch", "--sizes", "513"], "pitch takes up to 512, not 513: the simulator runs n**3"),
         (["scaling", "--gpu-sizes", "8"], "--gpu-sizes: scaling takes --sizes for a GPU too"),
-        (["pitch", "--device", "gpu"], "device='gpu' is not known; use one of auto, cuda, cpu"),
+        (["pitch", "--device", "gpu"], "--device 'gpu' is not known; use one of auto, cuda, cpu"),
         (["pitch", "--plot", "a.gif"], "its name must end in one of .png, .svg, .pdf"),
     ],
 )
@@ -172,17 +171,8 @@ def test_help_fits_gives_examples_and_loads_nothing_heavy():
 
 def test_an_interrupted_exploration_leaves_no_picture(tmp_path):
     picture = tmp_path / "picture.png"
-    command = "from warpladder.cli import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-c", command, "explore", "barrier", "--plot", str(picture)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        time.sleep(3)
-        process.send_signal(signal.SIGINT)
-        shown, complaint = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert complaint == "warpladder: interrupted; no file was changed\n"
-    assert shown == ""
+    result = start("barrier", "--plot", picture, code=INTERRUPTION)
+    assert result.returncode == 130
+    assert result.stderr == "warpladder: interrupted; no file was changed\n"
+    assert result.stdout == ""
     assert list(tmp_path.iterdir()) == []

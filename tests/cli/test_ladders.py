@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from calling import INTERRUPTION
+from warpladder.lab.sources import SOURCES
 
 _TOYS = Path(__file__).parents[1] / "lab"
 _COMMAND = (
@@ -19,13 +20,9 @@ _COMMAND = (
 )
 
 
-def command(*arguments, gpu=False):
-    return [sys.executable, "-c", _COMMAND.format(gpu=gpu), *map(str, arguments)]
-
-
-def run(*arguments, gpu=False):
+def run(*arguments, gpu=False, before=""):
     result = subprocess.run(
-        command(*arguments, gpu=gpu),
+        [sys.executable, "-c", before + _COMMAND.format(gpu=gpu), *map(str, arguments)],
         capture_output=True,
         text=True,
         env={**os.environ, "COLUMNS": "80"},
@@ -71,7 +68,7 @@ def test_climb_on_the_simulator():
     assert ["plain", "yes"] in shown
     counter = "global_load_sectors/request"
     assert ["strided", "yes", counter, "==", "32", "32"] in shown
-    assert ["neighbours", "yes", counter, "==", "0.125", "x", "0.125", "x"] in shown
+    assert ["neighbours", "yes", counter, "==", "1/8", "x", "1/8", "x"] in shown
     assert ["race", "caught", "by", "racecheck"] in shown
     assert "end to end" not in result.stdout
     assert "Not measured: times, rates and limits, for which it takes a GPU" in result.stdout
@@ -118,8 +115,10 @@ def test_a_climb_that_fails_says_why_and_its_status_is_1():
     assert result.returncode == 1
     shown = " ".join(result.stdout.split())
     assert "off NO" in shown
+    # Its second claim fails, so the row shows that one.
+    assert "liar yes warp_instructions == 1,234,567 20 FAILS" in shown
+    assert "liar predicted warp_instructions == 1,234,567 at n = 33, counted 20" in shown
     assert "harmless NOT caught by memcheck; with checks off, right under the schedule" in shown
-    assert "liar predicted global_load_sectors_per_request == 7 at n = 33, counted 4" in shown
     assert "off is wrong at n = 1, 2, 33; the first: result[0]: expected 3.7012484" in shown
 
 
@@ -153,6 +152,30 @@ def test_explain_a_wrong_rung_and_one_on_the_cpu():
     assert "problem.x + problem.x" in run("explain", "toy/plain").stdout
 
 
+def test_explain_prints_all_of_the_text_and_where_it_stands():
+    shown = run("explain", "toy/strided", "--no-lines").stdout
+    assert Path(shown.splitlines()[1]).name == "toy.py"
+    assert "\nIdea: to this belongs a paragraph, which is shown, too.\n" in shown
+    found = document("explain", "toy/strided")
+    assert found["text"][1].startswith("Idea: to this")
+    assert Path(found["file"]).name == "toy.py"
+
+
+def test_explain_names_the_source_and_what_nsight_compute_calls_the_totals():
+    shown = run("explain", "toy/neighbours", "--no-lines").stdout
+    assert "CF: Pedro Carrega and Vasco Ferreira: A Study in CUDA Usage." in shown
+    name = shown.splitlines().index("  global_load_sectors_per_request")
+    assert shown.splitlines()[name + 1] == (
+        "    l1tex__average_t_sectors_per_request_pipe_lsu_mem_global_op_ld.ratio"
+    )
+    assert "holds  predicted global_load_sectors_per_request == 1/8 x strided's" in shown
+    found = document("explain", "toy/neighbours")
+    assert found["sources"][0]["title"] == "A Study in CUDA Usage"
+    assert found["predictions"][0]["stated"] == "1/8"
+    metric = found["nsight_compute"]["global_load_sectors"]
+    assert metric == "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+
+
 def test_explain_without_lines_and_as_json():
     assert "y[...]" not in run("explain", "toy/strided", "--no-lines").stdout
     found = document("explain", "toy/strided", "--n", 7)
@@ -167,7 +190,7 @@ def test_explain_without_lines_and_as_json():
         (["ladders", "tow"], "no ladder 'tow'; did you mean toy? The ladders: toy, broken"),
         (["climb", "tow"], "no ladder 'tow'"),
         (["climb", "toy", "--rung", "stride"], "did you mean strided?"),
-        (["climb", "toy", "--device", "gpu"], "device='gpu' is not known"),
+        (["climb", "toy", "--device", "gpu"], "--device 'gpu' is not known"),
         (["explain", "toy/stride"], "did you mean strided?"),
         (["explain", "toy"], "'toy' must be LADDER/RUNG"),
     ],
@@ -194,11 +217,13 @@ def test_usage_errors(arguments, message):
     assert message in result.stderr
 
 
-def test_help_fits_and_gives_examples():
+def test_help_fits_gives_examples_and_names_the_sources():
     for name in ("ladders", "climb", "explain"):
         shown = run(name, "--help").stdout
         assert f"warpladder {name} primer" in shown
         assert "…" not in shown
+        for source in SOURCES.values():
+            assert f"{source.key}: {source}" in " ".join(shown.split())
 
 
 def test_the_primer_on_the_simulator():
@@ -221,15 +246,8 @@ def test_the_primer_on_the_simulator():
 
 
 def test_an_interrupted_climb_ends_in_one_line():
-    with subprocess.Popen(
-        command("climb", "toy", "--rung", "plain", "--device", "cpu", "--n", 200_000_000),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        time.sleep(2)
-        process.send_signal(signal.SIGINT)
-        shown, complaint = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert complaint == "warpladder: interrupted; no file was changed\n"
-    assert shown == ""
+    climb = ("climb", "toy", "--rung", "plain", "--device", "cpu", "--n", 200_000_000)
+    result = run(*climb, before=INTERRUPTION)
+    assert result.returncode == 130
+    assert result.stderr == "warpladder: interrupted; no file was changed\n"
+    assert result.stdout == ""

@@ -3,19 +3,21 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from warpladder import read_graph
+from warpladder import read_graph, shortest_paths
 from warpladder.cli import main
 from warpladder.cli.make_graph import make_graph
 from warpladder.formats.graphs import WRITABLE_FORMATS
 from warpladder.shortest_paths.generators import cycle, grid, random_graph, scale_free
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from warpladder.shortest_paths.graph import Graph
 
 KINDS: dict[str, tuple[list[str], Graph]] = {
@@ -149,14 +151,19 @@ def test_options_that_make_no_sense_are_usage_errors(options: list[str], complai
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["cycle", "--n", "2", "--undirected"], "n=2 is too small"),
+        (["cycle", "--n", "2", "--undirected"], "--n 2 is too small"),
         (["cycle", "--n", "4", "-o", "graph.xyz"], "cannot tell a format"),
         (["cycle", "--n", "4", "-o", "nowhere/graph.gr"], "cannot write"),
         (["cycle", "--n", "4", "-o", "graph.metis"], "metis holds undirected graphs only"),
-        (["random", "--n", "4", "--edges", "13"], "edges=13 is too large"),
-        (["random", "--n", "4", "--edges", "1"], "has no edge"),
-        (["grid", "--rows", "2", "--columns", "2", "--weights", "-1:1"], "weights: -1 is below 0"),
-        (["scale-free", "--n", "3", "--edges-per-vertex", "3"], "edges_per_vertex=3 is too large"),
+        (["random", "--n", "4", "--edges", "13"], "--edges 13 is too large"),
+        (
+            ["grid", "--rows", "2", "--columns", "2", "--weights", "-1:1"],
+            "--weights: -1 is below 0",
+        ),
+        (
+            ["scale-free", "--n", "3", "--edges-per-vertex", "3"],
+            "--edges-per-vertex 3 is too large",
+        ),
     ],
 )
 def test_errors_of_the_library_are_one_line_and_status_1(
@@ -179,9 +186,77 @@ def test_errors_of_the_library_are_one_line_and_status_1(
     assert list(tmp_path.iterdir()) == []
 
 
+def distances_in(file: Path) -> Any:
+    return shortest_paths(read_graph(file)).with_infinities()
+
+
+@pytest.mark.parametrize("directed", ["--directed", "--undirected"])
+@pytest.mark.parametrize("weights", [(), ("--weights", "1:9")])
+@pytest.mark.parametrize(
+    ("drawn", "lonely"),
+    [
+        (("--n", "5", "--density", "0.5"), None),
+        (("--n", "1", "--density", "0.5"), "vertex 0 has none and is written with one to itself"),
+        (
+            ("--n", "12", "--edges", "0"),
+            "12 vertices have none and are written with one to themselves",
+        ),
+        (
+            ("--n", "300", "--edges", "40"),
+            " vertices have none and are written with one to themselves",
+        ),
+    ],
+)
+def test_vertices_without_an_edge_are_in_every_file(
+    drawn: tuple[str, ...],
+    lonely: str | None,
+    weights: tuple[str, ...],
+    directed: str,
+    tmp_path: Path,
+) -> None:
+    options = ("random", *drawn, *weights, directed)
+    plain = tmp_path / "graph.mtx"
+    assert invoke(*options, "-o", str(plain)).exit_code == 0
+    piped = invoke(*options)
+    assert piped.exit_code == 0, piped.output
+    assert piped.stdout == invoke(*options).stdout
+    (tmp_path / "piped.txt").write_text(piped.stdout)
+    assert lonely is None or lonely in piped.stderr
+    for name in ("graph.hb", "graph.csv", "graph.txt", "graph.el"):
+        result = invoke(*options, "-o", str(tmp_path / name))
+        assert result.exit_code == 0, result.output
+    expected = distances_in(plain)
+    for file in sorted(set(tmp_path.iterdir()) - {plain}):
+        graph = read_graph(file)
+        names = [int(str(label)) for label in graph.labels or range(graph.n)]
+        assert names == list(range(int(drawn[1])))
+        assert np.array_equal(distances_in(file), expected), file.name
+
+
+def test_every_seed_of_the_default_makes_a_graph() -> None:
+    for seed in range(30):
+        result = invoke("random", "--n", "5", "--density", "0.2", "--seed", str(seed))
+        assert result.exit_code == 0, result.output
+
+
+def test_text_is_written_as_on_standard_output(tmp_path: Path) -> None:
+    for name in ("ring.txt", "ring.TXT"):
+        file = tmp_path / name
+        assert invoke("cycle", "--n", "7", "-o", str(file)).exit_code == 0
+        assert file.read_text() == invoke("cycle", "--n", "7").stdout
+        assert arcs(read_graph(file)) == arcs(cycle(7))
+    packed = tmp_path / "ring.txt.gz"
+    assert invoke("cycle", "--n", "7", "-o", str(packed)).exit_code == 0
+    assert gzip.decompress(packed.read_bytes()) == file.read_bytes()
+    listed = tmp_path / "list.txt"
+    assert invoke("cycle", "--n", "7", "-o", str(listed), "--format", "edges").exit_code == 0
+    assert arcs(read_graph(listed)) == arcs(cycle(7))
+
+
 def test_a_pipe_that_closes_early_ends_the_command_without_complaint() -> None:
-    command = str(Path(sys.executable).with_name("warpladder"))
-    arguments = [command, "make-graph", "grid", "--rows", "100", "--columns", "300"]
+    # Where the package is on the path only, no script called warpladder is installed.
+    command = [sys.executable, "-m", "warpladder"]
+    arguments = [*command, "make-graph", "grid", "--rows", "100", "--columns", "300"]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         assert running.stdout is not None
         assert running.stderr is not None

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-_COMMAND = [sys.executable, "-c", "from warpladder.cli import main; main()"]
+import warpladder as wl
+from calling import INTERRUPTION, call
+from warpladder.cli import main
+
+_PROGRAM = "from warpladder.cli import main; main()"
+_COMMAND = [sys.executable, "-c", _PROGRAM]
 _RING = "a b 1\nb c 2\nc d 3\nd a 4\n--END--\n"
 
 
-def run(*arguments, env=None, **options):
-    environment = {**os.environ, "COLUMNS": "80", **(env or {})}
+def run(*arguments, env=None, before="", **options):
+    """In a process of its own only where it is asked to be in other surroundings."""
+    if env is None and not options:
+        return call(*arguments)
+    # What is said where there is no GPU is asked here: an empty list hides those that are there.
+    environment = {**os.environ, "COLUMNS": "80", "CUDA_VISIBLE_DEVICES": "", **(env or {})}
     return subprocess.run(
-        [*_COMMAND, *map(str, arguments)],
+        [sys.executable, "-c", before + _PROGRAM, *map(str, arguments)],
         capture_output=True,
         text=True,
         env=environment,
@@ -98,6 +106,18 @@ def test_output(ring, tmp_path, suffix):
     assert sorted(path.name for path in tmp_path.iterdir()) == [target.name, "ring.txt"]
 
 
+def test_next_hops_are_written_and_read_back(ring, tmp_path):
+    target = tmp_path / "answer.npz"
+    result = run("paths", ring, "--next-hops", "-o", target)
+    assert result.returncode == 0, result.stderr
+    assert wl.ShortestPaths.load(target).path("d", "c") == ["d", "a", "b", "c"]
+    other = tmp_path / "answer.csv"
+    result = run("paths", ring, "--next-hops", "-o", other)
+    assert result.returncode == 1
+    assert f"--next-hops: {other} has a place for distances alone; write .npz" in result.stderr
+    assert not other.exists()
+
+
 def test_undirected_dtype_and_method(ring):
     result = run("paths", ring, "--undirected", "--dtype", "float64", "--json")
     document = json.loads(result.stdout)
@@ -125,13 +145,66 @@ def test_gzip_is_seen_through(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("content", "arguments", "weights", "distance"),
+    [
+        ("id,source,target\n100,A,B\n", [], "none, every edge counts 1", 1),
+        ("id,source,target\n100,A,B\n", ["--weight", "id"], "column 'id'", 100),
+        ("A,B,7\n", [], "column 2, counted from 0", 7),
+        ("A B 7\n--END--\n", [], "as the file's format has them", 7),
+    ],
+)
+def test_the_output_says_where_the_weights_come_from(
+    tmp_path, monkeypatch, capsys, content, arguments, weights, distance
+):
+    path = tmp_path / "roads.txt"
+    path.write_text(content)
+    command = ["warpladder", "paths", str(path), *arguments]
+    monkeypatch.setattr(sys, "argv", [*command, "--json"])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["weights"], document["distances"][0]) == (weights, [0, distance])
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit):
+        main()
+    shown = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert ["weights", weights] in [[part.strip() for part in line] for line in shown]
+
+
+def test_an_unclear_weight_is_one_line_that_names_the_options(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "roads.csv"
+    path.write_text("source,target,score\nA,B,4\n")
+    monkeypatch.setattr(sys, "argv", ["warpladder", "paths", str(path)])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 1
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "give --weight 'score', say, or only --source 'source' --target 'target'" in told
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_dash_is_standard_input(monkeypatch, capsys, packed):
+    data = "".join(f"{i % 60},{(7 * i + 1) % 60},{i}\n" for i in range(3000)).encode()
+    stream = io.BytesIO(gzip.compress(data) if packed else data)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
+    monkeypatch.setattr(sys, "argv", ["warpladder", "paths", "-", "--json"])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["vertices"], document["edges"]) == (60, 3000)
+
+
+@pytest.mark.parametrize(
     ("content", "arguments", "message"),
     [
         (_RING, ["--from", "x", "--to", "a"], "no vertex 'x'"),
         (_RING, ["--dtype", "int8x"], "--dtype: dtype int8x is not taken"),
-        (_RING, ["--method", "johnson"], "method='johnson' is not known"),
+        (_RING, ["--method", "johnson"], "--method 'johnson' is not known"),
         (_RING, ["--device", "cuda"], "there is no GPU to use"),
-        (_RING, ["--negative-cycle", "x"], "negative_cycle='x'"),
+        (_RING, ["--negative-cycle", "x"], "--negative-cycle 'x'"),
         (_RING, ["--format", "x"], "format"),
         (_RING, ["-o", "out.xyz"], ".xyz"),
         (_RING, ["-o", "no/such/folder/out.npy"], "no/such/folder"),
@@ -141,10 +214,11 @@ def test_gzip_is_seen_through(tmp_path):
         ("", ["--format", "hochberg"], "--END--"),
     ],
 )
-def test_errors_are_one_line_and_status_1(tmp_path, content, arguments, message):
+def test_errors_are_one_line_and_status_1(tmp_path, monkeypatch, content, arguments, message):
     path = tmp_path / "g.txt"
     path.write_text(content)
-    result = run("paths", path, *arguments, cwd=tmp_path)
+    monkeypatch.chdir(tmp_path)
+    result = run("paths", path, *arguments)
     assert result.returncode == 1
     assert result.stdout == ""
     assert message in result.stderr
@@ -188,18 +262,12 @@ def test_interruption_leaves_nothing_behind(tmp_path):
     path = tmp_path / "big.npy"
     np.save(path, np.random.default_rng(0).random((6000, 6000), dtype=np.float32))
     target = tmp_path / "dist.npy"
-    with subprocess.Popen(
-        [*_COMMAND, "paths", str(path), "-o", str(target)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        time.sleep(3)
-        process.send_signal(signal.SIGINT)
-        _, complaint = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "interrupted" in complaint
-    assert "Traceback" not in complaint
+    # Sixteen cores or a GPU would be done before.
+    one_core = {"NUMBA_NUM_THREADS": "1"}
+    result = run("paths", path, "-o", target, env=one_core, before=INTERRUPTION)
+    assert result.returncode == 130
+    assert "interrupted" in result.stderr
+    assert "Traceback" not in result.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["big.npy"]
 
 
@@ -224,10 +292,32 @@ def test_doctor():
     result = run("doctor")
     assert result.returncode == 0, result.stderr
     assert "auto takes" in result.stdout
-    document = json.loads(run("doctor", "--json").stdout)
+    # A GPU that is there is hidden.
+    without = run("doctor", "--json", env={"CUDA_VISIBLE_DEVICES": "-1"})
+    document = json.loads(without.stdout)
     assert document["auto"]["device"] == "cpu"
     assert document["packages"]["numba"]
-    assert document["cuda"]["gpus"] or document["cuda"]["why_not"]
+    assert document["cuda"]["gpus"] == []
+    assert document["cuda"]["why_not"]
+    kernels = document["front_end"]
+    assert kernels["package"] in {"numba", "numba-cuda"}
+    assert kernels["version"] == document["packages"][kernels["package"]]
+    assert kernels["why"].startswith("numba-cuda ")
+    told = " ".join(result.stdout.split())
+    assert f"front end of {kernels['package']} {kernels['version']}: " in told
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("NUMBA_NUM_THREADS", "0"), ("NUMBA_DISABLE_JIT", "1")]
+)
+def test_doctor_tells_of_an_environment_in_which_nothing_runs(ring, variable, value):
+    document = json.loads(run("doctor", "--json", env={variable: value}).stdout)
+    assert any(variable in problem for problem in document["problems"])
+    refusal = run("paths", ring, env={variable: value})
+    assert refusal.returncode == 1
+    assert len(refusal.stderr.splitlines()) == 1
+    assert variable in refusal.stderr
+    assert run("paths", "--help", env={variable: value}).returncode == 0
 
 
 def test_version_and_help():

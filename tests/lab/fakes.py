@@ -114,7 +114,7 @@ class FakeSimulator(FakeGpu):
 
     made = 0
 
-    def __init__(self, compute_capability=(9, 0), schedule="lockstep", checks=True):
+    def __init__(self, compute_capability=(9, 0), schedule="lockstep", checks=True, **_options):
         super().__init__()
         del self.kernel_ms
         type(self).made += 1

@@ -108,7 +108,7 @@ def test_a_fault_that_shows_after_timing_only():
 
 def test_a_wrong_rung_is_not_timed():
     liar, off = rows(FakeGpu(), toy.BROKEN)
-    assert liar.faults == ["predicted global_load_sectors_per_request == 7 at n = 33, counted 4"]
+    assert liar.faults == ["predicted warp_instructions == 1,234,567 at n = 33, counted 20"]
     assert off.timing is None
     assert off.faults[0].startswith(
         "is wrong at n = 1, 2, 33, 1000; the first: result[0]: expected"

@@ -1,19 +1,23 @@
-"""Every kernel of every ladder compiles for four generations of GPUs, without spills."""
+"""Every kernel of every ladder compiles for four generations of GPUs, without spills.
+
+For one of them by default, for the other three with the large tests.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 from functools import cache
 
 import numpy as np
 import pytest
 import toy
 from numba import cuda, float32, int32, int64
-from numba.cuda import dispatcher, types
-from numba.cuda.core import config
+from numba.cuda import dispatcher
 from numba.cuda.cudadrv import nvvm
 
 import warpladder.lab.compile as compiling
+from warpladder.device.numba_target import types
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
 from warpladder.errors import DeviceError, InputError, MissingExtraError
@@ -28,6 +32,14 @@ from warpladder.shortest_paths.rungs import register_tiles
 from warpladder.simulator import SimulatedDevice
 
 TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
+EACH_TARGET = [
+    pytest.param(
+        target,
+        id="{}.{}".format(*target),
+        marks=() if target == (9, 0) else pytest.mark.large,
+    )
+    for target in TARGETS
+]
 RUNGS = {
     f"{ladder.name}/{rung.name}": rung
     for ladder in ladders()
@@ -40,6 +52,8 @@ SPILLS = {
     # registers seem to be free. One block of a round of n / 128 closes the diagonal.
     ("shortest-paths/register-tiles-float64", "close_diagonal", (10, 0)): 256,
 }
+#: The same with a ptxas before 13.1, which keeps less in the 64 registers that this kernel has.
+OLD_SPILLS = {("shortest-paths/grid-sync", "close_together", (9, 0)): 24}
 
 needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 
@@ -49,15 +63,23 @@ def compiled(kernel, arguments, target):
     return compile_kernel(kernel, arguments, target)
 
 
+@cache
+def allowed_spills():
+    """The package of the extra or the system's own: the first that is found compiles."""
+    told = compiling._run(compiling._tool("ptxas"), "--version").stdout
+    release = re.search(r"release (\d+)\.(\d+)", told)
+    return SPILLS | (OLD_SPILLS if tuple(map(int, release.groups())) < (13, 1) else {})
+
+
 @needs_tools
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: "{}.{}".format(*target))
+@pytest.mark.parametrize("target", EACH_TARGET)
 @pytest.mark.parametrize("path", RUNGS)
 def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
     """All of them for all targets: 48 seconds, 0.2 per kernel, on two cores of a server."""
     for variant in launched_variants(RUNGS[path]):
         found = compiled(variant.kernel, variant.arguments, target)
         assert found.cubin.startswith(b"\x7fELF")
-        assert found.spill_bytes <= SPILLS.get((path, variant.name, target), 0)
+        assert found.spill_bytes <= allowed_spills().get((path, variant.name, target), 0)
         # What is spilled lies in local memory; nothing else does.
         assert found.stack_bytes <= found.spill_bytes
         assert found.registers <= (variant.kernel.targetoptions.get("max_registers") or 255)
@@ -71,7 +93,7 @@ def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
 
 
 def test_the_exceptions_are_about_kernels_that_there_are():
-    for path, name, target in SPILLS:
+    for path, name, target in (*SPILLS, *OLD_SPILLS):
         assert name in {kernel.py_func.__name__ for kernel in RUNGS[path].kernels}
         assert target in TARGETS
 
@@ -127,6 +149,8 @@ def test_fastmath_holds():
 
 @needs_tools
 def test_numba_is_left_as_it_was():
+    from numba.cuda.core import config
+
     places = (
         (dispatcher, "get_current_device"),
         (config, "FORCE_CUDA_CC"),
@@ -178,6 +202,7 @@ def test_what_ptxas_says_is_passed_on():
         compile_kernel(too_much, (ARRAY,))
 
 
+@pytest.mark.numba_cuda
 def test_what_is_missing_is_named_with_the_line_that_installs_it(monkeypatch):
     monkeypatch.setattr("cuda.pathfinder.find_nvidia_binary_utility", lambda _name: None)
     with pytest.raises(MissingExtraError, match=r"ptxas.*pip install 'warpladder\[compile\]'"):
@@ -185,6 +210,7 @@ def test_what_is_missing_is_named_with_the_line_that_installs_it(monkeypatch):
     assert "not installed: pip install 'warpladder[compile]'" in missing_tool()
 
 
+@pytest.mark.numba_cuda
 def test_nvvm_is_missed_too(monkeypatch):
     from cuda.pathfinder import DynamicLibNotFoundError
 

@@ -81,7 +81,17 @@ def kernels_of_reductions():
 
 
 @pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
-@pytest.mark.parametrize("target", TARGETS, ids=lambda target: "{}.{}".format(*target))
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param(
+            target,
+            id="{}.{}".format(*target),
+            marks=() if target == (9, 0) else pytest.mark.large,
+        )
+        for target in TARGETS
+    ],
+)
 @pytest.mark.parametrize("kernels", [kernels_of_shortest_paths, kernels_of_reductions])
 def test_engines_compile_without_spills(kernels, target):
     for kernel, arguments in kernels():

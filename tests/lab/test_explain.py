@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 import toy
 from fakes import FakeKernel, FakeSimulator
 
+from warpladder.errors import KernelFaultError
 from warpladder.lab.compare import poison
 from warpladder.lab.documents import explanation_document
 from warpladder.lab.explain import explain
 from warpladder.lab.gutter import choose_columns, short
+from warpladder.lab.registry import find_rung
+from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.counters import Counters
 
 
 def test_lines_counters_launches_and_predictions():
     found = explain(toy.LADDER, toy.NEIGHBOURS, FakeSimulator)
     assert found.n == 33
-    assert found.idea == "Twice each number, in every way that is right, and wrong."
+    assert found.text == (
+        "Twice each number, in every way that is right, and wrong.",
+        "Idea: to this belongs a paragraph,\nwhich is shown, too.",
+    )
+    assert Path(found.file).name == "toy.py"
     (kernel,) = found.kernels
     assert kernel.name == "double"
     first = toy.double.__code__.co_firstlineno
@@ -81,6 +89,39 @@ def test_a_wrong_rung_is_counted_with_the_checks_off_and_caught_with_them_on():
     assert found.n == 70
     assert found.kernels[0].counters.global_load_sectors == 4
     assert found.wrong.ok
+
+
+@pytest.mark.parametrize(
+    ("path", "n"), [("primer/vector-add-no-guard", 1000), ("reduction/powers-of-two-only", 33)]
+)
+def test_a_wrong_rung_that_memcheck_stops_is_counted_up_to_its_fault(path, n):
+    found = explain(*find_rung(path), SimulatedDevice)
+    assert found.n == n
+    assert found.stopped.startswith("memcheck:")
+    assert found.wrong.ok
+    ((file, line),) = found.faulty_lines
+    (kernel,) = found.kernels
+    assert Path(kernel.file).name == file
+    there = next(shown for shown in kernel.lines if shown.number == line)
+    # Warps that came before read what is theirs; the one that is stopped does not get there.
+    assert there.counters.global_load_requests > 0
+    assert kernel.counters.launches == 1
+    assert json.loads(json.dumps(explanation_document(found)))["faulty_lines"] == [
+        {"file": file, "line": line}
+    ]
+
+
+def test_warps_before_the_fault_are_counted_in_full():
+    found = explain(*find_rung("primer/vector-add-no-guard"), SimulatedDevice)
+    # 1000 = 31 x 32 + 8: 31 warps load twice and store once before the next one is stopped.
+    counters = found.kernels[0].counters
+    assert (counters.global_load_requests, counters.global_store_requests) == (62, 31)
+
+
+def test_a_fault_of_a_right_rung_is_no_explanation():
+    faulty = FakeKernel(toy.double, fault="memcheck")
+    with pytest.raises(KernelFaultError, match="memcheck"):
+        explain(toy.LADDER, toy.rung("out", toy.running(faulty), kernels=(faulty,)), FakeSimulator)
 
 
 def test_a_rung_on_the_cpu_shows_its_host_function():

@@ -26,7 +26,10 @@ def test_a_docstring_tells_the_idea_the_step_and_what_to_expect(case):
     _, rung = case
     text = text_of(rung)
     assert len(text.split()) > 60
-    places = [text.index(f"\n\n{heading}: ") for heading in ("Idea", "Below", "Expect", "Source")]
+    told = ("Found",) if rung.found else ()
+    places = [
+        text.index(f"\n\n{heading}: ") for heading in ("Idea", "Below", "Expect", *told, "Source")
+    ]
     assert places == sorted(places)
     assert text.rstrip().endswith(f"Source: {rung.source}")
 

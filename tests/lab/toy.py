@@ -1,6 +1,7 @@
 """Twice each number, in every way that is right, and wrong.
 
-This second paragraph is not shown.
+Idea: to this belongs a paragraph,
+which is shown, too.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 from fakes import FakeKernel
 from numpy.typing import NDArray
 
-from warpladder.lab.rung import Bound, Ladder, Prediction, Rung, Task, Work, WrongRung
+from warpladder.lab.rung import Bound, Ladder, Prediction, Ratio, Rung, Task, Work, WrongRung
 from warpladder.simulator.counters import Counters
 
 
@@ -86,7 +87,8 @@ NEIGHBOURS = rung(
     "neighbours",
     running(NEAR),
     kernels=(NEAR,),
-    predicts=(claim(0.125, than="strided"), claim(4, "<=")),
+    predicts=(claim(Ratio(1, 8), than="strided"), claim(4, "<=")),
+    source="CF B",
     max_n=2000,
     limits="one block",
 )
@@ -101,7 +103,12 @@ BROKEN = Ladder(
     "broken",
     "Rungs that break their word",
     (
-        rung("liar", running(NEAR), kernels=(NEAR,), predicts=(claim(7),)),
+        rung(
+            "liar",
+            running(NEAR),
+            kernels=(NEAR,),
+            predicts=(claim(4), claim(1_234_567, counter="warp_instructions")),
+        ),
         rung("off", running(FakeKernel(lambda y, x: np.copyto(y, x + x + np.float32(1e-6))))),
     ),
     (WrongRung(rung("harmless", running(NEAR), kernels=(NEAR,)), "memcheck", 33, ("warps",)),),

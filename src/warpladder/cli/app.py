@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -17,12 +20,19 @@ from warpladder.cli.explain import explain
 from warpladder.cli.explore import explore
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
+from warpladder.cli.options import Command
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
-from warpladder.errors import InputError, WarpladderError
+from warpladder.device.environment import asked_threads
+from warpladder.errors import KernelCacheWarning, WarpladderError
+from warpladder.lab.sources import SOURCES
 
 __all__ = ["app", "main"]
+
+_BIBLIOGRAPHY = "\n\n".join(
+    ("Sources, by the keys that rungs name:", *(f"{key}: {text}" for key, text in SOURCES.items()))
+)
 
 app = typer.Typer(
     name="warpladder",
@@ -31,26 +41,56 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command("paths")(paths)
-app.command("reduce")(reduce)
+app.command("paths", cls=Command)(paths)
+app.command("reduce", cls=Command)(reduce)
 app.add_typer(make_graph, name="make-graph")
-app.command("ladders")(ladders)
-app.command("climb")(climb)
-app.command("explain")(explain)
-app.command("sass")(sass)
-app.command("explore")(explore)
-app.command("doctor")(doctor)
+app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
+app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
+app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
+app.command("sass", cls=Command)(sass)
+app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
+app.command("doctor", cls=Command)(doctor)
 
-# The exit status of a program that SIGINT ended, as shells count it.
-_INTERRUPTED_STATUS = 130
+# Signals that ask a program to end, as far as the system has them, and how that is told.
+_ENDING = {
+    name: told
+    for name, told in (("SIGINT", "interrupted"), ("SIGTERM", "terminated"), ("SIGHUP", "hung up"))
+    if hasattr(signal, name)
+}
+# Shells count the exit status of a program that a signal ended from here.
+_SIGNALLED_STATUS = 128
 
 
-class _Interrupted(BaseException):
-    """Ctrl-C, under a name that typer does not take for its own to answer."""
+class _Signalled(BaseException):
+    """Ctrl-C and the like, under a name that typer does not take for its own to answer."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(number)
 
 
-def _interrupt(signal_number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler's arguments
-    raise _Interrupted
+def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler's arguments
+    raise _Signalled(number)
+
+
+@contextmanager
+def _signals_raised() -> Iterator[None]:
+    """Let signals that ask to end raise, so that files half written are removed on the way out.
+
+    What whoever started this program has set to be ignored, as ``nohup`` does, stays ignored.
+    """
+    before: dict[int, Any] = {}
+    # Python lets only the main thread handle signals.
+    if threading.current_thread() is threading.main_thread():
+        for name in _ENDING:
+            number = getattr(signal, name)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _print_version(asked: bool) -> None:
@@ -63,7 +103,8 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - typer hands it to its callback
         bool,
         typer.Option(
             "--version", help="Show the version and leave.", callback=_print_version, is_eager=True
@@ -71,12 +112,25 @@ def _options(
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
+    if context.invoked_subcommand != "doctor" and "--help" not in sys.argv:
+        # Numba's import would refuse it with a traceback.
+        asked_threads()
 
 
-def _check_threads(asked: str) -> None:
-    """Refuse what Numba would refuse with a traceback when it is first imported."""
-    if not (asked.isdecimal() and int(asked) > 0):
-        raise InputError(f"NUMBA_NUM_THREADS={asked!r} must be a whole number above 0")
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning of ours as one line, all others as Python does."""
+    if issubclass(category, KernelCacheWarning):
+        typer.echo(f"warpladder: {message}", err=True)
+    else:
+        text = warnings.formatwarning(message, category, filename, lineno, line)
+        (file or sys.stderr).write(text)
 
 
 def main() -> None:
@@ -84,10 +138,10 @@ def main() -> None:
     # A command makes many objects that live to its end; not searching them for garbage saves 10 %
     # of a small run.
     gc.disable()
-    signal.signal(signal.SIGINT, _interrupt)
+    warnings.showwarning = _show_warning
     try:
-        _check_threads(os.environ.get("NUMBA_NUM_THREADS", "1"))
-        app()
+        with _signals_raised():
+            app()
     except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
         from warpladder.cli.output import printable
 
@@ -95,6 +149,9 @@ def main() -> None:
         reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
         sys.exit(1)
-    except _Interrupted:
-        typer.echo("warpladder: interrupted; no file was changed", err=True)
-        sys.exit(_INTERRUPTED_STATUS)
+    except _Signalled as ended:
+        told = _ENDING[signal.Signals(ended.number).name]
+        # Whoever hung up may have taken the terminal away.
+        with suppress(OSError):
+            typer.echo(f"warpladder: {told}; no file was changed", err=True)
+        sys.exit(_SIGNALLED_STATUS + ended.number)

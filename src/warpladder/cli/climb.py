@@ -58,7 +58,8 @@ def climb(
 
     [bold]predicted, counted[/]: the counter that tells this rung from the one below, as
     claimed before measuring and as the simulator counts it. An [bold]x[/] behind the
-    number means: times that of another rung on the same problem.
+    number means: times that of another rung on the same problem. Where a prediction
+    fails it is the one shown, and says so.
 
     [bold]kernel, end to end[/]: median times of the kernels on the GPU, with a cold cache
     (of pipelines: from the first copy to the last), and of the whole call. On
@@ -236,7 +237,9 @@ def _evidence(rows: list[Row]) -> Table:
     table.columns[2].no_wrap = False
     table.columns[2].overflow = "fold"
     for row in rows:
-        decisive = _decisive(row.predictions[0]) if row.predictions else ("", "", "")
+        failing = [result for result in row.predictions if not result.ok]
+        told = [*failing, *row.predictions][:1]
+        decisive = _decisive(told[0]) if told else ("", "", "")
         table.add_row(row.rung.name, _yes(row), *decisive)
     return table
 
@@ -244,15 +247,16 @@ def _evidence(rows: list[Row]) -> Table:
 def _decisive(result: PredictionResult) -> tuple[str, str, Text]:
     from rich.text import Text
 
+    from warpladder.lab.rung import shown
+
     claim = result.prediction
     times = " x" if claim.than else ""
-    measured = "--" if result.counted is None else f"{result.measured:.4g}{times}"
-    style = "green" if result.ok else "red"
+    measured = "--" if result.counted is None else f"{result.shown}{times}"
     return (
         # Its full name would be broken in the middle of a word at 80 columns.
         claim.counter.replace("_per_", "/"),
-        f"{claim.relation} {claim.value:.4g}{times}",
-        Text(measured, style),
+        f"{claim.relation} {shown(claim.value)}{times}",
+        Text(measured, "green") if result.ok else Text(f"{measured}\nFAILS", "bold red"),
     )
 
 

@@ -35,11 +35,13 @@ def _table(found: Diagnosis) -> Table:
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     table.add_row("processor", f"{found.cpu}, {found.cores} cores")
-    table.add_row("vector unit", f"{found.vector.name}, {8 * found.vector.bytes} bits")
-    if found.memory_bytes is not None:
-        table.add_row("memory", f"{found.memory_bytes / 2**30:.1f} GiB")
+    if found.vector is not None:
+        table.add_row("vector unit", f"{found.vector.name}, {8 * found.vector.bytes} bits")
+    if found.memory is not None:
+        table.add_row("memory", str(found.memory))
     table.add_row("system", f"{found.system}, Python {found.python}")
-    table.add_row("CUDA driver", found.cuda.driver or f"none: {found.cuda.why_not}")
+    unused = f": {found.cuda.why_not}" if found.cuda.why_not else ""
+    table.add_row("CUDA driver", f"{found.cuda.driver or 'none'}{unused}")
     for gpu in found.cuda.gpus:
         major, minor = gpu.compute_capability
         table.add_row(
@@ -51,11 +53,24 @@ def _table(found: Diagnosis) -> Table:
             f"an SM: {gpu.threads_per_multiprocessor} threads, "
             f"{gpu.registers_per_multiprocessor} registers",
         )
+    if (kernels := found.front_end) is not None:
+        used = f"front end of {kernels.package} {kernels.version}: {kernels.why}"
+        table.add_row("simulator", used)
     installed = [f"{name} {number}" for name, number in found.packages.items() if number]
     missing = [name for name, number in found.packages.items() if not number]
     table.add_row("packages", ", ".join(installed))
     if missing:
         table.add_row("not installed", ", ".join(missing))
-    table.add_row("JIT cache", f"{found.jit_cache} ({found.jit_cache_bytes / 2**20:.1f} MiB)")
+    table.add_row("JIT cache", _cache(found))
     table.add_row("auto takes", f"{found.auto.device}: {found.auto.why}")
+    for problem in found.problems:
+        table.add_row("problem", problem)
     return table
+
+
+def _cache(found: Diagnosis) -> str:
+    if found.jit_cache is None and found.problems:
+        return "not in use"
+    if found.jit_cache is None:
+        return "none that can be written; NUMBA_CACHE_DIR names a folder for compiled kernels"
+    return f"{found.jit_cache} ({found.jit_cache_bytes / 2**20:.1f} MiB), can be written"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from warpladder.lab.verify import PredictionResult
 
 __all__ = ["explain"]
+
+#: Columns of running text: what a terminal has at the least, and what reads well.
+_TEXT_WIDTH = 80
 
 # Characters that the source is left of a narrow terminal: kernels are indented once or twice.
 _SOURCE_WIDTH = 45
@@ -48,12 +52,15 @@ def explain(
 ) -> None:
     """Explain a rung with counted evidence; no GPU is needed.
 
-    Prints the rung's idea, its kernels with what a GPU would do beside each line
-    (a legend below says what every column means), the totals, and each prediction
-    beside what was counted. The totals bear Nsight Compute's names.
+    Prints what the rung's file says (its idea, what is below it, what to expect,
+    what was found on hardware), its kernels with what a GPU would do beside each
+    line (a legend below says what every column means), the totals, and each
+    prediction beside what was counted. Last come the names that Nsight Compute has
+    for the totals, where it counts the same.
 
-    A wrong rung is counted with the checks off; then it is said which check
-    catches it, and under which schedules its result is wrong.
+    A wrong rung is counted with the checks off, as far as it comes; then it is said
+    which check catches it, at which line, and under which schedules its result is
+    wrong.
 
     [bold]warpladder explain primer/strided-access[/]
 
@@ -96,12 +103,18 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
     from rich.text import Text
 
     from warpladder.lab.gutter import WIDTH, choose_columns
+    from warpladder.lab.sources import sources_in
+    from warpladder.lab.text import wrapped
 
     rung = explanation.rung
     console.print(
         Text.assemble((f"{explanation.ladder.name}/{rung.name}", "bold"), f": {rung.title}")
     )
-    console.print("", Text(explanation.idea), sep="\n")
+    console.print(Text(explanation.file, "dim"), soft_wrap=True)
+    for paragraph in explanation.text:
+        console.print("", _paragraph(paragraph), sep="\n")
+    for source in sources_in(rung.source):
+        console.print(Text(wrapped(f"{source.key}: {source}", _TEXT_WIDTH), "dim"))
     listings = (*explanation.kernels, *explanation.elsewhere)
     counted = [line.counters for one in listings for line in one.lines if line.counters]
     most = max(console.width - _SOURCE_WIDTH, 0) // WIDTH
@@ -110,13 +123,18 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
         console.print()
         console.print(_heading(listing, explanation.n))
         if lines:
-            console.print(_source(listing, columns))
+            console.print(_source(listing, columns, explanation))
         if listing.launches:
             console.print(*[""] * lines, _totals(listing), sep="\n")
     if lines and columns:
         console.print("", _legend(columns), sep="\n")
+    if explanation.stopped:
+        console.print("", f"Counted up to the fault: {explanation.stopped}", sep="\n")
     for result in explanation.predictions:
         console.print("", _prediction(result), sep="\n")
+    if names := _nsight(explanation):
+        console.print("", "Nsight Compute counts the same under these names:", sep="\n")
+        console.print(names)
     if explanation.wrong is not None:
         fault = explanation.wrong.fault or "no check stopped it"
         console.print("", Text(f"A wrong rung, by intent. With checks on: {fault}"), sep="\n")
@@ -125,6 +143,17 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
             console.print(
                 f"With checks off, its result under the schedule {schedule} is {outcome}."
             )
+
+
+def _paragraph(paragraph: str) -> Text:
+    """Return a paragraph of a rung's text, what it is about in bold: ``Idea:``."""
+    from rich.text import Text
+
+    from warpladder.lab.text import wrapped
+
+    text = Text(wrapped(paragraph, _TEXT_WIDTH))
+    text.highlight_regex(r"^(Idea|Below|Expect|Found|Fault|Mended by|Source):", "bold")
+    return text
 
 
 def _heading(listing: Listing, n: int) -> Text:
@@ -146,7 +175,7 @@ def _extent(size: tuple[int, ...]) -> str:
     return " x ".join(map(str, size))
 
 
-def _source(listing: Listing, columns: list[Column]) -> Table:
+def _source(listing: Listing, columns: list[Column], explanation: Explanation) -> Table:
     from rich.syntax import Syntax
     from rich.table import Table
     from rich.text import Text
@@ -165,6 +194,9 @@ def _source(listing: Listing, columns: list[Column]) -> Table:
         values = [column.value(line.counters) if line.counters else None for column in columns]
         cells = ["" if value is None else short(value) for value in values]
         table.add_row(*cells, str(line.number), Text.assemble(" ", text))
+        if (Path(listing.file).name, line.number) in explanation.faulty_lines:
+            indent = " " * (1 + len(line.text) - len(line.text.lstrip()))
+            table.add_row(*[""] * len(cells), "", Text(f"{indent}^ the fault", "bold red"))
     return table
 
 
@@ -172,14 +204,30 @@ def _totals(listing: Listing) -> Table:
     from rich.table import Table
 
     from warpladder.lab.documents import counters_document
+    from warpladder.lab.rung import shown
 
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     for name, value in counters_document(listing.counters).items():
         if value:
-            table.add_row(name, f"{value:,}" if isinstance(value, int) else f"{value:.4g}")
+            table.add_row(name, shown(value))
     return table
+
+
+def _nsight(explanation: Explanation) -> Text | None:
+    """Return Nsight Compute's names of the totals that are not zero."""
+    from rich.text import Text
+
+    from warpladder.simulator.counters import NSIGHT_COMPUTE
+
+    totals = [kernel.counters for kernel in explanation.kernels]
+    lines = [
+        "\n    ".join((f"  {name}", *metric.split(" + ")))
+        for name, metric in NSIGHT_COMPUTE.items()
+        if any(getattr(total, name) for total in totals)
+    ]
+    return Text("\n".join(lines), "dim") if lines else None
 
 
 def _legend(columns: list[Column]) -> Table:
@@ -196,12 +244,16 @@ def _legend(columns: list[Column]) -> Table:
 def _prediction(result: PredictionResult) -> Text:
     from rich.text import Text
 
+    from warpladder.lab.rung import shown
+
     if result.counted is None:
         counted = result.fault
     elif result.base is None:
-        counted = f"{result.counted:.4g}"
+        counted = result.shown
     else:
-        counted = f"{result.counted:.6g} / {result.base:.6g} = {result.measured:.4g}"
+        counted = f"{shown(result.counted)}/{shown(result.base)}"
+        if counted != result.shown:
+            counted += f" = {result.shown}"
     mark = Text("holds  ", "green") if result.ok else Text("FAILS  ", "bold red")
     return Text.assemble(
         mark, f"predicted {result.prediction}, counted {counted}\n", result.prediction.why

@@ -182,8 +182,9 @@ def _machine(setting: Setting) -> dict[str, Any]:
     from warpladder.device.doctor import doctor
 
     found = doctor()
+    vector = None if found.vector is None else found.vector.name
     gpu = None if setting.gpu is None else setting.gpu.properties.name
-    return {"cpu": found.cpu, "cores": found.cores, "vector": found.vector.name, "gpu": gpu}
+    return {"cpu": found.cpu, "cores": found.cores, "vector": vector, "gpu": gpu}
 
 
 def _listing(every: list[Exploration]) -> RichTable:

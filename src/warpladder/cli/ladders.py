@@ -25,8 +25,8 @@ def ladders(
 
     A ladder leads from the plain way to compute something to the limit of the
     hardware; each rung is one idea. For every rung: what it does, where it
-    comes from (a source, or [bold]beyond[/] them), and what bounds it on a perfect
-    GPU: dram, shared memory, the issue of instructions, latency or pcie.
+    comes from (a source, whose name stands below, or [bold]beyond[/] them), and what
+    bounds it on a perfect GPU: dram, shared memory, the issue of instructions, latency or pcie.
 
     Wrong rungs are broken on purpose; a check of the simulator catches each.
 
@@ -34,10 +34,13 @@ def ladders(
 
     [bold]warpladder ladders primer[/]     one of them
     """
+    from rich.text import Text
+
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.documents import ladder_document
     from warpladder.lab.registry import find_ladder
     from warpladder.lab.registry import ladders as every_ladder
+    from warpladder.lab.sources import sources_in
 
     found = every_ladder() if name is None else [find_ladder(name)]
     if json:
@@ -48,6 +51,11 @@ def ladders(
         if place:
             console.print()
         console.print(_table(ladder))
+    named = sources_in("; ".join(rung.source for ladder in found for rung in ladder.rungs))
+    if named:
+        console.print()
+    for source in sorted(named, key=lambda source: source.key):
+        console.print(Text(f"{source.key}: {source}", "dim"))
 
 
 def _table(ladder: Ladder) -> Table:

@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.options import Command
+
 if TYPE_CHECKING:
+    from warpladder.formats.edges import EdgeTable
     from warpladder.shortest_paths.graph import Graph
 
 __all__ = ["make_graph"]
+
+# Formats that know a vertex by its edges alone.
+_BY_EDGES_ALONE = {"hochberg", "edges"}
 
 make_graph = typer.Typer(
     help="""Make a graph to try things on.
@@ -62,14 +68,15 @@ _Format = Annotated[
     str | None,
     typer.Option(
         help="hochberg, dimacs, matrix-market, metis or edges; without it, what the file's "
-        "extension says (.hb, .gr, .mtx, .graph, .csv, ...), and hochberg on standard output.",
+        "extension says (.hb, .gr, .mtx, .graph, .csv, ...), and hochberg for .txt and standard "
+        "output.",
         metavar="NAME",
         show_default=False,
     ),
 ]
 
 
-@make_graph.command("cycle")
+@make_graph.command("cycle", cls=Command)
 def _cycle(
     n: _Vertices,
     directed: _OneWay = True,
@@ -87,7 +94,7 @@ def _cycle(
     _save(cycle(n, directed=directed, weight=weight), output, format)
 
 
-@make_graph.command("random")
+@make_graph.command("random", cls=Command)
 def _random(
     n: _Vertices,
     density: Annotated[
@@ -105,7 +112,9 @@ def _random(
 ) -> None:
     """Draw edges at random, no pair of vertices being preferred.
 
-    Vertices may stay without an edge; dimacs, matrix-market and metis have a place for them.
+    Vertices may stay without an edge; dimacs, matrix-market and metis have a place for them. In
+    hochberg and edges, which have none, such a vertex has an edge to itself, which changes no
+    distance.
     """
     if (density is None) == (edges is None):
         raise typer.BadParameter("give one of them, and only one", param_hint="--density, --edges")
@@ -119,7 +128,7 @@ def _random(
     _save(graph, output, format)
 
 
-@make_graph.command("grid")
+@make_graph.command("grid", cls=Command)
 def _grid(
     rows: Annotated[
         int, typer.Option(help="Vertices from top to bottom.", min=1, show_default=False)
@@ -144,7 +153,7 @@ def _grid(
     _save(grid(rows, columns, directed=directed, weights=bounds, seed=seed), output, format)
 
 
-@make_graph.command("scale-free")
+@make_graph.command("scale-free", cls=Command)
 def _scale_free(
     n: _Vertices,
     edges_per_vertex: Annotated[
@@ -201,22 +210,52 @@ def _save(graph: Graph, output: Path | None, format_name: str | None) -> None:
     import tempfile
 
     from warpladder.formats.edges import EdgeTable
-    from warpladder.formats.graphs import write
+    from warpladder.formats.graphs import format_to_write, write
 
+    name = format_name or ("hochberg" if output is None else format_to_write(output))
     table = EdgeTable(
         graph.sources, graph.targets, graph.weights, graph.n, graph.labels, graph.directed
     )
+    remark = ""
+    if name in _BY_EDGES_ALONE:
+        table, remark = _with_loops(table)
     if output is not None:
         write(output, table, format=format_name or "auto")
     else:
         # Files are written whole or not at all; so is what goes into a pipe.
         with tempfile.TemporaryDirectory() as folder:
             finished = Path(folder, "graph")
-            write(finished, table, format=format_name or "hochberg")
+            write(finished, table, format=name)
             stdout = typer.get_binary_stream("stdout")
             with finished.open("rb") as file:
                 shutil.copyfileobj(file, stdout)
             stdout.flush()
     place = "to standard output" if output is None else str(output)
     kind = "directed" if graph.directed else "undirected"
-    typer.echo(f"wrote {place}: {graph.n:,} vertices, {graph.edge_count:,} {kind} edges", err=True)
+    edges = f"{graph.edge_count:,} {kind} edges{remark}"
+    typer.echo(f"wrote {place}: {graph.n:,} vertices, {edges}", err=True)
+
+
+def _with_loops(table: EdgeTable) -> tuple[EdgeTable, str]:
+    """Return the table with an edge from each lonely vertex to itself, and a remark on them.
+
+    No distance is another for it, and the file then names all vertices.
+    """
+    from dataclasses import replace
+
+    import numpy as np
+
+    touched = np.zeros(table.n, np.bool_)
+    touched[table.sources] = touched[table.targets] = True
+    lonely = np.flatnonzero(~touched)
+    if not lonely.size:
+        return table, ""
+    weights = table.weights
+    if weights is not None:
+        weights = np.concatenate((weights, np.zeros(lonely.size, weights.dtype)))
+    sources, targets = (np.concatenate((ends, lonely)) for ends in (table.sources, table.targets))
+    with_loops = replace(table, sources=sources, targets=targets, weights=weights)
+    who = f"vertex {lonely[0]} has none and is written with one to itself"
+    if lonely.size > 1:
+        who = f"{lonely.size:,} vertices have none and are written with one to themselves"
+    return with_loops, f"; {who}"

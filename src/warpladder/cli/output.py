@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import typer
 from rich.console import Console
 
-from warpladder.errors import WarpladderError
-
-__all__ = ["options_named", "print_json", "printable", "stderr", "stdout", "with_prefix"]
+__all__ = ["print_json", "printable", "stderr", "stdout", "with_prefix"]
 
 # Names of files and columns are shown as they are: "[bold]" and ":smile:" mean nothing in them.
 _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
@@ -38,46 +33,6 @@ def printable(text: str) -> str:
     '\ufffd[31mred'
     """
     return "".join(letter if letter.isprintable() else "\ufffd" for letter in text)
-
-
-@contextmanager
-def options_named(
-    literal: str, options: Mapping[str, str], errors: type[WarpladderError] = WarpladderError
-) -> Iterator[None]:
-    """Let errors that name arguments of the library name options of the command instead.
-
-    Messages of the library begin with an argument's name or have it after a blank, with ``=`` and
-    a value or with a colon.
-
-    Parameters
-    ----------
-    literal
-        A part of messages to leave as it is: the name of a file.
-    options
-        For an argument's name, what to call it.
-    errors
-        Which errors.
-
-    Examples
-    --------
-    >>> from warpladder.errors import InputError
-    >>> with options_named("dtype=1.csv", {"dtype": "--type"}):
-    ...     raise InputError("dtype=1.csv: dtype='x' is not known")
-    Traceback (most recent call last):
-        ...
-    warpladder.errors.InputError: dtype=1.csv: --type 'x' is not known
-    """
-    argument = re.compile(rf"(?<![^ (])({'|'.join(options)})([=:])")
-
-    def spelled(found: re.Match[str]) -> str:
-        return options[found[1]] + (" " if found[2] == "=" else ":")
-
-    try:
-        yield
-    except errors as fault:
-        parts = str(fault).split(literal)
-        fault.args = (literal.join(argument.sub(spelled, part) for part in parts),)
-        raise
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from warpladder.formats.edges import DenseTable, EdgeTable
     from warpladder.shortest_paths.graph import Graph
     from warpladder.shortest_paths.result import ShortestPaths
 
@@ -21,7 +22,10 @@ _PROGRESS_FROM_SECONDS = 2.0
 
 def paths(
     file: Annotated[
-        Path, typer.Argument(help="The graph. gzip is seen through.", show_default=False)
+        Path,
+        typer.Argument(
+            help="The graph, - for standard input. gzip is seen through.", show_default=False
+        ),
     ],
     start: Annotated[
         str | None, typer.Option("--from", help="Vertex where a path to show begins.", metavar="A")
@@ -45,7 +49,11 @@ def paths(
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write all distances: .npy, .npz, .csv or .parquet."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Write all distances: .npy, .npz (with next hops and labels), .csv or .parquet.",
+        ),
     ] = None,
     method: Annotated[str, typer.Option(help="auto, floyd-warshall or dijkstra.")] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -80,20 +88,22 @@ def paths(
     from warpladder.cli.paths_view import as_document, show
     from warpladder.errors import InputError
     from warpladder.formats.distances import check_target
-    from warpladder.shortest_paths.intake import read_graph
+    from warpladder.formats.files import InputFile
+    from warpladder.formats.graphs import read
+    from warpladder.shortest_paths.intake import from_table
     from warpladder.shortest_paths.trace import trace_matrices
 
     if (start is None) != (end is None):
         raise typer.BadParameter("give both ends of the path, --from A and --to B")
     if output is not None:
-        check_target(output)
+        check_target(output, next_hops=next_hops)
     columns = {"source": source, "target": target, "weight": weight}
-    graph = read_graph(
-        file,
-        format=format,
-        directed=directed,
-        **{name: _column(column) for name, column in columns.items() if column is not None},
-    )
+    chosen: dict[str, Any] = {
+        name: _column(column) for name, column in columns.items() if column is not None
+    }
+    opened = InputFile(file)
+    table = read(opened, format=format, directed=directed, **chosen)
+    graph = from_table(table, opened.path)
     ends = None if start is None or end is None else (_vertex(graph, start), _vertex(graph, end))
     if trace and graph.n > _TRACED:
         raise InputError(
@@ -111,8 +121,8 @@ def paths(
     answer, seconds = _solve(graph, wanted)
     steps = trace_matrices(graph) if trace else []
     if output is not None:
-        _write(output, answer)
-    facts = _facts(graph, answer, seconds, setup)
+        answer.save(output)
+    facts = {"weights": _weights(table), **_facts(graph, answer, seconds, setup)}
     route = None if ends is None else _route(answer, *ends)
     if json:
         print_json(as_document(facts, answer, route, steps))
@@ -122,14 +132,18 @@ def paths(
             typer.echo(f"wrote {output}", err=True)
 
 
-def _write(path: Path, answer: ShortestPaths) -> None:
-    from warpladder.formats.distances import write_distances
+def _weights(table: EdgeTable | DenseTable) -> str:
+    """Say where the weights come from."""
+    from warpladder.formats.edges import DenseTable
 
-    dist, no_path = answer.dist_matrix, answer.unreachable
-    if (dist == answer.unbounded).any():
-        # Whoever reads the file must not take the integer that stands for -inf for a distance.
-        dist, no_path = answer.with_infinities(), float("inf")
-    write_distances(path, dist, answer.graph.labels, no_path=no_path)
+    if isinstance(table, DenseTable):
+        return "the matrix's entries"
+    if table.weights is None:
+        return "none, every edge counts 1"
+    if table.weight_column is None:
+        return "as the file's format has them"
+    is_name = isinstance(table.weight_column, str)
+    return f"column {table.weight_column!r}{'' if is_name else ', counted from 0'}"
 
 
 def _column(text: str) -> str | int:
@@ -158,13 +172,12 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
 
     from warpladder.shortest_paths.api import default_dtype, shortest_paths
     from warpladder.shortest_paths.cpu import SERIAL_UP_TO
-    from warpladder.shortest_paths.graph import distance_dtype
+    from warpladder.shortest_paths.graph import asked_dtype
 
     began = perf_counter()
     if wanted["method"] != "dijkstra":
         n = min(graph.n, SERIAL_UP_TO + 1)
-        asked = wanted["dtype"]
-        dtype = default_dtype(graph) if asked is None else distance_dtype(asked, "--dtype")
+        dtype = asked_dtype(wanted["dtype"]) or default_dtype(graph)
         given = graph.weights if graph.matrix is None else graph.matrix
         weight = -1 if given is not None and given.min(initial=0) < 0 else 1
         ends = ([0], [n - 1]) if n else ([], [])

@@ -17,6 +17,7 @@ __all__ = ["as_document", "plain", "show"]
 
 _SHOWN = 10
 _LABEL_WIDTH = 16
+_COLUMN_WIDTH = 60
 _WORTH_TELLING_SECONDS = 1.5
 
 
@@ -76,6 +77,7 @@ def _summary(facts: dict[str, Any]) -> Table:
     table.add_column(overflow="fold")
     kind = "directed" if facts["directed"] else "undirected"
     table.add_row("graph", f"{facts['vertices']:,} vertices, {facts['edges']:,} {kind} edges")
+    table.add_row("weights", Text(_printable(facts["weights"], _COLUMN_WIDTH)))
     table.add_row("components", f"{facts['components']:,}")
     table.add_row("method", Text(facts["why"]))
     pace = ""
@@ -83,7 +85,10 @@ def _summary(facts: dict[str, Any]) -> Table:
         pace = f", {with_prefix(facts['relaxations_per_second'])} relaxations/s"
     table.add_row("time", f"{with_prefix(facts['seconds'])}s ({facts['dtype']}){pace}")
     if facts["setup_seconds"] > _WORTH_TELLING_SECONDS:
-        setup = f"{with_prefix(facts['setup_seconds'])}s to compile kernels, kept for the next run"
+        from warpladder.device.kernel_cache import are_kept
+
+        setup = f"{with_prefix(facts['setup_seconds'])}s to compile kernels"
+        setup += ", kept for the next run" if are_kept() else ""
         table.add_row("set-up", setup)
     if "longest_distance" in facts:
         table.add_row("longest", _number(facts["longest_distance"]))
@@ -140,10 +145,10 @@ def _without_infinities(value: Any) -> Any:
     return "-inf" if value == -math.inf else value
 
 
-def _printable(label: object) -> str:
+def _printable(label: object, width: int = _LABEL_WIDTH) -> str:
     """Return a label that cannot steer the terminal, shortened if it is very long."""
     text = printable(str(label))
-    return text if len(text) <= _LABEL_WIDTH else text[: _LABEL_WIDTH - 1] + "\u2026"
+    return text if len(text) <= width else text[: width - 1] + "\u2026"
 
 
 def _number(value: float) -> str:

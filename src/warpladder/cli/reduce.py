@@ -16,7 +16,10 @@ _PROGRESS_FROM_SECONDS = 0.5
 def reduce(
     file: Annotated[
         Path,
-        typer.Argument(help=".npy, raw binary, Parquet, CSV or other text.", show_default=False),
+        typer.Argument(
+            help=".npy, raw binary, Parquet, CSV or other text; - for standard input.",
+            show_default=False,
+        ),
     ],
     op: Annotated[
         str, typer.Option("--op", help="Operations parted by commas: sum,min,argmax,nanmean,l2...")
@@ -47,7 +50,8 @@ def reduce(
 
     [bold]warpladder reduce rain.csv --column mm --op sum,max,mean[/]
     """
-    from warpladder.cli.output import options_named, print_json
+    from warpladder.cli.options import options_named
+    from warpladder.cli.output import print_json
     from warpladder.errors import FileFormatError
 
     names = [name.strip() for name in op.split(",") if name.strip()]
@@ -55,14 +59,14 @@ def reduce(
         "op": tuple(names), "accuracy": accuracy, "dtype": dtype, "ddof": ddof, "device": device,
     }  # fmt: skip
     began = perf_counter()
-    of_file = {"column": "--column", "dtype": "--type", "offset": "--offset"}
-    of_run = {"values": str(file), **{name: f"--{name}" for name in wanted}}
-    with options_named(str(file), of_file):
+    # The library calls two things dtype, which are two options here.
+    of_file = {"dtype": "--type"}
+    with options_named([str(file)], of_file):
         source, facts = _open(file, column, type, offset)
     # What is wrong with the file may show only when it is read.
     with (
-        options_named(str(file), of_run),
-        options_named(str(file), of_file, FileFormatError),
+        options_named([str(file)], {"values": str(file)}),
+        options_named([str(file)], of_file, FileFormatError),
     ):
         answer = _run(source, wanted)
     facts["seconds"] = perf_counter() - began
@@ -82,7 +86,7 @@ def _open(
     from warpladder.formats.values import StoredArray, open_values
 
     source = open_values(file, column=column, dtype=type, offset=offset)
-    facts: dict[str, Any] = {"file": str(file), "type": source.dtype.name}
+    facts: dict[str, Any] = {"file": str(source.path), "type": source.dtype.name}
     if isinstance(source, StoredArray):
         facts["elements"] = source.size
     return source, facts

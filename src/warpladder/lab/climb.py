@@ -75,9 +75,9 @@ class Row:
         sizes = ", ".join(dict.fromkeys(str(verdict.n) for verdict in faulty))
         wrong = [f"is wrong at n = {sizes}; the first: {faulty[0].fault}"] if faulty else []
         broken = [
-            f"predicted {p.prediction}, " + (p.fault or f"counted {p.measured:g}")
+            f"predicted {p.prediction}, " + (p.fault or f"counted {p.shown}")
             for p in self.predictions
-            if not p.ok
+            if not p.ok and p.fault not in {verdict.fault for verdict in faulty}
         ]
         percent = self.percent_of_limit
         if self.limit is not None and percent is not None and percent > 100:

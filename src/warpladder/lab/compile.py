@@ -28,6 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
+from warpladder.device.numba_target import FRONT_END
 from warpladder.device.properties import known_capabilities
 from warpladder.errors import DeviceError, InputError, MissingExtraError
 from warpladder.lab.rung import Rung
@@ -128,12 +129,12 @@ class Variant:
 
 
 def missing_tool() -> str | None:
-    """Return the name of the first tool that is not installed, or None where all are."""
+    """Return which tool is not installed and what brings it, or None where all are."""
     try:
         _libdevice()
         for name in ("ptxas", "nvdisasm"):
             _tool(name)
-    except MissingExtraError as missing:
+    except (DeviceError, MissingExtraError) as missing:
         return str(missing)
     return None
 
@@ -152,16 +153,15 @@ def compilable_capabilities() -> tuple[tuple[int, int], ...]:
 @cache
 def _libdevice() -> bytes:
     """Return NVVM's library of mathematics, having made sure that NVVM itself can be loaded."""
-    try:
-        from cuda.pathfinder import (
-            BitcodeLibNotFoundError,
-            DynamicLibNotFoundError,
-            find_bitcode_lib,
-            load_nvidia_dynamic_lib,
-        )
-        from numba.cuda.cudadrv import nvvm  # noqa: F401 - is it there at all?
-    except ImportError as fault:
-        raise MissingExtraError(_PURPOSE, "numba-cuda", _EXTRA) from fault
+    if missing := FRONT_END.obstacle(_EXTRA):
+        raise DeviceError(f"{_PURPOSE} needs {missing}")
+    from cuda.pathfinder import (
+        BitcodeLibNotFoundError,
+        DynamicLibNotFoundError,
+        find_bitcode_lib,
+        load_nvidia_dynamic_lib,
+    )
+
     try:
         load_nvidia_dynamic_lib("nvvm")
         return Path(find_bitcode_lib("device")).read_bytes()
@@ -214,7 +214,8 @@ def compile_kernel(
     InputError
         CUDA 13 does not compile for this capability.
     DeviceError
-        ptxas refuses the kernel, for instance because a block has too much shared memory.
+        ptxas refuses the kernel, for instance because a block has too much shared memory; or
+        numba-cuda, which makes the PTX, is missing.
     """
     known = compilable_capabilities()
     if compute_capability not in known:

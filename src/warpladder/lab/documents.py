@@ -8,9 +8,10 @@ from typing import Any
 
 from warpladder.lab.climb import Row
 from warpladder.lab.explain import Explanation, Listing
-from warpladder.lab.rung import Ladder, Rung
+from warpladder.lab.rung import Ladder, Rung, shown
+from warpladder.lab.sources import sources_in
 from warpladder.lab.verify import PredictionResult, WrongResult
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.counters import NSIGHT_COMPUTE, Counters
 
 __all__ = [
     "counters_document",
@@ -40,6 +41,9 @@ def ladder_document(ladder: Ladder) -> dict[str, Any]:
     return {
         "name": ladder.name,
         "title": ladder.title,
+        "sources": [
+            asdict(source) for source in sources_in("; ".join(r.source for r in ladder.rungs))
+        ],
         "rungs": [_rung_document(rung) for rung in ladder.rungs],
         "wrong": [
             {
@@ -93,11 +97,18 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         "ladder": explanation.ladder.name,
         **_rung_document(explanation.rung),
         "n": explanation.n,
-        "idea": explanation.idea,
+        "file": explanation.file,
+        "text": list(explanation.text),
+        "sources": [asdict(source) for source in sources_in(explanation.rung.source)],
         "kernels": [_listing_document(kernel, lines=lines) for kernel in explanation.kernels],
         "elsewhere": [_listing_document(other, lines=lines) for other in explanation.elsewhere],
         "predictions": [_prediction_document(result) for result in explanation.predictions],
         "wrong": explanation.wrong and wrong_document(explanation.wrong),
+        "stopped": explanation.stopped,
+        "faulty_lines": [
+            {"file": file, "line": line} for file, line in sorted(explanation.faulty_lines)
+        ],
+        "nsight_compute": NSIGHT_COMPUTE,
     }
 
 
@@ -112,13 +123,17 @@ def _rung_document(rung: Rung) -> dict[str, Any]:
         "exact": rung.exact,
         "max_n": rung.max_n,
         "limits": rung.limits,
-        "predicts": [asdict(claim) for claim in rung.predicts],
+        "predicts": [{**asdict(claim), "stated": shown(claim.value)} for claim in rung.predicts],
+        "found": [
+            {**asdict(found), "milliseconds": dict(found.milliseconds)} for found in rung.found
+        ],
     }
 
 
 def _prediction_document(result: PredictionResult) -> dict[str, Any]:
     return {
         **asdict(result.prediction),
+        "stated": shown(result.prediction.value),
         "counted": result.counted,
         "base": result.base,
         "measured": None if math.isnan(result.measured) else result.measured,

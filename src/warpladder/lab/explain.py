@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import linecache
-import sys
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warpladder.errors import KernelFaultError
 from warpladder.lab.devices import Simulated
 from warpladder.lab.rung import Ladder, Rung, WrongRung
+from warpladder.lab.text import file_of, paragraphs_of
 from warpladder.lab.verify import (
     PredictionResult,
     WrongResult,
@@ -75,8 +77,10 @@ class Explanation:
     ----------
     ladder, rung, n
         What was run, at which size.
-    idea
-        The first paragraph of the rung's file.
+    text
+        The paragraphs of the docstring of the rung's file.
+    file
+        Where that stands.
     kernels
         In the order in which the rung lists them; for a rung on the CPU, its host function.
     elsewhere
@@ -85,16 +89,28 @@ class Explanation:
         Beside what was counted.
     wrong
         For a wrong rung, how it was caught.
+    stopped
+        The fault that ended the run that was counted, where one did: an index out of bounds ends it
+        with the checks off, too. Then what is counted is what warps did that came before.
     """
 
     ladder: Ladder
     rung: Rung
     n: int
-    idea: str
+    text: tuple[str, ...]
+    file: str
     kernels: tuple[Listing, ...]
     elsewhere: tuple[Listing, ...]
     predictions: tuple[PredictionResult, ...]
     wrong: WrongResult | None
+    stopped: str = ""
+
+    @property
+    def faulty_lines(self) -> set[tuple[str, int]]:
+        """The lines that the fault of a wrong rung names: file names without folders, numbers."""
+        fault = self.stopped or (self.wrong.fault if self.wrong else "")
+        places = re.findall(r"([\w.-]+\.py),? line (\d+)", fault)
+        return {(file, int(line)) for file, line in places}
 
 
 def explain(
@@ -115,9 +131,16 @@ def explain(
     wrong = next((wrong for wrong in ladder.wrong if wrong.rung.name == rung.name), None)
     size = _size(rung, wrong) if n is None else n
     make_device = device_factory if wrong is None else partial(device_factory, checks=False)
-    device = make_device()
-    if rung.on == "device":
-        count(rung, device, size)
+    device, stopped = make_device(), ""
+    try:
+        if rung.on == "device":
+            count(rung, device, size)
+    except KernelFaultError:
+        if wrong is None:
+            raise
+        # In lockstep all warps meet the fault together; one after the other, some are done before.
+        device = make_device(schedule="warps")
+        stopped = _fault_of(rung, device, size)
     counted = {(_resolved(file), line): sums for (file, line), sums in device.line_counters.items()}
     kernels = tuple(
         _listing(kernel, counted, device.launches) for kernel in rung.kernels or (rung.run,)
@@ -126,12 +149,23 @@ def explain(
         ladder,
         rung,
         size,
-        _first_paragraph(rung),
+        paragraphs_of(rung),
+        file_of(rung),
         kernels,
         _elsewhere(kernels, counted),
         tuple(check_predictions(rung, ladder, make_device)),
         None if wrong is None else check_wrong(wrong, device_factory),
+        stopped,
     )
+
+
+def _fault_of(rung: Rung, device: Simulated, n: int) -> str:
+    """Count as far as the run comes, and return why it came no further."""
+    try:
+        count(rung, device, n)
+    except KernelFaultError as fault:
+        return str(fault)
+    return ""
 
 
 def _size(rung: Rung, wrong: WrongRung | None) -> int:
@@ -140,11 +174,6 @@ def _size(rung: Rung, wrong: WrongRung | None) -> int:
     if rung.predicts:
         return rung.predicts[0].n
     return max(n for n in rung.task.sizes if rung.max_n is None or n <= rung.max_n)
-
-
-def _first_paragraph(rung: Rung) -> str:
-    text = inspect.cleandoc(sys.modules[rung.run.__module__].__doc__ or rung.title)
-    return " ".join(text.split("\n\n")[0].split())
 
 
 def _listing(

@@ -12,7 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-__all__ = ["Bound", "Ladder", "Prediction", "Rung", "Task", "Work", "WrongRung"]
+__all__ = [
+    "Bound",
+    "Found",
+    "Ladder",
+    "Prediction",
+    "Ratio",
+    "Rung",
+    "Task",
+    "Work",
+    "WrongRung",
+    "shown",
+]
 
 #: Sizes at which mistakes show: none, one, a warp and its neighbours, primes, no tile multiple.
 AWKWARD_SIZES = (0, 1, 2, 31, 32, 33, 61, 97, 130)
@@ -83,6 +94,34 @@ _RELATIONS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
+class Ratio(float):
+    """A quotient of two counts, shown as it was worked out.
+
+    Examples
+    --------
+    >>> str(Ratio(32, 69)), Ratio(1, 2) == 0.5
+    ('32/69', True)
+    """
+
+    __slots__ = ("part", "whole")
+
+    def __new__(cls, part: int, whole: int) -> Ratio:
+        """Return ``part / whole``."""
+        ratio = super().__new__(cls, part / whole)
+        ratio.part, ratio.whole = part, whole
+        return ratio
+
+    part: int
+    whole: int
+
+    def __getnewargs__(self) -> tuple[int, int]:  # type: ignore[override]  # it is made of two
+        """Return what copies are made from."""
+        return self.part, self.whole
+
+    def __str__(self) -> str:
+        return f"{self.part:,}/{self.whole:,}"
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """A claim about a counter, made before measuring and checked on the simulator.
@@ -94,7 +133,8 @@ class Prediction:
     relation
         ``"=="``, ``"<"``, ``"<="``, ``">"`` or ``">="``.
     value
-        What the counter is compared with: itself, or as a multiple of ``than``'s counter.
+        What the counter is compared with: itself, or as a multiple of ``than``'s counter. A `Ratio`
+        is shown as such.
     n
         The problem size at which the claim is made.
     why
@@ -122,7 +162,44 @@ class Prediction:
 
     def __str__(self) -> str:
         times = f" x {self.than}'s" if self.than else ""
-        return f"{self.counter} {self.relation} {self.value:g}{times} at n = {self.n}"
+        return f"{self.counter} {self.relation} {shown(self.value)}{times} at n = {self.n}"
+
+
+def shown(value: float) -> str:
+    """Write a count in full, a `Ratio` as it was worked out, another number in six digits.
+
+    Examples
+    --------
+    >>> [shown(value) for value in (585_216, 65_024.0, Ratio(32, 69), 12.5, 74.869109)]
+    ['585,216', '65,024', '32/69', '12.5', '74.8691']
+    """
+    if isinstance(value, Ratio):
+        return str(value)
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:,.6g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What hardware showed of a rung, above all where it contradicts what the rung expects.
+
+    Attributes
+    ----------
+    card, date
+        Which GPU, and the day of the run, as its record has them.
+    n
+        The problem size.
+    milliseconds
+        Of the kernels, by the name of the rung: of this one, and of those it is compared with, to
+        three digits as the record has them.
+    part
+        Of the record: ``ladder`` for the benchmark of the ladder, ``libraries`` for cuda-bench.
+    """
+
+    card: str
+    date: str
+    n: int
+    milliseconds: tuple[tuple[str, float], ...]
+    part: str = "ladder"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +225,9 @@ class Rung:
         Claims that the counters must show.
     exact
         Whether the result equals the oracle's bit for bit; else `tolerance` holds.
+    found
+        What hardware showed, where that is told: the figures in the docstring's paragraph Found,
+        each of them from a committed record of ``benchmarks/results``.
     tolerance
         ``tolerance(problem) -> (relative, absolute)``, derived in the rung's docstring.
     limits
@@ -173,6 +253,7 @@ class Rung:
     limits: str = ""
     max_n: int | None = None
     on: Literal["device", "cpu", "gpu"] = "device"
+    found: tuple[Found, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from warpladder.errors import InputError, KernelFaultError, MissingExtraError, WarpladderError
+from warpladder.errors import (
+    InputError,
+    KernelFaultError,
+    MissingExtraError,
+    UnsupportedKernelError,
+    WarpladderError,
+)
 from warpladder.lab.compare import difference
 from warpladder.lab.devices import Simulated
 from warpladder.lab.poisoned import Poisoned
-from warpladder.lab.rung import Ladder, Prediction, Rung, Task, WrongRung
+from warpladder.lab.rung import Ladder, Prediction, Rung, Task, WrongRung, shown
 from warpladder.simulator.counters import Counters
 
 if TYPE_CHECKING:
@@ -75,6 +81,13 @@ class PredictionResult:
         if self.prediction.than is None:
             return self.counted
         return self.counted / self.base if self.base else math.nan
+
+    @property
+    def shown(self) -> str:
+        """What was measured, in the form of the claim where it is as claimed: ``32/69``."""
+        claimed = self.prediction.value
+        same = abs(self.measured - claimed) <= 1e-9 * abs(claimed)
+        return shown(claimed if same else self.measured)
 
     @property
     def ok(self) -> bool:
@@ -203,6 +216,8 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
         result = run(rung, device, problem)
     except MissingExtraError:
         raise
+    except UnsupportedKernelError as refusal:
+        return Verdict(n, f"cannot run: {refusal}")
     except WarpladderError as fault:
         return Verdict(n, f"{type(fault).__name__}: {fault}")
     return judge(rung, n, problem, result, seed)
@@ -260,6 +275,8 @@ def check_predictions(
         try:
             base = None if than is None else counter(than, claim)
             results.append(PredictionResult(claim, counter(rung, claim), base))
+        except UnsupportedKernelError as refusal:
+            results.append(PredictionResult(claim, None, fault=f"cannot run: {refusal}"))
         except WarpladderError as fault:
             results.append(PredictionResult(claim, None, fault=f"{type(fault).__name__}: {fault}"))
     return results

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.device.environment import worker_count
 from warpladder.device.properties import properties_of
-from warpladder.device.team import worker_count
 from warpladder.errors import DeviceError
 from warpladder.lab.explore.exploration import (
     Column,

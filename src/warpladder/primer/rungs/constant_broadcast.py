@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.tasks import LEVELS, QUANTISE, THRESHOLDS
 
@@ -81,7 +81,7 @@ RUNG = Rung(
         Prediction(
             "constant_wavefronts",
             "==",
-            1 / 32,
+            Ratio(1, 32),
             256,
             "one address per request instead of 32",
             than="constant-per-thread",

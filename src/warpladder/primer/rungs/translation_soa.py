@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.tasks import TRANSLATION
 
@@ -66,7 +66,7 @@ RUNG = Rung(
         Prediction(
             "global_load_sectors",
             "==",
-            1 / 3,
+            Ratio(1, 3),
             256,
             "as many requests, of 4 sectors instead of 12",
             than="translation-aos",
@@ -75,7 +75,7 @@ RUNG = Rung(
         Prediction(
             "global_store_sectors",
             "==",
-            1 / 3,
+            Ratio(1, 3),
             256,
             "as many requests, of 4 sectors instead of 12",
             than="translation-aos",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from warpladder.device.kernel_cache import cached
 from warpladder.lab.rung import Bound, Rung
 from warpladder.primer.tasks import VECTOR_ADD
 
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["RUNG", "run"]
 
 
-@njit(cache=True)
+@cached
+@njit
 def add(a, b, out):
     """Add element after element."""
     for i in range(out.size):

@@ -1,0 +1,110 @@
+"""Errors of the library in the words of the command line.
+
+Messages of the library begin with an argument's name or have it after a blank, with ``=`` and a
+value or with a colon: ``negative_cycle="mark" gives -inf``. At the command line the same thing is
+called ``--negative-cycle mark``. Every command is a `Command`, which does that for its own options;
+where a command calls an option by another name than the library its argument, it uses
+`options_named` itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand
+
+from warpladder.errors import WarpladderError
+
+__all__ = ["Command", "options_named"]
+
+
+class Command(TyperCommand):
+    """A command whose errors name its options."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        given = [(parameter, ctx.params.get(parameter.name)) for parameter in self.params]
+        files = [str(value) for parameter, value in given if _is_path(parameter, value)]
+        options: dict[str, str] = {}
+        for parameter in self.params:
+            if parameter.param_type_name == "option" and parameter.name:
+                name, spellings = parameter.name, parameter.opts
+                options[name] = options[f"{name}=True"] = max(spellings, key=len)
+                options.update((f"{name}=False", other) for other in parameter.secondary_opts)
+        with options_named(files, options):
+            return super().invoke(ctx)
+
+
+def _is_path(parameter: Any, value: Any) -> bool:
+    # Older typers make a path of the text only when they call the command.
+    kind = getattr(getattr(parameter, "type", None), "name", None)
+    return isinstance(value, Path) or (kind == "path" and value is not None)
+
+
+@contextmanager
+def options_named(
+    literals: Iterable[str],
+    options: Mapping[str, str],
+    errors: type[WarpladderError] = WarpladderError,
+) -> Iterator[None]:
+    """Let errors that name arguments of the library name options of the command instead.
+
+    Parameters
+    ----------
+    literals
+        Parts of messages to leave as they are: names of files. What stands in quotes is left too,
+        it was read somewhere.
+    options
+        For an argument's name, or its name with a value (``directed=False``), what to call it.
+    errors
+        Which errors.
+
+    Examples
+    --------
+    >>> from warpladder.errors import InputError
+    >>> with options_named(["dtype=1.csv"], {"dtype": "--type"}):
+    ...     raise InputError("dtype=1.csv: dtype='x' is not known")
+    Traceback (most recent call last):
+        ...
+    warpladder.errors.InputError: dtype=1.csv: --type 'x' is not known
+    >>> with options_named(["d"], {"dtype": "--type"}):
+    ...     raise InputError("d: dtype='x' is not known")
+    Traceback (most recent call last):
+        ...
+    warpladder.errors.InputError: d: --type 'x' is not known
+    """
+    try:
+        yield
+    except errors as fault:
+        fault.args = (_spelled(str(fault), literals, options),)
+        raise
+
+
+def _spelled(message: str, literals: Iterable[str], options: Mapping[str, str]) -> str:
+    # Whole words: a file may be called d.
+    files = [rf"(?<!\w){re.escape(literal)}(?!\w)" for literal in filter(None, literals)]
+    kept = "|".join([*files, "(?!)"])
+    whole = "|".join(rf"{re.escape(name)}\b" for name in options if "=" in name)
+    names = "|".join(map(re.escape, options))
+    # A value in double quotes is an advice of ours, one in single quotes what the user gave.
+    pattern = re.compile(
+        rf"""{kept}|(?<![^ (])(?:{whole or "(?!)"}|(?P<name>{names})(?:="(?P<word>\w+)"|[=:])"""
+        r"""|'[^']*'|"[^"]*")"""
+    )
+
+    def spelled(found: re.Match[str]) -> str:
+        name = found["name"]
+        if name is None:
+            return options.get(found[0], found[0])
+        if found[0].endswith(":"):
+            return f"{options[name]}:"
+        if found["word"]:
+            return f"{options[name]} {found['word']}"
+        # "weight= does not apply" has a blank already.
+        return options[name] if message.startswith(" ", found.end()) else f"{options[name]} "
+
+    return pattern.sub(spelled, message)

@@ -1,0 +1,110 @@
+"""Signals that ask the command line to end: one line, and no half-written file stays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warpladder.cli import main
+from warpladder.formats.atomic import atomic_write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# `warpladder.cli.app` may also be read as the application in it.
+APP = import_module("warpladder.cli.app")
+SIGNALS = [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)]
+each_signal = pytest.mark.parametrize(("name", "status"), SIGNALS)
+
+
+@pytest.fixture
+def handled(name: str) -> Iterator[signal.Signals]:
+    """The signal of a name, with a handler that ends nothing, as pytest itself must go on."""
+    if not hasattr(signal, name):
+        pytest.skip(f"this system has no {name}")
+    number = signal.Signals[name]
+    before = signal.signal(number, lambda *_: None)
+    yield number
+    signal.signal(number, before)
+
+
+@each_signal
+def test_a_signal_while_writing(
+    tmp_path: Path,
+    handled: signal.Signals,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("old")
+    handler = signal.getsignal(handled)
+
+    def write() -> None:
+        with atomic_write(target) as file:
+            file.write(b"half")
+            signal.raise_signal(handled)
+
+    monkeypatch.setattr(APP, "app", write)
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == status
+    assert capsys.readouterr().err.endswith("; no file was changed\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+    assert target.read_text() == "old"
+    # Whoever called main() from a program of their own has their handler back.
+    assert signal.getsignal(handled) is handler
+
+
+@each_signal
+def test_what_is_ignored_stays_ignored(
+    handled: signal.Signals, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signal.signal(handled, signal.SIG_IGN)
+    monkeypatch.setattr(APP, "app", lambda: signal.raise_signal(handled))
+    main()
+    assert signal.getsignal(handled) is signal.SIG_IGN
+
+
+def test_no_handler_is_set_outside_the_main_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = []
+    monkeypatch.setattr(APP, "app", lambda: ran.append(signal.getsignal(signal.SIGTERM)))
+    thread = threading.Thread(target=main)
+    thread.start()
+    thread.join()
+    assert ran == [signal.getsignal(signal.SIGTERM)]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
+def test_a_process_that_is_terminated(tmp_path: Path) -> None:
+    program = (
+        "import sys, time; from importlib import import_module; from pathlib import Path\n"
+        "from warpladder.formats.atomic import atomic_write\n"
+        "app = import_module('warpladder.cli.app')\n"
+        "def write():\n"
+        "    with atomic_write(Path(sys.argv[1])) as file:\n"
+        "        print('writing', flush=True)\n"
+        "        time.sleep(60)\n"
+        "app.app = write\n"
+        "app.main()\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "out.csv")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        assert len(list(tmp_path.iterdir())) == 1
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert complaint == "warpladder: terminated; no file was changed\n"
+    assert list(tmp_path.iterdir()) == []
