@@ -12,8 +12,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
-from warpladder.device.team import worker_count
 from warpladder.shortest_paths.tiles import tile_shape
 
 __all__ = ["relaxations_per_second"]

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import warpladder as wl
 from report import Target, print_table, print_targets, quantiles, write_results
 from report import interleave as interleave_figures
-from warpladder.device.team import worker_count
+from warpladder.device.environment import worker_count
 
 _ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
 _FIVE = ("sum", "min", "max", "mean", "var")

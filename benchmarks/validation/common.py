@@ -19,7 +19,7 @@ from warpladder.simulator import SimulatedDevice
 
 __all__ = [
     "Entry", "Request", "Steps", "describe", "find_ncu", "machine_steps", "nearest_capability",
-    "open_gpu", "simulator_like",
+    "open_gpu", "simulator_like", "write_whole",
 ]  # fmt: skip
 
 #: What a step finds, ready for JSON: ``differences`` where there are any.
@@ -113,3 +113,10 @@ def find_ncu() -> str | None:
         *map(str, sorted(Path("/usr/local").glob("cuda*/bin/ncu"), reverse=True)),
     ]
     return next((path for path in candidates if path and Path(path).exists()), None)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(text)
+    partial.replace(path)

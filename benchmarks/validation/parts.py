@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from time import monotonic
 
-from validation.common import Entry, Request, Steps, describe, machine_steps
+from validation.common import Entry, Request, Steps, describe, machine_steps, write_whole
 from validation.launches import SCRIPT, counter_steps
 from validation.occupancy import occupancy_steps
 from validation.pipelines import pipeline_steps
 from validation.results import micro_steps, rung_steps
+from validation.sanitizer import PART_SECONDS, sanitizer_steps
 
-__all__ = ["GROUPS", "PARTS", "run_group", "run_part", "write_whole"]
+__all__ = ["GROUPS", "PARTS", "run_group", "run_part"]
 
 PARTS: dict[str, Callable[[Request], Steps]] = {
     "machine": machine_steps,
@@ -30,10 +31,18 @@ PARTS: dict[str, Callable[[Request], Steps]] = {
     "occupancy": occupancy_steps,
     "counters": counter_steps,
     "pipelines": pipeline_steps,
+    "sanitizer": sanitizer_steps,
 }
 
-#: Parts that run side by side, one group after the other. Counters and times need the GPU alone.
-GROUPS = (("machine",), ("rungs", "micro", "occupancy"), ("counters",), ("pipelines",))
+#: Parts that run side by side, one group after the other. Counters and times need the GPU alone;
+#: the last part starts as many processes as there are cores.
+GROUPS = (
+    ("machine",),
+    ("rungs", "micro", "occupancy"),
+    ("counters",),
+    ("pipelines",),
+    ("sanitizer",),
+)
 
 #: Seconds after which a part is stopped.
 _LIMITS = {
@@ -43,6 +52,8 @@ _LIMITS = {
     "occupancy": 60,
     "counters": 230,
     "pipelines": 60,
+    # It ends by itself: what it starts would outlive it.
+    "sanitizer": PART_SECONDS + 30,
 }
 
 _LOST = "this process has lost the GPU"
@@ -80,13 +91,6 @@ def run_part(part: str, state: Path, request: Request) -> int:
     write_whole(state, json.dumps(document, default=str))
     print(f"[{part}] {len(entries)} steps in {monotonic() - began:.1f} s", flush=True)
     return int(len(entries) < len(steps))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    partial = path.with_suffix(".partial")
-    partial.write_text(text)
-    partial.replace(path)
 
 
 def run_group(

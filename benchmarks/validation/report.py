@@ -8,11 +8,12 @@ from typing import Any
 
 from validation.common import Entry
 from validation.counters import compare_counters
+from validation.sanitizer_report import rows_of, sentence, table
 
 __all__ = ["compose", "layout", "print_report", "succeeded"]
 
 #: The parts that compare results, and so decide the exit status.
-_RESULTS = ("rungs", "micro", "pipelines")
+_RESULTS = ("rungs", "micro", "pipelines", "sanitizer")
 
 
 def compose(found: dict[str, Entry], *, dry: bool, seconds: float) -> Entry:
@@ -37,6 +38,8 @@ def compose(found: dict[str, Entry], *, dry: bool, seconds: float) -> Entry:
             }
         elif part == "counters":
             outcome |= _counters(entries)
+        elif part == "sanitizer":
+            outcome |= rows_of(entries)
         document[part] = outcome
     return document
 
@@ -128,6 +131,8 @@ def _lines(document: Entry) -> Iterator[str]:
         if isinstance(outcome, dict) and "steps" in outcome:
             yield from _part_lines(part, outcome)
     yield from _counter_lines(document.get("counters", {}).get("counters", {}))
+    if "sanitizer" in document:
+        yield from ("", *table(document), "", sentence(document))
     for name, entry in document.get("pipelines", {}).get("times", {}).items():
         times = {key: value for key, value in entry.items() if isinstance(value, float)}
         yield f"{name}: {times}"
@@ -144,7 +149,7 @@ def _part_lines(part: str, outcome: Entry) -> Iterator[str]:
         yield f"    FAILED {name}: {fault[:200]}"
     for name, faults in list(outcome.get("differ", {}).items())[:25]:
         first = next(one for one in faults if "expected" not in one)
-        what = f"{first.get('row', '')} {first.get('fault', first)}"
+        what = f"{first.get('row', '')} {first.get('fault') or first}"
         yield f"    DIFFERS {name}: {what.strip()[:200]}"
 
 

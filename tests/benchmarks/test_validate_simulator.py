@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import sys
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 from warpladder.simulator import Counters, SimulatedDevice
+from warpladder.simulator.counters import NSIGHT_COMPUTE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"
@@ -94,6 +96,24 @@ def test_rows_are_matched_in_order_and_others_passed_over(validation):
 
 def counted(validation, **sums):
     return validation.counters.metrics_of(Counters(**sums))
+
+
+def test_nsight_computes_names_are_of_what_was_compared(validation):
+    sums = {field.name: 1009 * k + 7 for k, field in enumerate(fields(Counters))}
+    counters, compared = Counters(**sums), validation.counters
+    metrics = compared.metrics_of(counters)
+    names = {one.name for one in compared.COMPARISONS}
+    for name, metric in NSIGHT_COMPUTE.items():
+        parts = metric.split(" + ")
+        if name in names and name.endswith("sectors_per_request"):
+            # Nsight Compute's own ratio of the two sums that were asked for.
+            assert parts[0].startswith("l1tex__average_t_sectors_per_request_pipe_lsu_mem_global")
+        else:
+            assert sum(metrics[part] for part in parts) == pytest.approx(getattr(counters, name))
+    # All that was compared has its name, but for ratios that Nsight Compute does not have.
+    assert {part for metric in NSIGHT_COMPUTE.values() for part in metric.split(" + ")} >= set(
+        compared.METRICS
+    )
 
 
 def test_counters_that_disagree_are_listed_with_both_numbers(validation):
