@@ -5,11 +5,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# The same without numba-cuda, so with the newest NumPy: what a machine without a GPU gets.
+PLAIN_VENV := .venv-without-numba-cuda
+PLAIN_READY := $(PLAIN_VENV)/.ready
 
-.PHONY: run test test-large lint format bench bench-gpu clean help
+.PHONY: run test test-without-numba-cuda test-large lint format bench bench-gpu clean help
 
 help:  ## show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 26
 
 $(READY): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("warpladder needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
@@ -17,14 +20,29 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
+$(PLAIN_READY): pyproject.toml
+	$(PYTHON) -m venv $(PLAIN_VENV)
+	$(PLAIN_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
 run: $(READY)  ## shortest flights between 150 airports, and one journey
 	$(BIN)/warpladder paths data/flights.csv --from KEF --to NAN
 
+# A file's tests share what they compile and translate, so a file stays with one process.
 test: $(READY)  ## run the test suite (unit, property, golden, doctests) on all cores
-	$(BIN)/python -m pytest -q -n auto
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
-test-large: $(READY)  ## the tests that take minutes or gigabytes
-	$(BIN)/python -m pytest -q -m large
+# All that runs kernels; the rest of the suite is the same with either.
+test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numba itself ships
+	$(PLAIN_VENV)/bin/python -c 'from warpladder.device.numba_target import FRONT_END; assert FRONT_END.package == "numba", FRONT_END'
+	$(PLAIN_VENV)/bin/python -m pytest -q -n auto --dist loadfile tests/simulator tests/primer tests/device tests/lab \
+	  tests/cli/test_ladders.py tests/reduction/test_reduction_ladder.py tests/reduction/test_gpu_finish.py \
+	  tests/shortest_paths/test_shortest_paths_ladder.py tests/shortest_paths/test_gpu_engine.py \
+	  tests/shortest_paths/test_batch_of_blocks.py tests/shortest_paths/test_register_tiles_int16.py \
+	  src/warpladder/simulator src/warpladder/device src/warpladder/lab
+
+test-large: $(READY)  ## what the test suite leaves out: more combinations, minutes, gigabytes
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m large
 
 lint: $(READY)  ## formatting, lint rules and strict types
 	$(BIN)/ruff format --check .

@@ -1,8 +1,29 @@
-"""Make helper modules beside the tests importable."""
+"""Make helper modules beside the tests importable, and decide what a machine cannot run."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
+import pytest
+
+# First, since tests say `from numba import cuda`: it decides whose target that is.
+from warpladder.device.numba_target import FRONT_END
+
 sys.path.insert(0, str(Path(__file__).parent / "shortest_paths"))
+
+
+def pytest_report_header() -> str:
+    """Say whose CUDA target the tests run on."""
+    why = f" ({FRONT_END.why_not})" if FRONT_END.why_not else ""
+    return f"kernels: {FRONT_END.package} {FRONT_END.version}{why}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs numba-cuda where that is not in use."""
+    if not FRONT_END.why_not:
+        return
+    skip = pytest.mark.skip(reason=f"needs numba-cuda, which {FRONT_END.why_not}")
+    for item in items:
+        if item.get_closest_marker("numba_cuda"):
+            item.add_marker(skip)

@@ -16,6 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from warpladder.device.doctor import doctor
+    from warpladder.errors import (
+        DeviceError,
+        DistanceOverflowError,
+        FileFormatError,
+        InputError,
+        InputTypeError,
+        KernelFaultError,
+        LaunchError,
+        MissingExtraError,
+        NegativeCycleError,
+        TooLargeError,
+        UnknownVertexError,
+        UnsupportedKernelError,
+        WarpladderError,
+    )
     from warpladder.formats.values import open_values
     from warpladder.reduction.api import reduce
     from warpladder.reduction.custom import AssociativeOp
@@ -27,9 +42,22 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AssociativeOp",
+    "DeviceError",
+    "DistanceOverflowError",
+    "FileFormatError",
     "Graph",
+    "InputError",
+    "InputTypeError",
+    "KernelFaultError",
+    "LaunchError",
+    "MissingExtraError",
+    "NegativeCycleError",
     "ShortestPaths",
     "ShortestPathsBatch",
+    "TooLargeError",
+    "UnknownVertexError",
+    "UnsupportedKernelError",
+    "WarpladderError",
     "__version__",
     "doctor",
     "open_values",
@@ -42,9 +70,22 @@ __version__ = "0.1.0"
 
 _HOME = {
     "AssociativeOp": "reduction.custom",
+    "DeviceError": "errors",
+    "DistanceOverflowError": "errors",
+    "FileFormatError": "errors",
     "Graph": "shortest_paths.graph",
+    "InputError": "errors",
+    "InputTypeError": "errors",
+    "KernelFaultError": "errors",
+    "LaunchError": "errors",
+    "MissingExtraError": "errors",
+    "NegativeCycleError": "errors",
     "ShortestPaths": "shortest_paths.result",
     "ShortestPathsBatch": "shortest_paths.batch_result",
+    "TooLargeError": "errors",
+    "UnknownVertexError": "errors",
+    "UnsupportedKernelError": "errors",
+    "WarpladderError": "errors",
     "doctor": "device.doctor",
     "open_values": "formats.values",
     "read_graph": "shortest_paths.intake",
@@ -57,6 +98,11 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first used: importing the package costs next to nothing."""
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name != "doctor":
+        from warpladder.device.environment import asked_threads
+
+        # Numba's import would refuse it with a traceback.
+        asked_threads()
     value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
     if _HOME[name].startswith(f"{name}."):
         # `import warpladder.shortest_paths.tiles as tiles` looks for the subpackage by this name.

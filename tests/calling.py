@@ -1,0 +1,58 @@
+"""The command line in this process: to start another takes a second, for its imports alone."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from subprocess import CompletedProcess
+from typing import Any
+from unittest.mock import patch
+
+from warpladder.cli import main
+from warpladder.device import select
+
+#: Code to stand before a program: Ctrl-C, a moment after the command line listens for it.
+INTERRUPTION = """
+import signal, threading, time
+def interrupt():
+    while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        time.sleep(0.01)
+    time.sleep(0.5)
+    signal.raise_signal(signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+"""
+
+
+def call(*arguments: Any) -> CompletedProcess[str]:
+    """Return how ``warpladder`` ends where there is no GPU, and what it says to 80 columns.
+
+    What shows only in a process of its own, as do signals, imports and standard input, needs one.
+    """
+    command = ["warpladder", *map(str, arguments)]
+    said = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    handler = signal.getsignal(signal.SIGINT)
+    with (
+        patch.object(sys, "argv", command),
+        patch.dict(os.environ, {"COLUMNS": "80"}),
+        patch.object(select, "_obstacle", lambda: "none is to be used here"),
+        warnings.catch_warnings(),
+        redirect_stdout(said[0]),
+        redirect_stderr(said[1]),
+    ):
+        # As for a program: what is an error in tests is a line on standard error.
+        warnings.simplefilter("default")
+        try:
+            main()
+            status = 0
+        except SystemExit as ended:
+            status = int(ended.code or 0)
+        finally:
+            gc.enable()
+            signal.signal(signal.SIGINT, handler)
+    shown, told = (stream.buffer.getvalue().decode() for stream in said)
+    return CompletedProcess(command, status, shown, told)

@@ -1,0 +1,35 @@
+"""Which of a test's parameters are taken by default, and which by `make test-large` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, product
+from typing import Any
+
+import pytest
+
+
+def large(*values: Any) -> list[Any]:
+    """Return parameters for the large tests; a tuple is one set of several."""
+    sets = (value if isinstance(value, tuple) else (value,) for value in values)
+    return [pytest.param(*one, marks=pytest.mark.large) for one in sets]
+
+
+def by_pairs(*factors: Sequence[Any]) -> list[Any]:
+    """Return every combination, by default so many that any two values of two factors meet.
+
+    The others are for the large tests. What goes wrong for one value, or for two together, is seen
+    by default; there are as many combinations as the two longest factors have pairs, or few more.
+    """
+    every = list(product(*factors))
+    missing = {pair for one in every for pair in _pairs(one)}
+    chosen = set()
+    while missing:
+        best = max(every, key=lambda one: len(missing & _pairs(one)))
+        chosen.add(best)
+        missing -= _pairs(best)
+    return [pytest.param(*one, marks=() if one in chosen else pytest.mark.large) for one in every]
+
+
+def _pairs(values: tuple[Any, ...]) -> set[Any]:
+    return set(combinations(enumerate(values), 2))
