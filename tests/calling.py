@@ -16,9 +16,11 @@ from unittest.mock import patch
 from warpladder.cli import main
 from warpladder.device import select
 
-#: Code to stand before a program: Ctrl-C, a moment after the command line listens for it.
+#: Code to stand before a program: Ctrl-C, a moment after the command line listens for it. A suite
+#: that runs in the background was started with Ctrl-C ignored, and so was this program.
 INTERRUPTION = """
 import signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def interrupt():
     while signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         time.sleep(0.01)
