@@ -17,7 +17,7 @@ from validation.counters import METRICS, UNIFORM, metrics_of
 from validation.ncu import match_rows, parse_ncu_csv, profile, write_ncu_csv
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.registry import ladders
-from warpladder.lab.rung import Rung
+from warpladder.rung import Rung
 from warpladder.simulator import SimulatedDevice
 
 __all__ = ["counter_steps", "profile_child"]

@@ -14,7 +14,7 @@ from micro_kernels import Case, arithmetic_cases, control_cases, launch_case, me
 from validation.common import Entry, Request, Steps, describe, open_gpu, simulator_like
 from warpladder.lab.compare import difference
 from warpladder.lab.registry import ladders
-from warpladder.lab.rung import Rung
+from warpladder.rung import Rung
 
 __all__ = ["compare_case", "micro_steps", "rung_steps"]
 

@@ -27,8 +27,8 @@ from validation.common import Entry, Request, Steps, describe, write_whole
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.errors import KernelFaultError
 from warpladder.lab.registry import find_rung, ladders
-from warpladder.lab.rung import Rung
 from warpladder.lab.verify import judge, pose
+from warpladder.rung import Rung
 from warpladder.simulator import SimulatedDevice
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import toy
 from numba import cuda
 
-from warpladder.lab.rung import Ladder
+from warpladder.rung import Ladder
 
 
 @cuda.jit

@@ -14,7 +14,7 @@ from warpladder.errors import InputError
 from warpladder.lab import bench
 from warpladder.lab.ceilings import Ceilings
 from warpladder.lab.climb import climb
-from warpladder.lab.rung import Ladder, Work
+from warpladder.rung import Ladder, Work
 
 
 @pytest.fixture(autouse=True)

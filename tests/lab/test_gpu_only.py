@@ -13,8 +13,8 @@ from warpladder.lab import bench
 from warpladder.lab.climb import climb
 from warpladder.lab.compile import launched_variants
 from warpladder.lab.explain import explain
-from warpladder.lab.rung import Ladder
 from warpladder.lab.verify import verify
+from warpladder.rung import Ladder
 from warpladder.simulator import SimulatedDevice
 
 LIBRARY = dataclasses.replace(

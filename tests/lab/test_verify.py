@@ -10,8 +10,8 @@ import toy
 from fakes import FakeGpu, FakeKernel, FakeSimulator
 
 from warpladder.errors import InputError, LaunchError
-from warpladder.lab.rung import WrongRung
 from warpladder.lab.verify import check_predictions, check_wrong, count, verify
+from warpladder.rung import WrongRung
 
 DEVICES = (FakeGpu, FakeSimulator)
 

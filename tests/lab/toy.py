@@ -12,7 +12,7 @@ import numpy as np
 from fakes import FakeKernel
 from numpy.typing import NDArray
 
-from warpladder.lab.rung import Bound, Ladder, Prediction, Ratio, Rung, Task, Work, WrongRung
+from warpladder.rung import Bound, Ladder, Prediction, Ratio, Rung, Task, Work, WrongRung
 from warpladder.simulator.counters import Counters
 
 

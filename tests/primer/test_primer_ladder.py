@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpladder.lab.rung import Rung
 from warpladder.primer import launching, rungs, tasks, wrong
 from warpladder.primer.ladder import LADDER
+from warpladder.rung import Rung
 
 ALL = (*LADDER.rungs, *(broken.rung for broken in LADDER.wrong))
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.lab.ceilings import Ceilings
     from warpladder.lab.climb import Row
-    from warpladder.lab.rung import Ladder
     from warpladder.lab.verify import PredictionResult, WrongResult
+    from warpladder.rung import Ladder
 
 __all__ = ["climb"]
 
@@ -247,7 +247,7 @@ def _evidence(rows: list[Row]) -> Table:
 def _decisive(result: PredictionResult) -> tuple[str, str, Text]:
     from rich.text import Text
 
-    from warpladder.lab.rung import shown
+    from warpladder.rung import shown
 
     claim = result.prediction
     times = " x" if claim.than else ""

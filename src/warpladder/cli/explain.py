@@ -204,7 +204,7 @@ def _totals(listing: Listing) -> Table:
     from rich.table import Table
 
     from warpladder.lab.documents import counters_document
-    from warpladder.lab.rung import shown
+    from warpladder.rung import shown
 
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     table.add_column(no_wrap=True)
@@ -244,7 +244,7 @@ def _legend(columns: list[Column]) -> Table:
 def _prediction(result: PredictionResult) -> Text:
     from rich.text import Text
 
-    from warpladder.lab.rung import shown
+    from warpladder.rung import shown
 
     if result.counted is None:
         counted = result.fault

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from warpladder.lab.rung import Ladder, Rung
+    from warpladder.rung import Ladder, Rung
 
 __all__ = ["ladders"]
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from warpladder.device.occupancy import Occupancy
     from warpladder.device.properties import DeviceProperties
     from warpladder.lab.compile import Compiled, Variant
-    from warpladder.lab.rung import Rung
     from warpladder.lab.sass import Loop
+    from warpladder.rung import Rung
 
 __all__ = ["sass"]
 

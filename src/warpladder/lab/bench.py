@@ -13,7 +13,7 @@ from warpladder.lab.verify import run
 if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.lab.gpu_timing import ColdCache
-    from warpladder.lab.rung import Rung
+    from warpladder.rung import Rung
 
 __all__ = ["Timing", "cold_cache", "time_rung"]
 

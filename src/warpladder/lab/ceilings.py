@@ -21,7 +21,7 @@ from warpladder.shortest_paths.rungs.register_tiles import lesser
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
-    from warpladder.lab.rung import Rung, Work
+    from warpladder.rung import Rung, Work
 
 __all__ = [
     "Ceiling",
@@ -45,7 +45,7 @@ _THREADS, _BLOCKS_PER_MULTIPROCESSOR, _STEPS = 256, 2, 65536
 class Limit(NamedTuple):
     """The least time for a problem on this machine, and what sets it.
 
-    ``by`` is ``"dram"``, ``"issue"`` or ``"pcie"``, as in `warpladder.lab.rung.Bound`.
+    ``by`` is ``"dram"``, ``"issue"`` or ``"pcie"``, as in `warpladder.rung.Bound`.
     """
 
     by: str

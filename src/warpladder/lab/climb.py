@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from warpladder.errors import InputError, MissingExtraError
 from warpladder.lab.bench import Timing, cold_cache, time_rung
 from warpladder.lab.devices import Simulated
-from warpladder.lab.rung import Ladder, Rung
 from warpladder.lab.verify import PredictionResult, Verdict, check_predictions, judge, pose, verify
+from warpladder.rung import Ladder, Rung
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device

@@ -31,7 +31,7 @@ from unittest.mock import patch
 from warpladder.device.numba_target import FRONT_END
 from warpladder.device.properties import known_capabilities
 from warpladder.errors import DeviceError, InputError, MissingExtraError
-from warpladder.lab.rung import Rung
+from warpladder.rung import Rung
 
 __all__ = [
     "Compiled",

@@ -8,9 +8,9 @@ from typing import Any
 
 from warpladder.lab.climb import Row
 from warpladder.lab.explain import Explanation, Listing
-from warpladder.lab.rung import Ladder, Rung, shown
 from warpladder.lab.sources import sources_in
 from warpladder.lab.verify import PredictionResult, WrongResult
+from warpladder.rung import Ladder, Rung, shown
 from warpladder.simulator.counters import NSIGHT_COMPUTE, Counters
 
 __all__ = [

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from warpladder.errors import KernelFaultError
 from warpladder.lab.devices import Simulated
-from warpladder.lab.rung import Ladder, Rung, WrongRung
 from warpladder.lab.text import file_of, paragraphs_of
 from warpladder.lab.verify import (
     PredictionResult,
@@ -22,6 +21,7 @@ from warpladder.lab.verify import (
     check_wrong,
     count,
 )
+from warpladder.rung import Ladder, Rung, WrongRung
 from warpladder.simulator.counters import Counters
 
 if TYPE_CHECKING:

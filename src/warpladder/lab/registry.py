@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import cast
 
 from warpladder.errors import InputError
-from warpladder.lab.rung import Ladder, Rung
+from warpladder.rung import Ladder, Rung
 
 __all__ = ["LADDERS", "find_ladder", "find_rung", "ladders"]
 

@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from warpladder.lab.rung import Rung
+from warpladder.rung import Rung
 
 __all__ = ["file_of", "paragraphs_of", "wrapped"]
 

@@ -19,7 +19,7 @@ from warpladder.errors import (
 from warpladder.lab.compare import difference
 from warpladder.lab.devices import Simulated
 from warpladder.lab.poisoned import Poisoned
-from warpladder.lab.rung import Ladder, Prediction, Rung, Task, WrongRung, shown
+from warpladder.rung import Ladder, Prediction, Rung, Task, WrongRung, shown
 from warpladder.simulator.counters import Counters
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def verify(
     Examples
     --------
     >>> import numpy as np
-    >>> from warpladder.lab.rung import Bound, Task, Work
+    >>> from warpladder.rung import Bound, Task, Work
     >>> task = Task(
     ...     name="twice each number",
     ...     make=lambda n, seed: np.arange(n),

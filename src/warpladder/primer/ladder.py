@@ -7,7 +7,6 @@ together; and how copies hide behind kernels.
 
 from __future__ import annotations
 
-from warpladder.lab.rung import Ladder
 from warpladder.primer.rungs import (
     access_aligned,
     access_misaligned,
@@ -36,6 +35,7 @@ from warpladder.primer.rungs import (
     vector_add_one_block,
 )
 from warpladder.primer.wrong import flags_without_barrier, racy_increment, vector_add_no_guard
+from warpladder.rung import Ladder
 
 __all__ = ["LADDER"]
 

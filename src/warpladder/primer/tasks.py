@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.lab.rung import AWKWARD_SIZES, Task, Work
+from warpladder.rung import AWKWARD_SIZES, Task, Work
 
 __all__ = [
     "BRANCH_BY_THREAD",

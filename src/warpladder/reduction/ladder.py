@@ -8,7 +8,6 @@ their way, and one launch.
 
 from __future__ import annotations
 
-from warpladder.lab.rung import Ladder
 from warpladder.reduction.rungs import (
     cub_library,
     first_add_during_load,
@@ -37,6 +36,7 @@ from warpladder.reduction.wrong import (
     step_without_barrier,
     sums_in_place,
 )
+from warpladder.rung import Ladder
 
 __all__ = ["LADDER"]
 

@@ -7,7 +7,7 @@ the end of a launch, flags, the grid's own. Then the traffic: many steps on what
 
 from __future__ import annotations
 
-from warpladder.lab.rung import Ladder
+from warpladder.rung import Ladder
 from warpladder.shortest_paths.rungs import (
     batch_of_blocks,
     blocked_shared,

@@ -40,7 +40,7 @@ from warpladder.lab.verify import run as run_rung
 from warpladder.simulator.options import SCHEDULES
 
 if TYPE_CHECKING:
-    from warpladder.lab.rung import Rung, WrongRung
+    from warpladder.rung import Rung, WrongRung
 
 __all__ = ["EXPLORATION", "named_lines"]
 

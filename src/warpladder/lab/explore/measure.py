@@ -7,8 +7,8 @@ from statistics import quantiles
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from warpladder.lab.rung import Rung
 from warpladder.lab.verify import run
+from warpladder.rung import Rung
 
 __all__ = ["Spread", "in_turn", "kernel_seconds", "unsteady", "wall_seconds"]
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.tasks import READ_PERMUTED
+from warpladder.rung import Bound, Prediction, Rung
 
 if TYPE_CHECKING:
     import numpy as np

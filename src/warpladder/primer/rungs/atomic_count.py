@@ -27,9 +27,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.tasks import COMMON_IDS
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

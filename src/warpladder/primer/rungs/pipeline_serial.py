@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.scramble import scrambled
 from warpladder.primer.tasks import SCRAMBLE
+from warpladder.rung import Bound, Prediction, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda, float32, int32
 
-from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.tasks import LARGER_OF_PAIR
+from warpladder.rung import Bound, Prediction, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

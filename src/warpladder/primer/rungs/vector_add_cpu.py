@@ -20,8 +20,8 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
-from warpladder.lab.rung import Bound, Rung
 from warpladder.primer.tasks import VECTOR_ADD
+from warpladder.rung import Bound, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

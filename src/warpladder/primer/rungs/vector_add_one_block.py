@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.primer.launching import launch
 from warpladder.primer.tasks import VECTOR_ADD
+from warpladder.rung import Bound, Prediction, Rung
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Rung, WrongRung
 from warpladder.primer.launching import THREADS, blocks_for, launch
 from warpladder.primer.tasks import VECTOR_ADD
+from warpladder.rung import Bound, Rung, WrongRung
 
 if TYPE_CHECKING:
     import numpy as np

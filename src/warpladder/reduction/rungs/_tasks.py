@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.lab.rung import Task, Work
+from warpladder.rung import Task, Work
 
 __all__ = ["SUM", "SUM_FLOAT32", "Numbers"]
 

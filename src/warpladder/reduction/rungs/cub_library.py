@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.errors import DeviceError, MissingExtraError
-from warpladder.lab.rung import Bound, Rung
 from warpladder.reduction.rungs._tasks import SUM
+from warpladder.rung import Bound, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

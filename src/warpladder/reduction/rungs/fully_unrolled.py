@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, check_threads, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.first_add_during_load import PER_THREAD, load_two
 from warpladder.reduction.rungs.last_warp_unrolled import add_last_warp
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

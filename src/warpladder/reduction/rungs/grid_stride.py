@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
@@ -33,6 +32,7 @@ from warpladder.reduction.rungs._launching import (
 )
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.fully_unrolled import adder_of
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -27,10 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.lab.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, blocks_for, check_threads
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.sequential_shared import add_halves
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

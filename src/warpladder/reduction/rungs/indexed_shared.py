@@ -29,9 +29,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
-from warpladder.lab.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
@@ -41,6 +40,7 @@ from warpladder.reduction.rungs._launching import (
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.warp_shuffle import add_across_block
 from warpladder.reduction.rungs.wide_loads import add_groups
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

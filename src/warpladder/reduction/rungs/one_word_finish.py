@@ -42,11 +42,11 @@ from numba import cuda, int64
 
 from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.errors import InputTypeError
-from warpladder.lab.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._combining import add, block_combiner
 from warpladder.reduction.rungs._launching import blocks_for, whole_warps
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.tuned import IN_FLIGHT, scanner_of
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,8 +19,8 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
-from warpladder.lab.rung import Bound, Rung
 from warpladder.reduction.rungs._tasks import SUM
+from warpladder.rung import Bound, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

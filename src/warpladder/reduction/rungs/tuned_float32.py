@@ -31,9 +31,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpladder.lab.rung import Bound, Prediction, Rung
 from warpladder.reduction.rungs._tasks import SUM_FLOAT32
 from warpladder.reduction.rungs.tuned import KERNELS, run
+from warpladder.rung import Bound, Prediction, Rung
 
 if TYPE_CHECKING:
     from warpladder.reduction.rungs._tasks import Numbers

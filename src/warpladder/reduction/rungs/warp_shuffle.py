@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
@@ -37,6 +36,7 @@ from warpladder.reduction.rungs._launching import (
 )
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.wide_loads import add_groups
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 from numba import cuda, uint32
 
 from warpladder.device.wide_loads import load_16_bytes
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
@@ -34,6 +33,7 @@ from warpladder.reduction.rungs._launching import (
 )
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.fully_unrolled import adder_of
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

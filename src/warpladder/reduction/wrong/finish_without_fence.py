@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
-from warpladder.lab.rung import Bound, Rung, WrongRung
 from warpladder.reduction.rungs._launching import STEPS, THREADS, blocks_for, whole_warps
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.warp_shuffle import add_across_block
 from warpladder.reduction.rungs.wide_loads import add_groups
+from warpladder.rung import Bound, Rung, WrongRung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Rung, WrongRung
 from warpladder.reduction.rungs._launching import THREADS, reduce_in_passes
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.first_add_during_load import PER_THREAD, load_two
+from warpladder.rung import Bound, Rung, WrongRung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, uint32
 
-from warpladder.lab.rung import Bound, Rung, WrongRung
 from warpladder.reduction.rungs._launching import THREADS, blocks_for, check_threads
 from warpladder.reduction.rungs._tasks import SUM
+from warpladder.rung import Bound, Rung, WrongRung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

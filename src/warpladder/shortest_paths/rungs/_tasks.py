@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.environment import worker_count
-from warpladder.lab.rung import Task, Work
+from warpladder.rung import Task, Work
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
 __all__ = [

@@ -33,7 +33,7 @@ import numpy as np
 from numba import cuda, float32, float64, int32, int64, uint32
 
 from warpladder.device.kernel_cache import cached
-from warpladder.lab.rung import Bound, Prediction, Rung, Task, Work
+from warpladder.rung import Bound, Prediction, Rung, Task, Work
 from warpladder.shortest_paths.dense import NO_HOP
 from warpladder.shortest_paths.rungs._cells_4x4 import (
     CELLS,

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 

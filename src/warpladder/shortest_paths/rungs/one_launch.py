@@ -30,7 +30,7 @@ from numba import cuda, int32
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.occupancy import occupancy
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._cells_4x4 import (
     CELLS,
     THREADS,

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._cells_4x4 import TILE
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import LENGTHS_ALONG_HOPS, first_hops

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs import register_tiles, register_tiles_int16
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_OVERLAPPED

@@ -34,7 +34,7 @@ from numba import cuda, float64, uint32
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.numba_target import overload
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_TILES
 

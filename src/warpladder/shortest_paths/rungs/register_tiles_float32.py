@@ -18,7 +18,7 @@ Source: beyond
 
 from __future__ import annotations
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_FLOAT32
 from warpladder.shortest_paths.rungs.register_tiles import KERNELS, MAX_N, run
 

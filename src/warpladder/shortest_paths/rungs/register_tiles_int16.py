@@ -34,7 +34,7 @@ from numba import cuda, int32, uint32
 
 from warpladder.device.instructions import relax_pairs
 from warpladder.device.kernel_cache import cached
-from warpladder.lab.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs import register_tiles
 from warpladder.shortest_paths.rungs._launching import padded, round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_INT16

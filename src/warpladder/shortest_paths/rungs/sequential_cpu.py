@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
-from warpladder.lab.rung import Bound, Rung
+from warpladder.rung import Bound, Rung
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_ONE_CORE
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:

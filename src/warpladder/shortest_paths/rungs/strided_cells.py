@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Found, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.lab.rung import Bound, Rung, WrongRung
+from warpladder.rung import Bound, Rung, WrongRung
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:
