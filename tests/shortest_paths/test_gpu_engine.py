@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import warpladder as wl
 from choosing import by_pairs, large
 from warpladder import errors
-from warpladder.device import select
+from warpladder.device import select, staging
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import transfer
 from warpladder.simulator import SimulatedDevice
@@ -267,7 +267,7 @@ def test_too_little_memory_beside_the_graph(gpu: SimulatedDevice) -> None:
 
 @pytest.fixture(params=[1, 500, 1 << 24])
 def _bands(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "_BAND_BYTES", request.param)
+    monkeypatch.setattr(staging, "_BAND_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("_bands")

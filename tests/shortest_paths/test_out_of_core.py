@@ -15,10 +15,11 @@ from oracles import absent, as_float, check_hops, distances, random_weights
 
 import warpladder as wl
 from choosing import by_pairs, large
+from warpladder.device import staging
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.dense import export_dist, hop_matrix, import_weights, inner_no_path
-from warpladder.shortest_paths.gpu import close, engine, out_of_core, transfer
+from warpladder.shortest_paths.gpu import close, engine, out_of_core
 from warpladder.shortest_paths.gpu.out_of_core import Sizes
 from warpladder.shortest_paths.gpu.product import Part, Product, copy_columns
 from warpladder.simulator import SimulatedDevice
@@ -224,7 +225,7 @@ def test_negative_weights_and_all_checks():
 
 
 def test_rounded_sums_do_not_depend_on_what_comes_first(monkeypatch):
-    monkeypatch.setattr(transfer, "_BAND_BYTES", 20_000)
+    monkeypatch.setattr(staging, "_BAND_BYTES", 20_000)
     weights = np.random.default_rng(3).random((100, 100))
     found = []
     for device in (Device(), LateDevice()):
@@ -363,7 +364,7 @@ def test_the_least_memory_and_less():
 
 
 def test_the_host_needs_no_second_matrix(monkeypatch):
-    monkeypatch.setattr(transfer, "_BAND_BYTES", 1 << 16)
+    monkeypatch.setattr(staging, "_BAND_BYTES", 1 << 16)
     dist, links = ready(random_weights(1500, "float64"), hops=False)
     device = IdleDevice(6 << 20)
     tracemalloc.start()

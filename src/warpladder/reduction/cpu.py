@@ -8,19 +8,17 @@ of caches below.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cache
 from threading import Condition
 from time import perf_counter
 from typing import Any
 
+from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.reduction.layout import PARALLEL_FROM, ArrayRows, Buffers, Rows, Span
 from warpladder.reduction.plan import Plan
 
-__all__ = ["Cascade", "accumulate", "in_background"]
+__all__ = ["Cascade", "accumulate"]
 
 #: Takes a run of rows that is complete, with the states of the plan's parts.
 Taker = Callable[[Span, list[Any]], None]
@@ -105,28 +103,6 @@ def accumulate(
         job.stop()
     if progress is not None and job.total:
         progress(1.0)
-
-
-def in_background(call: Callable[..., Any], *args: Any) -> Future[Any]:
-    """Let a kept thread make a call."""
-    try:
-        return _crew(worker_count()).submit(call, *args)
-    except RuntimeError:
-        # The interpreter is about to end, and threads take no more work.
-        done: Future[Any] = Future()
-        done.set_result(call(*args))
-        return done
-
-
-@cache
-def _crew(size: int) -> ThreadPoolExecutor:
-    """Return threads that are kept: starting one takes 0.08 ms, waking one 0.03."""
-    return ThreadPoolExecutor(size, thread_name_prefix="warpladder")
-
-
-if hasattr(os, "register_at_fork"):
-    # A forked process has none of the threads.
-    os.register_at_fork(after_in_child=_crew.cache_clear)
 
 
 class _Job:

@@ -7,15 +7,15 @@ of the integer type.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from warpladder.device.crew import share
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
 
@@ -132,9 +132,9 @@ def import_weights(
     largest, smallest = (np.full(n, value, dist.dtype) for value in extremes(dist.dtype))
     nan_columns = np.full(n, -1)
 
-    def import_chunk(chunk: tuple[int, int]) -> None:
+    def import_chunk(first: int, last: int) -> None:
         import_rows(
-            source, dist, hops, carry, absent, no_path, *chunk, largest, smallest, nan_columns
+            source, dist, hops, carry, absent, no_path, first, last, largest, smallest, nan_columns
         )
 
     _over_rows(import_chunk, n)
@@ -182,8 +182,9 @@ def export_dist(dist: NDArray[Any], hops: NDArray[Any], threshold: Any) -> int:
     carry = True if hops.size else None
     no_path = outer_no_path(dist.dtype)
 
-    def export_chunk(chunk: tuple[int, int]) -> None:
-        counts.append(export_rows(dist, hops, carry, dist.dtype.type(threshold), no_path, *chunk))
+    def export_chunk(first: int, last: int) -> None:
+        limit = dist.dtype.type(threshold)
+        counts.append(export_rows(dist, hops, carry, limit, no_path, first, last))
 
     _over_rows(export_chunk, len(dist))
     return sum(counts)
@@ -195,14 +196,12 @@ def _sum(values: NDArray[Any]) -> float:
         return float(values.sum(dtype=np.float64))
 
 
-def _over_rows(task: Any, n: int) -> None:
+def _over_rows(task: Callable[[int, int], None], n: int) -> None:
     workers = min(worker_count(), n * n // _CELLS_PER_WORKER)
     if workers <= 1:
-        task((0, n))
-        return
-    bounds = np.linspace(0, n, 4 * workers + 1).astype(int).tolist()
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(task, pairwise(bounds)))
+        task(0, n)
+    else:
+        share(task, n, 4 * workers)
 
 
 @cached

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.device.workspace import Workspace
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_accumulator
 from warpladder.reduction.gpu.custom import custom_states
@@ -19,7 +20,6 @@ from warpladder.reduction.gpu.exact import exact_kernel
 from warpladder.reduction.gpu.folds import fold_accumulator
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.gpu.walk import LARGEST_PIECE, across, along, join, pieces_of
-from warpladder.reduction.gpu.workspace import Workspace
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.device.foreign import is_on_gpu, like, numpy_dtype, to_numpy
+from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
-from warpladder.reduction.gpu.workspace import borrowed_workspace
 from warpladder.reduction.plan import check_mask_leaves_some
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from warpladder.reduction.cpu import Cascade, Taker, in_background
+from warpladder.device.crew import in_parts
+from warpladder.device.staging import Kept, PinnedBuffer
+from warpladder.device.workspace import Workspace
+from warpladder.reduction.cpu import Cascade, Taker
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
-from warpladder.reduction.gpu.workspace import Workspace
 from warpladder.reduction.layout import Buffers, Rows, Span, Tile, with_plain_truths
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 
@@ -51,7 +51,7 @@ class _Slot:
     def __init__(self, device: Device) -> None:
         self.stream = device.stream()
         self.workspace = Workspace()
-        self._host: dict[str, NDArray[np.uint8]] = {}
+        self._host: dict[str, PinnedBuffer] = {}
         self._there: dict[str, Any] = {}
         # Slices of the above: those of an array on a device take some time to make.
         self._parts: dict[str, tuple[int, np.dtype[Any], NDArray[np.uint8], Any, Any]] = {}
@@ -60,14 +60,15 @@ class _Slot:
         self, device: Device, use: str, size: int, dtype: np.dtype[Any]
     ) -> tuple[NDArray[np.uint8], Any, Any]:
         """Return so many bytes of the host, and of the device: as bytes and as a dtype."""
-        if use not in self._host or self._host[use].size < size:
+        if use not in self._there or self._there[use].size < size:
             enough = max(_LEAST_BYTES, 1 << (size - 1).bit_length())
             self._parts.pop(use, None)
-            self._host[use] = device.pinned(enough, np.uint8)
+            self._host[use] = PinnedBuffer(device, enough)
             self._there[use] = device.empty(enough, np.uint8)
         if use not in self._parts or self._parts[use][:2] != (size, dtype):
             there = self._there[use][:size]
-            self._parts[use] = size, dtype, self._host[use][:size], there, there.view(dtype)
+            here = self._host[use].array(device, size, np.uint8)
+            self._parts[use] = size, dtype, here, there, there.view(dtype)
         return self._parts[use][2:]
 
 
@@ -246,26 +247,24 @@ def _copies(target: NDArray[Any], source: NDArray[Any]) -> list[Future[None]]:
     pieces = max(1, min(target.nbytes // _LEAST_PIECE_BYTES, _PIECES))
     if len(target) < pieces:
         target, source = target.T, source.T
-    bounds = [len(target) * piece // pieces for piece in range(pieces + 1)]
-    return [
-        in_background(np.copyto, target[begin:end], source[begin:end])
-        for begin, end in pairwise(bounds)
-    ]
+
+    def copy(first: int, last: int) -> None:
+        np.copyto(target[first:last], source[first:last])
+
+    return in_parts(copy, len(target), pieces)
 
 
-_kept: WeakKeyDictionary[Any, list[_Slot]] = WeakKeyDictionary()
+_turns = Kept(lambda device: [_Slot(device) for _ in range(_TURNS)])
 
 
 @contextmanager
 def _slots(device: Device, copied: deque[_Copied]) -> Iterator[list[_Slot]]:
     """Lend the slots; wait for all work on them where it breaks off."""
-    # Locking memory takes longer than copying it, so it is kept for the next call.
-    slots = _kept.pop(device, None) or [_Slot(device) for _ in range(_TURNS)]
-    try:
-        yield slots
-        _kept[device] = slots
-    finally:
-        # Nobody may write to the memory, or free it, while it is copied or on the bus.
-        for tile in copied:
-            wait(tile.copies)
-        device.synchronize()
+    with _turns.lent(device) as slots:
+        try:
+            yield slots
+        finally:
+            # Nobody may write to the memory, or free it, while it is copied or on the bus.
+            for tile in copied:
+                wait(tile.copies)
+            device.synchronize()

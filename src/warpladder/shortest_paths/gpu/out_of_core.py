@@ -41,11 +41,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from warpladder.device.staging import Lane, lane
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 from warpladder.shortest_paths.gpu.close import close, plan_for
 from warpladder.shortest_paths.gpu.product import Part, Product, copy_columns, tile_of
-from warpladder.shortest_paths.gpu.transfer import Lane, lane
+from warpladder.shortest_paths.gpu.transfer import fetch, send
 from warpladder.shortest_paths.rungs._launching import round_up
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class _Rounds:
     def _close(self, first: int, depth: int, progress: Callable[[float], None]) -> None:
         """Bring the rows of a round, and close their block on the diagonal."""
         last = first + self._sizes.block
-        self._up.send(self._host.dist[first:last], self._rows[:depth], self._no_path, first)
+        send(self._up, self._host.dist[first:last], self._rows[:depth], self._no_path, first)
         # Of the last round's block a part may be vertices that only fill up.
         columns = slice(first, last)
         rows = self._host.rows(first, last)
@@ -282,9 +283,9 @@ class _Rounds:
         rows = self._host.rows(start, start + self._sizes.band)
         for there, here in zip(self._bands[place], rows, strict=True):
             if here is not None:
-                self._down.fetch(there, here)
+                fetch(self._down, there, here)
 
     def _send(self, rows: Part, filled: Part, first_vertex: int) -> None:
-        self._up.send(rows.dist, filled.dist, self._no_path, first_vertex)
+        send(self._up, rows.dist, filled.dist, self._no_path, first_vertex)
         if rows.hops is not None:
-            self._up.send(rows.hops, filled.hops, NO_HOP, first_vertex)
+            send(self._up, rows.hops, filled.hops, NO_HOP, first_vertex)

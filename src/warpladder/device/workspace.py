@@ -5,12 +5,12 @@ A workspace belongs to one call at a time, and to work that runs in one order: t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from warpladder.device.cuda_arguments import bytes_of
+from warpladder.device.staging import Kept
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,17 +64,12 @@ class Workspace:
         return array
 
 
-_free: WeakKeyDictionary[Any, list[Workspace]] = WeakKeyDictionary()
+_workspaces = Kept(lambda _device: Workspace())
 
 
-@contextmanager
-def borrowed_workspace(device: Device) -> Iterator[Workspace]:
-    """Lend a workspace for work on the default stream; it comes back once the work is done."""
-    free = _free.setdefault(device, [])
-    try:
-        workspace = free.pop()
-    except IndexError:
-        workspace = Workspace()
-    yield workspace
-    # Not after a fault, which may leave what should be zeros as something else.
-    free.append(workspace)
+def borrowed_workspace(device: Device) -> AbstractContextManager[Workspace]:
+    """Lend a workspace for work on the default stream; it comes back once the work is done.
+
+    Not after a fault, which may leave what should be zeros as something else.
+    """
+    return _workspaces.lent(device)

@@ -1,0 +1,63 @@
+"""Kept CPU threads for calls that leave the interpreter lock: copies, and compiled functions.
+
+The threads share what is dealt out one by one, without knowing of each other; where they have to
+wait for each other inside one compiled function, they are a `team`, which brings its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from warpladder.device.environment import worker_count
+
+__all__ = ["in_background", "in_parts", "share"]
+
+
+def in_background(call: Callable[..., Any], *args: Any) -> Future[Any]:
+    """Let a kept thread make a call."""
+    try:
+        return _crew(worker_count()).submit(call, *args)
+    except RuntimeError:
+        # The interpreter is about to end, and threads take no more work.
+        done: Future[Any] = Future()
+        done.set_result(call(*args))
+        return done
+
+
+def in_parts(task: Callable[[int, int], object], size: int, parts: int) -> list[Future[Any]]:
+    """Let kept threads call ``task(first, last)`` for neighbouring parts of ``range(size)``.
+
+    Examples
+    --------
+    >>> parts = in_parts(lambda first, last: last - first, 10, 3)
+    >>> sum(part.result() for part in parts)
+    10
+    """
+    bounds = [size * part // parts for part in range(parts + 1)]
+    return [in_background(task, first, last) for first, last in pairwise(bounds)]
+
+
+def share(task: Callable[[int, int], object], size: int, parts: int) -> None:
+    """Do what `in_parts` does, and return when all parts are done, however they end."""
+    shared = in_parts(task, size, parts)
+    try:
+        for part in shared:
+            part.result()
+    finally:
+        wait(shared)
+
+
+@cache
+def _crew(size: int) -> ThreadPoolExecutor:
+    """Return threads that are kept: starting one takes 0.08 ms, waking one 0.03."""
+    return ThreadPoolExecutor(size, thread_name_prefix="warpladder")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads.
+    os.register_at_fork(after_in_child=_crew.cache_clear)
