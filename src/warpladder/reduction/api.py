@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from warpladder.call import Progress, check_option, check_progress, target_for
 from warpladder.device.foreign import device_of, is_on_gpu, numpy_dtype, to_numpy
-from warpladder.device.select import choose_device, gpu
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.cpu import accumulate
@@ -34,7 +34,7 @@ from warpladder.reduction.layout import (
 )
 from warpladder.reduction.ops import Request, parse_ops
 from warpladder.reduction.parts import FoldPart
-from warpladder.reduction.passes import Accumulate, Progress, reduce_chunks, reduce_rows, rows_of
+from warpladder.reduction.passes import Accumulate, reduce_chunks, reduce_rows, rows_of
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 
 if TYPE_CHECKING:
@@ -203,9 +203,8 @@ def reduce(
         return _shortcut(op, values.dtype, accuracy)(values, ddof)
     requests = parse_ops(op)
     ddof = as_ddof(ddof)
-    if not (progress is None or callable(progress)):
-        raise InputTypeError(f"progress={progress!r} cannot be called; give a function, or None")
-    accuracy = _checked_accuracy(accuracy)
+    check_progress(progress)
+    check_option("accuracy", accuracy, ACCURACIES)
     asked = None if dtype is None else as_dtype(dtype)
 
     def plan_for(elements: np.dtype[Any], *, masked: bool = False) -> Plan:
@@ -276,8 +275,9 @@ def _reduce_there(
 def _shortcut(op: str, values: np.dtype[Any], accuracy: str) -> Callable[..., Any]:
     """Return the way through all this for one operation on one small array as it lies."""
     requests = parse_ops(op)
+    check_option("accuracy", accuracy, ACCURACIES)
     check_dtype(values, "values")
-    plan = make_plan(requests, values, None, _checked_accuracy(accuracy), False)
+    plan = make_plan(requests, values, None, accuracy, False)
 
     def run(array: NDArray[Any], ddof: float) -> Any:
         n = array.size
@@ -336,21 +336,16 @@ def _remade(names: tuple[str, ...], *results: Any) -> Any:
     return _record(names)(*results)
 
 
-def _checked_accuracy(accuracy: Any) -> Any:
-    if not (isinstance(accuracy, str) and accuracy in ACCURACIES):
-        raise InputError(f"accuracy={accuracy!r} is not known; use one of {', '.join(ACCURACIES)}")
-    return accuracy
-
-
 def _engine(asked: Any) -> Accumulate:
     """Return what accumulates matrices of the host."""
     # A GPU reads its own memory at ten times a CPU's rate, and the host's at a third of it.
     why = "an array of the host takes longer to cross the bus than to be reduced"
-    if choose_device(asked, too_small=why).device == "cpu":
+    device = target_for(asked, too_small=why).device
+    if device is None:
         return accumulate
     from warpladder.reduction.gpu import stream
 
-    return partial(stream.accumulate, gpu() if isinstance(asked, str) else asked)
+    return partial(stream.accumulate, device)
 
 
 def _refuse_for_chunks(**given: object) -> None:

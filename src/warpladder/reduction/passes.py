@@ -9,18 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.call import Progress
 from warpladder.errors import InputTypeError
 from warpladder.reduction.cpu import Cascade, accumulate
 from warpladder.reduction.intake import as_array
 from warpladder.reduction.layout import ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
 
-__all__ = ["Accumulate", "Progress", "reduce_chunks", "reduce_rows", "rows_of"]
+__all__ = ["Accumulate", "reduce_chunks", "reduce_rows", "rows_of"]
 
 Accumulate = Callable[..., None]
 """`cpu.accumulate`, or what does so on a GPU."""
-
-Progress = Callable[[float], None]
 
 
 def reduce_rows(
