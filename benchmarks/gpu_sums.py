@@ -37,17 +37,6 @@ class Contender(NamedTuple):
     result: Callable[[], Any]
 
 
-class _Foreign:
-    """A stream as other libraries take it."""
-
-    def __init__(self, stream: Any) -> None:
-        handle = stream._stream.handle
-        self._handle = int(getattr(handle, "value", handle) or 0)
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self._handle
-
-
 def contenders(device: CudaDevice, data: Any, stream: Any) -> dict[str, Contender]:
     """Return the sums that can be had here, each of ``data`` and on that stream."""
     found = {
@@ -94,7 +83,7 @@ def _of_cub(device: CudaDevice, data: Any, stream: Any) -> dict[str, Contender]:
     """Return CUB's sums: with its additions in a fixed order, its default, and in any order."""
     from cuda import compute
 
-    out, here = device.empty(1, np.int32), _Foreign(stream)
+    out, here = device.empty(1, np.int32), stream
     given: dict[str, Any] = {
         "d_in": data, "d_out": out, "op": compute.OpKind.PLUS, "h_init": np.zeros(1, np.int32),
     }  # fmt: skip
@@ -116,7 +105,7 @@ def _of_cupy(data: Any, stream: Any) -> Contender:
     import cupy
 
     values, out = cupy.asarray(data), cupy.empty((), np.int32)
-    there = cupy.cuda.ExternalStream(_Foreign(stream).__cuda_stream__()[1])
+    there = cupy.cuda.ExternalStream(stream.__cuda_stream__()[1])
 
     def work() -> None:
         with there:
@@ -143,7 +132,7 @@ def cold_us(works: Mapping[str, Callable[[], object]], stream: Any) -> dict[str,
     import cuda.bench as cuda_bench
 
     def run(state: Any) -> None:
-        state.set_stream(_Foreign(stream))
+        state.set_stream(stream)
         work = works[state.get_string("case")]
         state.exec(lambda _: work(), batched=False)
 

@@ -57,12 +57,8 @@ class _Keeping:
         """Copy to device memory of this place in the run."""
         array = self.empty(host_array.shape, host_array.dtype)
         self.began = perf_counter() if self.began is None else self.began
-        _upload(array, host_array, stream)
+        self._device.to_device(host_array, out=array, stream=stream)
         return array
-
-
-def _upload(array: Any, host: Any, stream: Any) -> None:
-    array.copy_to_device(host, stream=getattr(stream, "_stream", 0) or 0)
 
 
 def pipeline_steps(request: Request) -> Steps:

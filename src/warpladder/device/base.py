@@ -57,7 +57,7 @@ class Device(Protocol):
     def to_device(self, host_array: NDArray[Any], out: Any = None, *, stream: Any = None) -> Any:
         """Return a copy of ``host_array`` on the device; one that is there already passes.
 
-        The copy is made in ``out``, an array of the device, where that is given.
+        A copy is made in ``out``, an array of the device, where that is given.
         """
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:

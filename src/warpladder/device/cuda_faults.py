@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device.compile_errors import compile_error
-from warpladder.errors import DeviceError, InputTypeError, LaunchError
+from warpladder.errors import DeviceError, InputTypeError, LaunchError, WarpladderError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_of_driver", "kernel_name", "launching", "named", "reason_of"]
+__all__ = ["is_of_driver", "kernel_name", "launch_fault", "named", "reason_of"]
 
 # Codes by which the driver refuses a launch; the GPU works on.
 _REFUSALS = (
@@ -45,32 +45,34 @@ def named(doing: str) -> Iterator[None]:
         raise DeviceError(f"{doing}: {reason_of(fault)}") from fault
 
 
-@contextmanager
-def launching(
-    kernel: Any, grid: tuple[int, ...], block: tuple[int, ...], shared_bytes: int
-) -> Iterator[None]:
-    """Turn a fault of the driver, or of the compiler, into an error that describes the launch."""
-    try:
-        yield
-    except Exception as fault:
-        # cuda.core itself refuses a cooperative launch that is too large, with a ValueError.
-        too_large = isinstance(fault, ValueError) and "exceeds the limit" in str(fault)
-        if not (too_large or is_of_driver(fault)):
-            refusal = compile_error(kernel.py_func, fault)
-            if refusal is None:
-                raise
-            raise refusal from fault
-        launch = f"{kernel_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
-        reason = reason_of(fault)
-        if not (too_large or any(code in reason for code in _REFUSALS)):
-            raise DeviceError(f"{launch}: {reason}") from fault
-        if kernel.overloads:
-            compiled = list(kernel.overloads.values())[-1]
-            reason += (
-                f"; the compiled kernel takes {compiled.regs_per_thread} registers per thread and "
-                f"at most {compiled.max_threads_per_block} threads per block"
-            )
-        raise LaunchError(f"{launch}: {reason}") from fault
+def launch_fault(
+    fault: Exception,
+    kernel: Any,
+    grid: tuple[int, ...],
+    block: tuple[int, ...],
+    shared_bytes: int,
+) -> Exception | None:
+    """Return the error that describes a launch, for a fault of the driver or of the compiler.
+
+    None for any other fault, which is to pass as it is.
+    """
+    # cuda.core itself refuses a cooperative launch that is too large, with a ValueError.
+    too_large = isinstance(fault, ValueError) and "exceeds the limit" in str(fault)
+    if isinstance(fault, WarpladderError):
+        return None
+    if not (too_large or is_of_driver(fault)):
+        return compile_error(kernel.py_func, fault)
+    launch = f"{kernel_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
+    reason = reason_of(fault)
+    if not (too_large or any(code in reason for code in _REFUSALS)):
+        return DeviceError(f"{launch}: {reason}")
+    if kernel.overloads:
+        compiled = list(kernel.overloads.values())[-1]
+        reason += (
+            f"; the compiled kernel takes {compiled.regs_per_thread} registers per thread and "
+            f"at most {compiled.max_threads_per_block} threads per block"
+        )
+    return LaunchError(f"{launch}: {reason}")
 
 
 def is_of_driver(fault: Exception) -> bool:

@@ -9,47 +9,40 @@ from warpladder.device.properties import DeviceProperties, known_capabilities, p
 
 __all__ = ["read_properties"]
 
-# What the driver tells, by the names that different releases of numba-cuda know it under.
+# What the driver tells, by cuda.core's names.
 _ATTRIBUTES = {
-    "multiprocessors": ("MULTIPROCESSOR_COUNT",),
-    "max_threads_per_block": ("MAX_THREADS_PER_BLOCK",),
-    "max_threads_per_multiprocessor": (
-        "MAX_THREADS_PER_MULTIPROCESSOR",
-        "MAX_THREADS_PER_MULTI_PROCESSOR",
-    ),
-    "max_blocks_per_multiprocessor": ("MAX_BLOCKS_PER_MULTIPROCESSOR",),
-    "registers_per_multiprocessor": ("MAX_REGISTERS_PER_MULTIPROCESSOR",),
-    "registers_per_block": ("MAX_REGISTERS_PER_BLOCK",),
-    "shared_bytes_per_block": ("MAX_SHARED_MEMORY_PER_BLOCK",),
-    "shared_bytes_per_block_optin": ("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",),
-    "shared_bytes_per_multiprocessor": ("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",),
-    "shared_bytes_reserved_per_block": ("RESERVED_SHARED_MEMORY_PER_BLOCK",),
-    "warp_size": ("WARP_SIZE",),
+    "multiprocessors": "multiprocessor_count",
+    "max_threads_per_block": "max_threads_per_block",
+    "max_threads_per_multiprocessor": "max_threads_per_multiprocessor",
+    "max_blocks_per_multiprocessor": "max_blocks_per_multiprocessor",
+    "registers_per_multiprocessor": "max_registers_per_multiprocessor",
+    "registers_per_block": "max_registers_per_block",
+    "shared_bytes_per_block": "max_shared_memory_per_block",
+    "shared_bytes_per_block_optin": "max_shared_memory_per_block_optin",
+    "shared_bytes_per_multiprocessor": "max_shared_memory_per_multiprocessor",
+    "shared_bytes_reserved_per_block": "reserved_shared_memory_per_block",
+    "warp_size": "warp_size",
 }
 
 
 def read_properties(gpu: Any, memory_bytes: int) -> DeviceProperties:
-    """Return what the driver tells of a GPU, completed by compute capability."""
+    """Return what the driver tells of a GPU of cuda.core, completed by compute capability."""
     major, minor = gpu.compute_capability
     capability = (int(major), int(minor))
     # A GPU newer than the table is completed from the newest one before it.
     nearest = max(known for known in known_capabilities() if known <= capability)
+    driver = gpu.properties
     told: dict[str, Any] = {
-        field: int(getattr(gpu, name))
-        for field, names in _ATTRIBUTES.items()
-        for name in names
-        if hasattr(gpu, name)
+        field: int(getattr(driver, name))
+        for field, name in _ATTRIBUTES.items()
+        if hasattr(driver, name)
     }
     return replace(
         properties_of(nearest),
-        name=gpu.name.decode() if isinstance(gpu.name, bytes) else str(gpu.name),
+        name=str(gpu.name),
         compute_capability=capability,
         memory_bytes=memory_bytes,
-        max_block_dim=(
-            int(gpu.MAX_BLOCK_DIM_X),
-            int(gpu.MAX_BLOCK_DIM_Y),
-            int(gpu.MAX_BLOCK_DIM_Z),
-        ),
-        max_grid_dim=(int(gpu.MAX_GRID_DIM_X), int(gpu.MAX_GRID_DIM_Y), int(gpu.MAX_GRID_DIM_Z)),
+        max_block_dim=(driver.max_block_dim_x, driver.max_block_dim_y, driver.max_block_dim_z),
+        max_grid_dim=(driver.max_grid_dim_x, driver.max_grid_dim_y, driver.max_grid_dim_z),
         **told,
     )

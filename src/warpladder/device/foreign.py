@@ -95,12 +95,14 @@ def numpy_dtype(array: Any) -> np.dtype[Any]:
 def like(array: Any, given: Any) -> Any:
     """Return an array of the device as one of the library of ``given``, in the same memory.
 
-    CuPy and PyTorch are known; anything else gets Numba's array, which has
-    ``__cuda_array_interface__``.
+    CuPy, PyTorch and Numba are known; anything else gets a `CudaArray`, which every library takes
+    by ``__cuda_array_interface__`` or DLPack.
     """
     library = type(given).__module__.partition(".")[0]
     if library == "cupy":
         return sys.modules["cupy"].asarray(array)
     if library == "torch":
         return sys.modules["torch"].as_tensor(array, device=given.device)
+    if library == "numba":
+        return sys.modules["numba.cuda"].as_cuda_array(array)
     return array

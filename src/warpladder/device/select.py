@@ -78,14 +78,19 @@ def gpu(index: int = 0) -> Device:
 
 def gpu_of(array: Any) -> Device:
     """Return the GPU that an array with ``__cuda_array_interface__`` is on."""
-    from numba.cuda.cudadrv.driver import binding, driver
-
     address, _ = array.__cuda_array_interface__["data"]
     if not address:
         # An array of no elements is nowhere.
         return gpu()
-    ordinal = binding.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    return gpu(int(driver.cuPointerGetAttribute(ordinal, address)))
+    from cuda.bindings import driver
+
+    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    code, number = driver.cuPointerGetAttribute(ordinal, address)
+    if code:
+        raise DeviceError(
+            f"an array on a GPU lies at {address:#x}, of which the driver knows nothing"
+        )
+    return gpu(int(number))
 
 
 @cache

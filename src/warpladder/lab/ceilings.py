@@ -186,11 +186,9 @@ def relaxations_per_second(device: Device, dtype: str) -> float:
 
 def copy_bytes_per_second(device: Device) -> float:
     """Return bytes read and written per second by the driver's own copy, far beyond the L2."""
-    from numba.cuda.cudadrv.driver import device_to_device
-
     size = _memory_bytes(device)
     source, target = (device.full(size, 0, np.uint8) for _ in range(2))
-    taken = event_times_ms(device, lambda: device_to_device(target, source, size))
+    taken = event_times_ms(device, lambda: device.to_device(source, out=target))
     return float(2 * size / min(taken) * 1000)
 
 

@@ -133,7 +133,7 @@ class SimulatedDevice:
             ``out`` has another shape or dtype.
         """
         del stream
-        if isinstance(host_array, SimulatedArray):
+        if isinstance(host_array, SimulatedArray) and out is None:
             return host_array
         host = np.asarray(host_array)
         order: Literal["C", "F"] = (

@@ -15,6 +15,7 @@ import numpy as np
 from numba import cuda
 from numpy.lib.stride_tricks import as_strided
 
+from warpladder.device.cuda_array import CudaArray
 from warpladder.device.foreign import numpy_dtype
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
@@ -124,8 +125,7 @@ def _flat(device: Device, array: Any) -> _Axes:
     interface = getattr(array, "__cuda_array_interface__", None)
     strides = array.strides if interface is None else interface.get("strides")
     steps = _contiguous(shape) if strides is None else _in_elements(strides, dtype.itemsize)
-    is_of_numba = getattr(array, "__cuda_ndarray__", False) and not array.stream
-    if is_of_numba and steps == (1,) and dtype.kind != "b":
+    if isinstance(array, CudaArray) and steps == (1,) and dtype.kind != "b":
         # Such memory already, and of no other library whose stream is to be waited for.
         return _Axes(array, 0, shape, steps)
     # What is below and above the first element, in elements.

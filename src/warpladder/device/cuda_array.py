@@ -1,0 +1,177 @@
+"""Arrays in the memory of a GPU.
+
+What an array looks like (shape, strides, slices, other dtypes) NumPy works out on a stand-in of the
+same layout that has no memory of its own and is never read; the array adds the address.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from warpladder.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike, NDArray
+
+__all__ = ["CudaArray"]
+
+_BASIC = {slice, int, type(...), type(None)}
+
+
+class CudaArray:
+    """An array on a `warpladder.device.cuda_device.CudaDevice`; made by its methods.
+
+    Slices, views and other shapes of it share its memory, which lives as long as any of them.
+    Other libraries take it without a copy, by ``__cuda_array_interface__`` or DLPack.
+
+    Attributes
+    ----------
+    address
+        Of the first element; 0 where there is none.
+    kind
+        What a kernel is compiled for: the dtype, the number of axes, and ``"C"``, ``"F"`` or
+        ``"A"`` (any) for the order in memory.
+    words
+        What a kernel compiled by Numba is given for the array, one machine word each.
+    """
+
+    __slots__ = ("__weakref__", "_device", "_layout", "_owner", "address", "kind", "words")
+
+    def __init__(self, device: Any, owner: Any, address: int, layout: NDArray[Any]) -> None:
+        self._device = device
+        self._owner = owner
+        self._layout = layout
+        self.address = address
+        order = "C" if layout.flags.c_contiguous else "F" if layout.flags.f_contiguous else "A"
+        self.kind = (layout.dtype, layout.ndim, order)
+        # No memory that Numba counts references of, and no owner.
+        sizes = (0, 0, layout.size, layout.itemsize, address)
+        self.words = (*sizes, *layout.shape, *layout.strides)
+
+    @classmethod
+    def at(
+        cls,
+        device: Any,
+        owner: Any,
+        address: int,
+        shape: tuple[int, ...],
+        dtype: DTypeLike,
+        strides: tuple[int, ...] | None = None,
+    ) -> CudaArray:
+        """Return the array that begins at an address, in memory that ``owner`` keeps alive."""
+        nothing: NDArray[Any] = np.empty(1, dtype)
+        if strides is None:
+            # Strides of a contiguous array.
+            sizes = [nothing.itemsize]
+            for extent in reversed(shape[1:]):
+                sizes.append(sizes[-1] * max(extent, 1))
+            strides = tuple(reversed(sizes[: len(shape)]))
+        return cls(device, owner, address, as_strided(nothing, shape, strides))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self._layout.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self._layout.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._layout.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._layout.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from element to element along each axis."""
+        return self._layout.strides
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self._layout.nbytes
+
+    @property
+    def flags(self) -> Any:
+        """Whether it is contiguous, as NumPy has it."""
+        return self._layout.flags
+
+    @property
+    def T(self) -> CudaArray:  # noqa: N802 - NumPy's name
+        """The transposed array, in the same memory."""
+        return self._sharing(self._layout.T)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        # Work of ours is on the default stream, or the caller has waited for it.
+        return {
+            "version": 3,
+            "shape": self.shape,
+            "typestr": self.dtype.str,
+            "data": (self.address, False),
+            "strides": None if self.flags.c_contiguous else self.strides,
+            "stream": None,
+        }
+
+    def __dlpack__(self, **wanted: Any) -> Any:
+        """Return the array for libraries that speak DLPack."""
+        from cuda.core.utils import StridedMemoryView
+
+        view = StridedMemoryView.from_cuda_array_interface(self, -1)
+        return view.__dlpack__(**wanted)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return the kind of memory, CUDA's, and the number of the GPU."""
+        return 2, self._device.index
+
+    @property
+    def _numba_type_(self) -> Any:
+        from warpladder.device.compiler import array_type
+
+        return array_type(*self.kind)
+
+    def reshape(self, *shape: Any) -> CudaArray:
+        """Return the same elements in another shape; the array must be contiguous."""
+        if not self.flags.c_contiguous:
+            raise InputError("reshape: only an array that is contiguous in C order can be")
+        return self._sharing(self._layout.reshape(*shape))
+
+    def view(self, dtype: DTypeLike) -> CudaArray:
+        """Return the same bytes as elements of another dtype."""
+        return self._sharing(self._layout.view(dtype))
+
+    def copy_to_host(self, ary: NDArray[Any] | None = None, stream: Any = None) -> NDArray[Any]:
+        """Return the contents on the host, in ``ary`` where it is given."""
+        found: NDArray[Any] = self._device.to_host(self, ary, stream=stream)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._layout)
+
+    def __getitem__(self, index: Any) -> CudaArray:
+        parts = index if isinstance(index, tuple) else (index,)
+        if not all(type(part) in _BASIC or isinstance(part, np.integer) for part in parts):
+            raise InputError(
+                f"an array on a GPU is not indexed by {index!r}; slice it, or copy it to the host"
+            )
+        # With an ellipsis an index of numbers alone leaves an array, and reads nothing.
+        whole = parts if any(part is ... for part in parts) else (*parts, ...)
+        return self._sharing(self._layout[whole])
+
+    def __repr__(self) -> str:
+        return f"<CudaArray shape={self.shape} dtype={self.dtype}>"
+
+    def _sharing(self, layout: NDArray[Any]) -> CudaArray:
+        here, there = (each.__array_interface__["data"][0] for each in (layout, self._layout))
+        address = self.address + here - there if layout.size else 0
+        return CudaArray(self._device, self._owner, address, layout)

@@ -1,0 +1,238 @@
+"""Kernels on a GPU: compiled once for the kinds of their arguments, checked, and launched.
+
+A launch that was made before, with the same dimensions and arguments of the same kinds, costs two
+looks into tables and the driver's own time.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from warpladder.device import cuda_memory as memory
+from warpladder.device.compiler import compile_kernel, kinds_and_words
+from warpladder.device.cuda_arguments import dimensions
+from warpladder.device.cuda_faults import kernel_name, launch_fault, named
+from warpladder.errors import LaunchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warpladder.device.base import Grid
+    from warpladder.device.properties import DeviceProperties
+
+__all__ = ["Launcher"]
+
+# Configurations of launches that are remembered; programs have a few.
+_MOST_CONFIGURATIONS = 4096
+
+
+class _Configuration(NamedTuple):
+    """Checked dimensions of a launch, and cuda.core's record of them."""
+
+    blocks: tuple[int, ...]
+    threads: tuple[int, ...]
+    config: Any
+
+
+class _Loaded(NamedTuple):
+    """A compiled kernel on this GPU: the driver's kernel, and the bytes of its static arrays."""
+
+    kernel: Any
+    static_bytes: int
+    needs_numba: bool
+
+
+class Launcher:
+    """The kernels of one GPU.
+
+    Parameters
+    ----------
+    index
+        Of the GPU.
+    properties
+        Of the GPU.
+    """
+
+    def __init__(self, index: int, properties: DeviceProperties) -> None:
+        from cuda import core
+
+        self._core = core
+        self._index = index
+        self._properties = properties
+        self._configurations: dict[Any, _Configuration] = {}
+        # By kernel and the kinds of its arguments; None for what Numba itself tells apart.
+        self._loaded: WeakKeyDictionary[Any, dict[Any, _Loaded]] = WeakKeyDictionary()
+        # By kernel of the driver, the dynamic shared memory that it was asked to allow.
+        self._allowed: dict[Any, int] = {}
+
+    def launch(
+        self,
+        kernel: Any,
+        grid: Grid,
+        block: Grid,
+        args: tuple[Any, ...],
+        ours: Callable[[Any], Any],
+        *,
+        shared_bytes: int,
+        queue: Any,
+        cooperative: bool,
+    ) -> None:
+        """Start ``kernel``, as `CudaDevice.launch` says, on a stream of cuda.core.
+
+        ``ours`` makes arrays of ours of those of other libraries.
+        """
+        configuration = self._configured(kernel, grid, block, shared_bytes, cooperative)
+        described = kinds_and_words(args)
+        if described is None:
+            args = tuple(ours(arg) for arg in args)
+            described = kinds_and_words(args)
+        try:
+            loaded = self._load(kernel, args, None if described is None else described[0])
+            if shared_bytes:
+                self._allow_shared(kernel, loaded, shared_bytes)
+            if cooperative:
+                self._check_resident(kernel, loaded, configuration, shared_bytes)
+            if described is None or loaded.needs_numba:
+                _launch_by_numba(kernel, configuration, args, queue, shared_bytes)
+            else:
+                self._core.launch(queue, configuration.config, loaded.kernel, *described[1])
+        except Exception as fault:
+            told = launch_fault(
+                fault, kernel, configuration.blocks, configuration.threads, shared_bytes
+            )
+            if told is None:
+                raise
+            raise told from fault
+
+    def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
+        """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
+
+        That depends on the registers of the compiled kernel, and so on the types of its arguments:
+        the variant compiled last counts.
+
+        Raises
+        ------
+        LaunchError
+            The kernel was not compiled yet, or the device cannot launch such blocks at all.
+        """
+        name = kernel_name(kernel)
+        threads = math.prod(dimensions("block", block, self._properties.max_block_dim, name))
+        self._check_block(name, threads, shared_bytes)
+        variants = self._loaded.get(kernel)
+        if not variants:
+            raise LaunchError(
+                f"{name}: how many of its blocks fit is known once it is compiled for the types of "
+                "its arguments; launch it once before"
+            )
+        loaded = list(variants.values())[-1]
+        with named(f"{name}: asking how many blocks fit"):
+            self._allow_shared(kernel, loaded, shared_bytes)
+            return _resident(loaded, threads, shared_bytes)
+
+    def _configured(
+        self, kernel: Any, grid: Grid, block: Grid, shared_bytes: int, cooperative: bool
+    ) -> _Configuration:
+        """Return the checked dimensions of a launch, those of earlier ones from memory."""
+        key = (
+            tuple(grid) if isinstance(grid, list) else grid,
+            tuple(block) if isinstance(block, list) else block,
+            shared_bytes,
+            cooperative,
+        )
+        found = self._configurations.get(key)
+        if found is not None and hasattr(kernel, "py_func"):
+            return found
+        name = kernel_name(kernel)
+        blocks = dimensions("grid", grid, self._properties.max_grid_dim, name)
+        threads = dimensions("block", block, self._properties.max_block_dim, name)
+        self._check_block(name, math.prod(threads), shared_bytes)
+        config = self._core.LaunchConfig(
+            grid=blocks, block=threads, shmem_size=shared_bytes, is_cooperative=cooperative
+        )
+        if len(self._configurations) == _MOST_CONFIGURATIONS:
+            self._configurations.clear()
+        self._configurations[key] = _Configuration(blocks, threads, config)
+        return self._configurations[key]
+
+    def _load(self, kernel: Any, args: tuple[Any, ...], kinds: Any) -> _Loaded:
+        """Return the kernel compiled for arguments of these kinds."""
+        known = self._loaded.setdefault(kernel, {})
+        if kinds is None or kinds not in known:
+            compiled = compile_kernel(kernel, args)
+            loaded = compiled.code.get_kernel(compiled.entry)
+            static = int(loaded.attributes.shared_size_bytes)
+            known[kinds] = _Loaded(loaded, static, compiled.needs_numba)
+        return known[kinds]
+
+    def _check_block(self, name: str, threads: int, shared_bytes: int) -> None:
+        properties = self._properties
+        if threads > properties.max_threads_per_block:
+            raise LaunchError(
+                f"{name}: a block of {threads} threads; {properties.name} takes at most "
+                f"{properties.max_threads_per_block}"
+            )
+        if not 0 <= shared_bytes <= properties.shared_bytes_per_block_optin:
+            raise LaunchError(
+                f"{name}: shared_bytes={shared_bytes}; a block on {properties.name} has 0 to "
+                f"{properties.shared_bytes_per_block_optin}"
+            )
+
+    def _allow_shared(self, kernel: Any, loaded: _Loaded, shared_bytes: int) -> None:
+        """Ask the driver for more shared memory than a block may have by default."""
+        properties, static = self._properties, loaded.static_bytes
+        if static + shared_bytes <= properties.shared_bytes_per_block:
+            return
+        if static + shared_bytes > properties.shared_bytes_per_block_optin:
+            raise LaunchError(
+                f"{kernel_name(kernel)}: shared_bytes={shared_bytes} and {static} bytes of static "
+                f"arrays; a block on {properties.name} has at most "
+                f"{properties.shared_bytes_per_block_optin}"
+            )
+        if shared_bytes > self._allowed.get(loaded.kernel, 0):
+            from cuda.bindings import driver
+
+            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            answer = driver.cuKernelSetAttribute(
+                attribute, shared_bytes, loaded.kernel.handle, self._index
+            )
+            memory.checked(f"allowing {shared_bytes} bytes of shared memory", answer)
+            self._allowed[loaded.kernel] = shared_bytes
+
+    def _check_resident(
+        self, kernel: Any, loaded: _Loaded, configuration: _Configuration, shared_bytes: int
+    ) -> None:
+        """Raise `LaunchError` where not all blocks of a cooperative launch are resident."""
+        block, blocks = math.prod(configuration.threads), math.prod(configuration.blocks)
+        multiprocessors = self._properties.multiprocessors
+        resident = multiprocessors * _resident(loaded, block, shared_bytes)
+        if blocks > resident:
+            raise LaunchError(
+                f"{kernel_name(kernel)}: a cooperative launch of {blocks} blocks of {block} "
+                f"threads with shared_bytes={shared_bytes}; {self._properties.name} holds "
+                f"{resident} of them at a time on its {multiprocessors} multiprocessors: "
+                "give each thread more of the work"
+            )
+
+
+def _resident(loaded: _Loaded, threads: int, shared_bytes: int) -> int:
+    """Return how many blocks of a kernel one multiprocessor holds."""
+    occupancy = loaded.kernel.occupancy
+    return int(occupancy.max_active_blocks_per_multiprocessor(threads, shared_bytes))
+
+
+def _launch_by_numba(
+    kernel: Any, configuration: _Configuration, args: tuple[Any, ...], queue: Any, shared: int
+) -> None:
+    """Launch what only Numba can: a kernel to be debugged, or arguments of unusual kinds."""
+    from numba import cuda
+
+    with warnings.catch_warnings():
+        # Numba may put the codes of a bold font around the text.
+        warnings.filterwarnings(
+            "ignore", message=r".*Grid size \d+ will likely result in GPU under"
+        )
+        stream = cuda.external_stream(int(queue.handle))
+        kernel[configuration.blocks, configuration.threads, stream, shared](*args)
