@@ -251,8 +251,6 @@ class _Bench:
 
     def ladder(self) -> list[dict[str, Any]]:
         """Time every rung: kernels on numbers that are on the GPU, and the way from the host."""
-        from numba.cuda.cudadrv.driver import device_to_device
-
         rows = []
         for n in _LADDER_SIZES:
             # Two rungs add up in place: each run has its numbers fresh.
@@ -265,7 +263,7 @@ class _Bench:
                 faults = [verdict.fault for verdict in verdicts if verdict.fault]
                 taken, right = [], not faults
                 for _ in range(4):
-                    device_to_device(scratch, self._there, scratch.nbytes)
+                    self.device.to_device(self._there[:n], out=scratch)
                     self.device.synchronize()
                     self.device.reset_kernel_ms()
                     self.timer.flush(8)

@@ -41,10 +41,10 @@ class Timer:
 
     def flush(self, times: int) -> None:
         """Write a buffer much larger than the cache; the GPU is busy for 0.25 ms each time."""
-        from numba.cuda.cudadrv.driver import device_memset
+        from cuda.bindings import driver
 
         for value in range(times):
-            device_memset(self._buffer, value, _FLUSH_BYTES)
+            driver.cuMemsetD8(self._buffer.address, value % 256, _FLUSH_BYTES)
 
     def event_ms(
         self,

@@ -82,11 +82,11 @@ def _time_alone(gpu: Any, problem: Any) -> Entry:
     kernel = find_rung("primer/pipeline-serial")[1].kernels[0]
 
     def both() -> None:
-        _upload(first, up, one)
+        gpu.to_device(up, out=first, stream=one)
         gpu.to_host(second, down, stream=other)
 
     actions: dict[str, Callable[[], object]] = {
-        "upload": lambda: _upload(first, up, one),
+        "upload": lambda: gpu.to_device(up, out=first, stream=one),
         "download": lambda: gpu.to_host(second, down, stream=other),
         "upload_and_download": both,
         "kernel": lambda: gpu.launch(kernel, -(-n // 256), 256, first, n, stream=one),

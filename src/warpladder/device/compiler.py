@@ -12,14 +12,13 @@ given: an array becomes its size, address, shape and strides, a tuple its elemen
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from warpladder.device.cuda_array import CudaArray
 
-__all__ = ["Compiled", "array_type", "compile_kernel", "kinds_and_words"]
+__all__ = ["Compiled", "compile_kernel", "kinds_and_words"]
 
 _BEYOND = 1 << 63
 
@@ -58,31 +57,21 @@ def kinds_and_words(args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[Any]] 
         elif kind is int and -_BEYOND <= arg < _BEYOND:
             kinds.append(int)
             words.append(arg)
-        elif kind is float or kind is bool:
-            kinds.append(kind)
-            words.append(arg)
         elif kind is tuple:
             inner = kinds_and_words(arg)
             if inner is None:
                 return None
             kinds.append(inner[0])
             words += inner[1]
+        elif kind is float or kind is bool:
+            kinds.append(kind)
+            words.append(arg)
         elif isinstance(arg, np.generic) and arg.dtype.kind in "biuf":
             kinds.append(arg.dtype)
             words.append(ctypes.c_uint16(int(arg.view(np.uint16))) if kind is np.float16 else arg)
         else:
             return None
     return tuple(kinds), words
-
-
-@cache
-def array_type(dtype: np.dtype[Any], axes: int, order: str) -> Any:
-    """Return Numba's type of an array."""
-    from numba.cuda.np.numpy_support import from_dtype
-
-    from warpladder.device.numba_target import types
-
-    return types.Array(from_dtype(dtype), axes, order)
 
 
 def compile_kernel(kernel: Any, args: tuple[Any, ...]) -> Compiled:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CudaArray"]
 
 _BASIC = {slice, int, type(...), type(None)}
+_kinds: dict[tuple[np.dtype[Any], int, str], int] = {}
 
 
 class CudaArray:
@@ -32,8 +33,8 @@ class CudaArray:
     address
         Of the first element; 0 where there is none.
     kind
-        What a kernel is compiled for: the dtype, the number of axes, and ``"C"``, ``"F"`` or
-        ``"A"`` (any) for the order in memory.
+        Stands for what a kernel is compiled for: the dtype, the number of axes, and ``"C"``,
+        ``"F"`` or ``"A"`` (any) for the order in memory.
     words
         What a kernel compiled by Numba is given for the array, one machine word each.
     """
@@ -46,7 +47,7 @@ class CudaArray:
         self._layout = layout
         self.address = address
         order = "C" if layout.flags.c_contiguous else "F" if layout.flags.f_contiguous else "A"
-        self.kind = (layout.dtype, layout.ndim, order)
+        self.kind = _kind(layout.dtype, layout.ndim, order)
         # No memory that Numba counts references of, and no owner.
         sizes = (0, 0, layout.size, layout.itemsize, address)
         self.words = (*sizes, *layout.shape, *layout.strides)
@@ -136,9 +137,13 @@ class CudaArray:
 
     @property
     def _numba_type_(self) -> Any:
-        from warpladder.device.compiler import array_type
+        from numba.cuda.np.numpy_support import from_dtype
 
-        return array_type(*self.kind)
+        from warpladder.device.numba_target import types
+
+        flags = self.flags
+        order = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return types.Array(from_dtype(self.dtype), self.ndim, order)
 
     def reshape(self, *shape: Any) -> CudaArray:
         """Return the same elements in another shape; the array must be contiguous."""
@@ -175,3 +180,8 @@ class CudaArray:
         here, there = (each.__array_interface__["data"][0] for each in (layout, self._layout))
         address = self.address + here - there if layout.size else 0
         return CudaArray(self._device, self._owner, address, layout)
+
+
+def _kind(dtype: np.dtype[Any], axes: int, order: str) -> int:
+    """Return a number for this dtype, number of axes and order, which is quick to compare."""
+    return _kinds.setdefault((dtype, axes, order), len(_kinds))

@@ -25,16 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Launcher"]
 
-# Configurations of launches that are remembered; programs have a few.
-_MOST_CONFIGURATIONS = 4096
-
-
-class _Configuration(NamedTuple):
-    """Checked dimensions of a launch, and cuda.core's record of them."""
-
-    blocks: tuple[int, ...]
-    threads: tuple[int, ...]
-    config: Any
+# Launches that are remembered, by kernel, dimensions and kinds of arguments; programs have a few.
+_MOST_READY = 4096
 
 
 class _Loaded(NamedTuple):
@@ -43,6 +35,15 @@ class _Loaded(NamedTuple):
     kernel: Any
     static_bytes: int
     needs_numba: bool
+
+
+class _Ready(NamedTuple):
+    """A launch that was checked: dimensions, cuda.core's record of them, the compiled kernel."""
+
+    blocks: tuple[int, ...]
+    threads: tuple[int, ...]
+    config: Any
+    loaded: _Loaded
 
 
 class Launcher:
@@ -62,7 +63,7 @@ class Launcher:
         self._core = core
         self._index = index
         self._properties = properties
-        self._configurations: dict[Any, _Configuration] = {}
+        self._ready: dict[tuple[Any, ...], _Ready] = {}
         # By kernel and the kinds of its arguments; None for what Numba itself tells apart.
         self._loaded: WeakKeyDictionary[Any, dict[Any, _Loaded]] = WeakKeyDictionary()
         # By kernel of the driver, the dynamic shared memory that it was asked to allow.
@@ -84,28 +85,28 @@ class Launcher:
 
         ``ours`` makes arrays of ours of those of other libraries.
         """
-        configuration = self._configured(kernel, grid, block, shared_bytes, cooperative)
         described = kinds_and_words(args)
         if described is None:
             args = tuple(ours(arg) for arg in args)
             described = kinds_and_words(args)
+        kinds, words = (None, []) if described is None else described
+        key = (
+            kernel,
+            tuple(grid) if type(grid) is list else grid,
+            tuple(block) if type(block) is list else block,
+            shared_bytes,
+            cooperative,
+            kinds,
+        )
+        ready = self._ready.get(key) or self._prepare(key, args)
         try:
-            loaded = self._load(kernel, args, None if described is None else described[0])
-            if shared_bytes:
-                self._allow_shared(kernel, loaded, shared_bytes)
-            if cooperative:
-                self._check_resident(kernel, loaded, configuration, shared_bytes)
-            if described is None or loaded.needs_numba:
-                _launch_by_numba(kernel, configuration, args, queue, shared_bytes)
+            if kinds is None or ready.loaded.needs_numba:
+                _launch_by_numba(kernel, ready, args, queue, shared_bytes)
             else:
-                self._core.launch(queue, configuration.config, loaded.kernel, *described[1])
+                self._core.launch(queue, ready.config, ready.loaded.kernel, *words)
         except Exception as fault:
-            told = launch_fault(
-                fault, kernel, configuration.blocks, configuration.threads, shared_bytes
-            )
-            if told is None:
-                raise
-            raise told from fault
+            _tell(fault, kernel, ready.blocks, ready.threads, shared_bytes)
+            raise
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
@@ -129,33 +130,33 @@ class Launcher:
             )
         loaded = list(variants.values())[-1]
         with named(f"{name}: asking how many blocks fit"):
-            self._allow_shared(kernel, loaded, shared_bytes)
+            self._allow_shared(name, loaded, shared_bytes)
             return _resident(loaded, threads, shared_bytes)
 
-    def _configured(
-        self, kernel: Any, grid: Grid, block: Grid, shared_bytes: int, cooperative: bool
-    ) -> _Configuration:
-        """Return the checked dimensions of a launch, those of earlier ones from memory."""
-        key = (
-            tuple(grid) if isinstance(grid, list) else grid,
-            tuple(block) if isinstance(block, list) else block,
-            shared_bytes,
-            cooperative,
-        )
-        found = self._configurations.get(key)
-        if found is not None and hasattr(kernel, "py_func"):
-            return found
-        name = kernel_name(kernel)
-        blocks = dimensions("grid", grid, self._properties.max_grid_dim, name)
-        threads = dimensions("block", block, self._properties.max_block_dim, name)
+    def _prepare(self, key: tuple[Any, ...], args: tuple[Any, ...]) -> _Ready:
+        """Check a launch and compile its kernel; remember both."""
+        kernel, grid, block, shared_bytes, cooperative, kinds = key
+        name, properties = kernel_name(kernel), self._properties
+        blocks = dimensions("grid", grid, properties.max_grid_dim, name)
+        threads = dimensions("block", block, properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
         config = self._core.LaunchConfig(
             grid=blocks, block=threads, shmem_size=shared_bytes, is_cooperative=cooperative
         )
-        if len(self._configurations) == _MOST_CONFIGURATIONS:
-            self._configurations.clear()
-        self._configurations[key] = _Configuration(blocks, threads, config)
-        return self._configurations[key]
+        try:
+            loaded = self._load(kernel, args, kinds)
+            ready = _Ready(blocks, threads, config, loaded)
+            self._allow_shared(name, loaded, shared_bytes)
+            if cooperative:
+                self._check_resident(name, ready, shared_bytes)
+        except Exception as fault:
+            _tell(fault, kernel, blocks, threads, shared_bytes)
+            raise
+        if kinds is not None:
+            if len(self._ready) == _MOST_READY:
+                self._ready.clear()
+            self._ready[key] = ready
+        return ready
 
     def _load(self, kernel: Any, args: tuple[Any, ...], kinds: Any) -> _Loaded:
         """Return the kernel compiled for arguments of these kinds."""
@@ -180,14 +181,14 @@ class Launcher:
                 f"{properties.shared_bytes_per_block_optin}"
             )
 
-    def _allow_shared(self, kernel: Any, loaded: _Loaded, shared_bytes: int) -> None:
+    def _allow_shared(self, name: str, loaded: _Loaded, shared_bytes: int) -> None:
         """Ask the driver for more shared memory than a block may have by default."""
         properties, static = self._properties, loaded.static_bytes
         if static + shared_bytes <= properties.shared_bytes_per_block:
             return
         if static + shared_bytes > properties.shared_bytes_per_block_optin:
             raise LaunchError(
-                f"{kernel_name(kernel)}: shared_bytes={shared_bytes} and {static} bytes of static "
+                f"{name}: shared_bytes={shared_bytes} and {static} bytes of static "
                 f"arrays; a block on {properties.name} has at most "
                 f"{properties.shared_bytes_per_block_optin}"
             )
@@ -201,20 +202,31 @@ class Launcher:
             memory.checked(f"allowing {shared_bytes} bytes of shared memory", answer)
             self._allowed[loaded.kernel] = shared_bytes
 
-    def _check_resident(
-        self, kernel: Any, loaded: _Loaded, configuration: _Configuration, shared_bytes: int
-    ) -> None:
+    def _check_resident(self, name: str, ready: _Ready, shared_bytes: int) -> None:
         """Raise `LaunchError` where not all blocks of a cooperative launch are resident."""
-        block, blocks = math.prod(configuration.threads), math.prod(configuration.blocks)
+        block, blocks = math.prod(ready.threads), math.prod(ready.blocks)
         multiprocessors = self._properties.multiprocessors
-        resident = multiprocessors * _resident(loaded, block, shared_bytes)
+        resident = multiprocessors * _resident(ready.loaded, block, shared_bytes)
         if blocks > resident:
             raise LaunchError(
-                f"{kernel_name(kernel)}: a cooperative launch of {blocks} blocks of {block} "
-                f"threads with shared_bytes={shared_bytes}; {self._properties.name} holds "
-                f"{resident} of them at a time on its {multiprocessors} multiprocessors: "
-                "give each thread more of the work"
+                f"{name}: a cooperative launch of {blocks} blocks of {block} threads with "
+                f"shared_bytes={shared_bytes}; {self._properties.name} holds {resident} of them at "
+                f"a time on its {multiprocessors} multiprocessors: give each thread more of the "
+                "work"
             )
+
+
+def _tell(
+    fault: Exception,
+    kernel: Any,
+    blocks: tuple[int, ...],
+    threads: tuple[int, ...],
+    shared_bytes: int,
+) -> None:
+    """Raise the error that describes a launch in place of a fault, where there is one."""
+    told = launch_fault(fault, kernel, blocks, threads, shared_bytes)
+    if told is not None:
+        raise told from fault
 
 
 def _resident(loaded: _Loaded, threads: int, shared_bytes: int) -> int:
@@ -224,7 +236,7 @@ def _resident(loaded: _Loaded, threads: int, shared_bytes: int) -> int:
 
 
 def _launch_by_numba(
-    kernel: Any, configuration: _Configuration, args: tuple[Any, ...], queue: Any, shared: int
+    kernel: Any, ready: _Ready, args: tuple[Any, ...], queue: Any, shared: int
 ) -> None:
     """Launch what only Numba can: a kernel to be debugged, or arguments of unusual kinds."""
     from numba import cuda
@@ -235,4 +247,4 @@ def _launch_by_numba(
             "ignore", message=r".*Grid size \d+ will likely result in GPU under"
         )
         stream = cuda.external_stream(int(queue.handle))
-        kernel[configuration.blocks, configuration.threads, stream, shared](*args)
+        kernel[ready.blocks, ready.threads, stream, shared](*args)
