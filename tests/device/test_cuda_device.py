@@ -1,19 +1,19 @@
-"""What `CudaDevice` adds to numba-cuda: without a GPU against a stand-in, with one for real."""
+"""What `CudaDevice` adds to cuda.core: without a GPU against a stand-in, with one for real."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from warpladder.device import cuda_device
+from warpladder.device import cuda_device, cuda_launcher, cuda_streams
+from warpladder.device.compiler import Compiled, kinds_and_words
 from warpladder.device.cuda import probe_cuda
+from warpladder.device.cuda_array import CudaArray
 from warpladder.device.cuda_device import CudaDevice
-from warpladder.device.cuda_relaunch import Relauncher
 from warpladder.errors import DeviceError, InputError, InputTypeError, LaunchError, TooLargeError
 
 if TYPE_CHECKING:
@@ -32,122 +32,130 @@ CoreError.__module__ = "cuda.core.stand_in"
 
 
 class Kernel:
-    """A dispatcher of numba-cuda, which keeps what it was launched with."""
+    """A dispatcher of Numba's, and what it is compiled to."""
 
-    def __init__(
-        self, static: int = 0, resident: int = 264, fault: Exception | None = None
-    ) -> None:
+    def __init__(self, static: int = 0, resident: int = 2, fault: Exception | None = None) -> None:
         self.py_func = SimpleNamespace(__name__="relax")
-        self.variant = Variant(static, resident)
-        self.overloads: dict[Any, Variant] = {}
-        self.fault = fault
-        self.launches: list[tuple[Any, ...]] = []
-        self.targetoptions: dict[str, Any] = {}
-
-    def typeof_pyval(self, value: Any) -> str:
-        return type(value).__name__
-
-    def compile(self, types: tuple[str, ...]) -> Variant:
-        return self.overloads.setdefault(types, self.variant)
-
-    def __getitem__(self, configuration: tuple[Any, ...]) -> Any:
-        # As numba-cuda does below 128 blocks.
-        warnings.warn("Grid size 1 will likely result in GPU under-utilization", stacklevel=2)
-
-        def call(*args: Any) -> None:
-            self.compile(tuple(map(self.typeof_pyval, args)))
-            if self.fault:
-                raise self.fault
-            self.launches.append((configuration, args, self.variant.cooperative))
-
-        call.stream = "stream"  # type: ignore[attr-defined]
-        return call
-
-
-class Variant:
-    """A compiled kernel of numba-cuda."""
-
-    regs_per_thread = 100
-    debug = False
-    max_threads_per_block = 640
-
-    def __init__(self, static: int, resident: int) -> None:
-        self.shared_mem_per_block = static
+        self.overloads = {"": SimpleNamespace(regs_per_thread=100, max_threads_per_block=640)}
+        self.static = static
         self.resident = resident
-        self.cooperative = False
-        self.relaunches: list[tuple[Any, ...]] = []
-        self.library = SimpleNamespace(get_cufunc=lambda: "function")
+        self.fault = fault
+        self.is_debugged = False
+        self.compiled: list[tuple[Any, ...]] = []
+        self.launches: list[tuple[Any, ...]] = []
+        self.launches_by_numba: list[tuple[Any, ...]] = []
 
-    def max_cooperative_grid_blocks(self, _threads: int, _shared_bytes: int) -> int:
-        return self.resident
+    # As a kernel of cuda.core.
+
+    @property
+    def attributes(self) -> Any:
+        return SimpleNamespace(shared_size_bytes=self.static)
+
+    @property
+    def occupancy(self) -> Any:
+        return SimpleNamespace(max_active_blocks_per_multiprocessor=lambda *_: self.resident)
+
+
+def compile_kernel(kernel: Kernel, args: tuple[Any, ...]) -> Compiled:
+    """Stands for the seam to Numba."""
+    kernel.compiled.append(args)
+    return Compiled(SimpleNamespace(get_kernel=lambda _: kernel), "relax", kernel.is_debugged)
 
 
 class Gpu:
-    """A device of numba-cuda, whose driver knows nothing of blocks per multiprocessor."""
+    """A device of cuda.core, whose driver knows nothing of blocks per multiprocessor."""
 
-    name = b"stand-in"
+    name = "stand-in"
     compute_capability = (9, 9)
-    MULTIPROCESSOR_COUNT = 132
-    MAX_THREADS_PER_BLOCK = 1024
-    MAX_THREADS_PER_MULTI_PROCESSOR = 2048
-    MAX_SHARED_MEMORY_PER_BLOCK = 48 * KIB
-    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 227 * KIB
-    MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z = 1024, 1024, 64
-    MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z = 2**31 - 1, 65535, 65535
+    properties = SimpleNamespace(
+        multiprocessor_count=132,
+        max_threads_per_block=1024,
+        max_threads_per_multiprocessor=2048,
+        max_shared_memory_per_block=48 * KIB,
+        max_shared_memory_per_block_optin=227 * KIB,
+        max_block_dim_x=1024,
+        max_block_dim_y=1024,
+        max_block_dim_z=64,
+        max_grid_dim_x=2**31 - 1,
+        max_grid_dim_y=65535,
+        max_grid_dim_z=65535,
+    )
 
-    def __enter__(self) -> None:
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def set_current(self) -> None:
         pass
 
-    def __exit__(self, *fault: object) -> None:
+    def sync(self) -> None:
         pass
 
+    def create_event(self, _options: Any) -> Any:
+        return Moment()
 
-class Gpus(list[Gpu]):
-    current = None
+
+class Moment:
+    """An event of cuda.core, as a time in milliseconds."""
+
+    at = math.nan
+
+    def __sub__(self, other: Moment) -> float:
+        return self.at - other.at
 
 
-class Cuda:
-    """`numba.cuda` with one GPU, on which each event is a millisecond later than the last."""
+class Pool:
+    """Memory of which none is left."""
 
-    def __init__(self) -> None:
-        self.gpus = Gpus([Gpu()])
-        self.clock = 0.0
+    attributes = SimpleNamespace(reserved_mem_current=300, used_mem_current=200)
 
-    def current_context(self, _index: int | None = None) -> Any:
-        memory = SimpleNamespace(total=1 << 37, free=1000)
-        return SimpleNamespace(get_memory_info=lambda: memory, deallocations=[])
-
-    def device_array(self, _shape: tuple[int, ...], _dtype: Any) -> Any:
+    def allocate(self, _size: int, **_options: Any) -> Any:
         raise CoreError("CUDA_ERROR_OUT_OF_MEMORY: out of memory")
 
-    def synchronize(self) -> None:
+
+class Core:
+    """`cuda.core` with one GPU, on which each event is a millisecond later than the last."""
+
+    LaunchConfig = SimpleNamespace
+    EventOptions = SimpleNamespace
+
+    def __init__(self) -> None:
+        self.clock = 0.0
+        self.Device = SimpleNamespace(get_all_devices=lambda: (Gpu(self),))
+
+    def DeviceMemoryResource(self, _index: int, _options: Any) -> Pool:  # noqa: N802 - as there
+        return Pool()
+
+    def DeviceMemoryResourceOptions(self) -> None:  # noqa: N802 - as there
         pass
 
-    def event(self) -> Any:
-        event = SimpleNamespace(at=math.nan)
+    def launch(self, _stream: Any, config: Any, kernel: Kernel, *words: Any) -> None:
+        if kernel.fault:
+            raise kernel.fault
+        kernel.launches.append((config, words))
 
-        def record(stream: Any) -> None:
-            self.clock += 1.0
-            event.at = self.clock
-
-        event.record = record
-        return event
-
-    def event_elapsed_time(self, start: Any, end: Any) -> float:
-        return float(end.at - start.at)
+    def record(self, event: Moment) -> None:
+        self.clock += 1.0
+        event.at = self.clock
 
 
-@pytest.fixture
-def _no_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    def relaunch(compiled: Variant, *launch: Any) -> None:
-        compiled.relaunches.append(launch)
-
-    monkeypatch.setattr(cuda_device, "_numba_cuda", Cuda)
-    monkeypatch.setattr(cuda_device, "relaunch", relaunch)
+def launch_by_numba(kernel: Kernel, ready: Any, args: tuple[Any, ...], *_: Any) -> None:
+    kernel.launches_by_numba.append(args)
 
 
 @pytest.fixture
-def stand_in(_no_numba: None) -> CudaDevice:
+def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    core = Core()
+    monkeypatch.setattr(cuda_device, "_cuda_core", lambda: core)
+    monkeypatch.setattr(cuda_device, "_keep", lambda *_: None)
+    monkeypatch.setattr(CudaDevice, "_memory_info", lambda _: (900, 1 << 37))
+    for module in (cuda_device, cuda_streams):
+        monkeypatch.setattr(module, "core_stream", lambda _: core)
+    monkeypatch.setattr(cuda_launcher, "compile_kernel", compile_kernel)
+    monkeypatch.setattr(cuda_launcher, "_launch_by_numba", launch_by_numba)
+
+
+@pytest.fixture
+def stand_in(_stand_in: None) -> CudaDevice:
     return CudaDevice()
 
 
@@ -179,56 +187,88 @@ def test_properties_are_completed_from_the_table(stand_in: CudaDevice) -> None:
     assert properties.register_allocation_unit == 256
 
 
-def test_launch_completes_dimensions_and_says_nothing_of_small_grids(stand_in: CudaDevice) -> None:
+def test_launch_completes_dimensions(stand_in: CudaDevice) -> None:
     kernel = Kernel()
-    stand_in.launch(kernel, 3, (16, 2), "x")
-    assert kernel.launches == [(((3, 1, 1), (16, 2, 1), 0, 0), ("x",), False)]
+    stand_in.launch(kernel, 3, (16, 2), 7)
+    stand_in.launch(kernel, [3], [16, 2], 7)
+    config = SimpleNamespace(grid=(3, 1, 1), block=(16, 2, 1), shmem_size=0, is_cooperative=False)
+    assert kernel.launches == [(config, (7,))] * 2
 
 
-def test_what_was_launched_is_launched_again_without_numba(stand_in: CudaDevice) -> None:
+def test_a_kernel_is_compiled_once_for_arguments_of_the_same_kinds(stand_in: CudaDevice) -> None:
     kernel = Kernel()
     stand_in.launch(kernel, 3, 32, 7, (-1, 5))
     stand_in.launch(kernel, 4, 64, 8, (2, 6))
-    assert kernel.launches == [(((3, 1, 1), (32, 1, 1), 0, 0), (7, (-1, 5)), False)]
-    assert kernel.variant.relaunches == [("stream", (4, 1, 1), (64, 1, 1), [8, 2, 6])]
-    # Arguments of other kinds, and launches that need more than the plain way, are Numba's.
-    for args in ((7, (1, 2, 3)), ((7, 1), 5), (True, (1, 2)), (1.0, (1, 2)), (1 << 63, (1, 2))):
+    assert [words for _, words in kernel.launches] == [(7, -1, 5), (8, 2, 6)]
+    assert kernel.compiled == [(7, (-1, 5))]
+    others: Any = (
+        (7, (1, 2, 3)),
+        ((7, 1), 5),
+        (True, (1, 2)),
+        (1.0, (1, 2)),
+        (np.int32(7), (1, 2)),
+    )
+    for number, args in enumerate(others, 2):
         stand_in.launch(kernel, 3, 32, *args)
-        assert kernel.launches[-1][1] == args
-    stand_in.launch(kernel, 3, 32, 7, (-1, 5), cooperative=True)
-    stand_in.launch(kernel, 3, 32, 7, (-1, 5), shared_bytes=64)
-    assert len(kernel.launches) == 8
-    assert len(kernel.variant.relaunches) == 1
+        assert kernel.compiled[-1] == args
+        assert len(kernel.compiled) == number
+    assert not kernel.launches_by_numba
 
 
-def test_a_kernel_to_be_debugged_is_left_to_numba(stand_in: CudaDevice) -> None:
+def test_what_only_numba_knows_is_left_to_it(stand_in: CudaDevice) -> None:
     kernel = Kernel()
-    kernel.variant.debug = True
+    stand_in.launch(kernel, 3, 32, 1 << 63)
+    stand_in.launch(kernel, 3, 32, 1j)
+    assert kernel.launches_by_numba == [(1 << 63,), (1j,)]
+    debugged = Kernel()
+    debugged.is_debugged = True
     for _ in range(2):
-        stand_in.launch(kernel, 3, 32, 7)
-    assert len(kernel.launches) == 2
+        stand_in.launch(debugged, 3, 32, 7)
+    assert debugged.launches_by_numba == [(7,), (7,)]
+    assert not kernel.launches + debugged.launches
 
 
-@pytest.mark.numba_cuda
-def test_how_arrays_are_described() -> None:
-    from numba.cuda.cudadrv.devicearray import DeviceNDArray
+def array(shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None) -> CudaArray:
+    return CudaArray.at(SimpleNamespace(index=0), None, 4096, shape, dtype, strides)
 
-    def array(shape: tuple[int, ...], strides: tuple[int, ...], dtype: Any) -> Any:
-        memory = SimpleNamespace(device_ctypes_pointer=SimpleNamespace(value=4096))
-        return DeviceNDArray(shape, strides, np.dtype(dtype), gpu_data=memory)
 
-    described = Relauncher().described
-    kinds, values = described((array((2, 3), (12, 4), "f4"), 9)) or ((), [])
-    assert values == [0, 0, 6, 4, 4096, 2, 3, 12, 4, 9]
+def test_how_arguments_are_described() -> None:
+    described = kinds_and_words((array((2, 3), "f4"), 9, np.float16(1)))
+    assert described is not None
+    kinds, words = described
+    assert words[:-1] == [0, 0, 6, 4, 4096, 2, 3, 12, 4, 9]
+    assert words[-1].value == 0x3C00
     record = np.dtype([("count", "i8"), ("total", "f8")], align=True)
     others = [
-        array((2, 3), (12, 4), "i4"), array((6,), (4,), "f4"), array((6,), (16,), record),
+        array((2, 3), "i4"), array((6,), "f4"), array((6,), record), array((2, 3), "f4", (4, 8)),
+        array((2, 3), "f4", (0, 4)),
     ]  # fmt: skip
-    found = {(described((other, 9)) or ((),))[0] for other in others} | {kinds}
-    assert len(found) == 4
-    # What Numba compiles for arrays of any strides is left to it.
-    for strides in ((4, 8), (0, 4)):
-        assert described((array((2, 3), strides, "f4"),)) is None
+    found = {(kinds_and_words((other,)) or ((),))[0] for other in others} | {kinds[:1]}
+    assert len(found) == len(others) + 1
+    assert kinds_and_words((np.datetime64("2020-01-01"),)) is None
+
+
+def test_arrays_look_as_numpys_do() -> None:
+    real = np.arange(24, dtype="f4").reshape(4, 6)
+    there = array(real.shape, real.dtype)
+    for part in (
+        lambda a: a[1:], lambda a: a[:, 2], lambda a: a[::-1, 1::2], lambda a: a.T, lambda a: a[3],
+        lambda a: a[..., None, 2:4], lambda a: a.view("i2"), lambda a: a.reshape(2, 12)[1:],
+        lambda a: a[4:], lambda a: a[-1][-2:],
+    ):  # fmt: skip
+        same, found = part(real), part(there)
+        assert (found.shape, found.strides, found.dtype) == (same.shape, same.strides, same.dtype)
+        moved = same.__array_interface__["data"][0] - real.__array_interface__["data"][0]
+        assert not same.size or found.address == 4096 + moved
+    assert there[2, 3].address == 4096 + 4 * 15
+    assert len(there) == 4
+    assert there.__cuda_array_interface__["data"] == (4096, False)
+    assert there[:, 0].__cuda_array_interface__["strides"] == (24,)
+    for index in ([0, 1], np.array([0]), "x", True, 1.5):
+        with pytest.raises(InputError, match="is not indexed by"):
+            there[index]
+    with pytest.raises(InputError, match="contiguous"):
+        there.T.reshape(24)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +304,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What the driver is asked to allow."""
     calls: list[int] = []
     monkeypatch.setattr(
-        cuda_device, "_set_max_dynamic_shared", lambda _, shared, __: calls.append(shared)
+        cuda_launcher, "_set_max_dynamic_shared", lambda _, shared, __: calls.append(shared)
     )
     return calls
 
@@ -276,7 +316,7 @@ def test_more_shared_memory_is_asked_for_where_needed(
     for shared in (40 * KIB, 40 * KIB + 1, 200 * KIB, 100 * KIB):
         stand_in.launch(kernel, 1, 32, shared_bytes=shared)
     assert asked == [40 * KIB + 1, 200 * KIB]
-    assert [configuration[3] for configuration, _, _ in kernel.launches][-1] == 100 * KIB
+    assert kernel.launches[-1][0].shmem_size == 100 * KIB
 
 
 def test_static_and_dynamic_shared_memory_share_the_limit(
@@ -288,10 +328,10 @@ def test_static_and_dynamic_shared_memory_share_the_limit(
 
 
 def test_cooperative_launch(stand_in: CudaDevice) -> None:
-    kernel = Kernel(resident=264)
+    kernel = Kernel(resident=2)
     stand_in.launch(kernel, (132, 2), 256, cooperative=True)
     stand_in.launch(kernel, (132, 2), 256)
-    assert [cooperative for _, _, cooperative in kernel.launches] == [True, False]
+    assert [config.is_cooperative for config, _ in kernel.launches] == [True, False]
     with pytest.raises(
         LaunchError, match=r"265 blocks of 256 threads .* holds 264 of them .* 132 multiprocessors"
     ):
@@ -317,9 +357,7 @@ def test_overfull_grid_of_a_kernel_with_a_grid_barrier_is_refused(stand_in: Cuda
 
 
 def test_fault_of_an_earlier_kernel_is_no_launch_error(stand_in: CudaDevice) -> None:
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    fault = CudaAPIError(700, "Call to cuLaunchKernel results in CUDA_ERROR_ILLEGAL_ADDRESS")
+    fault = CoreError("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access")
     with pytest.raises(DeviceError, match=r"relax: .* this process has lost the GPU") as caught:
         stand_in.launch(Kernel(fault=fault), 1, 32)
     assert not isinstance(caught.value, LaunchError)
@@ -332,15 +370,15 @@ def test_faults_that_are_not_the_drivers_pass(stand_in: CudaDevice) -> None:
 
 
 def test_max_active_blocks_needs_a_compiled_kernel(stand_in: CudaDevice) -> None:
-    kernel = Kernel(resident=5 * 132)
+    kernel = Kernel(resident=5)
     with pytest.raises(LaunchError, match=r"relax: .* launch it once before"):
         stand_in.max_active_blocks(kernel, 256)
     stand_in.launch(kernel, 1, 256)
     assert stand_in.max_active_blocks(kernel, (16, 16)) == 5
 
 
-def test_kernels_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cuda_device, "_numba_cuda", Cuda)
+@pytest.mark.usefixtures("_stand_in")
+def test_kernels_are_timed() -> None:
     device = CudaDevice(time_kernels=True)
     for _ in range(3):
         device.launch(Kernel(), 1, 32)

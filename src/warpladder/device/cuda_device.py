@@ -94,7 +94,7 @@ class CudaDevice:
             self._pool = core.DeviceMemoryResource(index, core.DeviceMemoryResourceOptions())
             _keep(self._pool, _KEPT_BYTES)
             self.properties = read_properties(self._gpu, self._memory_info()[1])
-        self._launcher = Launcher(index, self.properties)
+        self._launcher = Launcher(core, index, self.properties)
         self.kernel_ms = 0.0 if time_kernels else math.nan
 
     def to_device(self, host_array: NDArray[Any], out: Any = None, *, stream: Any = None) -> Any:

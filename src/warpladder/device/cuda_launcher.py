@@ -51,15 +51,15 @@ class Launcher:
 
     Parameters
     ----------
+    core
+        The module cuda.core.
     index
         Of the GPU.
     properties
         Of the GPU.
     """
 
-    def __init__(self, index: int, properties: DeviceProperties) -> None:
-        from cuda import core
-
+    def __init__(self, core: Any, index: int, properties: DeviceProperties) -> None:
         self._core = core
         self._index = index
         self._properties = properties
@@ -92,8 +92,8 @@ class Launcher:
         kinds, words = (None, []) if described is None else described
         key = (
             kernel,
-            tuple(grid) if type(grid) is list else grid,
-            tuple(block) if type(block) is list else block,
+            tuple(grid) if isinstance(grid, list) else grid,
+            tuple(block) if isinstance(block, list) else block,
             shared_bytes,
             cooperative,
             kinds,
@@ -193,13 +193,7 @@ class Launcher:
                 f"{properties.shared_bytes_per_block_optin}"
             )
         if shared_bytes > self._allowed.get(loaded.kernel, 0):
-            from cuda.bindings import driver
-
-            attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            answer = driver.cuKernelSetAttribute(
-                attribute, shared_bytes, loaded.kernel.handle, self._index
-            )
-            memory.checked(f"allowing {shared_bytes} bytes of shared memory", answer)
+            _set_max_dynamic_shared(loaded.kernel, shared_bytes, self._index)
             self._allowed[loaded.kernel] = shared_bytes
 
     def _check_resident(self, name: str, ready: _Ready, shared_bytes: int) -> None:
@@ -214,6 +208,14 @@ class Launcher:
                 f"a time on its {multiprocessors} multiprocessors: give each thread more of the "
                 "work"
             )
+
+
+def _set_max_dynamic_shared(kernel: Any, shared_bytes: int, index: int) -> None:
+    from cuda.bindings import driver
+
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    answer = driver.cuKernelSetAttribute(attribute, shared_bytes, kernel.handle, index)
+    memory.checked(f"allowing {shared_bytes} bytes of shared memory", answer)
 
 
 def _tell(
