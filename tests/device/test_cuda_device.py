@@ -40,7 +40,7 @@ class Kernel:
         self.static = static
         self.resident = resident
         self.fault = fault
-        self.is_debugged = False
+        self.is_debugged = self.has_grid_barrier = False
         self.compiled: list[tuple[Any, ...]] = []
         self.launches: list[tuple[Any, ...]] = []
         self.launches_by_numba: list[tuple[Any, ...]] = []
@@ -59,7 +59,8 @@ class Kernel:
 def compile_kernel(kernel: Kernel, args: tuple[Any, ...]) -> Compiled:
     """Stands for the seam to Numba."""
     kernel.compiled.append(args)
-    return Compiled(SimpleNamespace(get_kernel=lambda _: kernel), "relax", kernel.is_debugged)
+    code = SimpleNamespace(get_kernel=lambda _: kernel)
+    return Compiled(code, "relax", kernel.has_grid_barrier, kernel.is_debugged)
 
 
 class Gpu:
@@ -332,6 +333,10 @@ def test_cooperative_launch(stand_in: CudaDevice) -> None:
     stand_in.launch(kernel, (132, 2), 256, cooperative=True)
     stand_in.launch(kernel, (132, 2), 256)
     assert [config.is_cooperative for config, _ in kernel.launches] == [True, False]
+    kernel = Kernel()
+    kernel.has_grid_barrier = True
+    stand_in.launch(kernel, (132, 2), 256)
+    assert kernel.launches[-1][0].is_cooperative
     with pytest.raises(
         LaunchError, match=r"265 blocks of 256 threads .* holds 264 of them .* 132 multiprocessors"
     ):

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,13 @@ def piped(tmp_path: Path) -> Iterator[Callable[[bytes], Path]]:
     def make(content: bytes) -> Path:
         path = tmp_path / f"pipe{len(writers)}"
         os.mkfifo(path)
-        writers.append(threading.Thread(target=path.write_bytes, args=(content,), daemon=True))
+
+        def write() -> None:
+            # Who reads may stop before the end.
+            with suppress(BrokenPipeError):
+                path.write_bytes(content)
+
+        writers.append(threading.Thread(target=write, daemon=True))
         writers[-1].start()
         return path
 

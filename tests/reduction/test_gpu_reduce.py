@@ -438,10 +438,11 @@ def test_how_arrays_on_a_gpu_are_refused(gpu: SimulatedDevice) -> None:
 
 
 def test_which_device(gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    from warpladder import call
     from warpladder.reduction import api
 
     monkeypatch.setattr(select, "_obstacle", lambda: "")
-    monkeypatch.setattr(api, "gpu", lambda: gpu)
+    monkeypatch.setattr(call, "gpu", lambda: gpu)
     monkeypatch.setattr(api, "device_of", lambda *_: gpu)
     values = numbers(100, "i4")
     there = gpu.to_device(values)

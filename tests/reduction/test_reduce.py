@@ -13,6 +13,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
+from warpladder.device import crew
 from warpladder.reduction import cpu, layout
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
@@ -392,7 +393,7 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     monkeypatch.setattr(cpu, "worker_count", lambda: 3)
-    monkeypatch.setattr(cpu, "_crew", lambda _: HeldUp())
+    monkeypatch.setattr(crew, "_crew", lambda _: HeldUp())
     values = numbers(40_001, "f8")
     seen = []
     answer = wl.reduce(values, ("sum", "argmin"), progress=seen.append)
@@ -425,7 +426,7 @@ def test_threads_that_take_no_more_work(monkeypatch):
 
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(cpu, "worker_count", lambda: 3)
-    monkeypatch.setattr(cpu, "_crew", lambda _: Ended())
+    monkeypatch.setattr(crew, "_crew", lambda _: Ended())
     values = numbers(40_001, "f8")
     check(wl.reduce(values), values, "sum")
 

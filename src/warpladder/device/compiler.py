@@ -32,6 +32,8 @@ class Compiled(NamedTuple):
         The cubin, a ``cuda.core.ObjectCode``.
     entry
         The kernel's name in it.
+    is_cooperative
+        Whether it has a barrier for the whole grid, so that all its blocks must be resident.
     needs_numba
         Whether only Numba can launch it: a kernel to be debugged leaves word of its errors, which
         somebody has to read, and extensions have their own way with arguments.
@@ -39,6 +41,7 @@ class Compiled(NamedTuple):
 
     code: Any
     entry: str
+    is_cooperative: bool
     needs_numba: bool
 
 
@@ -78,4 +81,5 @@ def compile_kernel(kernel: Any, args: tuple[Any, ...]) -> Compiled:
     """Return a kernel compiled for arguments like these and the current GPU."""
     variant = kernel.compile(tuple(kernel.typeof_pyval(arg) for arg in args))
     needs_numba = bool(variant.debug or kernel.targetoptions.get("extensions"))
-    return Compiled(variant.library.get_cubin(), variant.entry_name, needs_numba)
+    code = variant.library.get_cubin()
+    return Compiled(code, variant.entry_name, bool(variant.cooperative), needs_numba)

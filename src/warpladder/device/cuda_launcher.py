@@ -34,6 +34,7 @@ class _Loaded(NamedTuple):
 
     kernel: Any
     static_bytes: int
+    is_cooperative: bool
     needs_numba: bool
 
 
@@ -140,13 +141,16 @@ class Launcher:
         blocks = dimensions("grid", grid, properties.max_grid_dim, name)
         threads = dimensions("block", block, properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
-        config = self._core.LaunchConfig(
-            grid=blocks, block=threads, shmem_size=shared_bytes, is_cooperative=cooperative
-        )
         try:
             loaded = self._load(kernel, args, kinds)
-            ready = _Ready(blocks, threads, config, loaded)
             self._allow_shared(name, loaded, shared_bytes)
+            config = self._core.LaunchConfig(
+                grid=blocks,
+                block=threads,
+                shmem_size=shared_bytes,
+                is_cooperative=cooperative or loaded.is_cooperative,
+            )
+            ready = _Ready(blocks, threads, config, loaded)
             if cooperative:
                 self._check_resident(name, ready, shared_bytes)
         except Exception as fault:
@@ -165,7 +169,7 @@ class Launcher:
             compiled = compile_kernel(kernel, args)
             loaded = compiled.code.get_kernel(compiled.entry)
             static = int(loaded.attributes.shared_size_bytes)
-            known[kinds] = _Loaded(loaded, static, compiled.needs_numba)
+            known[kinds] = _Loaded(loaded, static, compiled.is_cooperative, compiled.needs_numba)
         return known[kinds]
 
     def _check_block(self, name: str, threads: int, shared_bytes: int) -> None:
