@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -13,6 +13,14 @@ def large(*values: Any) -> list[Any]:
     """Return parameters for the large tests; a tuple is one set of several."""
     sets = (value if isinstance(value, tuple) else (value,) for value in values)
     return [pytest.param(*one, marks=pytest.mark.large) for one in sets]
+
+
+def only(is_chosen: Callable[..., bool], *factors: Sequence[Any]) -> list[Any]:
+    """Return every combination; those that are not chosen are for the large tests."""
+    return [
+        pytest.param(*one, marks=() if is_chosen(*one) else pytest.mark.large)
+        for one in product(*factors)
+    ]
 
 
 def by_pairs(*factors: Sequence[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ import pytest
 # First, since tests say `from numba import cuda`: it decides whose target that is.
 from warpladder.device.numba_target import FRONT_END
 
-sys.path.insert(0, str(Path(__file__).parent / "shortest_paths"))
+sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("lab", "shortest_paths")]
 
 
 def pytest_report_header() -> str:

@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import toy
 
-from calling import INTERRUPTION
+from calling import INTERRUPTION, call
 from warpladder.lab.sources import SOURCES
 
-_TOYS = Path(__file__).parents[1] / "lab"
-_COMMAND = (
-    f"import sys; sys.path.insert(0, {str(_TOYS)!r}); import toy; toy.install(gpu={{gpu}});"
-    "from warpladder.cli import main; main()"
-)
 
-
-def run(*arguments, gpu=False, before=""):
-    result = subprocess.run(
-        [sys.executable, "-c", before + _COMMAND.format(gpu=gpu), *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-        check=False,
-    )
+def run(*arguments, gpu=False):
+    with pytest.MonkeyPatch.context() as patch:
+        toy.install(gpu, put=patch.setattr)
+        result = call(*arguments)
     assert "Traceback" not in result.stderr
     assert max(map(len, result.stdout.splitlines()), default=0) <= 80 or "--json" in arguments
     return result
@@ -54,10 +44,10 @@ def test_ladders():
 
 
 def test_ladders_as_json():
-    toy, broken = document("ladders")["ladders"]
-    assert [rung["rung"] for rung in toy["rungs"]] == ["plain", "strided", "neighbours"]
-    assert toy["rungs"][2]["predicts"][0]["than"] == "strided"
-    assert toy["wrong"][0]["caught_by"] == "racecheck"
+    doubling, broken = document("ladders")["ladders"]
+    assert [rung["rung"] for rung in doubling["rungs"]] == ["plain", "strided", "neighbours"]
+    assert doubling["rungs"][2]["predicts"][0]["than"] == "strided"
+    assert doubling["wrong"][0]["caught_by"] == "racecheck"
     assert broken["name"] == "broken"
 
 
@@ -228,26 +218,27 @@ def test_help_fits_gives_examples_and_names_the_sources():
 
 def test_the_primer_on_the_simulator():
     """The real ladder on the real device, all the way through the command line."""
-    real = [sys.executable, "-c", "from warpladder.cli import main; main()"]
-    climbed = subprocess.run(
-        [*real, "climb", "primer", "--device", "simulator", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    climbed = call("climb", "primer", "--device", "simulator", "--json")
     assert climbed.returncode == 0, climbed.stdout
     found = json.loads(climbed.stdout)
     assert all(wrong["caught"] for wrong in found["wrong"])
-    explained = subprocess.run(
-        [*real, "explain", "primer/strided-access"], capture_output=True, text=True, check=True
-    )
+    explained = call("explain", "primer/strided-access")
     line = next(line.split() for line in explained.stdout.splitlines() if "STRIDE * i" in line)
     assert line[1:3] == ["32", "4"]
 
 
 def test_an_interrupted_climb_ends_in_one_line():
-    climb = ("climb", "toy", "--rung", "plain", "--device", "cpu", "--n", 200_000_000)
-    result = run(*climb, before=INTERRUPTION)
+    program = (
+        f"import sys; sys.path.insert(0, {str(Path(toy.__file__).parent)!r}); import toy;"
+        "toy.install(); from warpladder.cli import main; main()"
+    )
+    climb = ("climb", "toy", "--rung", "plain", "--device", "cpu", "--n", "200000000")
+    result = subprocess.run(
+        [sys.executable, "-c", INTERRUPTION + program, *climb],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.returncode == 130
     assert result.stderr == "warpladder: interrupted; no file was changed\n"
     assert result.stdout == ""

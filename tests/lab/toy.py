@@ -115,19 +115,18 @@ BROKEN = Ladder(
 )
 
 
-def install(gpu=False):
+def install(gpu=False, put=setattr):
     """Put the toys in the place of the real ladders and devices."""
     from fakes import FakeGpu, FakeSimulator
 
     import warpladder.simulator
     from warpladder.lab import ceilings, devices, registry
 
-    registry.LADDERS.clear()
-    registry.LADDERS.update(toy="toy:LADDER", broken="toy:BROKEN")
-    warpladder.simulator.SimulatedDevice = FakeSimulator
+    put(registry, "LADDERS", {"toy": "toy:LADDER", "broken": "toy:BROKEN"})
+    put(warpladder.simulator, "SimulatedDevice", FakeSimulator)
     # 8000 bytes in a quarter of the 2 ms that a kernel takes.
-    ceilings.copy_bytes_per_second = lambda _device: 8000 / 5e-4
-    ceilings.best_read = lambda _device: 1.0
+    put(ceilings, "copy_bytes_per_second", lambda _device: 8000 / 5e-4)
+    put(ceilings, "best_read", lambda _device: 1.0)
     real = devices.open_device
 
     def open_device(kind):
@@ -135,4 +134,4 @@ def install(gpu=False):
             return FakeGpu() if gpu else FakeSimulator()
         return real(kind)
 
-    devices.open_device = open_device
+    put(devices, "open_device", open_device)

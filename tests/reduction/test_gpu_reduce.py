@@ -114,10 +114,8 @@ FIVE = ("sum", "argmin", "max", "mean", "var")
 @pytest.mark.parametrize(
     ("dtype", "ops"),
     [
-        # Every dtype, and every operation for a float and for an integer.
-        ("f8", ("argmin", "var")),
+        # Other tests have float64 and int8.
         ("f2", ("sum", "max")),
-        ("i1", ("mean", "var")),
         ("u8", ("argmin", "mean")),
         ("?", ("sum", "max")),
         *large(*((dtype, FIVE) for dtype in ("f8", "f2", "u8", "i1", "?"))),
@@ -130,15 +128,16 @@ def test_other_dtypes(gpu: SimulatedDevice, dtype: str, ops: tuple[str, ...]) ->
 @pytest.mark.parametrize(
     ("dtype", "op"),
     [
-        # Every operation, every size of an element, floats, signed and unsigned integers.
-        *(("i4", "prod"), ("f4", "sum"), ("i1", "max"), ("u8", "sum"), ("u4", "min")),
+        # Every operation, floats, signed and unsigned integers.
+        *(("i4", "prod"), ("f4", "sum"), ("i1", "max"), ("u8", "min")),
+        *large(("u8", "sum"), ("u4", "min")),
         *large(*(("i4", op) for op in ("sum", "min", "max"))),
         *large(("f4", "min"), ("f4", "max"), ("i1", "sum"), ("f8", "max")),
     ],
 )
 def test_plain_operations(gpu: SimulatedDevice, dtype: str, op: str) -> None:
     """One fold of one row, whatever it is; a slice begins between 16 bytes."""
-    values = numbers(70_001, dtype) + np.dtype(dtype).type(1)
+    values = numbers(20_001, dtype) + np.dtype(dtype).type(1)
     there = gpu.to_device(values)
     for part in (slice(None), slice(1, None), slice(3, 8), slice(5, 6)):
         found = wl.reduce(there[part], op, device=gpu)
@@ -151,12 +150,12 @@ def test_plain_operations(gpu: SimulatedDevice, dtype: str, op: str) -> None:
 
 
 def test_with_all_checks(strict_gpu: SimulatedDevice) -> None:
-    values = numbers(9001, "f4")
+    values = numbers(4501, "f4")
     there = strict_gpu.to_device(values)
     ops = ("sum", "max", "var")
     here = wl.reduce(values[3:], ops, device="cpu")
     check_same(wl.reduce(there[3:], ops, device=strict_gpu), here, values)
-    matrix = values[:8192].reshape(32, 256).astype("i4")
+    matrix = values[:4096].reshape(16, 256).astype("i4")
     ops = ("sum", "max")
     check_same(
         wl.reduce(strict_gpu.to_device(matrix), ops, axis=0, device=strict_gpu),
@@ -374,7 +373,7 @@ def test_an_operation_that_cannot_be_compiled(gpu: SimulatedDevice) -> None:
 
 @pytest.mark.usefixtures("_small_tiles")
 def test_arrays_of_the_host_in_many_tiles(gpu: SimulatedDevice) -> None:
-    values = numbers(60 * 333, "f8").reshape(60, 333)
+    values = numbers(40 * 333, "f8").reshape(40, 333)
     ops = ("sum", "min", "argmax")
     told: list[float] = []
     for array in (values, values.T[::2], values.astype(">f8")):

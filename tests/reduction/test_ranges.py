@@ -65,10 +65,13 @@ def test_variances_of_large_integers(dtype):
 
 
 def test_exact_sums_of_large_integers():
-    check_whole_numbers("i8", "reproducible")
+    ops = ("sum", "l1", "l2", "var", "std")
     for values in whole_numbers("i8"):
         numbers = values.tolist()
-        found = wl.reduce(values, ("sum", "l1", "l2"), dtype="f8", accuracy="reproducible")
+        found = wl.reduce(values, ops, dtype="f8", accuracy="reproducible")
+        exact = variance_of(values)
+        assert float(found.var) == pytest.approx(float(exact), rel=1e-13)
+        assert float(found.std) == pytest.approx(math.sqrt(exact), rel=1e-13)
         assert found.sum == float(sum(numbers))
         assert found.l1 == float(sum(map(abs, numbers)))
         assert found.l2 == float(root_of(Fraction(sum(v * v for v in numbers))))
@@ -107,12 +110,13 @@ def check_there(gpu, op, values, expected, rel=0.0, **options):
     np.testing.assert_allclose(float(found), expected, rtol=rel, atol=0, err_msg=str(values))
 
 
+NEAR_AND_FAR = (np.arange(2**62, 2**62 + 1000), np.array([2**63 - 1, -(2**63)] * 50))
+
+
 def test_on_a_gpu(gpu):
     """The same states, filled by other kernels."""
-    near = np.arange(2**62, 2**62 + 1000)
-    for values in (near, np.array([2**63 - 1, -(2**63)] * 50)):
-        for accuracy in ("fast", "reproducible"):
-            check_there(gpu, "var", values, float(variance_of(values)), 1e-13, accuracy=accuracy)
+    for values in NEAR_AND_FAR:
+        check_there(gpu, "var", values, float(variance_of(values)), 1e-13)
     for values in ([1e-200, 3e-200], [1e200, 3e200] * 700, [-HUGE, HUGE] * 9):
         found = wl.reduce(np.array(values), ("std", "prod"), device=gpu)
         exact = float(root_of(variance_of(np.array(values))))
@@ -124,6 +128,9 @@ def test_on_a_gpu(gpu):
 
 @pytest.mark.large
 def test_on_a_gpu_in_other_dtypes(gpu):
+    for values in NEAR_AND_FAR:
+        exact = float(variance_of(values))
+        check_there(gpu, "var", values, exact, 1e-13, accuracy="reproducible")
     single = (np.random.default_rng(0).random(300) * 1e-25).astype("f4")
     exact = single.astype("f8").std()
     check_there(gpu, "std", single, exact, 1e-6)

@@ -12,6 +12,7 @@ import pytest
 from numba import njit
 
 import warpladder as wl
+from choosing import large
 from warpladder import errors
 from warpladder.reduction import cpu, intake
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
@@ -95,11 +96,17 @@ def test_masks_whose_bytes_are_not_0_and_1():
     assert wl.reduce(np.arange(1.0, 5), ("sum", "argmax"), where=mask) == (8, 3)
 
 
-def test_truths_whose_bytes_are_not_1(tmp_path):
+@pytest.mark.parametrize(
+    "ops",
+    [
+        ("sum", "prod", "argmax", "mean"),
+        *large((("sum", "prod", "argmax", "argmin", "mean", "var", "l1", "count_nonzero", "max"),)),
+    ],
+)
+def test_truths_whose_bytes_are_not_1(tmp_path, ops):
     raw = b"\x02\0\x05\x01" * 3000
     odd = np.frombuffer(raw, bool).reshape(60, 200)
     plain = np.array([bool(one) for one in odd.ravel()]).reshape(odd.shape)
-    ops = ("sum", "prod", "argmax", "argmin", "mean", "var", "l1", "count_nonzero", "max")
     keep = plain ^ True | (np.arange(200) % 3 == 0)
     for values, others in ((odd, plain), (odd.T, plain.T), (odd[:, 1::2], plain[:, 1::2])):
         for axis in (None, 0, 1):

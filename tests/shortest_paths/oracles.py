@@ -10,6 +10,12 @@ from scipy.sparse.csgraph import csgraph_from_dense
 from scipy.sparse.csgraph import floyd_warshall as scipy_floyd_warshall
 
 DTYPES = ("int16", "int32", "int64", "float32", "float64")
+#: Dtypes, and whether there are next hops: what a GPU runs for each takes seconds to translate, so
+#: by default there is each dtype, and an integer and a float of either kind.
+ON_A_GPU = {
+    *(("int16", False), ("int32", True), ("int64", True)),
+    *(("float32", False), ("float64", False)),
+}
 
 
 def absent(dtype: str) -> Any:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from batch_checks import check, plain_distances, stack_of
 from numba import float32, float64, int32, int64
-from oracles import DTYPES, as_float
+from oracles import DTYPES, ON_A_GPU, as_float
 
 import warpladder as wl
-from choosing import by_pairs, large
+from choosing import large, only
 from warpladder.device.numba_target import types
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.lab.verify import check_predictions, verify
@@ -30,7 +30,10 @@ def check_on_the_simulator(b, n, dtype, next_hops, **options):
     assert device.properties.name in batch.why
 
 
-@pytest.mark.parametrize(("n", "dtype", "next_hops"), by_pairs([33, 1, 0], DTYPES, [True, False]))
+@pytest.mark.parametrize(
+    ("n", "dtype", "next_hops"),
+    only(lambda _, *variant: variant in ON_A_GPU, [33, 1, 0], DTYPES, [True, False]),
+)
 def test_the_simulated_gpu_agrees(n, dtype, next_hops):
     check_on_the_simulator(2, n, dtype, next_hops)
 
@@ -48,14 +51,13 @@ def test_the_simulated_gpu_agrees(n, dtype, next_hops):
     ],
 )
 def test_around_whole_warps_and_tiles(n, dtype, next_hops):
-    check_on_the_simulator(2, n, dtype, next_hops)
+    check_on_the_simulator(2 if n <= 64 else 1, n, dtype, next_hops)
 
 
 def test_three_tiles_in_a_row():
     check_on_the_simulator(1, 130, "int32", False, checks=False)
 
 
-@pytest.mark.large
 @pytest.mark.large
 def test_warps_in_any_order():
     check_on_the_simulator(1, 20, "int32", True, schedule="warps-reverse")
@@ -114,9 +116,9 @@ NUMBERS = {
 @pytest.mark.parametrize(
     ("dtype", "carry"),
     [
-        *(("int16", True), ("float64", False)),
-        *large(*((dtype, dtype != "int16") for dtype in DTYPES)),
-        *large(*((dtype, False) for dtype in DTYPES[:-1])),
+        ("int16", True),
+        *large(*((dtype, True) for dtype in DTYPES[1:])),
+        *large(*((dtype, False) for dtype in DTYPES)),
     ],
 )
 def test_kernels_for_every_dtype_compile_without_spills(dtype, carry):

@@ -17,7 +17,6 @@ import warpladder as wl
 from choosing import by_pairs, large
 from warpladder.device import staging
 from warpladder.errors import TooLargeError
-from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.dense import export_dist, hop_matrix, import_weights, inner_no_path
 from warpladder.shortest_paths.gpu import close, engine, out_of_core
 from warpladder.shortest_paths.gpu.out_of_core import Sizes
@@ -171,15 +170,13 @@ def ready(weights, *, hops):
 def check(weights, sizes, *, hops, device=None):
     """Close the weights on the device; compare with the CPU engine, and walk the hops."""
     dist, links = ready(weights, hops=hops)
-    expected, _ = ready(weights, hops=False)
-    cpu.floyd_warshall(expected, np.empty((0, 0), np.int32))
     gpu = device or Device()
     gpu.budget = sizes.device_bytes(np.promote_types(dist.dtype, np.int16), carry=hops) * 2 + 64
     out_of_core.floyd_warshall(gpu, dist, links, sizes=sizes)
-    assert np.array_equal(dist, expected)
+    # Negative weights take something off "no path" where it is a number.
+    export_dist(dist, links, inner_no_path(dist.dtype) / 2)
+    assert np.array_equal(as_float(dist), distances(weights))
     if hops:
-        # Negative weights take something off "no path" where it is a number.
-        export_dist(dist, links, inner_no_path(dist.dtype) / 2)
         check_hops(weights, dist, links)
 
 
@@ -200,7 +197,7 @@ def test_wherever_blocks_and_bands_end(n, sizes, dtype, hops):
     check(random_weights(n, dtype, density=0.05, seed=n), Sizes(*sizes), hops=hops)
 
 
-@pytest.mark.parametrize("dtype", ["int16", "float64", *large("float32", "int64")])
+@pytest.mark.parametrize("dtype", ["float64", *large("int16", "float32", "int64")])
 def test_next_hops_of_every_dtype(dtype):
     check(random_weights(97, dtype, density=0.05, seed=1), Sizes(128, 64, 64), hops=True)
 
@@ -384,7 +381,7 @@ def test_an_interrupt_leaves_nothing_behind_that_still_runs():
     def interrupt(done):
         raise KeyboardInterrupt
 
-    dist, links = ready(random_weights(100, "int64"), hops=False)
+    dist, links = ready(random_weights(100, "float64"), hops=False)
     device = LateDevice()
     with pytest.raises(KeyboardInterrupt):
         out_of_core.floyd_warshall(device, dist, links, interrupt, Sizes(128, 64, 64))
