@@ -17,6 +17,7 @@ from numba.cuda import dispatcher
 from numba.cuda.cudadrv import nvvm
 
 import warpladder.lab.compile as compiling
+from calling import call
 from warpladder.device.numba_target import types
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
@@ -28,6 +29,7 @@ from warpladder.lab.compile import (
     missing_tool,
 )
 from warpladder.lab.registry import find_rung, ladders
+from warpladder.lab.sass import instruction_mix
 from warpladder.shortest_paths.rungs import register_tiles
 from warpladder.simulator import SimulatedDevice
 
@@ -90,6 +92,69 @@ def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
             shared_bytes=found.shared_bytes + variant.shared_bytes,
         )
         assert fits.blocks_per_multiprocessor >= 1
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("rung", "relaxation"),
+    [
+        ("register-tiles", {"VIADDMNMX": 512}),
+        ("register-tiles-float32", {"FADD": 512, "FMNMX": 512}),
+        # A minimum is a comparison and a selection of each half.
+        ("register-tiles-float64", {"DADD": 512, "DSETP": 512, "FSEL": 1024}),
+    ],
+)
+def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):
+    _, found = find_rung(f"shortest-paths/{rung}")
+    panels_and_rest = launched_variants(found)[1:]
+    assert len(panels_and_rest) == 2
+    for variant in panels_and_rest:
+        loop = instruction_mix(compiled(variant.kernel, variant.arguments, (9, 0)).sass)[0]
+        # Eight steps of 64 cells.
+        assert loop.classes["arithmetic"] == relaxation
+        assert loop.share(set(relaxation)) >= 0.85
+        assert loop.depth == 2
+        # 16 numbers for each step, 16 bytes at a time; nothing else touches memory.
+        width = 2 if rung.endswith("64") else 1
+        assert loop.classes["shared loads"] == {"LDS.128": 32 * width}
+        assert set(loop.classes) == {
+            *("arithmetic", "shared loads", "control"),
+            *("moves, constants", "integers, addresses"),
+        }
+
+
+@needs_tools
+@pytest.mark.parametrize("target", [(9, 0), pytest.param((10, 0), marks=pytest.mark.large)])
+def test_nine_of_ten_instructions_of_pairs_relax_two_each(target):
+    _, *others = launched_variants(RUNGS["shortest-paths/register-tiles-int16"])
+    assert [variant.name for variant in others] == ["relax_cross", "relax_rest"]
+    for variant in others:
+        found = compiled(variant.kernel, variant.arguments, target)
+        loop = instruction_mix(found.sass)[0]
+        opcodes = [one.opcode for one in loop.instructions]
+        # Eight steps of 64 words; 16 words for each step, 16 bytes at a time.
+        assert opcodes.count("VIADDMNMX.S16x2") == 512
+        assert loop.classes["shared loads"] == {"LDS.128": 32}
+        assert loop.share({"VIADDMNMX"}) >= 0.899
+        fits = occupancy(
+            properties_of(target),
+            variant.threads,
+            registers_per_thread=found.registers,
+            shared_bytes=found.shared_bytes,
+        )
+        assert fits.blocks_per_multiprocessor == 4
+
+
+@needs_tools
+def test_the_command_fits_80_columns(monkeypatch):
+    monkeypatch.setattr(compiling, "compile_kernel", compiled)
+    result = call("sass", "shortest-paths/register-tiles")
+    assert result.returncode == 0, result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    shown = [line.split() for line in result.stdout.splitlines()]
+    assert ["spilled,", "local", "0", "bytes,", "0", "bytes"] in shown
+    assert "512 VIADDMNMX" in result.stdout
+    assert "2 blocks of 256 threads; the limit is registers" in " ".join(result.stdout.split())
 
 
 def test_the_exceptions_are_about_kernels_that_there_are():

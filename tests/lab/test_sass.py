@@ -1,16 +1,13 @@
-"""Loops are found in machine code, and those of the register tiles do little but relax."""
+"""Loops are found in machine code; those of real kernels are looked at in test_compiles."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
-from warpladder.lab.compile import compile_kernel, launched_variants, missing_tool
-from warpladder.lab.registry import find_rung
+from calling import call
+from warpladder.lab.compile import missing_tool
 from warpladder.lab.sass import CLASSES, Instruction, Loop, instruction_mix
 
 needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
@@ -153,56 +150,10 @@ def test_what_instructions_do(opcode, operands, name, kind):
     assert kind in CLASSES
 
 
-@needs_tools
-@pytest.mark.parametrize(
-    ("rung", "relaxation"),
-    [
-        ("register-tiles", {"VIADDMNMX": 512}),
-        ("register-tiles-float32", {"FADD": 512, "FMNMX": 512}),
-        # A minimum is a comparison and a selection of each half.
-        ("register-tiles-float64", {"DADD": 512, "DSETP": 512, "FSEL": 1024}),
-    ],
-)
-def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):
-    _, found = find_rung(f"shortest-paths/{rung}")
-    panels_and_rest = launched_variants(found)[1:]
-    assert len(panels_and_rest) == 2
-    for variant in panels_and_rest:
-        loop = instruction_mix(compile_kernel(variant.kernel, variant.arguments, (9, 0)).sass)[0]
-        # Eight steps of 64 cells.
-        assert loop.classes["arithmetic"] == relaxation
-        assert loop.share(set(relaxation)) >= 0.85
-        assert loop.depth == 2
-        # 16 numbers for each step, 16 bytes at a time; nothing else touches memory.
-        width = 2 if rung.endswith("64") else 1
-        assert loop.classes["shared loads"] == {"LDS.128": 32 * width}
-        assert set(loop.classes) == {
-            *("arithmetic", "shared loads", "control"),
-            *("moves, constants", "integers, addresses"),
-        }
-
-
 def command(*arguments):
-    result = subprocess.run(
-        [sys.executable, "-c", "from warpladder.cli import main; main()", "sass", *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-        check=False,
-    )
+    result = call("sass", *arguments)
     assert "Traceback" not in result.stderr
     return result
-
-
-@needs_tools
-def test_the_command_fits_80_columns():
-    result = command("shortest-paths/register-tiles")
-    assert result.returncode == 0, result.stderr
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    shown = [line.split() for line in result.stdout.splitlines()]
-    assert ["spilled,", "local", "0", "bytes,", "0", "bytes"] in shown
-    assert "512 VIADDMNMX" in result.stdout
-    assert "2 blocks of 256 threads; the limit is registers" in " ".join(result.stdout.split())
 
 
 @needs_tools

@@ -1,4 +1,4 @@
-"""The rung that relaxes pairs: right up to the last distance that fits, and made of pairs."""
+"""The rung that relaxes pairs: right up to the last distance that fits."""
 
 from __future__ import annotations
 
@@ -8,17 +8,11 @@ import numpy as np
 import pytest
 
 from choosing import large
-from warpladder.device.occupancy import occupancy
-from warpladder.device.properties import properties_of
-from warpladder.lab.compile import compile_kernel, launched_variants, missing_tool
-from warpladder.lab.sass import instruction_mix
 from warpladder.lab.verify import check_predictions, verify
 from warpladder.shortest_paths.ladder import LADDER
 from warpladder.shortest_paths.rungs._tasks import DISTANCES, DISTANCES_INT16, Weights
 from warpladder.shortest_paths.rungs.register_tiles_int16 import RUNG
 from warpladder.simulator import SimulatedDevice
-
-needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 
 NO_PATH = 16383
 
@@ -76,25 +70,3 @@ def test_weights_are_such_that_every_distance_fits(n):
 def test_other_types_have_edges_of_all_lengths_at_every_size():
     matrix = DISTANCES.make(1000, 0).matrix
     assert matrix[matrix < 2**30 - 1].max() == 99
-
-
-@needs_tools
-@pytest.mark.parametrize("target", [(9, 0), pytest.param((10, 0), marks=pytest.mark.large)])
-def test_nine_of_ten_instructions_relax_two_each(target):
-    _, *others = launched_variants(RUNG)
-    assert [variant.name for variant in others] == ["relax_cross", "relax_rest"]
-    for variant in others:
-        found = compile_kernel(variant.kernel, variant.arguments, target)
-        loop = instruction_mix(found.sass)[0]
-        opcodes = [one.opcode for one in loop.instructions]
-        # Eight steps of 64 words; 16 words for each step, 16 bytes at a time.
-        assert opcodes.count("VIADDMNMX.S16x2") == 512
-        assert loop.classes["shared loads"] == {"LDS.128": 32}
-        assert loop.share({"VIADDMNMX"}) >= 0.899
-        fits = occupancy(
-            properties_of(target),
-            variant.threads,
-            registers_per_thread=found.registers,
-            shared_bytes=found.shared_bytes,
-        )
-        assert fits.blocks_per_multiprocessor == 4
