@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,13 @@ import pytest
 from warpladder.device.numba_target import FRONT_END
 
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("lab", "shortest_paths")]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _garbage_of_other_files_is_gone() -> None:
+    """What compilers leave in memory is a second's work for the collector, each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_report_header() -> str:

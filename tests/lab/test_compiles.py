@@ -18,6 +18,7 @@ from numba.cuda.cudadrv import nvvm
 
 import warpladder.lab.compile as compiling
 from calling import call
+from choosing import large, only
 from warpladder.device.numba_target import types
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
@@ -34,14 +35,6 @@ from warpladder.shortest_paths.rungs import register_tiles
 from warpladder.simulator import SimulatedDevice
 
 TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
-EACH_TARGET = [
-    pytest.param(
-        target,
-        id="{}.{}".format(*target),
-        marks=() if target == (9, 0) else pytest.mark.large,
-    )
-    for target in TARGETS
-]
 RUNGS = {
     f"{ladder.name}/{rung.name}": rung
     for ladder in ladders()
@@ -73,9 +66,18 @@ def allowed_spills():
     return SPILLS | (OLD_SPILLS if tuple(map(int, release.groups())) < (13, 1) else {})
 
 
+#: With tiles as those of `register-tiles` and `one-launch`, five seconds each.
+TILED_ALIKE = {
+    *("shortest-paths/register-tiles-float32", "shortest-paths/register-tiles-float64"),
+    "shortest-paths/one-launch-next-hops",
+}
+
+
 @needs_tools
-@pytest.mark.parametrize("target", EACH_TARGET)
-@pytest.mark.parametrize("path", RUNGS)
+@pytest.mark.parametrize(
+    ("path", "target"),
+    only(lambda path, target: target == (9, 0) and path not in TILED_ALIKE, RUNGS, TARGETS),
+)
 def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
     """All of them for all targets: 48 seconds, 0.2 per kernel, on two cores of a server."""
     for variant in launched_variants(RUNGS[path]):
@@ -99,9 +101,9 @@ def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
     ("rung", "relaxation"),
     [
         ("register-tiles", {"VIADDMNMX": 512}),
-        ("register-tiles-float32", {"FADD": 512, "FMNMX": 512}),
+        *large(("register-tiles-float32", {"FADD": 512, "FMNMX": 512})),
         # A minimum is a comparison and a selection of each half.
-        ("register-tiles-float64", {"DADD": 512, "DSETP": 512, "FSEL": 1024}),
+        *large(("register-tiles-float64", {"DADD": 512, "DSETP": 512, "FSEL": 1024})),
     ],
 )
 def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):

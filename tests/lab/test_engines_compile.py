@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
+from choosing import only
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.arguments import types_of
@@ -44,58 +45,52 @@ class Noting(SimulatedDevice):
 
 
 @cache
-def kernels_of_shortest_paths():
+def kernels_of_shortest_paths(dtype, hops, n):
+    matrix = np.ones((n, n), dtype)
+    room = 7 * n * n * matrix.itemsize // 10 * (2 if hops else 1)
     noted = set()
-    for dtype, hops, n in (
-        ("int32", False, 1200),
-        ("int32", True, 600),
-        ("float64", True, 600),
-    ):
-        matrix = np.ones((n, n), dtype)
-        room = 7 * n * n * matrix.itemsize // 10 * (2 if hops else 1)
-        for device in (Noting(runs=False), Noting(runs=False, free=room)):
-            wl.shortest_paths(matrix, device=device, next_hops=hops)
-            noted |= device.noted
-        device = Noting(runs=True)
-        small = np.ones((3, 3), dtype)
-        for given in (small, small[None]):
-            wl.shortest_paths(device.to_device(given), device=device, next_hops=hops)
+    for device in (Noting(runs=False), Noting(runs=False, free=room)):
+        wl.shortest_paths(matrix, device=device, next_hops=hops)
         noted |= device.noted
+    device = Noting(runs=True)
+    small = np.ones((3, 3), dtype)
+    for given in (small, small[None]):
+        wl.shortest_paths(device.to_device(given), device=device, next_hops=hops)
+    noted |= device.noted
     names = {kernel.py_func.__name__ for kernel, _ in noted}
-    assert {"relax_large_tiles", "relax_small_tiles", "import_rows", "import_stack"} <= names
+    tiles = "relax_small_tiles" if hops else "relax_large_tiles"
+    assert {tiles, "import_rows", "import_stack"} <= names
     return noted
 
 
 @cache
-def kernels_of_reductions():
-    noted = set()
-    for dtype, op, accuracy in (
-        ("float32", ("sum", "min", "max", "mean", "var"), "fast"),
-        ("float64", "sum", "compensated"),
-        ("float64", "sum", "reproducible"),
-    ):
-        device = Noting(runs=True)
-        wl.reduce(device.to_device(np.ones(1000, dtype)), op, accuracy=accuracy, device=device)
-        noted |= device.noted
-    return noted
+def kernels_of_reductions(dtype, op, accuracy):
+    device = Noting(runs=True)
+    wl.reduce(device.to_device(np.ones(1000, dtype)), op, accuracy=accuracy, device=device)
+    return device.noted
+
+
+CALLS = [
+    (kernels_of_shortest_paths, "int32", False, 1200),
+    (kernels_of_shortest_paths, "float64", True, 600),
+    (kernels_of_reductions, "float32", ("sum", "min", "max", "mean", "var"), "fast"),
+    (kernels_of_reductions, "float64", "sum", "reproducible"),
+]
+OTHER_CALLS = [
+    (kernels_of_shortest_paths, "int32", True, 600),
+    (kernels_of_reductions, "float64", "sum", "compensated"),
+]
 
 
 @pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 @pytest.mark.parametrize(
-    "target",
-    [
-        pytest.param(
-            target,
-            id="{}.{}".format(*target),
-            marks=() if target == (9, 0) else pytest.mark.large,
-        )
-        for target in TARGETS
-    ],
+    ("call", "target"),
+    only(lambda call, target: call in CALLS and target == (9, 0), [*CALLS, *OTHER_CALLS], TARGETS),
 )
-@pytest.mark.parametrize("kernels", [kernels_of_shortest_paths, kernels_of_reductions])
-def test_engines_compile_without_spills(kernels, target):
-    for kernel, arguments in kernels():
-        found = compile_kernel(kernel, arguments, target)
+def test_engines_compile_without_spills(call, target):
+    kernels_of, *arguments = call
+    for kernel, types in kernels_of(*arguments):
+        found = compile_kernel(kernel, types, target)
         name = kernel.py_func.__name__
-        size = arguments[0].dtype.bitwidth // 8
-        assert found.spill_bytes <= SPILLS.get((name, size), 0), (name, arguments)
+        size = types[0].dtype.bitwidth // 8
+        assert found.spill_bytes <= SPILLS.get((name, size), 0), (name, types)

@@ -17,7 +17,7 @@ from warpladder.device.simd import vector_unit
 from warpladder.reduction import cpu, layout
 
 EXACT_OPS = ("sum", "mean", "var", "std", "l1", "l2")
-DTYPES = ("f2", "f4", "f8")
+DTYPES = ("f4", "f8", *large("f2"))
 any_float = st.floats(allow_nan=False, allow_infinity=False, width=64)
 moderate = st.floats(-(2.0**80), 2.0**80, allow_subnormal=False)
 

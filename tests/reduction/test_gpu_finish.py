@@ -72,7 +72,7 @@ def test_rows_of_several_pieces(strict_gpu: SimulatedDevice) -> None:
         np.testing.assert_array_equal(both.l2.copy_to_host(), np.sqrt(squares).astype("f4"))
 
 
-@pytest.mark.parametrize("dtype", ["i1", "u2", *large("u1", "i2", "i4", "u4")])
+@pytest.mark.parametrize("dtype", ["i1", *large("u1", "i2", "u2", "i4", "u4")])
 def test_integers_at_the_ends_of_their_range(gpu: SimulatedDevice, dtype: str) -> None:
     ends = np.iinfo(dtype)
     ops = ("sum", "min", "max", "argmin", "argmax", "mean", "var")

@@ -103,7 +103,7 @@ def check_sizes(gpu: SimulatedDevice, dtype: str, ops: tuple[str, ...], sizes: A
             check_same(there, wl.reduce(values, ops, device="cpu"), values)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i4"])
+@pytest.mark.parametrize("dtype", ["f4", *large("i4")])
 def test_all_operations_in_one_pass(gpu: SimulatedDevice, dtype: str) -> None:
     check_sizes(gpu, dtype, OPS, SIZES)
 
@@ -116,7 +116,7 @@ FIVE = ("sum", "argmin", "max", "mean", "var")
     [
         # Other tests have float64 and int8.
         ("f2", ("sum", "max")),
-        ("u8", ("argmin", "mean")),
+        ("u8", ("argmin", "mean", "any", "count_nonzero", "l1", "l2")),
         ("?", ("sum", "max")),
         *large(*((dtype, FIVE) for dtype in ("f8", "f2", "u8", "i1", "?"))),
     ],
@@ -188,23 +188,22 @@ def test_several_pieces_are_joined_in_order(
     assert wl.reduce(gpu.to_device(values), ops, device=gpu)[1:3] == (20, 20)
 
 
-def test_nan(gpu: SimulatedDevice) -> None:
-    dtype = "f4"
+@pytest.mark.parametrize("n", [9001, *large(97)])
+def test_nan(gpu: SimulatedDevice, n: int) -> None:
     ops = ("sum", "min", "argmax", "nansum", "nanmax", "nanargmin", "nanvar", "count_nonzero")
-    for n in (97, 9001):
-        values = numbers(n, dtype)
-        values[[n // 3, n - 1]] = np.nan
-        there = wl.reduce(gpu.to_device(values), ops, device=gpu)
-        assert np.isnan(there.sum)
-        assert np.isnan(there.min)
-        assert there.argmax == n // 3
-        kept = values[~np.isnan(values)].astype(float)
-        assert there.nanmax == kept.max()
-        assert there.nanargmin == np.nanargmin(values)
-        assert there.count_nonzero == n
-        unit = np.finfo(dtype).eps
-        np.testing.assert_allclose(there.nansum, kept.sum(), rtol=8 * unit, atol=n * unit)
-        np.testing.assert_allclose(there.nanvar, kept.var(), rtol=16 * unit)
+    values = numbers(n, "f4")
+    values[[n // 3, n - 1]] = np.nan
+    there = wl.reduce(gpu.to_device(values), ops, device=gpu)
+    assert np.isnan(there.sum)
+    assert np.isnan(there.min)
+    assert there.argmax == n // 3
+    kept = values[~np.isnan(values)].astype(float)
+    assert there.nanmax == kept.max()
+    assert there.nanargmin == np.nanargmin(values)
+    assert there.count_nonzero == n
+    unit = np.finfo(values.dtype).eps
+    np.testing.assert_allclose(there.nansum, kept.sum(), rtol=8 * unit, atol=n * unit)
+    np.testing.assert_allclose(there.nanvar, kept.var(), rtol=16 * unit)
 
 
 def test_infinities_and_extreme_squares(gpu: SimulatedDevice) -> None:

@@ -279,7 +279,9 @@ def product(a, b):
     return a * b
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float32", "int64", "float64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "float32", "int64", *large("uint16", "int32", "float64")]
+)
 @pytest.mark.parametrize("n", [0, 2, 17, 4097])
 def test_arrays_may_begin_anywhere(dtype, n):
     numbers = np.random.default_rng(n).integers(0, 100, n + 20).astype(dtype)
@@ -427,7 +429,10 @@ def widest_loop(kernel, arguments, target):
 )
 @pytest.mark.parametrize(
     ("name", "addition", "additions"),
-    [("tuned", "IADD3", 8), ("tuned-float32", "FADD", 16), ("one-word-finish", "IADD3", 8)],
+    [
+        *(("tuned", "IADD3", 8), ("tuned-float32", "FADD", 16)),
+        *large(("one-word-finish", "IADD3", 8)),
+    ],
 )
 def test_the_hot_loop_has_four_wide_loads_on_their_way(name, addition, additions, target):
     (variant,) = launched_variants(LADDER.find(name))

@@ -22,7 +22,7 @@ def test_four_tiles_with_all_checks():
     assert verdict.ok, verdict.fault
 
 
-@pytest.mark.parametrize("n", [1, 33, 128, *large(2, 31, 127)])
+@pytest.mark.parametrize("n", [1, 33, *large(2, 31, 127, 128)])
 def test_one_tile(n):
     (verdict,) = verify(RUNG, SimulatedDevice(checks=False, counters=False), [n], seed=4)
     assert verdict.ok, verdict.fault

@@ -11,6 +11,7 @@ import pytest
 from oracles import absent, check_hops, distances
 
 import warpladder as wl
+from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
@@ -18,6 +19,8 @@ from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
 INF = np.inf
 
 
+# The same loops in float64 are among the elevations below.
+@pytest.mark.large
 def test_height_differences_that_rounding_makes_loop():
     weights = np.array(
         [
@@ -35,7 +38,7 @@ def test_height_differences_that_rounding_makes_loop():
     assert answer.predecessors.shape == (4, 4)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float64", *large("float32")])
 @pytest.mark.parametrize("seed", range(40))
 def test_elevations_with_one_decimal(dtype, seed):
     rng = np.random.default_rng(seed)

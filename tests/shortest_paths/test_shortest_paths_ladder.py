@@ -217,7 +217,15 @@ TILED = [
 ]
 
 
-@pytest.mark.parametrize("rung", QUICK, ids=lambda rung: rung.name)
+#: test_register_tiles_int16.py has the one, the engine's tests the kernels of the other.
+ELSEWHERE = [rung for rung in QUICK if rung.name.endswith(("-int16", "-float32"))]
+
+
+@pytest.mark.parametrize(
+    "rung",
+    [*(rung for rung in QUICK if rung not in ELSEWHERE), *large(*ELSEWHERE)],
+    ids=lambda rung: rung.name,
+)
 def test_a_rung_is_right_in_every_schedule(rung):
     if rung.on == "cpu":
         assert all(verdict.ok for verdict in verify(rung, None, [33, 61]))
