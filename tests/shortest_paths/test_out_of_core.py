@@ -313,10 +313,10 @@ def test_columns_are_copied(hops):
     by_pairs([0.3, 0.9, 1.02], ["int16", "float32", "int64"], [False, True]),
 )
 def test_what_is_allocated_fits(part, dtype, hops):
-    n = 1000
+    n = 1500
     dist, links = ready(random_weights(n, dtype), hops=hops)
     size = np.dtype(dtype).itemsize if dtype != "int16" else 4
-    in_core = 1024**2 * (size + 4 * hops)
+    in_core = 1536**2 * (size + 4 * hops)
     device = IdleDevice(int(part * in_core))
     told = []
     engine.floyd_warshall(device, dist, links, told.append)
