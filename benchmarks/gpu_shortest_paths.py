@@ -26,8 +26,8 @@ from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.bench import cold_cache, time_rung
 from warpladder.lab.ceilings import (
     copy_bytes_per_second,
+    operations_per_second,
     pinned_bytes_per_second,
-    relaxations_per_second,
 )
 from warpladder.lab.gpu_timing import event_times_ms
 from warpladder.lab.registry import find_ladder
@@ -36,6 +36,7 @@ from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import upload
+from warpladder.shortest_paths.rungs._relaxing import relaxation
 
 _DTYPES = ("int16", "int32", "int64", "float32", "float64")
 #: On the device: n, dtype, next hops.
@@ -100,7 +101,7 @@ def _cold_start() -> float:
 
 
 def _ceilings(device: CudaDevice) -> dict[str, Any]:
-    rates = {dtype: relaxations_per_second(device, dtype) for dtype in _DTYPES}
+    rates = {dtype: operations_per_second(device, relaxation(dtype)) for dtype in _DTYPES}
     for name, rate in rates.items():
         print(f"registers only, {name}: {rate / 1e12:.2f} T relaxations/s")
     return {

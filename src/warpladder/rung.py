@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 __all__ = [
     "Bound",
     "Found",
+    "Inner",
     "Ladder",
     "Prediction",
     "Ratio",
@@ -40,6 +41,25 @@ class Work(NamedTuple):
     dtype: str = ""
 
 
+class Inner(NamedTuple):
+    """An operation on numbers in registers that a task mainly consists of.
+
+    Attributes
+    ----------
+    step
+        A device function, ``step(c, a, b)`` returns the new ``c``. The laboratory measures how
+        often a GPU can do it where nothing else is to be done.
+    dtype
+        Of its operands.
+    at_once
+        How many of the task's operations it does.
+    """
+
+    step: Any
+    dtype: str
+    at_once: int = 1
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A problem that rungs solve, with its oracle.
@@ -58,6 +78,12 @@ class Task:
         ``work(problem) -> Work``.
     unit
         What ``Work.operations`` counts, in the plural: ``"additions"``.
+    size_word
+        What n counts, in the plural.
+    ceiling
+        What a GPU can do at most for it: move its bytes through memory, ``"dram"``, or over the
+        bus from and to page-locked memory, ``"pcie"``. A function that returns the inner operation
+        on numbers of ``Work.dtype`` stands for the rate of that, or memory where this takes longer.
     default_n
         The size that ``climb`` takes when none is asked for.
     sizes
@@ -74,6 +100,8 @@ class Task:
     unit: str
     default_n: int
     sizes: tuple[int, ...] = AWKWARD_SIZES
+    size_word: str = "numbers"
+    ceiling: Literal["dram", "pcie"] | Callable[[str], Inner] = "dram"
     compared: Callable[[Any, Any], Any] | None = None
 
 

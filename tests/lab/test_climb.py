@@ -26,7 +26,7 @@ def ceilings(memory=1e12, bus=1e12, rates=None):
     """Return the ceilings of a GPU whose ceilings are known."""
     known = Ceilings(FakeGpu())
     known.memory, known.bus = memory, bus
-    known.rate = lambda *kind: (rates or {}).get(kind)
+    known.rate = lambda task, dtype: (rates or {}).get((task.unit, dtype))
     return known
 
 
@@ -158,8 +158,8 @@ def test_the_limit_is_what_takes_longest():
 
 
 def test_what_the_bus_bounds_is_held_against_it_with_its_copies():
-    bound = dataclasses.replace(toy.STRIDED.bound, by="pcie")
-    ladder = Ladder("l", "L", (dataclasses.replace(toy.STRIDED, bound=bound, predicts=()),))
+    task = dataclasses.replace(toy.TASK, ceiling="pcie")
+    ladder = Ladder("l", "L", (dataclasses.replace(toy.STRIDED, task=task, predicts=()),))
     # Two copies of 5 ms and a kernel of 2.
     (row,) = rows(FakeGpu(), ladder, ceilings=ceilings(memory=1, bus=8000 / 3e-3))
     assert row.limit == ("pcie", pytest.approx(3e-3))

@@ -116,7 +116,7 @@ def _clear(device: Device | None) -> None:
 def _watch(rung: Rung, device: Device, cache: ColdCache) -> Any:
     from warpladder.lab.gpu_timing import CopyWatch, Stopwatch
 
-    return CopyWatch(device) if rung.bound.by == "pcie" else Stopwatch(device, cache)
+    return CopyWatch(device) if rung.task.ceiling == "pcie" else Stopwatch(device, cache)
 
 
 def _enough(taken: list[float]) -> bool:

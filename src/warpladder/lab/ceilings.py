@@ -1,8 +1,8 @@
-"""What this GPU can do at most: its memory, its bus, and relaxations from registers; all measured.
+"""What this GPU can do at most: its memory, its bus, and operations on registers; all measured.
 
 The limit of a task is the least time in which this GPU could do what the task needs at the least:
-its bytes through memory, or its operations, whichever takes longer. Rungs that the bus bounds are
-held against the bus instead.
+its bytes through memory, or its operations, whichever takes longer; or its bytes over the bus. The
+task says which.
 """
 
 from __future__ import annotations
@@ -12,16 +12,14 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import cuda, int32
+from numba import cuda
 
-from warpladder.device.instructions import relax_pairs
 from warpladder.device.wide_loads import load_16_bytes
 from warpladder.lab.gpu_timing import event_times_ms
-from warpladder.shortest_paths.rungs.register_tiles import lesser
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
-    from warpladder.rung import Rung, Work
+    from warpladder.rung import Inner, Task, Work
 
 __all__ = [
     "Ceiling",
@@ -29,10 +27,10 @@ __all__ = [
     "Limit",
     "best_read",
     "copy_bytes_per_second",
+    "operations_per_second",
     "pinned_both_ways",
     "pinned_bytes_per_second",
     "read_only",
-    "relaxations_per_second",
 ]
 
 _MEMORY_BYTES, _BUS_BYTES = 1 << 31, 1 << 28
@@ -83,23 +81,24 @@ class Ceilings:
         """Bytes per second over the bus, both ways at once, from and to page-locked memory."""
         return pinned_both_ways(self._device)
 
-    def rate(self, unit: str, dtype: str) -> float | None:
-        """Return the most operations of this kind per second, None where nobody measures them."""
-        if unit != "relaxations":
+    def rate(self, task: Task, dtype: str) -> float | None:
+        """Return the most operations of a task per second, None where it names no inner one."""
+        if isinstance(task.ceiling, str):
             return None
-        if (unit, dtype) not in self._rates:
-            self._rates[unit, dtype] = relaxations_per_second(self._device, dtype)
-        return self._rates[unit, dtype]
+        kind = task.unit, dtype
+        if kind not in self._rates:
+            self._rates[kind] = operations_per_second(self._device, task.ceiling(dtype))
+        return self._rates[kind]
 
-    def limit(self, rung: Rung, work: Work) -> Limit | None:
-        """Return the limit of the problem that a rung solves.
+    def limit(self, task: Task, work: Work) -> Limit | None:
+        """Return the limit of a problem.
 
-        None for more than an operation per byte of a kind that nobody measures: what memory allows
-        would say nothing of it.
+        None for more than an operation per byte where the task names no inner one: what memory
+        allows would say nothing of it.
         """
-        if rung.bound.by == "pcie":
+        if task.ceiling == "pcie":
             return Limit("pcie", work.bytes / self.bus)
-        rate = self.rate(rung.task.unit, work.dtype)
+        rate = self.rate(task, work.dtype)
         if rate is None and work.operations > work.bytes:
             return None
         moved = Limit("dram", work.bytes / self.memory)
@@ -113,46 +112,6 @@ class Ceilings:
         moved = [Ceiling(name, vars(self)[key], "B/s") for key, name in known if key in vars(self)]
         done = [Ceiling(f"{kind} {unit}", most, "/s") for (unit, kind), most in self._rates.items()]
         return moved + done
-
-
-@cuda.jit(max_registers=128)
-def relax_singles(out: Any, steps: int) -> None:
-    """Relax 32 cells of a thread through its own columns and rows, one after another."""
-    best = cuda.local.array((_ROWS, _COLUMNS), out.dtype)
-    through = cuda.local.array(1, out.dtype)
-    for r in range(_ROWS):
-        for c in range(_COLUMNS):
-            best[r, c] = (cuda.threadIdx.x * 32 + 8 * r + c) & 1023
-    for _ in range(0, steps, _ROWS):
-        for k in range(_ROWS):
-            for r in range(_ROWS):
-                for c in range(_COLUMNS):
-                    through[0] = best[r, k] + best[k, c]
-                    best[r, c] = lesser(best[r, c], through[0])
-    total = cuda.local.array(1, out.dtype)
-    for r in range(_ROWS):
-        for c in range(_COLUMNS):
-            total[0] += best[r, c]
-    out[cuda.grid(1)] = total[0]
-
-
-@cuda.jit(max_registers=128)
-def relax_words(out: Any, steps: int) -> None:
-    """Relax 32 pairs of a thread in the same way."""
-    best = cuda.local.array((_ROWS, _COLUMNS), int32)
-    for r in range(_ROWS):
-        for c in range(_COLUMNS):
-            best[r, c] = (cuda.threadIdx.x * 32 + 8 * r + c) & 1023
-    for _ in range(0, steps, _ROWS):
-        for k in range(_ROWS):
-            for r in range(_ROWS):
-                for c in range(_COLUMNS):
-                    best[r, c] = relax_pairs(best[r, c], best[r, k], best[k, c])
-    total = int32(0)
-    for r in range(_ROWS):
-        for c in range(_COLUMNS):
-            total ^= best[r, c]
-    out[cuda.grid(1)] = total
 
 
 @cuda.jit
@@ -169,19 +128,40 @@ def read_only(data: Any, out: Any) -> None:
         out[0] = seen
 
 
-def relaxations_per_second(device: Device, dtype: str) -> float:
-    """Return the rate of ``c = min(c, a + b)`` on all multiprocessors, operands in registers.
+def operations_per_second(device: Device, inner: Inner) -> float:
+    """Return the rate of an inner operation on all multiprocessors, operands in registers.
 
-    It is that of the statement with nothing around it: every operand is in a register and changes
-    with every use, so that the compiler can leave nothing out. int16 goes in pairs.
+    It is that of the operation with nothing around it: every operand is in a register and changes
+    with every use, so that the compiler can leave nothing out.
     """
-    pairs = dtype == "int16"
-    kernel, each = (relax_words, 2) if pairs else (relax_singles, 1)
     blocks = _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors
-    out = device.empty(blocks * _THREADS, np.int32 if pairs else dtype)
-    launch = partial(device.launch, kernel, blocks, _THREADS, out, _STEPS)
-    done = blocks * _THREADS * _ROWS * _COLUMNS * _STEPS * each
+    out = device.empty(blocks * _THREADS, inner.dtype)
+    launch = partial(device.launch, _repeating(inner.step), blocks, _THREADS, out, _STEPS)
+    done = blocks * _THREADS * _ROWS * _COLUMNS * _STEPS * inner.at_once
     return done / min(event_times_ms(device, launch)) * 1000
+
+
+def _repeating(step: Any) -> Any:
+    """Return the kernel that does a step to 32 numbers of a thread, over and over."""
+
+    @cuda.jit(max_registers=128)
+    def repeat(out: Any, steps: int) -> None:
+        cells = cuda.local.array((_ROWS, _COLUMNS), out.dtype)
+        for r in range(_ROWS):
+            for c in range(_COLUMNS):
+                cells[r, c] = (cuda.threadIdx.x * 32 + 8 * r + c) & 1023
+        for _ in range(0, steps, _ROWS):
+            for k in range(_ROWS):
+                for r in range(_ROWS):
+                    for c in range(_COLUMNS):
+                        cells[r, c] = step(cells[r, c], cells[r, k], cells[k, c])
+        total = cuda.local.array(1, out.dtype)
+        for r in range(_ROWS):
+            for c in range(_COLUMNS):
+                total[0] += cells[r, c]
+        out[cuda.grid(1)] = total[0]
+
+    return repeat
 
 
 def copy_bytes_per_second(device: Device) -> float:

@@ -177,6 +177,6 @@ def _climb(rung: Rung, ladder: Ladder, means: _Means, asked: int | None) -> Row:
     verdicts.append(judge(rung, n, problem, result))
     work = rung.task.work(problem)
     # A CPU has limits of its own, and what a library launches is not timed on the GPU.
-    limit = means.ceilings.limit(rung, work) if means.ceilings and timing.kernels else None
+    limit = means.ceilings.limit(rung.task, work) if means.ceilings and timing.kernels else None
     rate = work.operations / timing.seconds
     return Row(rung, tuple(verdicts), predictions, n, timing, rate, limit)

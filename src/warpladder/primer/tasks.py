@@ -92,6 +92,7 @@ MATRIX_ADD = Task(
     oracle=_add,
     work=_add_work,
     unit="additions",
+    size_word="rows",
     default_n=4096,
     # GR's matrix.
     sizes=(*AWKWARD_SIZES, 10),
@@ -209,6 +210,7 @@ TRANSLATION = Task(
     oracle=lambda problem: problem.points + problem.shift,
     work=lambda problem: Work(problem.points.size, 8 * problem.points.size),
     unit="additions",
+    size_word="points",
     default_n=1 << 23,
 )
 
@@ -242,6 +244,7 @@ COUNT_SYMBOLS = Task(
         problem.symbols.size, 4 * (problem.symbols.size + SYMBOLS * problem.symbols.shape[1])
     ),
     unit="symbols",
+    size_word="texts",
     default_n=1 << 21,
 )
 
@@ -280,6 +283,7 @@ QUANTISE = Task(
     ),
     work=lambda problem: Work(LEVELS * problem.samples.size, 8 * problem.samples.size),
     unit="comparisons",
+    size_word="samples",
     default_n=1 << 22,
 )
 
@@ -312,6 +316,7 @@ COMMON_IDS = Task(
     ),
     work=lambda problem: Work(problem.row.size**2, 8 * problem.row.size + 4),
     unit="comparisons",
+    size_word="ids",
     default_n=1 << 14,
 )
 
@@ -355,6 +360,7 @@ SCRAMBLE = Task(
     oracle=_scramble,
     work=lambda problem: Work(ROUNDS * problem.words.size, 8 * problem.words.size),
     unit="steps",
+    ceiling="pcie",
     default_n=1 << 26,
     # All of the pipelines' chunks.
     sizes=(*AWKWARD_SIZES, 1000),

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from numba import cuda, int32, uint32
 
-from warpladder.shortest_paths.rungs.register_tiles import lesser, place_of
+from warpladder.shortest_paths.rungs._relaxing import lesser
+from warpladder.shortest_paths.rungs.register_tiles import place_of
 
 __all__ = ["CELLS", "THREADS", "TILE", "close_tile", "load_tile", "relax_tile", "store_tile"]
 

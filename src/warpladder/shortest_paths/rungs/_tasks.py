@@ -30,6 +30,7 @@ from numpy.typing import DTypeLike, NDArray
 from warpladder.device.environment import worker_count
 from warpladder.rung import Task, Work
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
+from warpladder.shortest_paths.rungs._relaxing import relaxation
 
 __all__ = [
     "DISTANCES",
@@ -164,6 +165,8 @@ DISTANCES = Task(
     oracle=_oracle,
     work=_work,
     unit="relaxations",
+    size_word="vertices",
+    ceiling=relaxation,
     # CF's size.
     default_n=2048,
     # Around warps (32), blocks (256 cells: 16 x 16) and tiles (32, 64, 128), and primes.

@@ -30,12 +30,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cuda, float64, uint32
+from numba import cuda, uint32
 
 from warpladder.device.kernel_cache import cached
-from warpladder.device.numba_target import overload
 from warpladder.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.rungs._relaxing import lesser
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_TILES
 
 if TYPE_CHECKING:
@@ -56,24 +56,6 @@ LEFT = (DEPTH, TILE + 4)
 RIGHT = (DEPTH, TILE)
 PUBLISHED = (2, TILE)
 CELLS = (8, 8)
-
-
-def lesser(a, b):
-    """Return the lesser of two numbers, neither of them NaN."""
-    return min(a, b)
-
-
-@overload(lesser)
-def _lesser_in_kernels(a, b):
-    if a == b == float64:
-        # There is no instruction for this minimum, and what `min` does about NaN costs five more.
-        def lesser_double(a, b):
-            if b < a:
-                return b
-            return a
-
-        return lesser_double
-    return lambda a, b: min(a, b)  # noqa: PLW0108 - Numba wants a function of these names
 
 
 @cuda.jit(device=True)
