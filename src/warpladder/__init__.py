@@ -14,6 +14,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from warpladder.version import __version__
+
 if TYPE_CHECKING:
     from warpladder.device.doctor import doctor
     from warpladder.errors import (
@@ -65,8 +67,6 @@ __all__ = [
     "reduce",
     "shortest_paths",
 ]
-
-__version__ = "0.1.0"
 
 _HOME = {
     "AssociativeOp": "reduction.custom",
