@@ -14,8 +14,9 @@ from calling import INTERRUPTION
 from warpladder.cli.app import app
 from warpladder.device import cuda_device
 from warpladder.errors import DeviceError, InputError
-from warpladder.lab.explore import barrier, measure, order
+from warpladder.lab.explore import measure
 from warpladder.lab.explore.registry import EXPLORATIONS, explorations
+from warpladder.lab.explore.shortest_paths import barrier, order
 
 # Within a moment each, and with something to tell.
 SMALL = {
@@ -112,7 +113,7 @@ def test_sizes_are_sorted_and_each_is_taken_once():
         (["pitch", "--sizes", "8,x"], "--sizes='8,x' must be whole numbers with commas"),
         (["pitch", "--sizes", ""], "--sizes='' must be whole numbers"),
         (["pitch", "--sizes", "-3"], "--sizes='-3' must be whole numbers"),
-        (["pitch", "--sizes", "0,3"], "a graph to explore has at least one vertex"),
+        (["pitch", "--sizes", "0,3"], "the number of vertices is at least 1"),
         (["pitch", "--sizes", "99999999999"], "must be whole numbers"),
         (["pitch", "--sizes", "513"], "pitch takes up to 512, not 513: the simulator runs n**3"),
         (["scaling", "--gpu-sizes", "8"], "--gpu-sizes: scaling takes --sizes for a GPU too"),

@@ -26,9 +26,9 @@ from warpladder.errors import DeviceError, InputError, MissingExtraError
 from warpladder.lab.compile import (
     compilable_capabilities,
     compile_kernel,
-    launched_variants,
     missing_tool,
 )
+from warpladder.lab.launches import launched_variants
 from warpladder.lab.registry import find_rung, ladders
 from warpladder.lab.sass import instruction_mix
 from warpladder.shortest_paths.rungs import register_tiles

@@ -11,16 +11,16 @@ import pytest
 from warpladder.errors import InputError, MissingExtraError
 from warpladder.lab.explore import measure
 from warpladder.lab.explore.exploration import Findings, Panel, Series, Setting, paragraph
-from warpladder.lab.explore.launches import launched
 from warpladder.lab.explore.measure import Spread, in_turn, unsteady
 from warpladder.lab.explore.plot import check_plot, draw
 from warpladder.lab.explore.registry import EXPLORATIONS, explorations, find_exploration
+from warpladder.lab.launches import launched
 
 
 def test_every_exploration_has_one_file_and_is_listed():
     folder = Path(measure.__file__).parent
     files = {
-        file.stem for file in folder.glob("*.py") if "EXPLORATION = " in file.read_text("utf-8")
+        file.stem for file in folder.glob("*/*.py") if "EXPLORATION = " in file.read_text("utf-8")
     }
     assert files == set(EXPLORATIONS)
     assert [one.name for one in explorations()] == list(EXPLORATIONS)
@@ -94,7 +94,7 @@ def test_unsteady_times_are_named():
 
 @pytest.mark.parametrize(("n", "blocks"), [(1, 1), (2, 2), (255, 255), (256, 256), (257, 514)])
 def test_launches_are_noted_without_being_run(n, blocks):
-    found = launched("row-blocks", n)
+    found = launched("shortest-paths/row-blocks", n)
     assert len(found) == n
     assert {launch.blocks for launch in found} == {blocks}
     assert {launch.warps for launch in found} == {8 * blocks}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from warpladder.lab.explore import order
 from warpladder.lab.explore.exploration import Setting
-from warpladder.lab.explore.order import relax_in_order
 from warpladder.lab.explore.registry import find_exploration
+from warpladder.lab.explore.shortest_paths import order
+from warpladder.lab.explore.shortest_paths.order import relax_in_order
 
 NO_PATH = 2**30 - 1
 

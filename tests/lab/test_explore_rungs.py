@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from warpladder.errors import DeviceError
-from warpladder.lab.explore import barrier, side_by_side
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration
+from warpladder.lab.explore.shortest_paths import barrier, side_by_side
 from warpladder.simulator import SimulatedDevice
 
 SECTOR, NUMBER, WARP, BLOCK = 32, 4, 32, 256

@@ -15,14 +15,15 @@ import pytest
 import warpladder
 from warpladder.device.properties import properties_of
 from warpladder.errors import DeviceError, WarpladderError
-from warpladder.lab.explore import crossover, growth, measure, methods, scaling
-from warpladder.lab.explore.crossover import find_crossing
+from warpladder.lab.explore import measure
 from warpladder.lab.explore.exploration import Setting
-from warpladder.lab.explore.growth import fit_power
-from warpladder.lab.explore.launches import Launched
-from warpladder.lab.explore.methods import ENGINE, GPU, SEQUENTIAL
 from warpladder.lab.explore.registry import find_exploration
+from warpladder.lab.explore.shortest_paths import crossover, growth, methods, scaling
+from warpladder.lab.explore.shortest_paths.crossover import find_crossing
+from warpladder.lab.explore.shortest_paths.growth import fit_power
+from warpladder.lab.explore.shortest_paths.methods import ENGINE, GPU, SEQUENTIAL
 from warpladder.lab.explore.waves import count_waves, doubled
+from warpladder.lab.launches import Launched
 from warpladder.simulator import SimulatedDevice
 
 NO_GPU = "there is none"

@@ -11,8 +11,8 @@ from fakes import FakeGpu
 from warpladder.errors import InputError, MissingExtraError
 from warpladder.lab import bench
 from warpladder.lab.climb import climb
-from warpladder.lab.compile import launched_variants
 from warpladder.lab.explain import explain
+from warpladder.lab.launches import launched_variants
 from warpladder.lab.verify import verify
 from warpladder.rung import Ladder
 from warpladder.simulator import SimulatedDevice

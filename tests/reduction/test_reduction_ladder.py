@@ -17,7 +17,8 @@ from choosing import large
 from warpladder.errors import DeviceError, InputError, InputTypeError, MissingExtraError
 from warpladder.lab.climb import climb
 from warpladder.lab.compare import difference
-from warpladder.lab.compile import compile_kernel, launched_variants, missing_tool
+from warpladder.lab.compile import compile_kernel, missing_tool
+from warpladder.lab.launches import launched_variants
 from warpladder.lab.sass import instruction_mix
 from warpladder.lab.verify import check_predictions, check_wrong, count, verify
 from warpladder.reduction import rungs, wrong

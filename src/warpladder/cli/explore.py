@@ -27,7 +27,7 @@ def explore(
     sizes: Annotated[
         str | None,
         typer.Option(
-            metavar="N,N,...", help="Numbers of vertices instead of its own.", show_default=False
+            metavar="N,N,...", help="Problem sizes instead of its own.", show_default=False
         ),
     ] = None,
     gpu_sizes: Annotated[
@@ -105,18 +105,20 @@ def _setting(
 
     if gpu_sizes is not None and not exploration.gpu_sizes:
         raise InputError(f"--gpu-sizes: {exploration.name} takes --sizes for a GPU too")
-    chosen = exploration.sizes if sizes is None else _numbers("--sizes", sizes)
+    chosen = exploration.sizes if sizes is None else _numbers(exploration, "--sizes", sizes)
     if max(chosen) > exploration.largest:
         raise InputError(
             f"--sizes: {exploration.name} takes up to {exploration.largest}, not {max(chosen)}: "
             f"{exploration.why_largest}"
         )
-    timed = exploration.gpu_sizes if gpu_sizes is None else _numbers("--gpu-sizes", gpu_sizes)
+    timed = exploration.gpu_sizes
+    if gpu_sizes is not None:
+        timed = _numbers(exploration, "--gpu-sizes", gpu_sizes)
     gpu, why = _find_gpu(device)
-    return Setting(chosen, timed, gpu, why)
+    return Setting(chosen, timed, exploration.size_word, gpu, why)
 
 
-def _numbers(option: str, text: str) -> tuple[int, ...]:
+def _numbers(exploration: Exploration, option: str, text: str) -> tuple[int, ...]:
     """Return sizes in ascending order, each once."""
     from warpladder.errors import InputError
 
@@ -125,7 +127,7 @@ def _numbers(option: str, text: str) -> tuple[int, ...]:
         raise InputError(f"{option}={text!r} must be whole numbers with commas, such as 32,33,64")
     numbers = tuple(sorted({int(part) for part in parts}))
     if numbers[0] < 1:
-        raise InputError(f"{option}={text!r}: a graph to explore has at least one vertex")
+        raise InputError(f"{option}={text!r}: the number of {exploration.size_word} is at least 1")
     return numbers
 
 

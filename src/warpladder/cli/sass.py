@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from warpladder.device.occupancy import Occupancy
     from warpladder.device.properties import DeviceProperties
-    from warpladder.lab.compile import Compiled, Variant
+    from warpladder.lab.compile import Compiled
+    from warpladder.lab.launches import Variant
     from warpladder.lab.sass import Loop
     from warpladder.rung import Rung
 
@@ -88,7 +89,8 @@ def _compiled(
     rung: Rung, version: tuple[int, int]
 ) -> Iterator[tuple[Variant, Compiled, Occupancy | None, Loop]]:
     from warpladder.device.properties import properties_of
-    from warpladder.lab.compile import compile_kernel, launched_variants
+    from warpladder.lab.compile import compile_kernel
+    from warpladder.lab.launches import launched_variants
     from warpladder.lab.sass import instruction_mix
 
     for variant in launched_variants(rung):

@@ -19,10 +19,9 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,14 +30,11 @@ from unittest.mock import patch
 from warpladder.device.numba_target import FRONT_END
 from warpladder.device.properties import known_capabilities
 from warpladder.errors import DeviceError, InputError, MissingExtraError
-from warpladder.rung import Rung
 
 __all__ = [
     "Compiled",
-    "Variant",
     "compilable_capabilities",
     "compile_kernel",
-    "launched_variants",
     "missing_tool",
 ]
 
@@ -96,33 +92,6 @@ class Compiled:
             file = Path(folder, "kernel.cubin")
             file.write_bytes(self.cubin)
             return _run(_tool("nvdisasm"), "-c", str(file)).stdout
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A kernel for arguments of certain types, and how it was launched.
-
-    Attributes
-    ----------
-    kernel
-        The ``@cuda.jit`` function.
-    arguments
-        Numba types.
-    threads
-        In a block; the most of all launches.
-    shared_bytes
-        Dynamic shared memory of a block; the most of all launches.
-    """
-
-    kernel: Any
-    arguments: tuple[Any, ...]
-    threads: int
-    shared_bytes: int
-
-    @property
-    def name(self) -> str:
-        """Of the kernel."""
-        return str(self.kernel.py_func.__name__)
 
 
 # ---- what is installed -----------------------------------------------------------------------
@@ -203,7 +172,7 @@ def compile_kernel(
         A ``@cuda.jit`` function; ``max_registers``, ``launch_bounds``, ``fastmath`` and ``opt`` of
         its decorator hold.
     arguments
-        Numba types of its arguments, as `launched_variants` finds them.
+        Numba types of its arguments, as `launches.launched_variants` finds them.
     compute_capability
         Of the GPU to compile for.
 
@@ -315,100 +284,3 @@ def _without_gpu(compute_capability: tuple[int, int]) -> Iterator[None]:
         finally:
             for function, overloads in replaced.items():
                 function.overloads = overloads
-
-
-# ---- what a rung launches --------------------------------------------------------------------
-
-#: After so many launches that bring nothing new, a rung is taken to have shown all it has; after
-#: so many more, to wait for a result that it will never get.
-_ENOUGH, _TOO_MANY = 1_000, 100_000
-
-
-class _SeenEnoughError(Exception):
-    """Ends a run whose launches repeat themselves."""
-
-
-class _Recorder:
-    """A simulated device that notes what is launched on it, and does nothing about it.
-
-    Running the kernels would change nothing about the types of their arguments, and takes seconds
-    where this takes none.
-    """
-
-    def __init__(self, kernels: tuple[Any, ...]) -> None:
-        from warpladder.simulator import SimulatedDevice
-
-        self._device = SimulatedDevice(checks=False, counters=False)
-        self._missing = set(map(id, kernels))
-        self._idle = 0
-        self.variants: dict[tuple[int, tuple[Any, ...]], Variant] = {}
-
-    @property
-    def complete(self) -> bool:
-        """Whether every kernel that the rung lists has been launched."""
-        return not self._missing
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._device, name)
-
-    def launch(
-        self,
-        kernel: Any,
-        grid: Any,
-        block: Any,
-        *args: Any,
-        shared_bytes: int = 0,
-        **options: Any,
-    ) -> None:
-        """Note the types of the arguments, and the size of the block."""
-        from warpladder.simulator.arguments import types_of
-        from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
-
-        del grid, options
-        found = as_dispatcher(kernel)
-        kinds = signature_types(found, types_of(args), own_signatures(found))
-        threads = prod(block) if isinstance(block, tuple) else int(block)
-        key = id(kernel), kinds
-        if known := self.variants.get(key):
-            threads = max(threads, known.threads)
-            shared_bytes = max(shared_bytes, known.shared_bytes)
-        self._missing.discard(id(kernel))
-        self._idle = self._idle + 1 if known else 0
-        self.variants[key] = Variant(found, kinds, threads, shared_bytes)
-        if self._idle > (_ENOUGH if self.complete else _TOO_MANY):
-            raise _SeenEnoughError
-
-
-def launched_variants(rung: Rung) -> list[Variant]:
-    """Return the kernels that a rung launches and the types it launches them with.
-
-    The rung is run at the largest size at which it is verified, and at larger ones where not all
-    of its kernels are launched there. The kernels themselves are not run.
-
-    Raises
-    ------
-    InputError
-        A kernel that the rung lists is launched at no size tried.
-
-    Examples
-    --------
-    >>> from warpladder.lab.registry import find_rung
-    >>> ladder, rung = find_rung("primer/vector-add-grid")
-    >>> [(variant.name, variant.threads) for variant in launched_variants(rung)]
-    [('add', 256)]
-    """
-    if rung.on != "device":
-        return []
-    limit = rung.max_n or max(rung.task.default_n, *rung.task.sizes)
-    n = min(max(rung.task.sizes), limit)
-    while True:
-        recorder = _Recorder(rung.kernels)
-        with suppress(_SeenEnoughError):
-            rung.run(recorder, rung.task.make(n, 0))
-        if recorder.complete:
-            return list(recorder.variants.values())
-        if n >= limit:
-            raise InputError(
-                f"{rung.name} lists a kernel that it launches at no size up to n = {n}"
-            )
-        n = min(2 * n, limit)

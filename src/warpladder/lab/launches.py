@@ -1,13 +1,22 @@
-"""What a rung launches at any size, without running its kernels."""
+"""What rungs launch, without running their kernels.
+
+To run them would change nothing about the launches of most rungs, and takes seconds where this
+takes none.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
+from warpladder.errors import InputError
 from warpladder.lab.registry import find_rung
+from warpladder.rung import Rung
 
-__all__ = ["Launched", "launched"]
+__all__ = ["Launched", "Variant", "launched", "launched_variants"]
 
 
 class Launched(NamedTuple):
@@ -25,13 +34,13 @@ class Launched(NamedTuple):
 
 
 class _Recorder:
-    """A simulated device that notes what is launched on it, and does nothing about it."""
+    """A simulated device that tells of what is launched on it, and does nothing about it."""
 
-    def __init__(self) -> None:
+    def __init__(self, note: Callable[[Launched, tuple[Any, ...]], None]) -> None:
         from warpladder.simulator import SimulatedDevice
 
         self._device = SimulatedDevice(checks=False, counters=False)
-        self.launches: list[Launched] = []
+        self._note = note
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._device, name)
@@ -45,33 +54,130 @@ class _Recorder:
         shared_bytes: int = 0,
         **options: Any,
     ) -> None:
-        """Note the launch."""
-        del args, options
-        self.launches.append(Launched(kernel, _count(grid), _count(block), shared_bytes))
+        """Tell of the launch."""
+        del options
+        self._note(Launched(kernel, _count(grid), _count(block), shared_bytes), args)
 
 
 def _count(extents: Any) -> int:
     return prod(extents) if isinstance(extents, tuple) else int(extents)
 
 
-def launched(name: str, n: int) -> list[Launched]:
+def launched(path: str, n: int) -> list[Launched]:
     """Return the launches of a rung whose launches do not depend on what its kernels find.
 
     Parameters
     ----------
-    name
-        Of the rung in the shortest-paths ladder.
+    path
+        ``LADDER/RUNG``.
     n
         Problem size.
 
     Examples
     --------
-    >>> found = launched("row-blocks", 300)
+    >>> found = launched("shortest-paths/row-blocks", 300)
     >>> len(found), found[0].blocks, found[0].threads, found[0].warps
     (300, 600, 256, 4800)
     """
-    rung = find_rung(f"shortest-paths/{name}")[1]
-    recorder: Any = _Recorder()
-    rung.run(recorder, rung.task.make(n, 0))
-    found: list[Launched] = recorder.launches
+    rung = find_rung(path)[1]
+    found: list[Launched] = []
+    rung.run(_Recorder(lambda launch, _: found.append(launch)), rung.task.make(n, 0))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A kernel for arguments of certain types, and how it was launched.
+
+    Attributes
+    ----------
+    kernel
+        The ``@cuda.jit`` function.
+    arguments
+        Numba types.
+    threads
+        In a block; the most of all launches.
+    shared_bytes
+        Dynamic shared memory of a block; the most of all launches.
+    """
+
+    kernel: Any
+    arguments: tuple[Any, ...]
+    threads: int
+    shared_bytes: int
+
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+        return str(self.kernel.py_func.__name__)
+
+
+#: After so many launches that bring nothing new, a rung is taken to have shown all it has; after
+#: so many more, to wait for a result that it will never get.
+_ENOUGH, _TOO_MANY = 1_000, 100_000
+
+
+class _SeenEnoughError(Exception):
+    """Ends a run whose launches repeat themselves."""
+
+
+class _Seen:
+    """The variants launched so far, and which kernels of the rung are still missing."""
+
+    def __init__(self, kernels: tuple[Any, ...]) -> None:
+        self.missing = set(map(id, kernels))
+        self.variants: dict[tuple[int, tuple[Any, ...]], Variant] = {}
+        self._idle = 0
+
+    def note(self, launch: Launched, args: tuple[Any, ...]) -> None:
+        """Note the types of the arguments, and the size of the block."""
+        from warpladder.simulator.arguments import types_of
+        from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
+
+        kernel, _, threads, shared_bytes = launch
+        found = as_dispatcher(kernel)
+        kinds = signature_types(found, types_of(args), own_signatures(found))
+        key = id(kernel), kinds
+        if known := self.variants.get(key):
+            threads = max(threads, known.threads)
+            shared_bytes = max(shared_bytes, known.shared_bytes)
+        self.missing.discard(id(kernel))
+        self._idle = self._idle + 1 if known else 0
+        self.variants[key] = Variant(found, kinds, threads, shared_bytes)
+        if self._idle > (_TOO_MANY if self.missing else _ENOUGH):
+            raise _SeenEnoughError
+
+
+def launched_variants(rung: Rung) -> list[Variant]:
+    """Return the kernels that a rung launches and the types it launches them with.
+
+    The rung is run at the largest size at which it is verified, and at larger ones where not all
+    of its kernels are launched there. The kernels themselves are not run.
+
+    Raises
+    ------
+    InputError
+        A kernel that the rung lists is launched at no size tried.
+
+    Examples
+    --------
+    >>> from warpladder.lab.registry import find_rung
+    >>> ladder, rung = find_rung("primer/vector-add-grid")
+    >>> [(variant.name, variant.threads) for variant in launched_variants(rung)]
+    [('add', 256)]
+    """
+    if rung.on != "device":
+        return []
+    limit = rung.max_n or max(rung.task.default_n, *rung.task.sizes)
+    n = min(max(rung.task.sizes), limit)
+    while True:
+        seen = _Seen(rung.kernels)
+        with suppress(_SeenEnoughError):
+            rung.run(_Recorder(seen.note), rung.task.make(n, 0))
+        if not seen.missing:
+            return list(seen.variants.values())
+        if n >= limit:
+            raise InputError(
+                f"{rung.name} lists a kernel that it launches at no size up to n = {n}"
+            )
+        n = min(2 * n, limit)

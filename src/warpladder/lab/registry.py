@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 from warpladder.errors import InputError
 from warpladder.rung import Ladder, Rung
 
-__all__ = ["LADDERS", "find_ladder", "find_rung", "ladders"]
+__all__ = ["LADDERS", "find_ladder", "find_rung", "ladders", "look_up"]
 
 #: Where each ladder stands, as ``module:attribute``, in the order in which to learn them.
 LADDERS: dict[str, str] = {
@@ -40,10 +40,7 @@ def find_ladder(name: str) -> Ladder:
     ...
     warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer, ...
     """
-    if name not in LADDERS:
-        raise InputError(_unknown("ladder", name, LADDERS, "The ladders"))
-    module, attribute = LADDERS[name].split(":")
-    return cast("Ladder", getattr(import_module(module), attribute))
+    return cast("Ladder", look_up("ladder", name, LADDERS, "The ladders"))
 
 
 def find_rung(path: str) -> tuple[Ladder, Rung]:
@@ -72,6 +69,20 @@ def find_rung(path: str) -> tuple[Ladder, Rung]:
         known = [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
         raise InputError(_unknown("rung", name, known, f"The rungs of {ladder_name}"))
     return ladder, rung
+
+
+def look_up(kind: str, name: str, places: Mapping[str, str], heading: str) -> Any:
+    """Return what stands at the place listed for a name, as ``module:attribute``.
+
+    Raises
+    ------
+    InputError
+        Nothing is listed for it; the message lists those there are, behind ``heading``.
+    """
+    if name not in places:
+        raise InputError(_unknown(kind, name, places, heading))
+    module, attribute = places[name].split(":")
+    return getattr(import_module(module), attribute)
 
 
 def _unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:

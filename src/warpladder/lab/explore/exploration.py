@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from warpladder.lab.registry import find_rung
+
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
@@ -25,7 +27,9 @@ class Setting:
     Attributes
     ----------
     sizes
-        Numbers of vertices, ascending.
+        Problem sizes, ascending.
+    size_word
+        What they count, in the plural, as the task has it.
     gpu_sizes
         Those that are timed on a GPU instead or besides, as the exploration has it.
     gpu
@@ -38,6 +42,7 @@ class Setting:
 
     sizes: tuple[int, ...]
     gpu_sizes: tuple[int, ...] = ()
+    size_word: str = "n"
     gpu: Device | None = None
     why_no_gpu: str = ""
     progress: Callable[[float, str], None] = lambda _done, _next: None
@@ -171,10 +176,12 @@ class Exploration:
     run
         ``run(setting) -> Findings``.
     sizes
-        Numbers of vertices unless others are asked for: so many that it ends within a minute on
-        two cores.
+        Problem sizes unless others are asked for: so large that it ends within a minute on two
+        cores.
     largest, why_largest
         The largest size to ask for, and the reason, as the end of a sentence.
+    rung
+        ``LADDER/RUNG``: one whose task is that of the exploration.
     gpu_sizes
         The sizes to time on a GPU, where these are other ones or more.
     """
@@ -186,7 +193,13 @@ class Exploration:
     sizes: tuple[int, ...]
     largest: int
     why_largest: str
+    rung: str
     gpu_sizes: tuple[int, ...] = ()
+
+    @property
+    def size_word(self) -> str:
+        """What sizes count, in the plural."""
+        return find_rung(self.rung)[1].task.size_word
 
 
 def paragraph(text: str | None, start: str) -> str:

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from importlib import import_module
 from typing import cast
 
-from warpladder.errors import InputError
 from warpladder.lab.explore.exploration import Exploration
+from warpladder.lab.registry import look_up
 
 __all__ = ["EXPLORATIONS", "explorations", "find_exploration"]
 
-#: In the order in which to read them: what is right, what memory costs, what it is worth.
-EXPLORATIONS = (
-    "order",
-    "barrier",
-    "pitch",
-    "columns",
-    "multiples",
-    "crossover",
-    "growth",
-    "scaling",
-)
+#: Where each stands, as ``module:attribute``, by computation; within one in the order in which to
+#: read them: what is right, what memory costs, what it is worth.
+EXPLORATIONS = {
+    name: f"warpladder.lab.explore.{computation}.{name}:EXPLORATION"
+    for computation, names in {
+        "shortest_paths": (
+            "order",
+            "barrier",
+            "pitch",
+            "columns",
+            "multiples",
+            "crossover",
+            "growth",
+            "scaling",
+        ),
+    }.items()
+    for name in names
+}
 
 
 def explorations() -> list[Exploration]:
@@ -44,9 +49,4 @@ def find_exploration(name: str) -> Exploration:
     ...
     warpladder.errors.InputError: no exploration 'barriers'; did you mean barrier? They are: ...
     """
-    if name not in EXPLORATIONS:
-        close = get_close_matches(name, EXPLORATIONS, n=1)
-        guess = f"; did you mean {close[0]}?" if close else "."
-        raise InputError(f"no exploration {name!r}{guess} They are: {', '.join(EXPLORATIONS)}")
-    module = import_module(f"warpladder.lab.explore.{name}")
-    return cast("Exploration", module.EXPLORATION)
+    return cast("Exploration", look_up("exploration", name, EXPLORATIONS, "They are"))

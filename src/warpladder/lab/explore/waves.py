@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties
-from warpladder.lab.explore.launches import Launched
+from warpladder.lab.launches import Launched
 
 __all__ = ["count_waves", "doubled"]
 

@@ -204,4 +204,5 @@ EXPLORATION = Exploration(
     sizes=(32, 33),
     largest=96,
     why_largest="one warp at a time the simulator takes half a minute there for each rung",
+    rung=f"shortest-paths/{_RIGHT}",
 )

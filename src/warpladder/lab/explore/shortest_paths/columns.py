@@ -23,7 +23,7 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.side_by_side import (
+from warpladder.lab.explore.shortest_paths.side_by_side import (
     Counted,
     Timed,
     count_rungs,
@@ -63,7 +63,7 @@ def _run(setting: Setting) -> Findings:
     )
     panel = Panel(
         "Sectors per load request",
-        "vertices",
+        setting.size_word,
         "32-byte sectors per request",
         tuple(
             Series(name, setting.sizes, tuple(row[name] for row in table.rows)) for name in _RUNGS
@@ -73,7 +73,7 @@ def _run(setting: Setting) -> Findings:
     return Findings(
         (table, *kernel_table(_RUNGS, times)),
         _answer(setting, counted, times),
-        (panel, *kernel_panel(_RUNGS, times)),
+        (panel, *kernel_panel(_RUNGS, times, setting)),
         remarks(setting, times),
     )
 
@@ -107,5 +107,6 @@ EXPLORATION = Exploration(
     sizes=(16, 31, 32, 64, 97, 128),
     largest=512,
     why_largest="the simulator runs n**3 threads",
+    rung=f"shortest-paths/{_ROWS}",
     gpu_sizes=(1024, 2048, 4096),
 )

@@ -21,7 +21,13 @@ from math import exp, log
 from typing import NamedTuple
 
 from warpladder.lab.explore.exploration import Column, Exploration, Findings, Setting, Table
-from warpladder.lab.explore.methods import GPU, Times, time_methods, times_panel, times_table
+from warpladder.lab.explore.shortest_paths.methods import (
+    GPU,
+    Times,
+    time_methods,
+    times_panel,
+    times_table,
+)
 
 __all__ = ["EXPLORATION", "Crossing", "find_crossing"]
 
@@ -101,7 +107,7 @@ def _run(setting: Setting) -> Findings:
     return Findings(
         (times_table(times, setting), crossings),
         _answer(times, found),
-        (times_panel(times),),
+        (times_panel(times, setting),),
         remarks,
     )
 
@@ -136,4 +142,5 @@ EXPLORATION = Exploration(
     sizes=(16, 32, 64, 128, 256, 512, 1024, 2048, 4096),
     largest=16384,
     why_largest="a matrix of that size takes a gigabyte",
+    rung="shortest-paths/sequential-cpu",
 )

@@ -30,7 +30,12 @@ from warpladder.lab.explore.exploration import (
     Table,
     paragraph,
 )
-from warpladder.lab.explore.methods import Times, time_methods, times_panel, times_table
+from warpladder.lab.explore.shortest_paths.methods import (
+    Times,
+    time_methods,
+    times_panel,
+    times_table,
+)
 
 __all__ = ["EXPLORATION", "PowerLaw", "fit_power"]
 
@@ -118,7 +123,10 @@ def _run(setting: Setting) -> Findings:
         tuple(rows),
     )
     return Findings(
-        (times_table(times, setting), fits), _answer(rows), (_panel(times, lines),), remarks
+        (times_table(times, setting), fits),
+        _answer(rows),
+        (_panel(times, setting, lines),),
+        remarks,
     )
 
 
@@ -128,8 +136,8 @@ def _upper(medians: dict[int, float]) -> float | None:
     return fit_power(upper).exponent if len(upper) >= _FEWEST else None
 
 
-def _panel(times: Times, lines: list[Series]) -> Panel:
-    panel = times_panel(times)
+def _panel(times: Times, setting: Setting, lines: list[Series]) -> Panel:
+    panel = times_panel(times, setting)
     return Panel(
         "Whole computation: medians, and the fitted powers",
         panel.x_label,
@@ -166,6 +174,7 @@ EXPLORATION = Exploration(
     sizes=(128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096),
     largest=16384,
     why_largest="a matrix of that size takes a gigabyte",
+    rung="shortest-paths/sequential-cpu",
     # Up to 4096 an H200 has hardly more to do than to fetch and to send the matrix.
     gpu_sizes=(6144, 8192),
 )

@@ -149,11 +149,11 @@ def times_table(times: Times, setting: Setting) -> Table:
     )
 
 
-def times_panel(times: Times) -> Panel:
+def times_panel(times: Times, setting: Setting) -> Panel:
     """Return the times over the sizes."""
     return Panel(
         "Whole computation, medians",
-        "vertices",
+        setting.size_word,
         "seconds",
         tuple(
             Series(name, tuple(known), tuple(spread.median for spread in known.values()))

@@ -27,8 +27,7 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.launches import launched
-from warpladder.lab.explore.side_by_side import (
+from warpladder.lab.explore.shortest_paths.side_by_side import (
     Counted,
     count_rungs,
     kernel_panel,
@@ -36,6 +35,7 @@ from warpladder.lab.explore.side_by_side import (
     remarks,
     time_rungs,
 )
+from warpladder.lab.launches import launched
 
 __all__ = ["EXPLORATION"]
 
@@ -66,7 +66,7 @@ def _run(setting: Setting) -> Findings:
     )
     panel = Panel(
         "Loads per row and step",
-        "vertices",
+        setting.size_word,
         "sectors, requests",
         (
             *(
@@ -80,7 +80,7 @@ def _run(setting: Setting) -> Findings:
     return Findings(
         (table, blocks, *kernel_table(_RUNGS, times)),
         _answer(rows),
-        (panel, *kernel_panel(_RUNGS, times)),
+        (panel, *kernel_panel(_RUNGS, times, setting)),
         remarks(setting, times),
     )
 
@@ -97,7 +97,7 @@ def _row(counted: Counted, n: int) -> dict[str, Any]:
 
 
 def _launched_warps(n: int) -> float:
-    return sum(launch.warps for launch in launched(_UNPADDED, n)) / (n * n)
+    return sum(launch.warps for launch in launched(f"shortest-paths/{_UNPADDED}", n)) / (n * n)
 
 
 def _answer(rows: tuple[dict[str, Any], ...]) -> tuple[str, ...]:
@@ -129,5 +129,6 @@ EXPLORATION = Exploration(
     sizes=(31, 32, 33, 63, 64, 65, 95, 96, 97, 127, 128, 129),
     largest=512,
     why_largest="the simulator runs n**3 threads",
+    rung=f"shortest-paths/{_UNPADDED}",
     gpu_sizes=(3071, 3072, 3073, 4095, 4096, 4097),
 )

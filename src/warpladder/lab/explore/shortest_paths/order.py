@@ -113,7 +113,7 @@ def _run(setting: Setting) -> Findings:
     )
     panel = Panel(
         f"Different results from {_ORDERS} random orders of the cells",
-        "vertices",
+        setting.size_word,
         "different matrices",
         tuple(
             Series(column.heading, setting.sizes, tuple(row[column.key] for row in rows))
@@ -184,4 +184,5 @@ EXPLORATION = Exploration(
     sizes=(2, 4, 8, 16, 24),
     largest=64,
     why_largest="every cell of every step is updated one by one, in 100 orders",
+    rung=f"shortest-paths/{_KERNEL}",
 )

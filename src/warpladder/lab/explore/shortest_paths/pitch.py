@@ -28,7 +28,7 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.side_by_side import (
+from warpladder.lab.explore.shortest_paths.side_by_side import (
     Counted,
     Timed,
     count_rungs,
@@ -75,7 +75,7 @@ def _run(setting: Setting) -> Findings:
     )
     panel = Panel(
         "Sectors per load request",
-        "vertices",
+        setting.size_word,
         "32-byte sectors per request",
         tuple(
             Series(name, setting.sizes, tuple(row[name] for row in requests.rows))
@@ -86,7 +86,7 @@ def _run(setting: Setting) -> Findings:
     return Findings(
         (requests, sectors, *kernel_table(_RUNGS, times)),
         _answer(setting, counted, times),
-        (panel, *kernel_panel(_RUNGS, times)),
+        (panel, *kernel_panel(_RUNGS, times, setting)),
         remarks(setting, times),
     )
 
@@ -125,5 +125,6 @@ EXPLORATION = Exploration(
     sizes=(31, 33, 64, 97, 100, 104, 128, 130),
     largest=512,
     why_largest="the simulator runs n**3 threads",
+    rung=f"shortest-paths/{_UNPADDED}",
     gpu_sizes=(2047, 2048, 4095, 4096),
 )

@@ -43,10 +43,10 @@ from warpladder.lab.explore.exploration import (
     Table,
     paragraph,
 )
-from warpladder.lab.explore.launches import launched
 from warpladder.lab.explore.measure import Spread, in_turn, kernel_seconds, unsteady, wall_seconds
 from warpladder.lab.explore.waves import __doc__ as waves_text
 from warpladder.lab.explore.waves import count_waves, doubled
+from warpladder.lab.launches import launched
 from warpladder.lab.registry import find_rung
 from warpladder.lab.verify import run as run_rung
 
@@ -107,7 +107,7 @@ def _run(setting: Setting) -> Findings:
 def _model(setting: Setting) -> Rows:
     rows: Rows = []
     for n in setting.sizes:
-        launches = launched(_MODELLED, n)
+        launches = launched(f"shortest-paths/{_MODELLED}", n)
         alone = count_waves(launches, properties_of(_CAPABILITY, 1))
         for p in doubled(properties_of(_CAPABILITY).multiprocessors):
             waves = count_waves(launches, properties_of(_CAPABILITY, p))
@@ -282,4 +282,5 @@ EXPLORATION = Exploration(
     sizes=(100, 1000),
     largest=4096,
     why_largest="there the smallest grid takes most of a minute on a GPU",
+    rung=f"shortest-paths/{_MODELLED}",
 )

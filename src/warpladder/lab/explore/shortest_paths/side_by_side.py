@@ -91,7 +91,7 @@ def kernel_table(names: tuple[str, ...], times: Timed) -> tuple[Table, ...]:
     return (Table("kernel time of one step on the GPU, medians", columns, rows),)
 
 
-def kernel_panel(names: tuple[str, ...], times: Timed) -> tuple[Panel, ...]:
+def kernel_panel(names: tuple[str, ...], times: Timed, setting: Setting) -> tuple[Panel, ...]:
     """Return the panel of kernel times of one step; none without times."""
     if not times:
         return ()
@@ -99,4 +99,4 @@ def kernel_panel(names: tuple[str, ...], times: Timed) -> tuple[Panel, ...]:
     series = tuple(
         Series(name, sizes, tuple(1e6 * times[name, n].median / n for n in sizes)) for name in names
     )
-    return (Panel("Kernel time of one step", "vertices", "microseconds", series),)
+    return (Panel("Kernel time of one step", setting.size_word, "microseconds", series),)
