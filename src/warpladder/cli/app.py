@@ -95,7 +95,7 @@ def _signals_raised() -> Iterator[None]:
 
 def _print_version(asked: bool) -> None:
     if asked:
-        from warpladder import __version__
+        from warpladder.version import __version__
 
         typer.echo(f"warpladder {__version__}")
         raise typer.Exit

@@ -14,12 +14,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import warpladder
 from warpladder.device.cuda import CudaReport, probe_cuda
 from warpladder.device.environment import require_compiler, worker_count
 from warpladder.device.host_memory import HostMemory, host_memory
 from warpladder.device.select import Choice, choose_device
 from warpladder.device.simd import VectorUnit, vector_unit
+from warpladder.version import __version__
 
 if TYPE_CHECKING:
     from warpladder.device.numba_target import FrontEnd
@@ -162,7 +162,7 @@ def _cpu_name() -> str:
 def _version(package: str) -> str | None:
     if package == "warpladder":
         # It need not be installed: its folder may be on the path.
-        return warpladder.__version__
+        return __version__
     try:
         return version(package)
     except PackageNotFoundError:
