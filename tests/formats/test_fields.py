@@ -76,12 +76,12 @@ def test_numpy_never_sees_other_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     read_as_integers: list[list[str]] = []
     load = fields._load
 
-    def watched(rows: list[str], dtype: np.dtype[Any], delimiter: str | None) -> Any:
-        table = load(rows, np.dtype([(name, "O") for name in dtype.names or ()]), delimiter)
+    def watched(rows: list[str], dtype: np.dtype[Any], *rest: Any) -> Any:
+        table = load(rows, np.dtype([(name, "O") for name in dtype.names or ()]), *rest)
         for name, column in zip(dtype.names or (), table or [], strict=False):
             if dtype[name].kind == "i":
                 read_as_integers.append(column.tolist())
-        return load(rows, dtype, delimiter)
+        return load(rows, dtype, *rest)
 
     monkeypatch.setattr(fields, "_load", watched)
     layout = Layout((Field("id", "u"), Field("id", "v"), Field("weight", "w")), "")

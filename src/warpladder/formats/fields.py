@@ -1,4 +1,4 @@
-"""Rows of fields: many lines of one layout turned into columns.
+"""Rows of fields: many lines of one layout turned into columns, of a whole file or of a chunk.
 
 Numbers are parsed in bulk by NumPy's C reader. Whatever that reader refuses, and whatever it might
 understand differently, is read again line by line; that second reading alone decides what is
@@ -11,7 +11,9 @@ import csv
 import re
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,13 +21,24 @@ import numpy as np
 from warpladder.formats.text import TextFile, is_content, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Field", "Layout", "is_integer", "is_number", "parse_rows", "split_row"]
+__all__ = [
+    "Field",
+    "Layout",
+    "filled",
+    "is_float",
+    "is_integer",
+    "is_number",
+    "parse_rows",
+    "split_row",
+]
 
-Kind = Literal["word", "name", "id", "vertex", "integer", "real", "weight", "ignored"]
+Kind = Literal[
+    "word", "name", "id", "vertex", "integer", "real", "weight", "int64", "float64", "ignored"
+]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
@@ -44,16 +57,20 @@ class Field:
     kind
         ``word``: always `title` itself. ``name``: any text. ``id``: integers if all ids of the file
         are, else text. ``vertex``: a number from 1 to ``Layout.n``. ``integer``, ``real``: int64,
-        float64. ``weight``: int64 if all are integer literals, else float64. ``ignored``: anything.
+        float64. ``weight``: int64 if all are integer literals, else float64. ``int64``,
+        ``float64``: whatever NumPy takes for one, NaN too. ``ignored``: anything.
     title
-        What error messages call it.
+        What error messages call it; of ``int64`` and ``float64``, all that they expect.
+    remedy
+        What to do where an ``int64`` is some other number.
     """
 
     kind: Kind
     title: str
+    remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """What every row of a file looks like.
 
@@ -69,6 +86,9 @@ class Layout:
         The character between fields, which may then be in quotes; None for any white space.
     n
         The largest vertex number.
+    filled
+        Where rows need not have all fields, how many they have but for an empty one at the end;
+        there, fields between blanks may be in quotes, too.
     """
 
     fields: tuple[Field, ...]
@@ -76,6 +96,31 @@ class Layout:
     comments: str = ""
     delimiter: str | None = None
     n: int = 0
+    filled: int | None = None
+
+    @cached_property
+    def wanted(self) -> list[int]:
+        """The fields that are not ignored."""
+        return [i for i, field in enumerate(self.fields) if field.kind != "ignored"]
+
+    def split(self, line: str) -> list[str]:
+        """Split a line into fields; csv.Error where quotes are open."""
+        if self.delimiter is None and self.filled is not None and '"' in line:
+            return split_row(line.strip(), " ")
+        return split_row(line, self.delimiter)
+
+    def fits(self, tokens: Sequence[str]) -> bool:
+        """Tell whether a row has as many fields as it may have."""
+        count = len(tokens)
+        if self.filled is None:
+            return count == len(self.fields)
+        is_even = count in {self.filled, len(self.fields)}
+        return (is_even or filled(tokens) == self.filled) and count > self.wanted[-1]
+
+
+def filled(tokens: Sequence[str]) -> int:
+    """Return the number of fields, but for an empty one after the last delimiter."""
+    return len(tokens) - (len(tokens) > 1 and not tokens[-1].strip())
 
 
 def is_integer(token: str) -> bool:
@@ -92,6 +137,18 @@ def is_number(token: str) -> bool:
     return _INFINITY.fullmatch(token) is not None
 
 
+def is_float(token: str) -> bool:
+    """Tell whether NumPy takes `token` for a float64: nan and 1e999 are some, 1_0 is none."""
+    # Python reads digits of any script, and underscores between them.
+    if not token.isascii() or "_" in token:
+        return False
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True
+
+
 def split_row(line: str, delimiter: str | None) -> list[str]:
     """Split a line into fields without the blanks around them; csv.Error where quotes are open."""
     if delimiter is None:
@@ -105,7 +162,8 @@ def parse_rows(
 ) -> list[NDArray[Any]]:
     """Return one array per field from the rows among ``file.lines[start:stop]``.
 
-    Names are object arrays of str. Raises FileFormatError at the first malformed row.
+    Names are object arrays of str; of fields that are ignored there are none. Raises
+    FileFormatError at the first malformed row.
 
     Examples
     --------
@@ -123,41 +181,73 @@ def parse_rows(
 def _parse_in_bulk(rows: list[str], layout: Layout) -> list[NDArray[Any]] | None:
     """Return the columns, or None where only the reading line by line can tell."""
     delimiter = layout.delimiter
-    if delimiter is not None and any('"' in row for row in rows):
+    may_have_quotes = delimiter is not None or layout.filled is not None
+    if may_have_quotes and any('"' in row for row in rows):
         unquoted = _without_quotes(rows, delimiter)
         if unquoted is None:
             return None
         rows, delimiter = unquoted, _UNIT_SEPARATOR
-    for dtype in _candidate_dtypes(layout, rows, delimiter):
-        columns = _load(rows, dtype, delimiter)
+    wanted = layout.wanted
+    which = None if len(wanted) == len(layout.fields) else wanted
+    if which is not None and not _are_even(rows, layout, delimiter):
+        return None
+    for dtype in _candidate_dtypes(layout, rows, delimiter, which):
+        columns = _load(rows, dtype, delimiter, which)
         if columns is None:
             continue
         if delimiter is not None:
             columns = [
                 _stripped(column) if column.dtype == object else column for column in columns
             ]
-        sound = all(map(_is_sound, layout.fields, columns, [layout.n] * len(columns)))
-        return columns if sound else None
+        fields = [layout.fields[i] for i in wanted]
+        sound = all(map(_is_sound, fields, columns, [layout.n] * len(columns)))
+        return _placed(columns, layout) if sound else None
     return None
 
 
+def _placed(columns: list[NDArray[Any]], layout: Layout) -> list[NDArray[Any]]:
+    """Return the columns of the fields that are wanted, and empty ones in between."""
+    placed = [np.empty(0, dtype=object)] * len(layout.fields)
+    for place, column in zip(layout.wanted, columns, strict=True):
+        placed[place] = column
+    return placed
+
+
+def _are_even(rows: list[str], layout: Layout, delimiter: str | None) -> bool:
+    """Tell whether rows of which NumPy sees some fields only have as many as they may have."""
+    if delimiter is None:
+        counts = set(map(len, map(str.split, rows)))
+    else:
+        counts = {1 + count for count in set(map(methodcaller("count", delimiter), rows))}
+    if counts == {len(layout.fields)}:
+        return True
+    return layout.filled is not None and all(layout.fits(row.split(delimiter)) for row in rows)
+
+
 def _load(
-    rows: list[str], dtype: np.dtype[Any], delimiter: str | None
+    rows: list[str],
+    dtype: np.dtype[Any],
+    delimiter: str | None,
+    which: list[int] | None = None,
 ) -> list[NDArray[Any]] | None:
-    """Return the columns, or None where a row does not fit the dtype."""
+    """Return the columns, all or which are named, or None where a row does not fit the dtype."""
     try:
         with warnings.catch_warnings():
             # Older NumPy only warns where it reads '1.5' as the integer 1.
             warnings.simplefilter("error", DeprecationWarning)
-            table = np.loadtxt(rows, dtype, comments=None, delimiter=delimiter, ndmin=1)
+            table = np.loadtxt(
+                rows, dtype, comments=None, delimiter=delimiter, usecols=which, ndmin=1
+            )
     except (ValueError, DeprecationWarning):
         return None
     return [np.ascontiguousarray(table[name]) for name in dtype.names or ()]
 
 
-def _without_quotes(rows: list[str], delimiter: str) -> list[str] | None:
+def _without_quotes(rows: list[str], delimiter: str | None) -> list[str] | None:
     if any(_UNIT_SEPARATOR in row for row in rows):
         return None
+    if delimiter is None:
+        rows, delimiter = list(map(str.strip, rows)), " "
     reader = csv.reader(rows, delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
         unquoted = [_UNIT_SEPARATOR.join(fields) for fields in reader]
@@ -168,23 +258,26 @@ def _without_quotes(rows: list[str], delimiter: str) -> list[str] | None:
 
 
 def _candidate_dtypes(
-    layout: Layout, rows: list[str], delimiter: str | None
+    layout: Layout, rows: list[str], delimiter: str | None, which: list[int] | None
 ) -> Iterator[np.dtype[Any]]:
     """Yield the dtypes a row may have, the narrowest first."""
     kinds = {field.kind for field in layout.fields}
     id_types = ("i8", "O") if "id" in kinds else ("O",)
     weight_types = ("i8", "f8") if "weight" in kinds else ("f8",)
-    is_ascii = _ascii_columns(rows, len(layout.fields), delimiter)
+    wanted = [layout.fields[i].kind for i in layout.wanted]
+    is_ascii = _ascii_columns(rows, len(wanted), delimiter, which)
     for id_type, weight_type in product(id_types, weight_types):
         # Text is read as objects: a fixed width would cut long names short without a word.
         types: dict[Kind, str] = {"id": id_type, "weight": weight_type}
-        types |= {"vertex": "i8", "integer": "i8", "real": "f8"}
-        chosen = [types.get(field.kind, "O") for field in layout.fields]
+        types |= {"vertex": "i8", "integer": "i8", "real": "f8", "int64": "i8", "float64": "f8"}
+        chosen = [types.get(kind, "O") for kind in wanted]
         if all(ok or kind != "i8" for ok, kind in zip(is_ascii, chosen, strict=True)):
             yield _row_dtype(chosen)
 
 
-def _ascii_columns(rows: list[str], count: int, delimiter: str | None) -> list[bool]:
+def _ascii_columns(
+    rows: list[str], count: int, delimiter: str | None, which: list[int] | None
+) -> list[bool]:
     """Tell which columns may be read as integers.
 
     Other characters than ASCII make NumPy's integer reader look up digits beyond its table, which
@@ -192,7 +285,7 @@ def _ascii_columns(rows: list[str], count: int, delimiter: str | None) -> list[b
     """
     if all(map(str.isascii, rows)):
         return [True] * count
-    columns = _load(rows, _row_dtype(["O"] * count), delimiter)
+    columns = _load(rows, _row_dtype(["O"] * count), delimiter, which)
     if columns is None:
         return [False] * count
     return ["".join(column.tolist()).isascii() for column in columns]
@@ -212,39 +305,48 @@ def _is_sound(field: Field, column: NDArray[Any], n: int) -> bool:
         return bool((column == field.title).all())
     if field.kind == "vertex":
         return bool(column.min() >= 1 and column.max() <= n)
+    if field.kind == "float64":
+        return True
     if column.dtype == np.float64:
         # Infinity may stand for too large a literal, a large float for an integer beyond int64.
         return bool((np.abs(column) < 2.0**63).all())
-    return field.kind == "ignored" or column.dtype != object or "" not in column.tolist()
+    return column.dtype != object or "" not in column.tolist()
 
 
 def _parse_line_by_line(
     file: TextFile, layout: Layout, start: int, stop: int | None
 ) -> list[NDArray[Any]]:
     rows: list[list[str]] = []
+    wanted = [(place, layout.fields[place]) for place in layout.wanted]
     for index, line in enumerate(file.lines[start:stop], start):
         if not is_content(line, layout.comments):
             continue
         try:
-            tokens = split_row(line, layout.delimiter)
+            tokens = layout.split(line)
         except csv.Error as error:
             raise file.error(index, f"{layout.shape} with closed quotes") from error
-        if len(tokens) != len(layout.fields):
-            raise file.error(index, layout.shape)
-        for field, token in zip(layout.fields, tokens, strict=True):
-            expected = _fault(field, token, layout.n)
-            if expected is not None:
-                raise file.error(index, expected, quoted(token))
-        rows.append(tokens)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(layout.fields)
-    ids = [
-        column for column, field in zip(columns, layout.fields, strict=True) if field.kind == "id"
-    ]
-    ids_are_integers = all(is_integer(token) for column in ids for token in column)
-    return [
+        if not layout.fits(tokens):
+            if layout.filled is None:
+                raise file.error(index, layout.shape)
+            expected = f"as many {layout.shape} as in the first line, {layout.filled}"
+            raise file.error(index, expected, f"{len(tokens)}: {quoted(line)}")
+        for place, field in wanted:
+            fault = _fault(field, tokens[place], layout.n)
+            if fault is not None:
+                is_other = bool(field.remedy) and is_float(tokens[place])
+                found = quoted(tokens[place]) + field.remedy * is_other
+                raise file.error(index, fault, found)
+        rows.append([tokens[place] for place, _ in wanted])
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
+    of_ids = (
+        column for column, (_, field) in zip(columns, wanted, strict=True) if field.kind == "id"
+    )
+    ids_are_integers = all(is_integer(token) for column in of_ids for token in column)
+    converted = [
         _convert(column, field.kind, ids_are_integers)
-        for column, field in zip(columns, layout.fields, strict=True)
+        for column, (_, field) in zip(columns, wanted, strict=True)
     ]
+    return _placed(converted, layout)
 
 
 def _fault(field: Field, token: str, n: int) -> str | None:
@@ -265,18 +367,22 @@ def _fault(field: Field, token: str, n: int) -> str | None:
             if is_too_large and field.kind == "weight":
                 return f"a {title} within 64-bit integers (or written as a float, like 1e20)"
             return None if is_number(token) else f"a number or inf as {title}"
+        case "int64":
+            return None if is_integer(token) else title
+        case "float64":
+            return None if is_float(token) else title
         case "ignored":
             return None
 
 
 def _convert(tokens: tuple[str, ...], kind: Kind, ids_are_integers: bool) -> NDArray[Any]:
     whole = (
-        kind in {"vertex", "integer"}
+        kind in {"vertex", "integer", "int64"}
         or (kind == "id" and ids_are_integers)
         or (kind == "weight" and all(map(is_integer, tokens)))
     )
     if whole:
         return np.array([int(token) for token in tokens], dtype=np.int64)
-    if kind in {"real", "weight"}:
+    if kind in {"real", "weight", "float64"}:
         return np.array([float(token) for token in tokens], dtype=np.float64)
     return np.array(tokens, dtype=object)

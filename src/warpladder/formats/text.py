@@ -1,38 +1,43 @@
-"""A text file as a list of lines that remember their numbers."""
+"""Text files as lines that remember their numbers: the whole file, or chunk by chunk."""
 
 from __future__ import annotations
 
+import codecs
+import gzip
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from warpladder.errors import FileFormatError
-from warpladder.formats.files import read_bytes
+from warpladder.errors import FileFormatError, InputError
+from warpladder.formats.files import is_gzip, read_bytes, told_as_gzip
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from warpladder.formats.files import InputFile
 
-__all__ = ["TextFile", "is_content", "listed", "quoted", "read_text", "shortened"]
+__all__ = ["TextFile", "is_content", "listed", "quoted", "read_chunks", "read_text", "shortened"]
+
+# A file without line ends is not read into memory as one line.
+_LONGEST_LINE = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A text file's lines, without their ends.
+    """A text file's lines, without their ends; or some of them, with others ``before``.
 
-    ``lines[i]`` is line ``i + 1`` of the file as an editor shows it; what follows the last line end
-    is the last item, mostly an empty string.
+    ``lines[i]`` is line ``before + i + 1`` of the file as an editor shows it; what follows the last
+    line end is the last item, mostly an empty string.
     """
 
     path: Path
     lines: list[str]
+    before: int = 0
 
     def error(self, index: int, expected: str, found: str | None = None) -> FileFormatError:
         """Return the error for ``lines[index]``, quoted unless `found` says what stood there."""
-        return FileFormatError(
-            self.path, index + 1, expected, quoted(self.lines[index]) if found is None else found
-        )
+        found = quoted(self.lines[index]) if found is None else found
+        return FileFormatError(self.path, self.before + index + 1, expected, found)
 
     def ended(self, expected: str) -> FileFormatError:
         """Return the error for a file that ends where `expected` should come."""
@@ -87,17 +92,71 @@ def listed(names: Sequence[str], limit: int = 120) -> str:
 
 def read_text(file: InputFile) -> TextFile:
     """Read a text file: UTF-8, with or without a byte order mark, any line ends, gzip or not."""
-    path, data = file.path, read_bytes(file)
+    data = read_bytes(file).removeprefix(codecs.BOM_UTF8)
+    return TextFile(file.path, _lines(_decoded(file.path, data)))
+
+
+def read_chunks(file: InputFile, size: int, remedy: str = "") -> Iterator[tuple[float, TextFile]]:
+    """Yield a text file's lines, about ``size`` bytes at a time, and which part of it is read.
+
+    UTF-8, with or without a byte order mark, gzip or not. A CR by itself ends no line.
+
+    Parameters
+    ----------
+    file
+        The file; no more than a chunk of it, and of its longest line, is in memory.
+    size
+        Bytes of a chunk.
+    remedy
+        What to do about a file that is no text, for errors.
+    """
+    path, line = file.path, 0
+    begun: list[bytes] = []
     try:
-        text = data.decode("utf-8-sig")
+        whole_size = max(file.place.stat().st_size, 1)
+        with told_as_gzip(path), file.place.open("rb") as raw:
+            packed = is_gzip(file)
+            opened: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
+            block = opened.read(size).removeprefix(codecs.BOM_UTF8)
+            while block:
+                whole, found, tail = block.rpartition(b"\n")
+                if found:
+                    chunk = _chunk(path, b"".join([*begun, whole]), line, remedy)
+                    yield raw.tell() / whole_size, chunk
+                    line += len(chunk.lines)
+                    begun = []
+                begun.append(tail)
+                if sum(map(len, begun)) > _LONGEST_LINE:
+                    expected = f"lines of up to {_LONGEST_LINE >> 20} MiB"
+                    raise FileFormatError(path, line + 1, expected, "a longer one")
+                block = opened.read(size)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    if any(begun):
+        yield 1.0, _chunk(path, b"".join(begun), line, remedy)
+
+
+def _chunk(path: Path, data: bytes, before: int, remedy: str) -> TextFile:
+    text = _decoded(path, data, before, remedy)
+    lines = text.replace("\r\n", "\n").removesuffix("\r").split("\n")
+    chunk = TextFile(path, lines, before)
+    for index, line in enumerate(lines if "\r" in text else []):
+        if "\r" in line:
+            raise chunk.error(index, "lines that end with LF or CR LF", "a CR by itself")
+    return chunk
+
+
+def _decoded(path: Path, data: bytes, before: int = 0, remedy: str = "") -> str:
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        before = _lines(error.object[: error.start].decode("utf-8", errors="replace"))
-        found = f"the byte 0x{error.object[error.start]:02x}"
-        raise FileFormatError(path, len(before), "text in UTF-8", found) from error
+        line = before + len(_lines(data[: error.start].decode("utf-8", errors="replace")))
+        found = f"the byte 0x{data[error.start]:02x}"
+        raise FileFormatError(path, line, f"text in UTF-8 {remedy}".strip(), found) from None
     if "\0" in text:
-        before = _lines(text[: text.index("\0")])
-        raise FileFormatError(path, len(before), "text", "a NUL byte")
-    return TextFile(path, _lines(text))
+        line = before + len(_lines(text[: text.index("\0")]))
+        raise FileFormatError(path, line, f"text {remedy}".strip(), "a NUL byte")
+    return text
 
 
 def _lines(text: str) -> list[str]:
