@@ -93,7 +93,10 @@ def listed(names: Sequence[str], limit: int = 120) -> str:
 def read_text(file: InputFile) -> TextFile:
     """Read a text file: UTF-8, with or without a byte order mark, any line ends, gzip or not."""
     data = read_bytes(file).removeprefix(codecs.BOM_UTF8)
-    return TextFile(file.path, _lines(_decoded(file.path, data)))
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    # Not splitlines(), which also ends lines where no editor does (form feed, U+2028, ...).
+    return TextFile(file.path, _decoded(file.path, data).split("\n"))
 
 
 def read_chunks(file: InputFile, size: int, remedy: str = "") -> Iterator[tuple[float, TextFile]]:
@@ -150,17 +153,10 @@ def _decoded(path: Path, data: bytes, before: int = 0, remedy: str = "") -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = before + len(_lines(data[: error.start].decode("utf-8", errors="replace")))
+        line = before + 1 + data.count(b"\n", 0, error.start)
         found = f"the byte 0x{data[error.start]:02x}"
         raise FileFormatError(path, line, f"text in UTF-8 {remedy}".strip(), found) from None
     if "\0" in text:
-        line = before + len(_lines(text[: text.index("\0")]))
+        line = before + 1 + text.count("\n", 0, text.index("\0"))
         raise FileFormatError(path, line, f"text {remedy}".strip(), "a NUL byte")
     return text
-
-
-def _lines(text: str) -> list[str]:
-    # Not splitlines(), which also ends lines where no editor does (form feed, U+2028, ...).
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return text.split("\n")
