@@ -48,7 +48,7 @@ def read_edge_list(
         return EdgeTable(columns[0], columns[1], None, 0, None, directed)
 
     delimiter = _delimiter_of(file.lines[first]) if delimiter is None else _checked(delimiter)
-    tokens = _split(file, first, delimiter)
+    tokens = split_row(file, first, Layout((), "fields", delimiter=delimiter))
     if header is None:
         header = any(isinstance(c, str) and not c.isdecimal() for c in (source, target, weight))
         header = header or _is_header(file, first, delimiter)
@@ -94,21 +94,15 @@ def _delimiter_of(line: str) -> str | None:
     return next((character for character in "\t;," if character in line), None)
 
 
-def _split(file: TextFile, index: int, delimiter: str | None) -> list[str]:
-    try:
-        return split_row(file.lines[index], delimiter)
-    except csv.Error as error:
-        raise file.error(index, "fields with closed quotes") from error
-
-
 def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:
-    tokens = _split(file, first, delimiter)
+    layout = Layout((), "fields", delimiter=delimiter)
+    tokens = split_row(file, first, layout)
     if names_edges(tokens):
         return True
     second = file.first_content(_COMMENTS, first + 1)
     if second is None or any(map(is_number, tokens)):
         return False
-    if any(map(is_number, _split(file, second, delimiter))):
+    if any(map(is_number, split_row(file, second, layout))):
         expected = "an edge, or names like 'source target weight'"
         raise file.error(first, expected)
     return False

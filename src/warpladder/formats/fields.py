@@ -103,12 +103,6 @@ class Layout:
         """The fields that are not ignored."""
         return [i for i, field in enumerate(self.fields) if field.kind != "ignored"]
 
-    def split(self, line: str) -> list[str]:
-        """Split a line into fields; csv.Error where quotes are open."""
-        if self.delimiter is None and self.filled is not None and '"' in line:
-            return split_row(line.strip(), " ")
-        return split_row(line, self.delimiter)
-
     def fits(self, tokens: Sequence[str]) -> bool:
         """Tell whether a row has as many fields as it may have."""
         count = len(tokens)
@@ -149,12 +143,18 @@ def is_float(token: str) -> bool:
     return True
 
 
-def split_row(line: str, delimiter: str | None) -> list[str]:
-    """Split a line into fields without the blanks around them; csv.Error where quotes are open."""
+def split_row(file: TextFile, index: int, layout: Layout) -> list[str]:
+    """Split a line into fields without the blanks around them."""
+    line, delimiter = file.lines[index], layout.delimiter
+    if delimiter is None and layout.filled is not None and '"' in line:
+        line, delimiter = line.strip(), " "
     if delimiter is None:
         return line.split()
     reader = csv.reader([line], delimiter=delimiter, strict=True, skipinitialspace=True)
-    return [field.strip() for field in next(reader)]
+    try:
+        return [field.strip() for field in next(reader)]
+    except csv.Error as error:
+        raise file.error(index, f"{layout.shape} with closed quotes") from error
 
 
 def parse_rows(
@@ -321,10 +321,7 @@ def _parse_line_by_line(
     for index, line in enumerate(file.lines[start:stop], start):
         if not is_content(line, layout.comments):
             continue
-        try:
-            tokens = layout.split(line)
-        except csv.Error as error:
-            raise file.error(index, f"{layout.shape} with closed quotes") from error
+        tokens = split_row(file, index, layout)
         if not layout.fits(tokens):
             if layout.filled is None:
                 raise file.error(index, layout.shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.columns import choose_column
-from warpladder.formats.fields import Field, Layout, filled, is_float, parse_rows
+from warpladder.formats.fields import Field, Layout, filled, is_float, parse_rows, split_row
 from warpladder.formats.files import InputFile
 from warpladder.formats.text import TextFile, is_content, quoted, read_chunks
 
@@ -45,9 +44,10 @@ class TextColumn:
         head = self._head()
         if not head:
             raise FileFormatError(path, None, "numbers, or a header alone", "an empty file")
-        outside = _IN_QUOTES.sub("", head[0][1])
+        outside = _IN_QUOTES.sub("", head[0].lines[0])
         self._delimiter = next((sign for sign in "\t;," if sign in outside), None)
-        names, below = ([*(self._split(*line) for line in head[:2]), [], []])[:2]
+        layout = Layout((), "fields", delimiter=self._delimiter, filled=0)
+        names, below = ([*(split_row(line, 0, layout) for line in head[:2]), []])[:2]
         has_names = any(map(_is_name_above_number, names, below))
         is_named = not all(map(is_float, names))
         self._column, is_chosen_by_name = choose_column(
@@ -66,7 +66,7 @@ class TextColumn:
         if self.dtype not in (np.int64, np.float64):
             raise InputError(f"dtype={self.dtype.name}: a column of text is int64 or float64")
         self._layout = self._layout_of(names, title)
-        rows = [text for _, text in head[self._has_header :]]
+        rows = [line for chunk in head[self._has_header :] for line in chunk.lines]
         if dtype is None and not (rows and self._are_integers(rows)):
             self.dtype = np.dtype(np.float64)
             self._layout = self._layout_of(names, title)
@@ -100,23 +100,14 @@ class TextColumn:
             return False
         return True
 
-    def _split(self, number: int, line: str) -> list[str]:
-        """Return the fields of a line; its number is for the error."""
-        try:
-            return Layout((), "fields", delimiter=self._delimiter, filled=0).split(line)
-        except csv.Error:
-            raise FileFormatError(
-                self.path, number, "fields with closed quotes", quoted(line)
-            ) from None
-
-    def _head(self) -> list[tuple[int, str]]:
-        """Return the first lines that count, with their numbers: two, or more for a good sample."""
-        head: list[tuple[int, str]] = []
+    def _head(self) -> list[TextFile]:
+        """Return the first lines that count, each by itself: two, or more for a good sample."""
+        head: list[TextFile] = []
         size = 0
         for _, chunk in read_chunks(self._file, _HEAD_BYTES, _ELSE_RAW):
-            for number, line in enumerate(chunk.lines, chunk.before + 1):
+            for before, line in enumerate(chunk.lines, chunk.before):
                 if is_content(line, _COMMENTS):
-                    head.append((number, line))
+                    head.append(TextFile(self.path, [line], before))
                     size += len(line) + 1
             if size > _HEAD_BYTES // 2 and len(head) > 1:
                 break

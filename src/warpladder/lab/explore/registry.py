@@ -15,14 +15,8 @@ EXPLORATIONS = {
     name: f"warpladder.lab.explore.{computation}.{name}:EXPLORATION"
     for computation, names in {
         "shortest_paths": (
-            "order",
-            "barrier",
-            "pitch",
-            "columns",
-            "multiples",
-            "crossover",
-            "growth",
-            "scaling",
+            *("order", "barrier", "pitch", "columns"),
+            *("multiples", "crossover", "growth", "scaling"),
         ),
     }.items()
     for name in names
