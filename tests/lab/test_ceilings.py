@@ -1,0 +1,32 @@
+"""What computations hand over to be measured: nothing but the operation itself is compiled."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from warpladder.device.numba_target import types
+from warpladder.lab.ceilings import _repeating
+from warpladder.lab.compile import compile_kernel, missing_tool
+from warpladder.lab.registry import ladders
+
+pytestmark = pytest.mark.skipif(missing_tool() is not None, reason=f"{missing_tool()}")
+
+TASKS = {rung.task.name: rung.task for ladder in ladders() for rung in ladder.rungs}
+INNER = {task.ceiling: task for task in TASKS.values() if callable(task.ceiling)}
+
+
+@pytest.mark.parametrize("ceiling", INNER, ids=[task.unit for task in INNER.values()])
+@pytest.mark.parametrize(
+    ("dtype", "instruction"),
+    [("int16", r"VIADDMNMX\.S16x2"), ("int32", r"VIADDMNMX\b|IADD3\b"), ("float32", "FMNMX")],
+)
+def test_an_inner_operation_stays_in_registers(ceiling, dtype, instruction):
+    inner = ceiling(dtype)
+    kernel = _repeating(inner.step)
+    arguments = types.Array(getattr(types, inner.dtype), 1, "C"), types.int64
+    compiled = compile_kernel(kernel, arguments, (9, 0))
+    assert (compiled.spill_bytes, compiled.stack_bytes) == (0, 0)
+    # 32 cells, four times in the loop.
+    assert len(re.findall(instruction, compiled.sass)) >= 128
