@@ -36,7 +36,7 @@ from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import upload
-from warpladder.shortest_paths.rungs._relaxing import relaxation
+from warpladder.shortest_paths.gpu_tiles.relaxing import relaxation
 
 _DTYPES = ("int16", "int32", "int64", "float32", "float64")
 #: On the device: n, dtype, next hops.

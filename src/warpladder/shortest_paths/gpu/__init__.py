@@ -1,6 +1,7 @@
 """The GPU engine: which kernels close a matrix, and how it gets to the GPU and back.
 
-The kernels are those of the ladder's top rungs (`warpladder.shortest_paths.rungs`).
+A matrix is closed by the ladder's top rungs themselves (`one_launch`, `overlapped_panels`,
+`batch_of_blocks`); the code of tiles, which `product` needs too, is in `gpu_tiles` for both.
 
 `close`        a matrix that is on the device
 `transfer`     host matrices there and back, through page-locked memory

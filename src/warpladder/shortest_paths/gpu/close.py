@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from warpladder.shortest_paths.rungs import one_launch, register_tiles
-from warpladder.shortest_paths.rungs._launching import round_up
-from warpladder.shortest_paths.rungs.overlapped_panels import PAIRS, SINGLES, close_overlapped
-from warpladder.shortest_paths.rungs.register_tiles_int16 import BOTH
+from warpladder.device.grids import round_up
+from warpladder.shortest_paths.gpu_tiles import large, small
+from warpladder.shortest_paths.rungs.one_launch import close_rounds
+from warpladder.shortest_paths.rungs.overlapped_panels import close_overlapped
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -61,8 +61,8 @@ def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Pl
     """
     single = np.dtype(np.int32) if dtype == np.int16 else dtype
     if carry or dtype.itemsize > 4 or n <= _ONE_LAUNCH_UP_TO:
-        return Plan("one launch", round_up(n, one_launch.TILE), single)
-    side = round_up(n, register_tiles.TILE)
+        return Plan("one launch", round_up(n, small.TILE), single)
+    side = round_up(n, large.TILE)
     if dtype == np.int16 and device.properties.compute_capability >= _PAIRS_FROM:
         return Plan("pairs", side, dtype)
     return Plan("singles", side, single)
@@ -100,11 +100,8 @@ def close(
     """
     if plan.method == "one launch":
         _close_in_few_launches(device, dist, hops, no_path, progress)
-    elif plan.method == "pairs":
-        words = dist.view(np.int32), no_path * BOTH
-        close_overlapped(device, dist, PAIRS, words, progress)
     else:
-        close_overlapped(device, dist, SINGLES, (dist, no_path), progress)
+        close_overlapped(device, dist, no_path, progress)
 
 
 def _close_in_few_launches(
@@ -115,11 +112,11 @@ def _close_in_few_launches(
     progress: Callable[[float], None] | None,
 ) -> None:
     side = dist.shape[0]
-    tiles = side // one_launch.TILE
-    at_a_time = max(1, int(_RELAXATIONS_AT_A_TIME / (one_launch.TILE * float(side) ** 2)))
+    tiles = side // small.TILE
+    at_a_time = max(1, int(_RELAXATIONS_AT_A_TIME / (small.TILE * float(side) ** 2)))
     for first in range(0, tiles, at_a_time):
         last = min(first + at_a_time, tiles)
-        one_launch.close_rounds(device, dist, hops, (first, last), no_path)
+        close_rounds(device, dist, hops, (first, last), no_path)
         if progress and last < tiles:
             device.synchronize()
             progress(last / tiles)

@@ -41,13 +41,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from warpladder.device.grids import round_up
 from warpladder.device.staging import Lane, lane
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 from warpladder.shortest_paths.gpu.close import close, plan_for
 from warpladder.shortest_paths.gpu.product import Part, Product, copy_columns, tile_of
 from warpladder.shortest_paths.gpu.transfer import fetch, send
-from warpladder.shortest_paths.rungs._launching import round_up
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,9 +19,9 @@ import numpy as np
 from numba import cuda, int32
 
 from warpladder.device.kernel_cache import cached
-from warpladder.shortest_paths.rungs import _cells_4x4, register_tiles
-from warpladder.shortest_paths.rungs._cells_4x4 import CELLS, load_tile, store_tile
-from warpladder.shortest_paths.rungs.register_tiles import TWO_BLOCKS
+from warpladder.shortest_paths.gpu_tiles import large, small
+from warpladder.shortest_paths.gpu_tiles.large import TWO_BLOCKS
+from warpladder.shortest_paths.gpu_tiles.small import CELLS, load_tile, store_tile
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device, Stream
@@ -55,17 +55,17 @@ def relax_large_tiles(
     no_path: Any,
 ) -> None:
     """Relax all columns of tiles but those of ``width`` columns from ``skipped`` on."""
-    column = cuda.blockIdx.x * register_tiles.TILE
+    column = cuda.blockIdx.x * large.TILE
     if column >= skipped:
         column += width
-    row = cuda.blockIdx.y * register_tiles.TILE
+    row = cuda.blockIdx.y * large.TILE
     pivots = first_left, 0, depth
-    register_tiles.relax_tile(target, lefts, rights, row, column, pivots, no_path)
+    large.relax_tile(target, lefts, rights, row, column, pivots, no_path)
 
 
 def _small_tiles(carry: bool, slab: int, registers: int) -> Any:
     """Return the kernel with or without next hops, for so many registers in a thread."""
-    tile = _cells_4x4.TILE
+    tile = small.TILE
     left_shape = (slab, tile + 4)
     right_shape = (slab, tile)
 
@@ -94,7 +94,7 @@ def _small_tiles(carry: bool, slab: int, registers: int) -> Any:
         row = cuda.blockIdx.y * tile
         pivots = first_left, 0, depth
         load_tile(best, hop, target, hops, row, column, False)
-        _cells_4x4.relax_tile(
+        small.relax_tile(
             best, hop, lefts, left_hops, rights, left, right, slab, row, column, pivots, no_path,
             carry,
         )  # fmt: skip
@@ -141,7 +141,7 @@ def tile_of(dtype: np.dtype[Any], *, carry: bool) -> int:
     >>> tile_of(np.dtype(np.float32), carry=False)
     128
     """
-    return _cells_4x4.TILE if (dtype.itemsize, carry) in _SMALL else register_tiles.TILE
+    return small.TILE if (dtype.itemsize, carry) in _SMALL else large.TILE
 
 
 class Product:
@@ -203,13 +203,13 @@ class Product:
         numbers = *pivots, *skipped, self._no_path
         if self._kernel is None:
             self._device.launch(
-                relax_large_tiles, grid, register_tiles.THREADS, target.dist, lefts.dist, rights,
+                relax_large_tiles, grid, large.THREADS, target.dist, lefts.dist, rights,
                 *numbers, stream=stream,
             )  # fmt: skip
             return
         hops = target.hops if self._carry else self._nothing
         left_hops = lefts.hops if self._carry else self._nothing
         self._device.launch(
-            self._kernel, grid, _cells_4x4.THREADS, target.dist, hops, lefts.dist, left_hops,
+            self._kernel, grid, small.THREADS, target.dist, hops, lefts.dist, left_hops,
             rights, *numbers, stream=stream,
         )  # fmt: skip

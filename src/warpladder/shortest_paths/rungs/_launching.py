@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["MAX_REGISTERS", "THREADS", "blocks_for", "padded", "resident_together", "round_up"]
+__all__ = ["MAX_REGISTERS", "THREADS", "padded", "resident_together"]
 
 #: Threads in a block where nothing asks for another number: eight warps, HB's choice too.
 THREADS = 256
@@ -21,28 +21,6 @@ THREADS = 256
 #: threads, four blocks, are resident on a multiprocessor of any GPU.
 MAX_REGISTERS = 64
 _THREADS_THAT_FIT = 1024
-
-
-def blocks_for(count: int, threads: int) -> int:
-    """Return how many blocks of ``threads`` threads have at least ``count`` of them together.
-
-    Examples
-    --------
-    >>> blocks_for(1000, 256), blocks_for(0, 256)
-    (4, 0)
-    """
-    return -(-count // threads)
-
-
-def round_up(count: int, unit: int) -> int:
-    """Return the next multiple of ``unit``.
-
-    Examples
-    --------
-    >>> round_up(97, 32)
-    128
-    """
-    return -(-count // unit) * unit
 
 
 def resident_together(device: Device) -> int:

@@ -30,7 +30,7 @@ from numpy.typing import DTypeLike, NDArray
 from warpladder.device.environment import worker_count
 from warpladder.rung import Task, Work
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
-from warpladder.shortest_paths.rungs._relaxing import relaxation
+from warpladder.shortest_paths.gpu_tiles.relaxing import relaxation
 
 __all__ = [
     "DISTANCES",

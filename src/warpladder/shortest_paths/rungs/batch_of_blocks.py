@@ -32,10 +32,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, float32, float64, int32, int64, uint32
 
+from warpladder.device.grids import round_up
 from warpladder.device.kernel_cache import cached
 from warpladder.rung import Bound, Prediction, Rung, Task, Work
 from warpladder.shortest_paths.dense import NO_HOP
-from warpladder.shortest_paths.rungs._cells_4x4 import (
+from warpladder.shortest_paths.gpu_tiles.large import place_of
+from warpladder.shortest_paths.gpu_tiles.small import (
     CELLS,
     THREADS,
     TILE,
@@ -44,9 +46,7 @@ from warpladder.shortest_paths.rungs._cells_4x4 import (
     relax_tile,
     store_tile,
 )
-from warpladder.shortest_paths.rungs._launching import round_up
 from warpladder.shortest_paths.rungs._tasks import DISTANCES, Weights
-from warpladder.shortest_paths.rungs.register_tiles import place_of
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray

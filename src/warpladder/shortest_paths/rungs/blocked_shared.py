@@ -32,8 +32,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
+from warpladder.device.grids import round_up
 from warpladder.rung import Bound, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:

@@ -36,13 +36,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 
+from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Found, Prediction, Rung
-from warpladder.shortest_paths.rungs._launching import (
-    MAX_REGISTERS,
-    THREADS,
-    blocks_for,
-    resident_together,
-)
+from warpladder.shortest_paths.rungs._launching import MAX_REGISTERS, THREADS, resident_together
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:

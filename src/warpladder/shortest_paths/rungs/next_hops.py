@@ -27,13 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
+from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs._launching import (
-    MAX_REGISTERS,
-    THREADS,
-    blocks_for,
-    resident_together,
-)
+from warpladder.shortest_paths.rungs._launching import MAX_REGISTERS, THREADS, resident_together
 from warpladder.shortest_paths.rungs._tasks import NEXT_HOPS, first_hops
 
 if TYPE_CHECKING:

@@ -28,10 +28,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
+from warpladder.device.grids import round_up
 from warpladder.device.kernel_cache import cached
 from warpladder.device.occupancy import occupancy
 from warpladder.rung import Bound, Prediction, Rung
-from warpladder.shortest_paths.rungs._cells_4x4 import (
+from warpladder.shortest_paths.gpu_tiles.small import (
     CELLS,
     THREADS,
     TILE,
@@ -40,7 +41,7 @@ from warpladder.shortest_paths.rungs._cells_4x4 import (
     relax_tile,
     store_tile,
 )
-from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_IN_SMALL_TILES
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["KERNEL_WITH_HOPS", "RUNG", "TILE", "close_rounds", "run"]
+__all__ = ["KERNEL_WITH_HOPS", "RUNG", "close_rounds", "run"]
 
 
 @cuda.jit(device=True)

@@ -32,9 +32,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.device.grids import round_up
 from warpladder.rung import Bound, Prediction, Rung
-from warpladder.shortest_paths.rungs._cells_4x4 import TILE
-from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.gpu_tiles.small import TILE
+from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import LENGTHS_ALONG_HOPS, first_hops
 from warpladder.shortest_paths.rungs.one_launch import KERNEL_WITH_HOPS, close_rounds
 

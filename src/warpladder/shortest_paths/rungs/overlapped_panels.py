@@ -28,11 +28,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from warpladder.device.grids import round_up
 from warpladder.rung import Bound, Prediction, Rung
+from warpladder.shortest_paths.gpu_tiles.large import THREADS, TILE
 from warpladder.shortest_paths.rungs import register_tiles, register_tiles_int16
-from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_OVERLAPPED
-from warpladder.shortest_paths.rungs.register_tiles import TILE, close_diagonal
+from warpladder.shortest_paths.rungs.register_tiles import close_diagonal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["PAIRS", "RUNG", "SINGLES", "Tiles", "close_overlapped", "run"]
+__all__ = ["RUNG", "close_overlapped", "run"]
 
 #: What is ahead of the GPU when the host waits for it: enough to keep it busy, little enough that
 #: progress and Ctrl-C come soon.
 _ROUNDS_AHEAD = 8
 
 
-class Tiles(NamedTuple):
+class _Tiles(NamedTuple):
     """How tiles are relaxed: two kernels, and the threads of their blocks."""
 
     cross: Any
@@ -55,18 +57,14 @@ class Tiles(NamedTuple):
     threads: int
 
 
-SINGLES = Tiles(register_tiles.relax_cross, register_tiles.relax_rest, register_tiles.THREADS)
-PAIRS = Tiles(
+_SINGLES = _Tiles(register_tiles.relax_cross, register_tiles.relax_rest, THREADS)
+_PAIRS = _Tiles(
     register_tiles_int16.relax_cross, register_tiles_int16.relax_rest, register_tiles_int16.THREADS
 )
 
 
 def close_overlapped(
-    device: Device,
-    dist: Any,
-    tiles: Tiles,
-    operands: tuple[Any, Any],
-    progress: Callable[[float], None] | None = None,
+    device: Device, dist: Any, no_path: Any, progress: Callable[[float], None] | None = None
 ) -> None:
     """Replace weights by distances, in place, in rounds that overlap.
 
@@ -75,22 +73,22 @@ def close_overlapped(
     device
         Where the matrix is.
     dist
-        Shape (m, m), m a multiple of `TILE`.
-    tiles
-        The kernels.
-    operands
-        The matrix as they take it, and "no path" as they take it.
+        Shape (m, m), m a multiple of `TILE`; numbers of 4 bytes, or int16, which go in pairs.
+    no_path
+        Not less than any distance, and twice it fits the dtype.
     progress
         Called now and then with the fraction done.
     """
-    matrix, no_path = operands
+    tiles, matrix = _SINGLES, dist
+    if dist.dtype == np.int16:
+        tiles, matrix, no_path = _PAIRS, dist.view(np.int32), no_path * register_tiles_int16.BOTH
     count = dist.shape[0] // TILE
     others = count - 1
     urgent, usual = device.stream(urgent=True), device.stream()
     ready, done = device.event(), [device.event() for _ in range(_ROUNDS_AHEAD)]
 
     def close_and_relax_panels(pivot: int) -> None:
-        device.launch(close_diagonal, 1, register_tiles.THREADS, dist, pivot, stream=urgent)
+        device.launch(close_diagonal, 1, THREADS, dist, pivot, stream=urgent)
         if others:
             device.launch(
                 tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot, no_path,
@@ -132,7 +130,7 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     if n:
-        close_overlapped(device, dist, SINGLES, (dist, problem.no_path))
+        close_overlapped(device, dist, problem.no_path)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
+from warpladder.device.grids import blocks_for, round_up
 from warpladder.rung import Bound, Prediction, Rung
-from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for, round_up
+from warpladder.shortest_paths.rungs._launching import THREADS
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 from warpladder.shortest_paths.rungs.row_blocks import relax_row
 

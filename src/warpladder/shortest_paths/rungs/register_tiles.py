@@ -6,6 +6,8 @@ values stay in registers for a whole round. Tiles are 128 x 128: 256 threads of 
 operands come through shared memory 16 steps at a time, the left one transposed, so that a thread
 finds its 8 rows and its 8 columns each in two groups of four neighbours: the compiler makes one
 16-byte load of each four. A warp is 4 x 8 threads, 16 rows by 32 columns in each group.
+`relax_step` and `relax_tile` do that; they stand in `gpu_tiles/large.py`, for the engine multiplies
+matrices that do not fit with the same tiles.
 
 On the diagonal the tile stays in registers. The threads that own vertex k's row and column publish
 them in shared memory, all relax, and the next vertex goes to the other of two buffers: one barrier
@@ -32,10 +34,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, uint32
 
+from warpladder.device.grids import round_up
 from warpladder.device.kernel_cache import cached
 from warpladder.rung import Bound, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs._launching import padded, round_up
-from warpladder.shortest_paths.rungs._relaxing import lesser
+from warpladder.shortest_paths.gpu_tiles.large import (
+    CELLS,
+    THREADS,
+    TILE,
+    TWO_BLOCKS,
+    cell_of,
+    place_of,
+    relax_step,
+    relax_tile,
+)
+from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_TILES
 
 if TYPE_CHECKING:
@@ -44,97 +56,11 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["KERNELS", "MAX_N", "RUNG", "TILE", "close_in_tiles", "run"]
+__all__ = ["KERNELS", "MAX_N", "RUNG", "close_in_tiles", "run"]
 
-TILE, THREADS, DEPTH = 128, 256, 16
-#: Registers that a thread may have if two blocks of 256 are to share 65,536.
-TWO_BLOCKS = 128
 #: A grid has at most 65,535 blocks along y, and a row of tiles takes one.
 MAX_N = 65535 * TILE
-#: Four numbers more than a tile has rows: threads that transpose 4 x 8 entries meet 32 banks.
-LEFT = (DEPTH, TILE + 4)
-RIGHT = (DEPTH, TILE)
 PUBLISHED = (2, TILE)
-CELLS = (8, 8)
-
-
-@cuda.jit(device=True)
-def place_of(thread):
-    """Return the row and column of a thread among 16 x 16; warps are 4 x 8 of them."""
-    warp, lane = thread >> 5, thread & 31
-    return ((warp >> 1) << 2) + (lane >> 3), ((warp & 1) << 3) + (lane & 7)
-
-
-@cuda.jit(device=True)
-def cell_of(place, r):
-    """Return which row (or column) of the tile is number ``r`` of the 8 at this place."""
-    return ((r >> 2) << 6) + (place << 2) + (r & 3)
-
-
-@cuda.jit(device=True)
-def relax_step(best, left, right, k, y, x):
-    """Relax the thread's cells through row ``k`` of both operands."""
-    a = cuda.local.array(8, best.dtype)
-    b = cuda.local.array(8, best.dtype)
-    through = cuda.local.array(1, best.dtype)
-    for r in range(8):
-        a[r] = left[k, cell_of(y, r)]
-    for c in range(8):
-        b[c] = right[k, cell_of(x, c)]
-    for r in range(8):
-        to_k = a[r]
-        for c in range(8):
-            # Numba adds integers in 64 bits; a cell of an array drops what a register would.
-            through[0] = to_k + b[c]
-            best[r, c] = lesser(best[r, c], through[0])
-
-
-@cuda.jit(device=True)
-def relax_tile(target, lefts, rights, row, column, pivots, no_path):
-    """Relax the tile of ``target`` whose first cell is (row, column).
-
-    ``pivots`` are the first column in ``lefts``, the first row in ``rights``, and how many of them.
-    """
-    first_left, first_right, depth = pivots
-    left = cuda.shared.array(LEFT, target.dtype, 16)
-    right = cuda.shared.array(RIGHT, target.dtype, 16)
-    best = cuda.local.array(CELLS, target.dtype)
-    # The mask tells the compiler that no index is negative.
-    t = cuda.threadIdx.x & (THREADS - 1)
-    y, x = place_of(t)
-    for r in range(8):
-        for c in range(8):
-            best[r, c] = no_path
-    for first in range(0, depth, DEPTH):
-        # Eight entries of a row are a sector: a warp reads four full sectors of four rows.
-        for skipped in range(0, TILE, THREADS // 8):
-            i = skipped + (t >> 3)
-            for k in range(0, DEPTH, 8):
-                source = lefts[uint32(row + i), uint32(first_left + first + k + (t & 7))]
-                left[k + (t & 7), i] = source
-        for skipped in range(0, DEPTH, THREADS // TILE):
-            k = skipped + (t >> 7)
-            source = rights[uint32(first_right + first + k), uint32(column + (t & 127))]
-            right[k, t & 127] = source
-        cuda.syncthreads()
-        for step in range(0, DEPTH, 8):
-            k = step & 8
-            relax_step(best, left, right, k, y, x)
-            relax_step(best, left, right, k + 1, y, x)
-            relax_step(best, left, right, k + 2, y, x)
-            relax_step(best, left, right, k + 3, y, x)
-            relax_step(best, left, right, k + 4, y, x)
-            relax_step(best, left, right, k + 5, y, x)
-            relax_step(best, left, right, k + 6, y, x)
-            relax_step(best, left, right, k + 7, y, x)
-        cuda.syncthreads()
-    for r in range(8):
-        i = uint32(row + cell_of(y, r))
-        for c in range(8):
-            j = uint32(column + cell_of(x, c))
-            known = target[i, j]
-            if best[r, c] < known:
-                target[i, j] = best[r, c]
 
 
 @cuda.jit(device=True)

@@ -32,13 +32,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32, uint32
 
+from warpladder.device.grids import round_up
 from warpladder.device.instructions import relax_pairs
 from warpladder.device.kernel_cache import cached
 from warpladder.rung import Bound, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs import register_tiles
-from warpladder.shortest_paths.rungs._launching import padded, round_up
+from warpladder.shortest_paths.gpu_tiles import large
+from warpladder.shortest_paths.gpu_tiles.large import TILE, cell_of
+from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_INT16
-from warpladder.shortest_paths.rungs.register_tiles import TILE, cell_of, close_diagonal
+from warpladder.shortest_paths.rungs.register_tiles import close_diagonal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -161,7 +163,7 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     top = problem.no_path * BOTH
     others = side // TILE - 1
     for pivot in range(side // TILE):
-        device.launch(close_diagonal, 1, register_tiles.THREADS, dist, pivot)
+        device.launch(close_diagonal, 1, large.THREADS, dist, pivot)
         if others:
             device.launch(relax_cross, (others, 2), THREADS, words, pivot, pivot, top)
             device.launch(relax_rest, (others, others), THREADS, words, pivot, 1, top)

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, int32
 
+from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for
+from warpladder.shortest_paths.rungs._launching import THREADS
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:

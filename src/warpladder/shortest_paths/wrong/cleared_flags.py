@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 
+from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Rung, WrongRung
-from warpladder.shortest_paths.rungs._launching import THREADS, blocks_for, resident_together
+from warpladder.shortest_paths.rungs._launching import THREADS, resident_together
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:

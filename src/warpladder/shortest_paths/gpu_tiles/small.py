@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from numba import cuda, int32, uint32
 
-from warpladder.shortest_paths.rungs._relaxing import lesser
-from warpladder.shortest_paths.rungs.register_tiles import place_of
+from warpladder.shortest_paths.gpu_tiles.large import place_of
+from warpladder.shortest_paths.gpu_tiles.relaxing import lesser
 
 __all__ = ["CELLS", "THREADS", "TILE", "close_tile", "load_tile", "relax_tile", "store_tile"]
 

@@ -1,0 +1,27 @@
+"""How grids and sides come to whole blocks and whole tiles."""
+
+from __future__ import annotations
+
+__all__ = ["blocks_for", "round_up"]
+
+
+def blocks_for(count: int, threads: int) -> int:
+    """Return how many blocks of ``threads`` threads have at least ``count`` of them together.
+
+    Examples
+    --------
+    >>> blocks_for(1000, 256), blocks_for(0, 256)
+    (4, 0)
+    """
+    return -(-count // threads)
+
+
+def round_up(count: int, unit: int) -> int:
+    """Return the next multiple of ``unit``.
+
+    Examples
+    --------
+    >>> round_up(97, 32)
+    128
+    """
+    return -(-count // unit) * unit
