@@ -7,13 +7,18 @@ same two vertices in the same direction. The same arguments and the same seed gi
 from __future__ import annotations
 
 import math
-from operator import index
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import InputError
+from warpladder.shortest_paths.generator_arguments import (
+    check_real,
+    checked_integer,
+    constant_weights,
+    generator_for,
+    random_weights,
+)
 from warpladder.shortest_paths.graph import Graph
 
 __all__ = ["cycle", "grid", "random_graph", "scale_free"]
@@ -55,14 +60,14 @@ def cycle(n: int, *, directed: bool = True, weight: float = 1) -> Graph:
     >>> cycle(10, directed=False, weight=2.5).weights.sum()
     np.float64(25.0)
     """
-    n = _integer(n, "n", least=2, most=_LARGEST_N)
+    n = checked_integer(n, "n", least=2, most=_LARGEST_N)
     if n == 2 and not directed:
         raise InputError(
             "n=2 is too small for an undirected cycle; give at least 3, or directed=True"
         )
     sources = np.arange(n)
     return Graph.from_edges(
-        sources, (sources + 1) % n, _constant_weights(weight, n, directed), n=n, directed=directed
+        sources, (sources + 1) % n, constant_weights(weight, n, directed), n=n, directed=directed
     )
 
 
@@ -113,16 +118,16 @@ def random_graph(
     >>> random_graph(100, density=0.5, directed=False).edge_count
     2475
     """
-    n = _integer(n, "n", least=1, most=_LARGEST_N)
+    n = checked_integer(n, "n", least=1, most=_LARGEST_N)
     possible = n * (n - 1) if directed else n * (n - 1) // 2
     count = _edge_count(density, edges, possible, n, directed=directed)
-    generator = _generator(seed)
+    generator = generator_for(seed)
     numbers = _distinct_numbers(generator, count, possible)
     sources, targets = _pairs(numbers, n, directed=directed)
     return Graph.from_edges(
         sources,
         targets,
-        _random_weights(weights, count, directed, generator),
+        random_weights(weights, count, directed, generator),
         n=n,
         directed=directed,
     )
@@ -171,8 +176,8 @@ def grid(
     >>> grid(2, 3, directed=True).edge_count
     14
     """
-    rows = _integer(rows, "rows", least=1, most=_LARGEST_N)
-    columns = _integer(columns, "columns", least=1, most=_LARGEST_N)
+    rows = checked_integer(rows, "rows", least=1, most=_LARGEST_N)
+    columns = checked_integer(columns, "columns", least=1, most=_LARGEST_N)
     if rows * columns > _LARGEST_N:
         raise InputError(
             f"rows={rows} times columns={columns} is more than {_LARGEST_N} vertices; "
@@ -181,7 +186,7 @@ def grid(
     vertex = np.arange(rows * columns).reshape(rows, columns)
     sources = np.concatenate((vertex[:, :-1].ravel(), vertex[:-1].ravel()))
     targets = np.concatenate((vertex[:, 1:].ravel(), vertex[1:].ravel()))
-    return _with_weights(vertex.size, sources, targets, directed, weights, _generator(seed))
+    return _with_weights(vertex.size, sources, targets, directed, weights, generator_for(seed))
 
 
 def scale_free(
@@ -239,9 +244,11 @@ def scale_free(
     >>> bool(degrees.max() > 10 * np.median(degrees))
     True
     """
-    n = _integer(n, "n", least=2, most=_LARGEST_N)
-    joining = _integer(edges_per_vertex, "edges_per_vertex", least=1, most=n - 1, limit="n - 1")
-    generator = _generator(seed)
+    n = checked_integer(n, "n", least=2, most=_LARGEST_N)
+    joining = checked_integer(
+        edges_per_vertex, "edges_per_vertex", least=1, most=n - 1, limit="n - 1"
+    )
+    generator = generator_for(seed)
     sources, targets = np.triu_indices(joining + 1, 1)
     # Every edge stands here with both its ends, so that a vertex is drawn as often as it has edges.
     ends = np.concatenate((sources, targets, np.empty(2 * joining * (n - joining - 1), np.int64)))
@@ -270,7 +277,7 @@ def _with_weights(
     """Make a graph of pairs of neighbours: one edge for each, or two where it is directed."""
     if directed:
         sources, targets = np.concatenate((sources, targets)), np.concatenate((targets, sources))
-    drawn = _random_weights(weights, sources.size, directed, generator)
+    drawn = random_weights(weights, sources.size, directed, generator)
     return Graph.from_edges(sources, targets, drawn, n=n, directed=directed)
 
 
@@ -282,8 +289,8 @@ def _edge_count(
     if edges is not None:
         kind = "directed" if directed else "undirected"
         limit = f"the possible edges of a {kind} graph with n={n}"
-        return _integer(edges, "edges", least=0, most=possible, limit=limit)
-    _check_real(density, "density")
+        return checked_integer(edges, "edges", least=0, most=possible, limit=limit)
+    check_real(density, "density")
     if density is None or not 0 <= density <= 1:
         raise InputError(
             f"density={density} must be from 0 to 1, the share of the possible edges that are there"
@@ -336,84 +343,3 @@ def _pairs(
     in_order = np.sort(np.minimum(begin, end) * n + np.maximum(begin, end))
     sources, targets = np.divmod(in_order, n)
     return sources, targets
-
-
-def _constant_weights(weight: float, count: int, directed: bool) -> NDArray[Any]:
-    _check_real(weight, "weight")
-    _check_sign(weight, "weight", directed)
-    if isinstance(weight, int | np.integer):
-        return np.full(count, weight, _integer_dtype(int(weight), int(weight), "weight"))
-    if not math.isfinite(weight):
-        raise InputError(f"weight={weight} must be finite; give a number that every edge can weigh")
-    return np.full(count, weight)
-
-
-def _random_weights(
-    weights: tuple[int, int] | None,
-    count: int,
-    directed: bool,
-    generator: np.random.Generator,
-) -> NDArray[Any] | None:
-    if weights is None:
-        return None
-    if not isinstance(weights, tuple | list) or len(weights) != 2:
-        raise InputTypeError(
-            "weights must be a pair (low, high) of integers, or None for no weights"
-        )
-    low, high = (_as_integer(bound, "weights") for bound in weights)
-    if low > high:
-        raise InputError(f"weights=({low}, {high}): the lowest comes first; give ({high}, {low})")
-    _check_sign(low, "weights", directed)
-    dtype = _integer_dtype(low, high, "weights")
-    return generator.integers(low, high, size=count, dtype=dtype, endpoint=True)
-
-
-def _check_sign(lowest: float, name: str, directed: bool) -> None:
-    if lowest < 0 and not directed:
-        raise InputError(
-            f"{name}: {lowest} is below 0, and an undirected edge of such a weight is by itself "
-            "a negative cycle; give 0 or more, or make the graph directed"
-        )
-
-
-def _integer_dtype(low: int, high: int, name: str) -> type[np.int32 | np.int64]:
-    """Return the narrower dtype that holds both, as reading a graph from a file does."""
-    for dtype in (np.int32, np.int64):
-        limits = np.iinfo(dtype)
-        if limits.min <= low and high <= limits.max:
-            return dtype
-    raise InputError(f"{name}: from {low} to {high} does not fit int64; stay within 64 bits")
-
-
-def _generator(seed: int | np.random.Generator) -> np.random.Generator:
-    if isinstance(seed, np.random.Generator):
-        return seed
-    number = _as_integer(seed, "seed")
-    if number < 0:
-        raise InputError(f"seed={number} must be 0 or more")
-    return np.random.default_rng(number)
-
-
-def _integer(value: Any, name: str, *, least: int, most: int, limit: str | None = None) -> int:
-    """Check an argument; `limit` says in words what the upper bound is."""
-    number = _as_integer(value, name)
-    if number < least:
-        raise InputError(f"{name}={number} is too small; it must be at least {least}")
-    if number > most:
-        bound = f"{most}" if limit is None else f"{most}, {limit}"
-        raise InputError(f"{name}={number} is too large; it can be at most {bound}")
-    return number
-
-
-def _check_real(value: Any, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputTypeError(f"{name} must be a number, not {type(value).__name__}")
-
-
-def _as_integer(value: Any, name: str) -> int:
-    if isinstance(value, bool):
-        raise InputTypeError(f"{name} must be an integer, not bool")
-    try:
-        return index(value)
-    except TypeError:
-        raise InputTypeError(f"{name} must be an integer, not {type(value).__name__}") from None
