@@ -28,6 +28,7 @@ _VALUES = {
     "extra": "parquet",
     "check": "memcheck",
     "message": "kernel.py, line 7: out of bounds",
+    "graph": 3,
 }
 
 

@@ -24,7 +24,7 @@ still catch it. All survive pickle and copy with their fields, as processes of a
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 __all__ = [
     "DeviceError",
@@ -63,7 +63,28 @@ def _made_again(kind: type[WarpladderError], args: tuple[Any, ...]) -> Warpladde
 
 
 class InputError(WarpladderError, ValueError):
-    """An argument has a value that cannot be used."""
+    """An argument has a value that cannot be used.
+
+    Attributes
+    ----------
+    graph
+        Which graph of a batch it is about; None where there is one, or where it is about no graph.
+    """
+
+    def __init__(self, *args: object, graph: int | None = None) -> None:
+        self.graph = graph
+        super().__init__(*args)
+
+    @classmethod
+    def of_graph(cls, number: int | None, told: str) -> Self:
+        """Return an error about a graph, named by its number if it is one of a batch.
+
+        Examples
+        --------
+        >>> InputError.of_graph(3, "a weight is -inf")
+        InputError('graph 3: a weight is -inf')
+        """
+        return cls(f"graph{'' if number is None else f' {number}'}: {told}", graph=number)
 
 
 class InputTypeError(WarpladderError, TypeError):
@@ -116,13 +137,15 @@ class NegativeCycleError(InputError):
         The cycle's total weight.
     """
 
-    def __init__(self, cycle: list[Any], weight: float) -> None:
+    def __init__(self, cycle: list[Any], weight: float, graph: int | None = None) -> None:
         self.cycle = cycle
         self.weight = weight
         shown = [*map(str, cycle[:8]), *(["..."] if len(cycle) > 8 else []), str(cycle[0])]
         super().__init__(
-            f"the graph has a negative cycle of weight {weight:g}: {' -> '.join(shown)}; "
-            'negative_cycle="mark" gives -inf for the pairs it affects'
+            f"{'the graph' if graph is None else f'graph {graph}'} has a negative cycle of weight "
+            f"{weight:g}: {' -> '.join(shown)}; "
+            'negative_cycle="mark" gives -inf for the pairs it affects',
+            graph=graph,
         )
 
 

@@ -102,7 +102,7 @@ def test_kernels_for_a_gpu_without_a_place(nowhere_to_write):
 def test_kernels_for_a_gpu_are_kept_in_the_same_way():
     from warpladder.shortest_paths.gpu import kernels
 
-    for kernel in (kernels.import_stack, kernels.export_rows):
+    for kernel in (kernels.import_batch, kernels.export_rows):
         assert isinstance(kernel._cache._cache_file, kernel_cache._KernelFiles)
 
 

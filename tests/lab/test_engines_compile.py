@@ -59,7 +59,7 @@ def kernels_of_shortest_paths(dtype, hops, n):
     noted |= device.noted
     names = {kernel.py_func.__name__ for kernel, _ in noted}
     tiles = "relax_small_tiles" if hops else "relax_large_tiles"
-    assert {tiles, "import_rows", "import_stack"} <= names
+    assert {tiles, "import_rows", "import_batch"} <= names
     return noted
 
 

@@ -14,7 +14,7 @@ from warpladder.device.numba_target import types
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.lab.verify import check_predictions, verify
 from warpladder.shortest_paths import batches
-from warpladder.shortest_paths.gpu.batches import close_stack
+from warpladder.shortest_paths.gpu.batches import close_batch
 from warpladder.shortest_paths.ladder import LADDER
 from warpladder.shortest_paths.rungs import batch_of_blocks
 from warpladder.simulator import SimulatedDevice
@@ -79,7 +79,7 @@ def test_graphs_that_do_not_fit_go_in_parts(monkeypatch):
 def test_no_graphs_launch_nothing():
     device = SimulatedDevice()
     assert len(wl.shortest_paths(np.ones((0, 5, 5)), device=device)) == 0
-    close_stack(device, np.ones((0, 5, 5)), np.ones((0, 0, 0), np.int32))
+    close_batch(device, np.ones((0, 5, 5)), np.ones((0, 0, 0), np.int32))
     assert device.counters.launches == 0
 
 

@@ -295,18 +295,18 @@ class TestDijkstra:
             wl.shortest_paths(([0], [1], [-1]), method="dijkstra")
 
     def test_auto_takes_it_for_a_large_sparse_graph_only(self, monkeypatch):
-        from warpladder.shortest_paths import api
+        from warpladder.shortest_paths import api, plan
 
         engine = api._engine(api.choose_device("cpu"), "cpu", 30000)
         graph = wl.Graph.from_edges(np.arange(30000), (np.arange(30000) + 1) % 30000)
-        chosen = api._choose_method(graph, np.dtype("int32"), "auto", engine)
+        chosen = plan.choose_method(graph.given, np.dtype("int32"), "auto", engine.seconds)
         assert chosen.name == "dijkstra"
         assert "estimated" in chosen.why
         small = wl.Graph.from_edges(np.arange(3000), (np.arange(3000) + 1) % 3000)
-        chosen = api._choose_method(small, np.dtype("int32"), "auto", engine)
+        chosen = plan.choose_method(small.given, np.dtype("int32"), "auto", engine.seconds)
         assert chosen.name == "floyd-warshall"
         monkeypatch.setattr(sparse, "is_installed", lambda: False)
-        without = api._choose_method(graph, np.dtype("int32"), "auto", engine)
+        without = plan.choose_method(graph.given, np.dtype("int32"), "auto", engine.seconds)
         assert without.name == "floyd-warshall"
         assert "pip install 'warpladder[sparse]'" in without.why
 

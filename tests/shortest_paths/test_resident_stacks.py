@@ -15,7 +15,7 @@ import warpladder as wl
 from choosing import only
 from warpladder import errors
 from warpladder.shortest_paths import batches
-from warpladder.shortest_paths.gpu import resident_stack
+from warpladder.shortest_paths.gpu import resident_batch
 from warpladder.simulator import SimulatedDevice
 
 
@@ -152,7 +152,7 @@ def test_memory_that_does_not_suffice_sends_them_over_the_host(gpu, monkeypatch)
     def full(*_arguments):
         raise errors.TooLargeError("no memory")
 
-    monkeypatch.setattr(resident_stack, "_all_at_once", full)
+    monkeypatch.setattr(resident_batch, "_all_at_once", full)
     batch = wl.shortest_paths(there, device=gpu)
     assert "not enough memory beside the graphs" in batch.why
     assert np.array_equal(as_float(batch.dist_matrix.copy_to_host()), plain_distances(weights))

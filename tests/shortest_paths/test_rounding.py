@@ -91,7 +91,7 @@ def test_what_is_no_weight_is_not_looked_at():
 )
 def test_the_first_integer_that_changes(drawn, shift, dtype, negative):
     values = [-(value >> shift << shift) if negative else value for value in drawn]
-    graph = Graph.from_edges(np.arange(len(values)), np.arange(len(values)), np.array(values))
+    graph = Graph.from_edges(np.arange(len(values)), np.arange(len(values)), np.array(values)).given
     exact = [int(np.array(value, np.int64).astype(dtype)) == value for value in values]
     if all(exact):
         assert remark_on_rounding(graph, np.dtype(dtype)) == ""
@@ -102,7 +102,7 @@ def test_the_first_integer_that_changes(drawn, shift, dtype, negative):
 
 def test_the_least_integers_are_powers_of_two():
     for dtype in ("int32", "int64"):
-        graph = Graph.from_edges([0], [1], np.array([np.iinfo(dtype).min], dtype))
+        graph = Graph.from_edges([0], [1], np.array([np.iinfo(dtype).min], dtype)).given
         assert remark_on_rounding(graph, np.dtype("float32")) == ""
 
 

@@ -170,14 +170,15 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
     """
     import numpy as np
 
-    from warpladder.shortest_paths.api import default_dtype, shortest_paths
+    from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.cpu import SERIAL_UP_TO
-    from warpladder.shortest_paths.graph import asked_dtype
+    from warpladder.shortest_paths.dtypes import asked_dtype
+    from warpladder.shortest_paths.plan import default_dtype
 
     began = perf_counter()
     if wanted["method"] != "dijkstra":
         n = min(graph.n, SERIAL_UP_TO + 1)
-        dtype = asked_dtype(wanted["dtype"]) or default_dtype(graph)
+        dtype = asked_dtype(wanted["dtype"]) or default_dtype(graph.given)
         given = graph.weights if graph.matrix is None else graph.matrix
         weight = -1 if given is not None and given.min(initial=0) < 0 else 1
         ends = ([0], [n - 1]) if n else ([], [])

@@ -12,16 +12,20 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from warpladder.device.environment import require_compiler
-from warpladder.device.foreign import device_of, is_on_gpu, numpy_dtype
+from warpladder.device.foreign import device_of
 from warpladder.device.host_memory import require_memory
 from warpladder.device.select import choose_device, gpu
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError, InputTypeError, TooLargeError
-from warpladder.shortest_paths.graph import Graph, asked_dtype, distance_dtype
+from warpladder.shortest_paths.batch import Batch
+from warpladder.shortest_paths.dtypes import asked_dtype
+from warpladder.shortest_paths.forms import Edges, Matrix
+from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.intake import as_graph
+from warpladder.shortest_paths.plan import choose_method, default_dtype
 from warpladder.shortest_paths.result import ShortestPaths
-from warpladder.shortest_paths.rounding import holds_all, remark_on_rounding
-from warpladder.shortest_paths.stack import as_stack, is_stack
+from warpladder.shortest_paths.rounding import remark_on_rounding
+from warpladder.shortest_paths.solve import Options, solve
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -29,21 +33,13 @@ if TYPE_CHECKING:
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
     from warpladder.shortest_paths.solve import Close
 
-__all__ = ["default_dtype", "shortest_paths"]
+__all__ = ["shortest_paths"]
 
 _METHODS = ("auto", "floyd-warshall", "dijkstra")
 _NEGATIVE_CYCLE = ("raise", "mark")
-# Below this even the start of processes for Dijkstra costs more than Floyd-Warshall.
-_SPARSE_FROM = 2048
-_EXACT_IN_FLOAT64 = 2.0**53
 # H200 and 16 cores, from the host and back: 3.8 ms against 3.9 here, 6.3 against 12.7 at 1024. So
-# it is for stacks: 60 graphs of 512 take 30 ms against 231, 500 of 256 take 63 against 43.
+# it is for batches: 60 graphs of 512 take 30 ms against 231, 500 of 256 take 63 against 43.
 _GPU_FROM = 512
-
-
-class _Method(NamedTuple):
-    name: str
-    why: str
 
 
 class _Engine(NamedTuple):
@@ -54,7 +50,7 @@ class _Engine(NamedTuple):
     seconds: Callable[[int, np.dtype[Any]], float]
 
 
-class _Options(TypedDict, total=False):
+class _Keywords(TypedDict, total=False):
     """The keyword arguments of `shortest_paths`, for type checkers."""
 
     dtype: DTypeLike | None
@@ -69,12 +65,12 @@ class _Options(TypedDict, total=False):
 
 @overload
 def shortest_paths(
-    graph: np.ndarray[tuple[int, int, int], np.dtype[Any]], **options: Unpack[_Options]
+    graph: np.ndarray[tuple[int, int, int], np.dtype[Any]], **options: Unpack[_Keywords]
 ) -> ShortestPathsBatch: ...
 
 
 @overload
-def shortest_paths(graph: Any, **options: Unpack[_Options]) -> ShortestPaths: ...
+def shortest_paths(graph: Any, **options: Unpack[_Keywords]) -> ShortestPaths: ...
 
 
 def shortest_paths(
@@ -106,8 +102,8 @@ def shortest_paths(
         as ``numpy.stack(matrices)`` makes it: thousands of small ones much faster than in a loop.
         All else is then said of each graph, and errors name it (``graph 3: ...``).
 
-        Matrices and stacks that are on a GPU already, as arrays of CuPy, PyTorch or Numba, are
-        answered there.
+        Matrices that are on a GPU already, of one graph or of many, as arrays of CuPy, PyTorch or
+        Numba, are answered there.
     dtype
         Of the distances: int16, int32, int64, float32 or float64. By default that of the weights;
         smaller integers, bool and float16 go to the next of these, edges without weights to int16
@@ -212,110 +208,77 @@ def shortest_paths(
         raise InputTypeError(
             f"progress must be a function of the fraction done, not {type(progress).__name__}"
         )
-    if is_on_gpu(graph):
-        return _on_gpu(graph, dtype, next_hops, method, device, negative_cycle, no_edge, progress)
-    if is_stack(graph):
-        return _of_stack(
-            graph, dtype, next_hops, method, device, overwrite, negative_cycle, no_edge, progress
-        )
     known = as_graph(graph, no_edge)
-    choice = choose_device(device, too_small=_too_small(known.n))
-    asked = asked_dtype(dtype)
-    kind = asked or default_dtype(known)
-    _check_memory(known, kind, next_hops=next_hops, overwrite=overwrite)
-    rounded = remark_on_rounding(known, kind)
-    engine = _engine(choice, device, known.n)
-    chosen = _choose_method(known, kind, method, engine)
-    with _naming_memory(f"between {known.n:,} vertices"):
-        if chosen.name == "dijkstra":
-            why = "; ".join(filter(None, [chosen.why, rounded]))
-            return _by_source(known, kind, asked is None, next_hops, why, progress)
-        from warpladder.shortest_paths.solve import solve
+    marks = negative_cycle == "mark"
+    options = Options(dtype is None, bool(next_hops), bool(overwrite), marks, progress)
+    match known:
+        case Graph(given=Matrix(is_on_gpu=True) as given) | (Batch(is_on_gpu=True) as given):
+            return _on_gpu(given, dtype, method, device, options)
+        case Batch():
+            return _of_batch(known, dtype, method, device, options)
+        case Graph():
+            return _of_graph(known, dtype, method, device, options)
 
-        solution = solve(
-            known,
-            kind,
-            widen=asked is None,
-            next_hops=bool(next_hops),
-            overwrite=bool(overwrite),
-            mark=negative_cycle == "mark",
-            close=engine.close,
-            progress=progress,
-        )
+
+def _of_graph(
+    graph: Graph, dtype: DTypeLike | None, method: str, device: Any, options: Options
+) -> ShortestPaths:
+    choice = choose_device(device, too_small=_too_small(graph.n))
+    kind = asked_dtype(dtype) or default_dtype(graph.given)
+    _check_memory(graph.given, kind, options)
+    rounded = remark_on_rounding(graph.given, kind)
+    engine = _engine(choice, device, graph.n)
+    chosen = choose_method(graph.given, kind, method, engine.seconds)
+    with _naming_memory(f"between {graph.n:,} vertices"):
+        match chosen.name, graph.given:
+            case "dijkstra", Edges() as edges:
+                why = "; ".join(filter(None, [chosen.why, rounded]))
+                return _by_source(graph, edges, kind, options, why)
+        solution = solve(graph, kind, options, engine.close)
     remarks = [chosen.why, solution.note, rounded, choice.why if device == "auto" else ""]
     why = "; ".join([f"blocked Floyd-Warshall on {engine.name}", *filter(None, remarks)])
-    return ShortestPaths(solution.dist, solution.hops, known, "floyd-warshall", why)
+    return ShortestPaths(solution.dist, solution.hops, graph, "floyd-warshall", why)
 
 
 def _on_gpu(
-    graph: Any,
-    dtype: DTypeLike | None,
-    next_hops: bool,
-    method: str,
-    device: Any,
-    negative_cycle: str,
-    no_edge: float,
-    progress: Callable[[float], None] | None,
+    given: Matrix | Batch, dtype: DTypeLike | None, method: str, device: Any, options: Options
 ) -> ShortestPaths | ShortestPathsBatch:
-    from warpladder.shortest_paths.batches import Wishes
-    from warpladder.shortest_paths.gpu.resident import as_resident, shortest_paths_on_gpu
-    from warpladder.shortest_paths.gpu.resident_stack import (
-        ResidentStack,
-        as_resident_stack,
-        shortest_paths_of_stack_on_gpu,
-    )
+    from warpladder.shortest_paths.gpu.resident import shortest_paths_on_gpu
+    from warpladder.shortest_paths.gpu.resident_batch import shortest_paths_of_batch_on_gpu
 
-    known = as_resident_stack(graph, no_edge) if is_stack(graph) else as_resident(graph, no_edge)
-    there = device_of(graph, device, "graph")
+    # Nothing of the caller's is written to; what comes to the host is a copy, which may be kept.
+    options = options._replace(overwrite=False)
+    there = device_of(given.weights, device, "graph")
     if method == "dijkstra":
         raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
     asked = asked_dtype(dtype)
-    mark, hops = negative_cycle == "mark", bool(next_hops)
-    rounded = ""
-    if asked and not holds_all(numpy_dtype(graph), asked):
-        here = known.all_on_host() if isinstance(known, ResidentStack) else known.on_host
-        rounded = remark_on_rounding(here, asked)
+    rounded = remark_on_rounding(given, asked) if asked else ""
     answer: ShortestPaths | ShortestPathsBatch
-    if isinstance(known, ResidentStack):
-        wishes = Wishes(asked is None, hops, overwrite=False, mark=mark, progress=progress)
-        answer = shortest_paths_of_stack_on_gpu(known, there, asked, wishes)
+    if isinstance(given, Batch):
+        answer = shortest_paths_of_batch_on_gpu(given, there, asked, options)
     else:
-        answer = shortest_paths_on_gpu(
-            known, there, asked, next_hops=hops, mark=mark, progress=progress
-        )
+        answer = shortest_paths_on_gpu(given, there, asked, options)
     return replace(answer, why=f"{answer.why}; {rounded}") if rounded else answer
 
 
-def _of_stack(
-    stack: Any,
-    dtype: DTypeLike | None,
-    next_hops: bool,
-    method: str,
-    device: Any,
-    overwrite: bool,
-    negative_cycle: str,
-    no_edge: float,
-    progress: Callable[[float], None] | None,
+def _of_batch(
+    graphs: Batch, dtype: DTypeLike | None, method: str, device: Any, options: Options
 ) -> ShortestPathsBatch:
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
-    from warpladder.shortest_paths.batches import Wishes, solve_stack
+    from warpladder.shortest_paths.batches import solve_batch
 
-    known = as_stack(stack, no_edge)
-    choice = choose_device(device, too_small=_too_small(known.n))
+    choice = choose_device(device, too_small=_too_small(graphs.n))
     if method == "dijkstra":
         raise InputError('method="dijkstra": graphs are dense matrices; use "floyd-warshall"')
-    asked = asked_dtype(dtype)
-    kind = asked or default_dtype(known)
-    _check_memory(known, kind, next_hops=next_hops, overwrite=overwrite, graphs=len(known))
-    rounded = remark_on_rounding(known, kind)
-    mark = negative_cycle == "mark"
-    wishes = Wishes(asked is None, bool(next_hops), bool(overwrite), mark, progress)
+    kind = asked_dtype(dtype) or default_dtype(graphs)
+    _check_memory(graphs, kind, options)
+    rounded = remark_on_rounding(graphs, kind)
     on = None if choice.device == "cpu" else gpu() if isinstance(device, str) else device
-    with _naming_memory(f"of {len(known):,} graphs of {known.n:,} vertices"):
-        solution = solve_stack(known, kind, wishes, on)
+    with _naming_memory(f"of {len(graphs):,} graphs of {graphs.n:,} vertices"):
+        solution = solve_batch(graphs, kind, options, on)
     remarks = [*solution.remarks, rounded, choice.why if device == "auto" else ""]
     why = "; ".join(["blocked Floyd-Warshall on " + remarks[0], *filter(None, remarks[1:])])
-    return ShortestPathsBatch(solution.dist, solution.hops, known, "floyd-warshall", why)
+    return ShortestPathsBatch(solution.dist, solution.hops, graphs, "floyd-warshall", why)
 
 
 @contextmanager
@@ -355,21 +318,16 @@ def _engine(choice: Choice, asked: Any, n: int) -> _Engine:
 
 
 def _by_source(
-    graph: Graph,
-    dtype: np.dtype[Any],
-    widen: bool,
-    next_hops: bool,
-    why: str,
-    progress: Callable[[float], None] | None,
+    graph: Graph, edges: Edges, dtype: np.dtype[Any], options: Options, why: str
 ) -> ShortestPaths:
     from warpladder.shortest_paths.paths import hops_from_predecessors
     from warpladder.shortest_paths.sparse import dijkstra
     from warpladder.shortest_paths.widening import in_fitting_dtype
 
     def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
-        return dijkstra(graph, tried, next_hops=next_hops, progress=progress)
+        return dijkstra(edges, tried, next_hops=options.next_hops, progress=options.progress)
 
-    (dist, links), note = in_fitting_dtype(compute, dtype, widen=widen)
+    (dist, links), note = in_fitting_dtype(compute, dtype, widen=options.widen)
     hops = None if links is None else hops_from_predecessors(links)
     reasons = "; ".join(filter(None, [f"Dijkstra from every vertex: {why}", note]))
     return ShortestPaths(dist, hops, graph, "dijkstra", reasons)
@@ -380,73 +338,13 @@ def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:
         raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
 
 
-def default_dtype(graph: Graph) -> np.dtype[Any]:
-    """Return the dtype in which `shortest_paths` computes unless another is asked for.
-
-    Examples
-    --------
-    >>> default_dtype(Graph.from_edges([0, 1], [1, 2]))
-    dtype('int16')
-    """
-    given = graph.weights if graph.matrix is None else graph.matrix
-    if given is not None:
-        return distance_dtype(given.dtype, "graph")
-    # Without weights no distance exceeds n - 1.
-    return np.dtype(np.int16 if graph.n <= np.iinfo(np.int16).max // 2 else np.int32)
-
-
-def _check_memory(
-    graph: Graph, dtype: np.dtype[Any], *, next_hops: bool, overwrite: bool, graphs: int = 1
-) -> None:
+def _check_memory(given: Edges | Matrix | Batch, dtype: np.dtype[Any], options: Options) -> None:
     """Refuse what certainly does not fit; more may be needed on the way."""
-    n = graph.n
-    in_place = overwrite and graph.matrix is not None and graph.matrix.dtype == dtype
-    each = (0 if in_place else dtype.itemsize) + (4 if next_hops else 0)
+    n, graphs = given.n, len(given) if isinstance(given, Batch) else 1
+    used_up = options.overwrite and not isinstance(given, Edges) and given.weights.dtype == dtype
+    each = (0 if used_up else dtype.itemsize) + (4 if options.next_hops else 0)
     many = f" in each of {graphs:,} graphs" if graphs > 1 else ""
-    what = f"{dtype.name}{' with next hops' if next_hops else ''}"
+    what = f"{dtype.name}{' with next hops' if options.next_hops else ''}"
     require_memory(
         graphs * n * n * each, f"graph: all distances between {n:,} vertices{many} as {what}"
     )
-
-
-def _choose_method(graph: Graph, dtype: np.dtype[Any], asked: str, engine: _Engine) -> _Method:
-    obstacle = _obstacle_to_dijkstra(graph, dtype)
-    if asked == "dijkstra":
-        if obstacle:
-            raise InputError(f'method="dijkstra": {obstacle}; use "floyd-warshall"')
-        return _Method("dijkstra", "as asked")
-    if asked == "floyd-warshall":
-        return _Method("floyd-warshall", "")
-    if graph.matrix is not None or graph.n < _SPARSE_FROM:
-        return _Method("floyd-warshall", "")
-    from warpladder.shortest_paths.sparse import is_installed, sparse_seconds
-
-    arcs = graph.edge_count * (1 if graph.directed else 2)
-    by_blocks = engine.seconds(graph.n, dtype)
-    by_source = sparse_seconds(graph.n, arcs)
-    if by_blocks <= by_source:
-        why = f"estimated {by_blocks:.1f} s, Dijkstra from every vertex {by_source:.1f} s"
-        return _Method("floyd-warshall", why)
-    if obstacle:
-        return _Method("floyd-warshall", f"Dijkstra would be faster but {obstacle}")
-    if not is_installed():
-        why = "Dijkstra would be faster but needs scipy: pip install 'warpladder[sparse]'"
-        return _Method("floyd-warshall", why)
-    return _Method("dijkstra", f"estimated {by_source:.1f} s, Floyd-Warshall {by_blocks:.1f} s")
-
-
-def _obstacle_to_dijkstra(graph: Graph, dtype: np.dtype[Any]) -> str:
-    """Return why Dijkstra cannot answer for this graph, or nothing."""
-    if graph.matrix is not None:
-        return "the graph is a dense matrix"
-    weights = np.ones(1) if graph.weights is None else graph.weights
-    finite = weights[weights != np.inf]
-    if finite.size and finite.min() < 0:
-        return "there are negative weights"
-    longest = float(finite.max(initial=0)) * graph.n
-    limit = _EXACT_IN_FLOAT64 if dtype.kind == "i" else float(np.finfo(dtype).max)
-    if longest >= limit:
-        return f"distances might exceed {limit:.3g}, up to which it is exact"
-    if dtype.kind == "i" and weights.dtype.kind == "f" and graph.weights is not None:
-        return "the weights are floats and the dtype an integer"
-    return ""

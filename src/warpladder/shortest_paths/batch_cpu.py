@@ -1,4 +1,4 @@
-"""What the CPU does for each graph of a stack, compiled: weights in, closed, distances out.
+"""What the CPU does for each graph of a batch, compiled: weights in, closed, distances out.
 
 A graph of 32 vertices is closed in 7 us, and the interpreter does little in that time. So it only
 deals out *chunks* of graphs to the cores, and for each of them makes three calls, whose loops over

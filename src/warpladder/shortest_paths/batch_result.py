@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.device.foreign import numpy_dtype
+from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dense import outer_no_path
 from warpladder.shortest_paths.result import ShortestPaths
-from warpladder.shortest_paths.stack import GraphStack
 
 __all__ = ["ShortestPathsBatch"]
 
@@ -42,7 +42,7 @@ class ShortestPathsBatch:
 
     dist_matrix: NDArray[Any]
     next_hops: NDArray[np.int32] | None
-    graphs: GraphStack = field(repr=False)
+    graphs: Batch = field(repr=False)
     method: str
     why: str
 

@@ -1,9 +1,9 @@
-"""Floyd-Warshall for a stack of graphs: all at once where that is safe, one by one where not.
+"""Floyd-Warshall for a batch of graphs: all at once where that is safe, one by one where not.
 
 A graph without negative weights whose sums provably fit the dtype needs no care. Such graphs are
 brought into the engine's form, closed and brought back in loops over graphs that are compiled
 (`batch_cpu`), on all cores, or closed on a GPU in one launch (`gpu.batches`). Every other graph
-goes through `solve` on its own: it is refused there, by its number in the stack, or answered with
+goes through `solve` on its own: it is refused there, by its number in the batch, or answered with
 all the care a single graph is given. If one of them needs a wider dtype, all are done again in
 that.
 """
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError
 from warpladder.shortest_paths import batch_cpu, cpu
+from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dense import (
     WeightSummary,
     extremes,
@@ -29,8 +30,7 @@ from warpladder.shortest_paths.dense import (
     outer_no_path,
 )
 from warpladder.shortest_paths.prepare import may_overwrite, surely_fits, weights_as
-from warpladder.shortest_paths.solve import Close, Solution, solve
-from warpladder.shortest_paths.stack import GraphStack, naming
+from warpladder.shortest_paths.solve import Close, Options, Solution, solve
 from warpladder.shortest_paths.tiles import PANEL_UNIT
 from warpladder.shortest_paths.widening import DoesNotFitError
 
@@ -39,12 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FILLS_A_GPU",
-    "StackSolution",
-    "Wishes",
+    "BatchSolution",
     "in_one_dtype",
     "need_no_care",
     "one_by_one",
-    "solve_stack",
+    "solve_batch",
     "what_took_care",
 ]
 
@@ -53,17 +52,7 @@ FILLS_A_GPU = 1024
 _SECONDS_BETWEEN_REPORTS = 0.1
 
 
-class Wishes(NamedTuple):
-    """What `solve` is asked for besides a graph and a dtype; the words are its own."""
-
-    widen: bool
-    next_hops: bool
-    overwrite: bool
-    mark: bool
-    progress: Callable[[float], None] | None
-
-
-class StackSolution(NamedTuple):
+class BatchSolution(NamedTuple):
     """Distances and next hops (None if not wanted) of all graphs, and remarks for people."""
 
     dist: Any
@@ -72,7 +61,7 @@ class StackSolution(NamedTuple):
 
 
 class _NeedsWiderError(Exception):
-    """A graph of the stack has a distance that only this dtype holds."""
+    """A graph of the batch has a distance that only this dtype holds."""
 
     def __init__(self, dtype: np.dtype[Any], index: int) -> None:
         self.dtype = dtype
@@ -80,9 +69,9 @@ class _NeedsWiderError(Exception):
         super().__init__()
 
 
-def solve_stack(
-    graphs: GraphStack, dtype: np.dtype[Any], wishes: Wishes, gpu: Device | None
-) -> StackSolution:
+def solve_batch(
+    graphs: Batch, dtype: np.dtype[Any], options: Options, gpu: Device | None
+) -> BatchSolution:
     """Return all distances of all graphs.
 
     Parameters
@@ -91,23 +80,23 @@ def solve_stack(
         The graphs.
     dtype
         In which to compute.
-    wishes
+    options
         As for `solve`.
     gpu
         Where to, or None for the CPU.
     """
 
-    def compute(tried: np.dtype[Any]) -> StackSolution:
-        dist, hops, remarks = _solve_in(graphs, tried, wishes, gpu)
-        links = hops.astype(np.int32, copy=False) if wishes.next_hops else None
-        return StackSolution(dist, links, remarks)
+    def compute(tried: np.dtype[Any]) -> BatchSolution:
+        dist, hops, remarks = _solve_in(graphs, tried, options, gpu)
+        links = hops.astype(np.int32, copy=False) if options.next_hops else None
+        return BatchSolution(dist, links, remarks)
 
     return in_one_dtype(compute, dtype)
 
 
 def in_one_dtype(
-    compute: Callable[[np.dtype[Any]], StackSolution], dtype: np.dtype[Any]
-) -> StackSolution:
+    compute: Callable[[np.dtype[Any]], BatchSolution], dtype: np.dtype[Any]
+) -> BatchSolution:
     """Return what ``compute`` gives in a dtype that holds the distances of all graphs.
 
     ``compute`` uses `one_by_one`, which finds a graph that needs a wider one.
@@ -126,20 +115,20 @@ def in_one_dtype(
 
 
 def _solve_in(
-    graphs: GraphStack, dtype: np.dtype[Any], wishes: Wishes, gpu: Device | None
+    graphs: Batch, dtype: np.dtype[Any], options: Options, gpu: Device | None
 ) -> tuple[NDArray[Any], NDArray[Any], list[str]]:
     n, count = graphs.n, len(graphs)
     together = n < FILLS_A_GPU if gpu else n <= cpu.SERIAL_UP_TO
     try:
         source, absent, is_ours = weights_as(graphs, dtype)
     except (InputError, DoesNotFitError):
-        _refuse(graphs, dtype, wishes)
+        _refuse(graphs, dtype, options)
         raise
     # The rows of all graphs are rows of one matrix here.
     rows = source.reshape(count * n, n)
-    in_place = is_ours or may_overwrite(rows, wishes.overwrite and not wishes.next_hops)
+    in_place = is_ours or may_overwrite(rows, options.overwrite and not options.next_hops)
     dist = source if in_place else np.empty_like(source)
-    shape = (count, n, n) if wishes.next_hops else (count, 0, 0)
+    shape = (count, n, n) if options.next_hops else (count, 0, 0)
     hops = np.empty(shape, hop_matrix(dtype, n, wanted=False).dtype)
     workers = batch_cpu.workers_for(count, n) if together else cpu.workers_for(n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
@@ -156,13 +145,13 @@ def _solve_in(
             from warpladder.shortest_paths.gpu import engine
 
             close = partial(engine.floyd_warshall, gpu)
-        one_by_one(graphs, range(count), dtype, wishes, close, store)
+        one_by_one(graphs, range(count), dtype, options, close, store)
         return dist, hops, [f"{where}, {count:,} graphs one by one"]
 
-    plain = _all_at_once(source, absent, dist, hops, gpu, wishes.progress)
+    plain = _all_at_once(source, absent, dist, hops, gpu, options.progress)
     careful = np.flatnonzero(~plain).tolist()
     # Below the size at which a GPU pays for one graph, these are closed on the CPU.
-    one_by_one(graphs, careful, dtype, wishes, cpu.floyd_warshall, store)
+    one_by_one(graphs, careful, dtype, options, cpu.floyd_warshall, store)
     return (
         dist,
         hops,
@@ -249,37 +238,37 @@ def _close_on(
     plain: NDArray[np.bool_],
     progress: Callable[[float], None] | None,
 ) -> None:
-    from warpladder.shortest_paths.gpu.batches import close_stack
+    from warpladder.shortest_paths.gpu.batches import close_batch
 
     if plain.all():
-        close_stack(gpu, dist, hops, progress)
+        close_batch(gpu, dist, hops, progress)
         return
     # The others are left as they came.
     some, some_hops = dist[plain], hops[plain]
-    close_stack(gpu, some, some_hops, progress)
+    close_batch(gpu, some, some_hops, progress)
     dist[plain], hops[plain] = some, some_hops
 
 
 def one_by_one(
-    graphs: GraphStack,
+    graphs: Batch,
     indices: Sequence[int],
     dtype: np.dtype[Any],
-    wishes: Wishes,
+    options: Options,
     close: Close,
     store: Callable[[int, Solution], None],
 ) -> None:
-    """Answer for some graphs of a stack with the care that a single one is given.
+    """Answer for some graphs of a batch with the care that a single one is given.
 
     Parameters
     ----------
     graphs
-        The stack.
+        All of them.
     indices
         Which graphs; all others are answered already.
     dtype
         Of all answers.
-    wishes
-        As for `solve_stack`.
+    options
+        As for `solve_batch`.
     close
         The engine.
     store
@@ -287,36 +276,27 @@ def one_by_one(
     """
     reported = monotonic()
     for done, index in enumerate(indices, 1 + len(graphs) - len(indices)):
-        solution = _solve_one(graphs, index, dtype, wishes, close)
+        solution = _solve_one(graphs, index, dtype, options, close)
         if solution.dist.dtype != dtype:
             raise _NeedsWiderError(solution.dist.dtype, index)
         store(index, solution)
         due = done == len(graphs) or monotonic() - reported >= _SECONDS_BETWEEN_REPORTS
-        if wishes.progress and due:
+        if options.progress and due:
             reported = monotonic()
-            wishes.progress(done / len(graphs))
+            options.progress(done / len(graphs))
 
 
-def _refuse(graphs: GraphStack, dtype: np.dtype[Any], wishes: Wishes) -> None:
+def _refuse(graphs: Batch, dtype: np.dtype[Any], options: Options) -> None:
     """Raise for the first graph whose weights cannot be had in a dtype."""
     for index in range(len(graphs)):
         try:
-            weights_as(graphs[index], dtype)
+            weights_as(graphs[index].given, dtype)
         except (InputError, DoesNotFitError):
-            _solve_one(graphs, index, dtype, wishes, cpu.floyd_warshall)
+            _solve_one(graphs, index, dtype, options, cpu.floyd_warshall)
 
 
 def _solve_one(
-    graphs: GraphStack, index: int, dtype: np.dtype[Any], wishes: Wishes, close: Close
+    graphs: Batch, index: int, dtype: np.dtype[Any], options: Options, close: Close
 ) -> Solution:
-    with naming(index):
-        return solve(
-            graphs.on_host(index),
-            dtype,
-            widen=wishes.widen,
-            next_hops=wishes.next_hops,
-            overwrite=False,
-            mark=wishes.mark,
-            close=close,
-            progress=None,
-        )
+    alone = options._replace(overwrite=False, progress=None)
+    return solve(graphs[index], dtype, alone, close)

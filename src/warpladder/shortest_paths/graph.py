@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
+from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
+from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.frames import frame_labels, is_frame
-from warpladder.shortest_paths.no_edge import absent_value, is_absent
-from warpladder.shortest_paths.rounding import refuse_rounded
+from warpladder.shortest_paths.no_edge import absent_value
 
-__all__ = ["Graph", "asked_dtype", "distance_dtype"]
+__all__ = ["Graph", "check_size"]
 
-_KEPT = ("int16", "int32", "int64", "float32", "float64")
-_TAKEN_AS = {
-    "bool": "int16", "int8": "int16", "uint8": "int16", "uint16": "int32", "uint32": "int64",
-    "uint64": "int64", "float16": "float32",
-}  # fmt: skip
+_NOT_LISTED = Edges(0, np.empty(0, np.int64), np.empty(0, np.int64), None, directed=True)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """A weighted graph whose vertices are numbered 0 .. n-1 and may have labels.
 
@@ -33,30 +30,69 @@ class Graph:
 
     Attributes
     ----------
-    n
-        Number of vertices.
-    sources, targets
-        Ends of the edges, shape (m,); empty for a graph given as a matrix.
-    weights
-        Their weights, shape (m,), or None where every edge counts 1.
-    matrix
-        The weights as a dense matrix, shape (n, n), or None for a graph given by edges.
-    no_edge
-        The value in ``matrix`` that means "no edge", of its dtype; infinity always does.
+    given
+        The edges, or the matrix of weights.
     labels
         One per vertex, or None where vertices are known by their index.
-    directed
-        False where each edge stands for both directions.
+    number
+        Which of a batch of graphs it is; None for one on its own.
     """
 
-    n: int
-    sources: NDArray[np.int64] = field(repr=False)
-    targets: NDArray[np.int64] = field(repr=False)
-    weights: NDArray[Any] | None = field(repr=False)
-    matrix: NDArray[Any] | None = field(repr=False)
-    no_edge: Any
-    labels: Sequence[Hashable] | None = field(repr=False)
-    directed: bool
+    given: Edges | Matrix
+    labels: Sequence[Hashable] | None = None
+    number: int | None = None
+
+    def __repr__(self) -> str:
+        return f"Graph(n={self.n}, no_edge={self.no_edge!r}, directed={self.directed})"
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return self.given.n
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """Where the edges begin, shape (m,); empty for a graph given as a matrix."""
+        return self._edges.sources
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """Where they end, shape (m,)."""
+        return self._edges.targets
+
+    @property
+    def weights(self) -> NDArray[Any] | None:
+        """Their weights, shape (m,), or None where every edge counts 1."""
+        return self._edges.weights
+
+    @property
+    def directed(self) -> bool:
+        """False where each edge stands for both directions."""
+        return self._edges.directed
+
+    @property
+    def matrix(self) -> NDArray[Any] | None:
+        """The weights as a dense matrix, shape (n, n), or None for a graph given by edges."""
+        return self.given.weights if isinstance(self.given, Matrix) else None
+
+    @property
+    def no_edge(self) -> Any:
+        """The value in `matrix` that means "no edge", of its dtype; infinity always does."""
+        return self.given.no_edge if isinstance(self.given, Matrix) else None
+
+    @property
+    def edge_count(self) -> int:
+        """Number of edges: as given, or the off-diagonal edges of a matrix."""
+        return self.given.edge_count
+
+    @property
+    def components(self) -> int:
+        """Number of connected components, directions ignored."""
+        return self.given.components
+
+    @property
+    def _edges(self) -> Edges:
+        return self.given if isinstance(self.given, Edges) else _NOT_LISTED
 
     @classmethod
     def from_edges(
@@ -139,7 +175,7 @@ class Graph:
                     f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
                     f"0 .. {n - 1}; give n= if there are more"
                 )
-        return cls(n, u, v, _check_weights(weights, u.size), None, None, names, directed)
+        return cls(Edges(n, u, v, _check_weights(weights, u.size), directed), names)
 
     @classmethod
     def from_matrix(
@@ -182,35 +218,11 @@ class Graph:
             )
         distance_dtype(array.dtype, "graph")
         absent = absent_value(array.dtype, no_edge)
-        _check_size(array, "graph", absent)
+        check_size(array, absent, "graph")
         names = _as_labels(frame_labels(matrix) if labels is None and is_frame(matrix) else labels)
         if names is not None and len(names) != len(array):
             raise InputError(f"labels has {len(names)} entries for n = {len(array)} vertices")
-        empty = np.empty(0, np.int64)
-        return cls(len(array), empty, empty, None, array, absent, names, directed=True)
-
-    @property
-    def edge_count(self) -> int:
-        """Number of edges: as given, or the off-diagonal edges of a matrix."""
-        if self.matrix is None:
-            return int(self.sources.size)
-        present = self.present
-        return int(np.count_nonzero(present) - np.count_nonzero(present.diagonal()))
-
-    @property
-    def present(self) -> NDArray[np.bool_]:
-        """Where ``matrix`` has an edge, shape (n, n)."""
-        assert self.matrix is not None  # noqa: S101 - only asked of graphs given as a matrix
-        return ~is_absent(self.matrix, self.no_edge)
-
-    @property
-    def components(self) -> int:
-        """Number of connected components, directions ignored."""
-        from warpladder.shortest_paths.components import count_components
-
-        if self.matrix is None:
-            return count_components(self.n, self.sources, self.targets)
-        return count_components(self.n, *np.nonzero(self.present))
+        return cls(Matrix(array, absent), names)
 
     @cached_property
     def index_of(self) -> Mapping[Hashable, int]:
@@ -259,43 +271,6 @@ class Graph:
             return f"vertices are 0 .. {self.n - 1}"
         shown = ", ".join(map(repr, self.labels[:5]))
         return f"the {self.n} labels begin {shown}" if self.n > 5 else f"labels are {shown}"
-
-
-def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
-    """Return the dtype in which distances of such weights are computed.
-
-    Examples
-    --------
-    >>> distance_dtype("uint8", "graph")
-    dtype('int16')
-    """
-    try:
-        asked = np.dtype(dtype).newbyteorder("=").name
-    except TypeError:
-        asked = ""
-    if asked not in {*_KEPT, *_TAKEN_AS}:
-        kept = ", ".join(_KEPT)
-        raise InputTypeError(f"{name}: dtype {dtype!s} is not taken; convert to one of {kept}")
-    return np.dtype(_TAKEN_AS.get(asked, asked))
-
-
-def asked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
-    """Return the dtype that a caller wants distances in; None where any will do.
-
-    Raises
-    ------
-    InputTypeError
-        It is none that distances are computed in: they would come in another one.
-    """
-    if dtype is None:
-        return None
-    taken = distance_dtype(dtype, "dtype")
-    asked = np.dtype(dtype).name
-    if taken.name != asked:
-        raise InputTypeError(
-            f"dtype={asked!r}: distances are computed in {', '.join(_KEPT)}; take one of these"
-        )
-    return taken
 
 
 def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -373,7 +348,7 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if m == 0 and array.dtype == np.float64 and not isinstance(weights, np.ndarray):
         return None
     distance_dtype(array.dtype, "weights")
-    _check_size(array, "weights", np.uint64(2**64 - 1))
+    check_size(array, np.uint64(2**64 - 1), "weights")
     if array.dtype.kind == "f":
         wrong = np.flatnonzero(np.isnan(array) | (array == -np.inf))
         if wrong.size:
@@ -384,11 +359,15 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     return array
 
 
-def _check_size(array: NDArray[Any], name: str, absent: Any) -> None:
-    """Refuse weights, all but what means "no edge", that int64 does not hold."""
-    if array.dtype == np.uint64 and array.size:
-        largest = array.max(where=array != absent, initial=0)
+def check_size(weights: NDArray[Any], absent: Any, name: str, number: int | None = None) -> None:
+    """Refuse weights, all but what means "no edge", that int64 does not hold.
+
+    ``number`` is of the graph they are of, in a batch.
+    """
+    if weights.dtype == np.uint64 and weights.size:
+        largest = weights.max(where=weights != absent, initial=0)
         if largest > np.iinfo(np.int64).max:
             raise InputError(
-                f"{name}: {largest} does not fit int64, in which distances are computed"
+                f"{name}: {largest} does not fit int64, in which distances are computed",
+                graph=number,
             )

@@ -12,28 +12,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.foreign import is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.edges import DenseTable, EdgeTable
+from warpladder.shortest_paths.batch import Batch
+from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
+from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.frames import is_frame
-from warpladder.shortest_paths.graph import Graph
-from warpladder.shortest_paths.rounding import refuse_rounded
+from warpladder.shortest_paths.graph import Graph, check_size
+from warpladder.shortest_paths.no_edge import absent_value
 
 __all__ = ["as_graph", "from_networkx", "read_graph"]
 
 
-def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
-    """Return a `Graph` for anything `shortest_paths` takes.
+def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
+    """Return anything that `shortest_paths` takes as a `Graph`, or as many of them.
 
     Raises
     ------
     InputTypeError
         It is nothing that can be taken for a graph.
     """
+    if is_on_gpu(graph):
+        return _on_gpu(graph, no_edge)
+    if getattr(graph, "ndim", None) == 3:
+        return _as_batch(graph, no_edge)
     by_edges = _with_edges(graph)
     if by_edges is not None:
         if not (isinstance(no_edge, Real) and no_edge == np.inf):
             said = "this graph lists its edges"
-            if by_edges.matrix is not None:
+            if isinstance(by_edges.given, Matrix):
                 said = "a Graph has been told already, by Graph.from_matrix(..., no_edge=...)"
             raise InputError(f"no_edge={no_edge!r} goes with a dense matrix only; {said}")
         return by_edges
@@ -67,6 +75,42 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph:
         )
     is_kept = isinstance(graph, np.ma.MaskedArray) or is_frame(graph)
     return Graph.from_matrix(graph if is_kept else array, no_edge=no_edge)
+
+
+def _on_gpu(array: Any, no_edge: Any) -> Graph | Batch:
+    """Return the graph, or the graphs, of an array that is on a GPU; it is not copied."""
+    shape = tuple(array.shape)
+    many = len(shape) == 3
+    if len(shape) not in {2, 3} or shape[-2] != shape[-1]:
+        what = "matrices of weights" if many else "a matrix of weights"
+        raise InputError(f"graph: {what} must be square, this has shape {shape}")
+    dtype = numpy_dtype(array)
+    distance_dtype(dtype, "graph")
+    absent = absent_value(dtype, no_edge)
+    return Batch(array, absent) if many else Graph(Matrix(array, absent))
+
+
+def _as_batch(given: Any, no_edge: float) -> Batch:
+    """Return the graphs of a three-dimensional array.
+
+    Examples
+    --------
+    >>> len(_as_batch(np.zeros((5, 3, 3)), np.inf))
+    5
+    """
+    array = np.asarray(given)
+    if array.ndim != 3:
+        raise InputTypeError(
+            f"graph: {type(given).__name__} is not taken for many graphs; give an array of shape "
+            "(b, n, n)"
+        )
+    # All that is said of one is said of every other, but for the sizes of its weights.
+    first = given[0] if len(array) else np.zeros(array.shape[1:], array.dtype)
+    absent = Graph.from_matrix(first, no_edge=no_edge).no_edge
+    if array.dtype == np.uint64:
+        for number, matrix in enumerate(array):
+            check_size(matrix, absent, f"graph {number}", number)
+    return Batch(array, absent)
 
 
 def _with_edges(graph: Any) -> Graph | None:

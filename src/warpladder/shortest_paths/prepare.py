@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError, NegativeCycleError
+from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dense import (
     NO_HOP,
     WeightSummary,
@@ -29,6 +30,7 @@ from warpladder.shortest_paths.dense import (
     outer_no_path,
     scatter_edges,
 )
+from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.negative_cycles import Potentials, find_negative_cycle
 from warpladder.shortest_paths.reachability import reachable
@@ -105,10 +107,10 @@ def prepare(
     NegativeCycleError
         There is one and ``mark`` is False.
     """
-    source, absent, is_ours = weights_as(graph, dtype)
+    source, absent, is_ours = weights_as(graph.given, dtype, graph.number)
     dist = source if is_ours or may_overwrite(source, overwrite) else np.empty_like(source)
     summary = import_weights(source, dist, hops, absent)
-    check_summary(summary, dtype)
+    check_summary(summary, dtype, graph.number)
     threshold = inner_no_path(dtype)
     if summary.lightest >= 0:
         edges = None if surely_fits(summary, dtype) else _edges(dist)
@@ -119,7 +121,7 @@ def prepare(
     if cycle is not None:
         if not mark:
             labels = [graph.label(vertex) for vertex in cycle.vertices]
-            raise NegativeCycleError(labels, cycle.weight)
+            raise NegativeCycleError(labels, cycle.weight, graph.number)
         marks, potentials = _cut_negative_cycles(dist, hops)
     floor = potentials.floor
     if dtype.kind == "i":
@@ -138,34 +140,43 @@ def restore_weights(dist: NDArray[Any], potentials: Potentials) -> None:
     _unshift(dist, potentials.high, potentials.low)
 
 
-def weights_as(graph: Graph, dtype: np.dtype[Any]) -> tuple[NDArray[Any], Any, bool]:
-    """Return a C-contiguous matrix of weights, its "no edge", and whether it is ours to change."""
+def weights_as(
+    given: Edges | Matrix | Batch, dtype: np.dtype[Any], number: int | None = None
+) -> tuple[NDArray[Any], Any, bool]:
+    """Return weights as C-contiguous matrices, their "no edge", and whether they may be changed.
+
+    ``number`` is that of the graph, in a batch.
+    """
     no_path = outer_no_path(dtype)
-    if graph.matrix is None:
-        dist = np.full((graph.n, graph.n), no_path, dtype)
-        weights = np.ones(graph.sources.size, dtype)
-        if graph.weights is not None:
-            weights = _convert(graph.weights, dtype, graph.weights == np.inf)
-        scatter_edges(graph.sources, graph.targets, weights, not graph.directed, dist)
-        return dist, no_path, True
-    if graph.matrix.dtype == dtype:
-        contiguous = np.ascontiguousarray(graph.matrix)
-        is_copy = contiguous is not graph.matrix and contiguous.base is None
-        return contiguous, graph.no_edge, is_copy
-    return _convert(graph.matrix, dtype, ~graph.present), no_path, True
+    match given:
+        case Edges(n=n, weights=listed):
+            dist = np.full((n, n), no_path, dtype)
+            weights = np.ones(given.sources.size, dtype)
+            if listed is not None:
+                weights = _convert(listed, dtype, listed == np.inf, number)
+            scatter_edges(given.sources, given.targets, weights, not given.directed, dist)
+            return dist, no_path, True
+        case Matrix() | Batch():
+            weights = given.on_host.weights
+            if weights.dtype != dtype:
+                return _convert(weights, dtype, ~given.present, number), no_path, True
+            contiguous = np.ascontiguousarray(weights)
+            is_copy = contiguous is not weights and contiguous.base is None
+            return contiguous, given.no_edge, is_copy
 
 
 def _convert(
-    weights: NDArray[Any], dtype: np.dtype[Any], absent: NDArray[np.bool_]
+    weights: NDArray[Any], dtype: np.dtype[Any], absent: NDArray[np.bool_], number: int | None
 ) -> NDArray[Any]:
     """Return weights in another dtype, with "no edge" where they are absent."""
     kept = weights[~absent]
     if kept.dtype.kind == "f" and not np.isfinite(kept).all():
         place = np.argwhere(~absent & ~np.isfinite(weights))[0].tolist()
-        raise InputError(_not_a_weight(place, weights[tuple(place)]))
+        raise InputError.of_graph(number, _not_a_weight(place, weights[tuple(place)]))
     if dtype.kind == "i" and kept.size:
         if kept.dtype.kind == "f" and not np.array_equal(kept, np.trunc(kept)):
-            raise InputError(f"dtype: {dtype.name} cannot hold weights with fractions; use a float")
+            told = f"dtype: {dtype.name} cannot hold weights with fractions; use a float"
+            raise InputError(told) if number is None else InputError.of_graph(number, told)
         # As numbers of Python, which compare without rounding to the narrower of two types.
         low, high = kept.min().item(), kept.max().item()
         if not (low >= np.iinfo(dtype).min and high < np.iinfo(dtype).max):
@@ -205,8 +216,10 @@ def surely_fits(summary: WeightSummary, dtype: np.dtype[Any], floor: float = 0) 
     return bool(summary.sum_of_largest * _SLACK < limit + 2 * floor)
 
 
-def check_summary(summary: WeightSummary, dtype: np.dtype[Any]) -> None:
+def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | None = None) -> None:
     """Refuse weights that are no numbers or do not fit a dtype.
+
+    ``number`` is that of the graph, in a batch.
 
     Raises
     ------
@@ -216,9 +229,10 @@ def check_summary(summary: WeightSummary, dtype: np.dtype[Any]) -> None:
         A weight, or the sum of the negative ones, does not fit.
     """
     if summary.nan_at is not None:
-        raise InputError(_not_a_weight(list(summary.nan_at), np.nan))
+        raise InputError.of_graph(number, _not_a_weight(list(summary.nan_at), np.nan))
     if summary.lightest == -np.inf:
-        raise InputError("graph: a weight is -inf; a weight must be a number (inf: no edge)")
+        told = "a weight is -inf; a weight must be a number (inf: no edge)"
+        raise InputError.of_graph(number, told)
     if dtype.kind == "i" and summary.heaviest >= int(inner_no_path(dtype)):
         raise DoesNotFitError(f"there is a weight of {summary.heaviest}")
     smallest_sum = -np.finfo(dtype).max if dtype.kind == "f" else -_LARGEST_EXACT_SUM
@@ -228,7 +242,7 @@ def check_summary(summary: WeightSummary, dtype: np.dtype[Any]) -> None:
 
 def _not_a_weight(place: list[int], value: float) -> str:
     where = ", ".join(map(str, place))
-    return f"graph: weight ({where}) is {'NaN' if np.isnan(value) else value}; use inf for no edge"
+    return f"weight ({where}) is {'NaN' if np.isnan(value) else value}; use inf for no edge"
 
 
 def _edges(dist: NDArray[Any]) -> NDArray[np.bool_]:

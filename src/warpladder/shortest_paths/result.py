@@ -231,9 +231,10 @@ class ShortestPaths:
         ...     wl.ShortestPaths.load(file).path("A", "C")
         ['A', 'B', 'C']
         """
-        from warpladder.shortest_paths.stored import load_answer
+        from warpladder.formats.files import as_path
+        from warpladder.shortest_paths.stored import read_answer
 
-        return load_answer(path)
+        return cls(*read_answer(path), "loaded", f"read from {as_path(path)}")
 
     def with_infinities(self) -> NDArray[Any]:
         """Return the distances with true infinities: as float64 where an integer dtype has none.

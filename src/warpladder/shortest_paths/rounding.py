@@ -8,23 +8,20 @@ makes an array of a list.
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.foreign import numpy_dtype
 from warpladder.errors import InputError
-from warpladder.shortest_paths.frames import is_frame
+from warpladder.shortest_paths.batch import Batch
+from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.no_edge import is_absent
 
-if TYPE_CHECKING:
-    from warpladder.shortest_paths.graph import Graph
-
-__all__ = ["holds_all", "refuse_rounded", "remark_on_rounding"]
+__all__ = ["holds_all", "remark_on_rounding"]
 
 _NUMBERS_AT_A_TIME = 1 << 18
-_EXACT_BELOW = 2.0**53
 
 
 def holds_all(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
@@ -45,13 +42,13 @@ def holds_all(given: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
     return given.itemsize < dtype.itemsize
 
 
-def remark_on_rounding(graph: Graph, dtype: np.dtype[Any]) -> str:
+def remark_on_rounding(given: Edges | Matrix | Batch, dtype: np.dtype[Any]) -> str:
     """Return the first weight that is rounded in a dtype, for people; nothing where there is none.
 
     Parameters
     ----------
-    graph
-        A graph or a stack of graphs, with weights on the host.
+    given
+        A graph or many.
     dtype
         Of the distances, as the caller asked for it.
 
@@ -62,64 +59,33 @@ def remark_on_rounding(graph: Graph, dtype: np.dtype[Any]) -> str:
 
     Examples
     --------
-    >>> from warpladder.shortest_paths.graph import Graph
-    >>> remark_on_rounding(Graph.from_matrix([[0, 0.1], [0.5, 0]]), np.dtype("float32"))
+    >>> remark_on_rounding(Matrix(np.array([[0, 0.1], [0.5, 0]]), np.inf), np.dtype("float32"))
     'weights rounded to float32, the first of them (0, 1) from 0.1 to 0.10000000149011612'
     """
-    weights = graph.weights if graph.matrix is None else graph.matrix
-    if weights is None or not weights.size or holds_all(weights.dtype, dtype):
+    if given.weights is None or holds_all(numpy_dtype(given.weights), dtype):
         return ""
-    absent = np.inf if graph.matrix is None else graph.no_edge
-    at = _first_rounded(weights, absent, dtype)
+    weights: Any
+    match given:
+        case Edges(weights=weights):
+            absent = np.inf
+        case Matrix() | Batch():
+            weights, absent = given.on_host.weights, given.no_edge
+    at = _first_rounded(weights, absent, dtype) if weights.size else None
     if at is None:
         return ""
     value = weights[at].item()
     rounded = np.asarray(weights[at]).astype(dtype).item()
-    *stack, row, column = (None, *at)[-3:]
-    place = f"({column})" if row is None else f"({row}, {column})"
-    if stack and stack[0] is not None:
-        place += f" of graph {stack[0]}"
+    number, at = (at[0], at[1:]) if isinstance(given, Batch) else (None, at)
+    place = f"({', '.join(map(str, at))})" + ("" if number is None else f" of graph {number}")
     if weights.dtype.kind == "f":
         return (
             f"weights rounded to {dtype.name}, the first of them {place} from {value} to {rounded}"
         )
     raise InputError(
         f"dtype={dtype.name!r}: it would round weight {place}, the integer {value}, to "
-        f"{int(rounded)}; leave it out, or round the weights first"
+        f"{int(rounded)}; leave it out, or round the weights first",
+        graph=number,
     )
-
-
-def refuse_rounded(given: Any, array: NDArray[Any], name: str) -> None:
-    """Refuse integers that NumPy rounded, which it does where floats stand beside them.
-
-    Parameters
-    ----------
-    given
-        What the caller has; lists and DataFrames are looked into.
-    array
-        What NumPy made of it.
-    name
-        Of the argument.
-
-    Raises
-    ------
-    InputError
-        An integer is not what it was.
-    """
-    framed = is_frame(given)
-    if not (framed or isinstance(given, list | tuple)) or array.dtype.kind != "f":
-        return
-    with np.errstate(invalid="ignore"):
-        large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
-    if not large.size:
-        return
-    numbers = given.to_numpy(object) if framed else np.array(given, object)
-    for place in map(tuple, large.tolist()):
-        if isinstance(numbers[place], Integral) and int(array[place]) != numbers[place]:
-            raise InputError(
-                f"{name}: the integer {numbers[place]} would be rounded, for there are floats, "
-                "as inf is, beside it; give integers only, or floats only"
-            )
 
 
 def _first_rounded(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,34 @@ from warpladder.shortest_paths.prepare import prepare, restore_weights
 from warpladder.shortest_paths.reachability import count_pairs, reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, in_fitting_dtype
 
-__all__ = ["Close", "Solution", "solve"]
+__all__ = ["Close", "Options", "Solution", "solve"]
 
 Close = Callable[[NDArray[Any], NDArray[Any], Callable[[float], None] | None], None]
 """An engine: closes prepared distances and first hops in place; both are said in `cpu`."""
+
+
+class Options(NamedTuple):
+    """What is asked for besides a graph and a dtype.
+
+    Attributes
+    ----------
+    widen
+        Whether a wider dtype may be taken where a distance does not fit the one that is tried.
+    next_hops
+        Whether to carry next hops.
+    overwrite
+        Whether matrices that are given may be used up.
+    mark
+        Whether pairs affected by a negative cycle are marked instead of refused.
+    progress
+        Called with the fraction done, or None.
+    """
+
+    widen: bool
+    next_hops: bool
+    overwrite: bool
+    mark: bool
+    progress: Callable[[float], None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +66,7 @@ class Solution:
     note: str
 
 
-def solve(
-    graph: Graph,
-    dtype: np.dtype[Any],
-    *,
-    widen: bool,
-    next_hops: bool,
-    overwrite: bool,
-    mark: bool,
-    close: Close,
-    progress: Callable[[float], None] | None,
-) -> Solution:
+def solve(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close) -> Solution:
     """Return all distances of a graph.
 
     Parameters
@@ -61,36 +75,23 @@ def solve(
         Any graph.
     dtype
         In which to compute.
-    widen
-        Whether a wider dtype may be taken where a distance does not fit this one.
-    next_hops
-        Whether to carry next hops.
-    overwrite
-        Whether a matrix given as the graph may be used up.
-    mark
-        Whether pairs affected by a negative cycle are marked instead of refused.
+    options
+        What else is asked for.
     close
         The engine.
-    progress
-        Called with the fraction done.
     """
 
     def compute(tried: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
-        return _solve_in(graph, tried, next_hops, overwrite, mark, close, progress)
+        return _solve_in(graph, tried, options, close)
 
-    (dist, hops), note = in_fitting_dtype(compute, dtype, widen=widen)
+    (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen, number=graph.number)
     return Solution(dist, hops, note)
 
 
 def _solve_in(
-    graph: Graph,
-    dtype: np.dtype[Any],
-    next_hops: bool,
-    overwrite: bool,
-    mark: bool,
-    close: Close,
-    progress: Callable[[float], None] | None,
+    graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
 ) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+    _, next_hops, overwrite, mark, progress = options
     hops = hop_matrix(dtype, graph.n, wanted=next_hops)
     # Mending next hops needs the weights again.
     ready = prepare(graph, dtype, hops, overwrite=overwrite and not next_hops, mark=mark)

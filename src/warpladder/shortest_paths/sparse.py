@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.errors import MissingExtraError
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
-from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.forms import Edges
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 __all__ = ["dijkstra", "is_installed", "sparse_seconds"]
@@ -42,7 +42,7 @@ def sparse_seconds(n: int, m: int) -> float:
 
 
 def dijkstra(
-    graph: Graph,
+    given: Edges,
     dtype: np.dtype[Any],
     *,
     next_hops: bool,
@@ -52,8 +52,8 @@ def dijkstra(
 
     Parameters
     ----------
-    graph
-        Given by edges, without negative weights. Distances must be below 2**53 where ``dtype`` is
+    given
+        Without negative weights. Distances must be below 2**53 where ``dtype`` is
         an integer: SciPy computes in float64.
     dtype
         Of the distances.
@@ -73,14 +73,14 @@ def dijkstra(
         raise MissingExtraError('method="dijkstra"', "scipy with joblib", "sparse")
     from joblib import Parallel, delayed
 
-    edges = _compressed_rows(graph)
-    dist = np.empty((graph.n, graph.n), dtype)
-    predecessors = np.empty((graph.n, graph.n), np.int32) if next_hops else None
+    edges = _compressed_rows(given)
+    dist = np.empty((given.n, given.n), dtype)
+    predecessors = np.empty((given.n, given.n), np.int32) if next_hops else None
     workers = worker_count()
-    step = max(1, min(256, graph.n // (4 * workers) or 1))
-    starts = range(0, graph.n, step)
+    step = max(1, min(256, given.n // (4 * workers) or 1))
+    starts = range(0, given.n, step)
     tasks = (
-        delayed(_rows)(edges, start, min(start + step, graph.n), dtype, next_hops)
+        delayed(_rows)(edges, start, min(start + step, given.n), dtype, next_hops)
         for start in starts
     )
     results = Parallel(n_jobs=workers, return_as="generator")(tasks)
@@ -89,7 +89,7 @@ def dijkstra(
         if predecessors is not None:
             predecessors[start : start + len(rows)] = links
         if progress is not None:
-            progress((start + len(rows)) / graph.n)
+            progress((start + len(rows)) / given.n)
     return dist, predecessors
 
 
@@ -111,13 +111,13 @@ def _rows(
     return rows, links
 
 
-def _compressed_rows(graph: Graph) -> Any:
+def _compressed_rows(given: Edges) -> Any:
     """Return the edges in compressed rows: the lightest of parallel ones, no loops, none absent."""
     from scipy.sparse import csr_array
 
-    u, v = graph.sources, graph.targets
-    weights = np.ones(u.size) if graph.weights is None else graph.weights.astype(np.float64)
-    if not graph.directed:
+    u, v = given.sources, given.targets
+    weights = np.ones(u.size) if given.weights is None else given.weights.astype(np.float64)
+    if not given.directed:
         u, v, weights = np.r_[u, v], np.r_[v, u], np.r_[weights, weights]
     kept = (u != v) & (weights != np.inf)
     u, v, weights = u[kept], v[kept], weights[kept]
@@ -125,5 +125,5 @@ def _compressed_rows(graph: Graph) -> Any:
     u, v, weights = u[order], v[order], weights[order]
     first = np.ones(u.size, np.bool_)
     first[1:] = (u[1:] != u[:-1]) | (v[1:] != v[:-1])
-    row_starts = np.searchsorted(u[first], np.arange(graph.n + 1))
-    return csr_array((weights[first], v[first], row_starts), shape=(graph.n, graph.n))
+    row_starts = np.searchsorted(u[first], np.arange(given.n + 1))
+    return csr_array((weights[first], v[first], row_starts), shape=(given.n, given.n))

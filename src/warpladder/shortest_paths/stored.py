@@ -13,28 +13,25 @@ from warpladder.formats.files import as_path
 from warpladder.shortest_paths.dense import NO_HOP
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import leads_in_circles
-from warpladder.shortest_paths.result import ShortestPaths
 
 if TYPE_CHECKING:
     import os
 
-__all__ = ["load_answer"]
+__all__ = ["read_answer"]
 
 
-def load_answer(path: str | os.PathLike[str]) -> ShortestPaths:
-    """Do what `ShortestPaths.load` says."""
+def read_answer(
+    path: str | os.PathLike[str],
+) -> tuple[NDArray[Any], NDArray[np.int32] | None, Graph]:
+    """Return distances, next hops (None where the file has none) and a graph that has them."""
     path = as_path(path)
     dist, hops, labels = read_distances(path)
     if hops is None:
-        graph = Graph.from_matrix(dist, labels=labels)
-    else:
-        for is_wrong, where in ((_breaks_off, "nowhere"), (leads_in_circles, "in a circle")):
-            if is_wrong(hops):
-                raise FileFormatError(
-                    path, None, "next_hops that arrive", f"some that lead {where}"
-                )
-        graph = _graph_of(dist, hops, labels)
-    return ShortestPaths(dist, hops, graph, "loaded", f"read from {path}")
+        return dist, hops, Graph.from_matrix(dist, labels=labels)
+    for is_wrong, where in ((_breaks_off, "nowhere"), (leads_in_circles, "in a circle")):
+        if is_wrong(hops):
+            raise FileFormatError(path, None, "next_hops that arrive", f"some that lead {where}")
+    return dist, hops, _graph_of(dist, hops, labels)
 
 
 def _breaks_off(hops: NDArray[np.int32]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.graph import Graph
 
 __all__ = ["trace_matrices"]
@@ -49,10 +50,13 @@ def trace_matrices(graph: Graph) -> list[_Matrix]:
 
 
 def _edges(graph: Graph) -> list[tuple[int, int, Any]]:
-    if graph.matrix is not None:
-        ends = np.nonzero(graph.present)
-        sources, targets = (end.tolist() for end in ends)
-        return list(zip(sources, targets, graph.matrix[ends].tolist(), strict=True))
-    weights = np.ones(graph.sources.size, int) if graph.weights is None else graph.weights
-    edges = list(zip(graph.sources.tolist(), graph.targets.tolist(), weights.tolist(), strict=True))
-    return edges if graph.directed else edges + [(v, u, weight) for u, v, weight in edges]
+    match graph.given:
+        case Matrix() as matrix:
+            ends = np.nonzero(matrix.present)
+            sources, targets = (end.tolist() for end in ends)
+            return list(zip(sources, targets, matrix.weights[ends].tolist(), strict=True))
+        case Edges(sources=u, targets=v, weights=given):
+            weights = np.ones(u.size, int) if given is None else given
+            edges = list(zip(u.tolist(), v.tolist(), weights.tolist(), strict=True))
+            back = [] if graph.directed else [(v, u, weight) for u, v, weight in edges]
+            return edges + back

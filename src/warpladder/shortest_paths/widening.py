@@ -31,7 +31,11 @@ def wider_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
 
 
 def in_fitting_dtype(
-    compute: Callable[[np.dtype[Any]], _Answer], dtype: np.dtype[Any], *, widen: bool
+    compute: Callable[[np.dtype[Any]], _Answer],
+    dtype: np.dtype[Any],
+    *,
+    widen: bool,
+    number: int | None = None,
 ) -> tuple[_Answer, str]:
     """Return what ``compute`` gives in a dtype that holds it, and a remark where that is another.
 
@@ -43,6 +47,8 @@ def in_fitting_dtype(
         Tried first.
     widen
         Whether wider ones may be tried.
+    number
+        Of the graph, in a batch.
 
     Raises
     ------
@@ -57,8 +63,8 @@ def in_fitting_dtype(
             wider = wider_dtype(tried)
             if not widen or wider is None:
                 remedy = f"take dtype={wider.name!r}" if wider else "scale the weights down"
-                raise DistanceOverflowError(
-                    f"graph: {fault}, which {tried.name} cannot hold; {remedy}"
+                raise DistanceOverflowError.of_graph(
+                    number, f"{fault}, which {tried.name} cannot hold; {remedy}"
                 ) from None
             tried = wider
         else:

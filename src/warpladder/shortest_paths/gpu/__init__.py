@@ -9,7 +9,7 @@ A matrix is closed by the ladder's top rungs themselves (`one_launch`, `overlapp
 `product`      the kernels for that
 `engine`       all together: what `shortest_paths` calls
 `resident`     weights that are on the GPU already
-`batches`      stacks of small graphs in one launch
+`batches`      batches of small graphs in one launch
 `kernels`      weights taken in, first next hops, answers given out
 """
 

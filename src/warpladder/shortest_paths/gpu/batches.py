@@ -1,4 +1,4 @@
-"""The GPU engine for a stack of graphs: all of them there, closed in one launch, and back."""
+"""The GPU engine for a batch of graphs: all of them there, closed in one launch, and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["close_stack", "close_there"]
+__all__ = ["close_batch", "close_there"]
 
 # Of the memory that is free; the rest is for whoever else is there.
 _FRACTION = 0.8
@@ -21,13 +21,13 @@ _FRACTION = 0.8
 _RELAXATIONS_AT_A_TIME = 5e11
 
 
-def close_stack(
+def close_batch(
     device: Device,
     dist: NDArray[Any],
     hops: NDArray[Any],
     progress: Callable[[float], None] | None = None,
 ) -> None:
-    """Replace weights by distances in all graphs of a stack, in place.
+    """Replace weights by distances in all graphs of a batch, in place.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def close_there(
 
 
 def _parts(device: Device, dist: Any, hops: DTypeLike | None) -> Iterator[tuple[int, int]]:
-    """Cut a stack into runs of graphs that fit the device, each for one launch."""
+    """Cut a batch into runs of graphs that fit the device, each for one launch."""
     count, n, _ = dist.shape
     if not count * n:
         return

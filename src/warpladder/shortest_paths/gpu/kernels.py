@@ -10,7 +10,7 @@ from numba import cuda
 from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.dense import NO_HOP
 
-__all__ = ["THREADS", "export_rows", "import_rows", "import_stack", "write_first_hops"]
+__all__ = ["THREADS", "export_rows", "import_batch", "import_rows", "write_first_hops"]
 
 THREADS = 256
 """In a block of each of these kernels; a block or a warp takes whole rows."""
@@ -77,8 +77,8 @@ def import_rows(source, dist, absent, no_path, least, greatest, largest, smalles
 
 @cached
 @cuda.jit
-def import_stack(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
-    """Do the same for all matrices of a stack, whose rows are numbered through."""
+def import_batch(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
+    """Do the same for all matrices of a batch, whose rows are numbered through."""
     high = cuda.shared.array(THREADS, dist.dtype)
     low = cuda.shared.array(THREADS, dist.dtype)
     nan = cuda.shared.array(THREADS, np.int32)

@@ -1,4 +1,4 @@
-"""Stacks of graphs that live on the GPU already: answered there, like single ones in `resident`.
+"""Batches of graphs that live on the GPU already: answered there, like single ones in `resident`.
 
 Graphs that need no care are brought into the engine's form, closed and brought back by kernels, all
 of them at once where they are small and one after another where each fills the GPU. What comes to
@@ -8,82 +8,42 @@ on the host, and their answers put in their places.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.foreign import like, numpy_dtype, to_numpy
+from warpladder.device.foreign import like, numpy_dtype
 from warpladder.errors import InputError, TooLargeError
 from warpladder.shortest_paths import batches, cpu
+from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.batch_result import ShortestPathsBatch
-from warpladder.shortest_paths.batches import StackSolution, Wishes, in_one_dtype, one_by_one
+from warpladder.shortest_paths.batches import BatchSolution, in_one_dtype, one_by_one
 from warpladder.shortest_paths.dense import extremes, inner_no_path, outer_no_path
+from warpladder.shortest_paths.dtypes import distance_dtype
+from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu import engine
 from warpladder.shortest_paths.gpu.batches import close_there
-from warpladder.shortest_paths.gpu.kernels import THREADS, export_rows, import_stack
+from warpladder.shortest_paths.gpu.kernels import THREADS, export_rows, import_batch
 from warpladder.shortest_paths.gpu.resident import (
     NeedsHostError,
-    ResidentGraph,
-    absent_of,
     check_kernels_take,
-    resident,
     solve_there,
 )
-from warpladder.shortest_paths.graph import distance_dtype
 from warpladder.shortest_paths.paths import may_loop
-from warpladder.shortest_paths.stack import GraphStack
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.device.base import Device
-    from warpladder.shortest_paths.graph import Graph
-    from warpladder.shortest_paths.solve import Solution
+    from warpladder.shortest_paths.solve import Options, Solution
 
-__all__ = ["ResidentStack", "as_resident_stack", "shortest_paths_of_stack_on_gpu"]
-
-
-@dataclass(frozen=True, eq=False)
-class ResidentStack(GraphStack):
-    """Graphs whose matrices of weights are on a GPU, as an array of shape (b, n, n)."""
-
-    def __getitem__(self, index: int) -> ResidentGraph:
-        return resident(self._matrices[index], self.no_edge)
-
-    def on_host(self, index: int) -> Graph:
-        """Return one of the graphs with its weights on the host."""
-        return self[index].on_host
-
-    def all_on_host(self) -> GraphStack:
-        """Return the same graphs with their weights on the host."""
-        nobody = self.sources
-        matrices = to_numpy(self.matrix)
-        return GraphStack(self.n, nobody, nobody, None, matrices, self.no_edge, None, directed=True)
+__all__ = ["shortest_paths_of_batch_on_gpu"]
 
 
-def as_resident_stack(stack: Any, no_edge: Any) -> ResidentStack:
-    """Return graphs for a three-dimensional array that is on a GPU.
-
-    Raises
-    ------
-    InputError
-        The matrices are not square.
-    InputTypeError
-        The dtype is none that is taken.
-    """
-    shape = tuple(stack.shape)
-    if shape[1] != shape[2]:
-        raise InputError(f"graph: matrices of weights must be square, this has shape {shape}")
-    nobody = np.empty(0, np.int64)
-    absent = absent_of(stack, no_edge)
-    return ResidentStack(shape[1], nobody, nobody, None, stack, absent, None, directed=True)
-
-
-def shortest_paths_of_stack_on_gpu(
-    graphs: ResidentStack, device: Device, dtype: np.dtype[Any] | None, wishes: Wishes
+def shortest_paths_of_batch_on_gpu(
+    graphs: Batch, device: Device, dtype: np.dtype[Any] | None, options: Options
 ) -> ShortestPathsBatch:
     """Find the shortest paths of graphs that are on a GPU, as arrays of the caller's kind.
 
@@ -95,8 +55,8 @@ def shortest_paths_of_stack_on_gpu(
         Where they are.
     dtype
         In which to compute; by default that of the weights, or a wider one where it is too narrow.
-    wishes
-        What else is wanted.
+    options
+        What else is asked for.
 
     Raises
     ------
@@ -105,24 +65,24 @@ def shortest_paths_of_stack_on_gpu(
     NegativeCycleError, DistanceOverflowError
         As for `warpladder.shortest_paths`.
     """
-    tried = dtype or distance_dtype(numpy_dtype(graphs.matrix), "graph")
+    tried = dtype or distance_dtype(numpy_dtype(graphs.weights), "graph")
     obstacle = ""
     try:
-        solution = in_one_dtype(partial(_solve_in, graphs, device, wishes), tried)
+        solution = in_one_dtype(partial(_solve_in, graphs, device, options), tried)
     except NeedsHostError as reason:
         obstacle = str(reason)
     # Not in the handler: as long as the fault lives, so do the arrays of the attempt.
     if obstacle:
-        found = batches.solve_stack(graphs.all_on_host(), tried, wishes, device)
+        found = batches.solve_batch(graphs.on_host, tried, options, device)
         hops = None if found.hops is None else device.to_device(found.hops)
         remarks = [*found.remarks, obstacle]
-        solution = StackSolution(device.to_device(found.dist), hops, remarks)
+        solution = BatchSolution(device.to_device(found.dist), hops, remarks)
     # Whoever takes the answer may be on a stream that waits for nobody.
     device.synchronize()
     why = "; ".join(["blocked Floyd-Warshall on " + solution.remarks[0], *solution.remarks[1:]])
     return ShortestPathsBatch(
-        like(solution.dist, graphs.matrix),
-        None if solution.hops is None else like(solution.hops, graphs.matrix),
+        like(solution.dist, graphs.weights),
+        None if solution.hops is None else like(solution.hops, graphs.weights),
         graphs,
         "floyd-warshall",
         why,
@@ -130,18 +90,18 @@ def shortest_paths_of_stack_on_gpu(
 
 
 def _solve_in(
-    graphs: ResidentStack, device: Device, wishes: Wishes, dtype: np.dtype[Any]
-) -> StackSolution:
+    graphs: Batch, device: Device, options: Options, dtype: np.dtype[Any]
+) -> BatchSolution:
     count, n = len(graphs), graphs.n
-    check_kernels_take(graphs.matrix, dtype)
+    check_kernels_take(graphs.weights, dtype)
     try:
         dist = device.empty((count, n, n), dtype)
-        hops: Any = device.empty((count, n, n), np.int32) if wishes.next_hops else None
+        hops: Any = device.empty((count, n, n), np.int32) if options.next_hops else None
         if n < batches.FILLS_A_GPU:
-            careful = _all_at_once(graphs, device, wishes, dist, hops)
+            careful = _all_at_once(graphs, device, options, dist, hops)
             how, close, place = "at once", cpu.floyd_warshall, "on the CPU"
         else:
-            careful = _each_alone(graphs, device, wishes, dist, hops)
+            careful = _each_alone(graphs, device, options, dist, hops)
             how, place = "one by one", "by way of the host"
             close = partial(engine.floyd_warshall, device)
     except TooLargeError:
@@ -152,13 +112,13 @@ def _solve_in(
         if solution.hops is not None:
             device.to_device(solution.hops, out=hops[index])
 
-    one_by_one(graphs, careful, dtype, wishes, close, store)
+    one_by_one(graphs, careful, dtype, options, close, store)
     where = f"{device.properties.name}, where the graphs are, {count:,} graphs {how}"
-    return StackSolution(dist, hops, [where, *batches.what_took_care(careful, place)])
+    return BatchSolution(dist, hops, [where, *batches.what_took_care(careful, place)])
 
 
 def _all_at_once(
-    graphs: ResidentStack, device: Device, wishes: Wishes, dist: Any, hops: Any
+    graphs: Batch, device: Device, options: Options, dist: Any, hops: Any
 ) -> list[int]:
     """Answer for all graphs that need no care; return the others."""
     count, n, _ = dist.shape
@@ -172,7 +132,7 @@ def _all_at_once(
         ]
         plain &= ~np.array(circling, np.bool_)
     share = float(plain.mean())
-    progress = wishes.progress
+    progress = options.progress
     # Those that need care are closed too, which makes no sense of them and does no harm.
     close_there(device, dist, hops, progress and (lambda fraction: progress(share * fraction)))
     rows = dist.reshape(count * n, n)
@@ -184,7 +144,7 @@ def _all_at_once(
 
 
 def _import(
-    graphs: ResidentStack, device: Device, dist: Any, no_path: Any
+    graphs: Batch, device: Device, dist: Any, no_path: Any
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Bring all weights into the engine's form.
 
@@ -196,10 +156,9 @@ def _import(
     largest, smallest = (device.empty(count * n, kind) for _ in range(2))
     nan_columns = device.empty(count * n, np.int32)
     blocks = min(count * n, 32 * device.properties.multiprocessors)
-    assert graphs.matrix is not None  # noqa: S101 - what makes them resident
-    source = device.to_device(graphs.matrix)
+    source = device.to_device(graphs.weights)
     device.launch(
-        import_stack, blocks, THREADS,
+        import_batch, blocks, THREADS,
         source, dist, graphs.no_edge, no_path, *extremes(kind),
         largest, smallest, nan_columns,
     )  # fmt: skip
@@ -211,20 +170,19 @@ def _import(
     return low.min(axis=1).astype(np.float64), totals
 
 
-def _each_alone(
-    graphs: ResidentStack, device: Device, wishes: Wishes, dist: Any, hops: Any
-) -> list[int]:
+def _each_alone(graphs: Batch, device: Device, options: Options, dist: Any, hops: Any) -> list[int]:
     """Answer for all graphs that need no care, one after another; return the others."""
     count = len(graphs)
     nobody = device.empty((0, 0), np.int32)
     careful = []
     for index in range(count):
+        matrix = Matrix(graphs.weights[index], graphs.no_edge)
         out = dist[index], nobody if hops is None else hops[index]
         try:
-            solve_there(device, graphs[index], np.dtype(dist.dtype), hops is not None, None, out)
+            solve_there(device, matrix, np.dtype(dist.dtype), hops is not None, None, out)
         except (NeedsHostError, DoesNotFitError, InputError):
             # The host says what is wrong, and of which graph; or it is right after all.
             careful.append(index)
-        if wishes.progress:
-            wishes.progress((index + 1 - len(careful)) / count)
+        if options.progress:
+            options.progress((index + 1 - len(careful)) / count)
     return careful

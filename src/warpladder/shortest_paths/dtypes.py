@@ -1,0 +1,91 @@
+"""Dtypes: what weights are taken as, what may be asked for, what NumPy must not have rounded."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from warpladder.errors import InputError, InputTypeError
+from warpladder.shortest_paths.frames import is_frame
+
+__all__ = ["asked_dtype", "distance_dtype", "refuse_rounded"]
+
+_EXACT_BELOW = 2.0**53
+_KEPT = ("int16", "int32", "int64", "float32", "float64")
+_TAKEN_AS = {
+    "bool": "int16", "int8": "int16", "uint8": "int16", "uint16": "int32", "uint32": "int64",
+    "uint64": "int64", "float16": "float32",
+}  # fmt: skip
+
+
+def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
+    """Return the dtype in which distances of such weights are computed.
+
+    Examples
+    --------
+    >>> distance_dtype("uint8", "graph")
+    dtype('int16')
+    """
+    try:
+        asked = np.dtype(dtype).newbyteorder("=").name
+    except TypeError:
+        asked = ""
+    if asked not in {*_KEPT, *_TAKEN_AS}:
+        kept = ", ".join(_KEPT)
+        raise InputTypeError(f"{name}: dtype {dtype!s} is not taken; convert to one of {kept}")
+    return np.dtype(_TAKEN_AS.get(asked, asked))
+
+
+def asked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
+    """Return the dtype that a caller wants distances in; None where any will do.
+
+    Raises
+    ------
+    InputTypeError
+        It is none that distances are computed in: they would come in another one.
+    """
+    if dtype is None:
+        return None
+    taken = distance_dtype(dtype, "dtype")
+    asked = np.dtype(dtype).name
+    if taken.name != asked:
+        raise InputTypeError(
+            f"dtype={asked!r}: distances are computed in {', '.join(_KEPT)}; take one of these"
+        )
+    return taken
+
+
+def refuse_rounded(given: Any, array: NDArray[Any], name: str) -> None:
+    """Refuse integers that NumPy rounded, which it does where floats stand beside them.
+
+    Parameters
+    ----------
+    given
+        What the caller has; lists and DataFrames are looked into.
+    array
+        What NumPy made of it.
+    name
+        Of the argument.
+
+    Raises
+    ------
+    InputError
+        An integer is not what it was.
+    """
+    framed = is_frame(given)
+    if not (framed or isinstance(given, list | tuple)) or array.dtype.kind != "f":
+        return
+    with np.errstate(invalid="ignore"):
+        large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
+    if not large.size:
+        return
+    numbers = given.to_numpy(object) if framed else np.array(given, object)
+    for place in map(tuple, large.tolist()):
+        if isinstance(numbers[place], Integral) and int(array[place]) != numbers[place]:
+            raise InputError(
+                f"{name}: the integer {numbers[place]} would be rounded, for there are floats, "
+                "as inf is, beside it; give integers only, or floats only"
+            )
