@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["check_real", "checked_integer", "constant_weights", "generator_for", "random_weights"]
+__all__ = ["check_real", "constant_weights", "generator_for", "integer", "random_weights"]
 
 
 def constant_weights(weight: float, count: int, directed: bool) -> NDArray[Any]:
@@ -73,9 +73,7 @@ def generator_for(seed: int | np.random.Generator) -> np.random.Generator:
     return np.random.default_rng(number)
 
 
-def checked_integer(
-    value: Any, name: str, *, least: int, most: int, limit: str | None = None
-) -> int:
+def integer(value: Any, name: str, *, least: int, most: int, limit: str | None = None) -> int:
     """Check an argument; `limit` says in words what the upper bound is."""
     number = _as_integer(value, name)
     if number < least:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from warpladder.errors import InputError
 from warpladder.shortest_paths.generator_arguments import (
     check_real,
-    checked_integer,
     constant_weights,
     generator_for,
+    integer,
     random_weights,
 )
 from warpladder.shortest_paths.graph import Graph
@@ -60,7 +60,7 @@ def cycle(n: int, *, directed: bool = True, weight: float = 1) -> Graph:
     >>> cycle(10, directed=False, weight=2.5).weights.sum()
     np.float64(25.0)
     """
-    n = checked_integer(n, "n", least=2, most=_LARGEST_N)
+    n = integer(n, "n", least=2, most=_LARGEST_N)
     if n == 2 and not directed:
         raise InputError(
             "n=2 is too small for an undirected cycle; give at least 3, or directed=True"
@@ -118,7 +118,7 @@ def random_graph(
     >>> random_graph(100, density=0.5, directed=False).edge_count
     2475
     """
-    n = checked_integer(n, "n", least=1, most=_LARGEST_N)
+    n = integer(n, "n", least=1, most=_LARGEST_N)
     possible = n * (n - 1) if directed else n * (n - 1) // 2
     count = _edge_count(density, edges, possible, n, directed=directed)
     generator = generator_for(seed)
@@ -176,8 +176,8 @@ def grid(
     >>> grid(2, 3, directed=True).edge_count
     14
     """
-    rows = checked_integer(rows, "rows", least=1, most=_LARGEST_N)
-    columns = checked_integer(columns, "columns", least=1, most=_LARGEST_N)
+    rows = integer(rows, "rows", least=1, most=_LARGEST_N)
+    columns = integer(columns, "columns", least=1, most=_LARGEST_N)
     if rows * columns > _LARGEST_N:
         raise InputError(
             f"rows={rows} times columns={columns} is more than {_LARGEST_N} vertices; "
@@ -244,10 +244,8 @@ def scale_free(
     >>> bool(degrees.max() > 10 * np.median(degrees))
     True
     """
-    n = checked_integer(n, "n", least=2, most=_LARGEST_N)
-    joining = checked_integer(
-        edges_per_vertex, "edges_per_vertex", least=1, most=n - 1, limit="n - 1"
-    )
+    n = integer(n, "n", least=2, most=_LARGEST_N)
+    joining = integer(edges_per_vertex, "edges_per_vertex", least=1, most=n - 1, limit="n - 1")
     generator = generator_for(seed)
     sources, targets = np.triu_indices(joining + 1, 1)
     # Every edge stands here with both its ends, so that a vertex is drawn as often as it has edges.
@@ -289,7 +287,7 @@ def _edge_count(
     if edges is not None:
         kind = "directed" if directed else "undirected"
         limit = f"the possible edges of a {kind} graph with n={n}"
-        return checked_integer(edges, "edges", least=0, most=possible, limit=limit)
+        return integer(edges, "edges", least=0, most=possible, limit=limit)
     check_real(density, "density")
     if density is None or not 0 <= density <= 1:
         raise InputError(

@@ -51,12 +51,10 @@ def trace_matrices(graph: Graph) -> list[_Matrix]:
 
 def _edges(graph: Graph) -> list[tuple[int, int, Any]]:
     match graph.given:
-        case Matrix() as matrix:
-            ends = np.nonzero(matrix.present)
-            sources, targets = (end.tolist() for end in ends)
-            return list(zip(sources, targets, matrix.weights[ends].tolist(), strict=True))
+        case Matrix(weights=matrix, present=present):
+            u, v = np.nonzero(present)
+            weights = matrix[u, v]
         case Edges(sources=u, targets=v, weights=given):
             weights = np.ones(u.size, int) if given is None else given
-            edges = list(zip(u.tolist(), v.tolist(), weights.tolist(), strict=True))
-            back = [] if graph.directed else [(v, u, weight) for u, v, weight in edges]
-            return edges + back
+    edges = list(zip(u.tolist(), v.tolist(), weights.tolist(), strict=True))
+    return edges if graph.directed else edges + [(v, u, weight) for u, v, weight in edges]

@@ -8,16 +8,16 @@ host, with the GPU closing the matrix, and the answer goes back to the GPU.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warpladder.device.foreign import like, numpy_dtype
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import (
-    WeightSummary,
     extremes,
     inner_no_path,
     outer_no_path,
@@ -41,21 +41,22 @@ from warpladder.shortest_paths.solve import Options, solve
 from warpladder.shortest_paths.widening import in_fitting_dtype
 
 if TYPE_CHECKING:
-    from warpladder.device.base import Device
+    from numpy.typing import NDArray
 
-__all__ = ["NeedsHostError", "check_kernels_take", "shortest_paths_on_gpu", "solve_there"]
+    from warpladder.device.base import Device
+    from warpladder.shortest_paths.batch import Batch
+
+__all__ = [
+    "NeedsHostError",
+    "check_kernels_take",
+    "import_there",
+    "shortest_paths_on_gpu",
+    "solve_there",
+]
 
 
 class NeedsHostError(Exception):
     """The weights need the care that only the host can take."""
-
-
-class Answer(NamedTuple):
-    """Distances and next hops (or None) on the GPU, and what there is to say about the dtype."""
-
-    dist: Any
-    hops: Any
-    note: str
 
 
 def shortest_paths_on_gpu(
@@ -90,24 +91,23 @@ def shortest_paths_on_gpu(
     obstacle = ""
     try:
         (dist, hops), note = in_fitting_dtype(compute, tried, widen=options.widen)
-        answer = Answer(dist, hops, note)
     except NeedsHostError as reason:
         obstacle = str(reason)
     # Not in the handler: as long as the fault lives, so do the arrays of the attempt.
     if obstacle:
         solution = solve(graph, tried, options, partial(floyd_warshall, device))
+        dist = device.to_device(solution.dist)
         hops = None if solution.hops is None else device.to_device(solution.hops)
         note = "; ".join(filter(None, [solution.note, obstacle]))
-        answer = Answer(device.to_device(solution.dist), hops, note)
     # Whoever takes the answer may be on a stream that waits for nobody.
     device.synchronize()
     name = f"blocked Floyd-Warshall on {device.properties.name}, where the graph is"
     return ShortestPaths(
-        like(answer.dist, given.weights),
-        None if answer.hops is None else like(answer.hops, given.weights),
+        like(dist, given.weights),
+        None if hops is None else like(hops, given.weights),
         graph,
         "floyd-warshall",
-        "; ".join(filter(None, [name, answer.note])),
+        "; ".join(filter(None, [name, note])),
     )
 
 
@@ -166,7 +166,8 @@ def solve_there(
         )
     except TooLargeError:
         raise NeedsHostError("not enough memory beside the graph") from None
-    summary = _import(device, given, matrix, no_path)
+    rows = import_there(device, import_rows, given, matrix, no_path)
+    summary = summarise(*(contributed[:n] for contributed in rows))
     check_summary(summary, dtype)
     may_circle = next_hops and may_loop(summary.lightest, n, dtype, summary.sum_of_largest)
     if summary.lightest < 0 or not surely_fits(summary, dtype) or may_circle:
@@ -181,16 +182,19 @@ def solve_there(
     return dist, found if next_hops else None
 
 
-def _import(device: Device, given: Matrix, matrix: Any, no_path: Any) -> WeightSummary:
-    side = matrix.shape[0]
-    kind = np.dtype(matrix.dtype)
-    largest, smallest = device.empty(side, kind), device.empty(side, kind)
-    nan_columns = device.empty(side, np.int32)
-    blocks = min(side, 32 * device.properties.multiprocessors)
-    source = device.to_device(given.weights)
+def import_there(
+    device: Device, kernel: Any, given: Matrix | Batch, dist: Any, no_path: Any
+) -> list[NDArray[Any]]:
+    """Bring weights into the engine's form by `import_rows` or `import_batch`.
+
+    Returns, on the host, what each row contributes to a summary, as `summarise` takes it.
+    """
+    kind = np.dtype(dist.dtype)
+    rows = math.prod(dist.shape[:-1])
+    found = [device.empty(rows, dtype) for dtype in (kind, kind, np.int32)]
+    blocks = min(rows, 32 * device.properties.multiprocessors)
     device.launch(
-        import_rows, blocks, THREADS,
-        source, matrix, given.no_edge, no_path, *extremes(kind), largest, smallest, nan_columns,
+        kernel, blocks, THREADS,
+        device.to_device(given.weights), dist, given.no_edge, no_path, *extremes(kind), *found,
     )  # fmt: skip
-    rows = (device.to_host(array)[: given.n] for array in (largest, smallest, nan_columns))
-    return summarise(*rows)
+    return [device.to_host(array) for array in found]

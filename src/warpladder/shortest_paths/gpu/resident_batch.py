@@ -19,7 +19,7 @@ from warpladder.shortest_paths import batches, cpu
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.batch_result import ShortestPathsBatch
 from warpladder.shortest_paths.batches import BatchSolution, in_one_dtype, one_by_one
-from warpladder.shortest_paths.dense import extremes, inner_no_path, outer_no_path
+from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.dtypes import distance_dtype
 from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu import engine
@@ -28,6 +28,7 @@ from warpladder.shortest_paths.gpu.kernels import THREADS, export_rows, import_b
 from warpladder.shortest_paths.gpu.resident import (
     NeedsHostError,
     check_kernels_take,
+    import_there,
     solve_there,
 )
 from warpladder.shortest_paths.paths import may_loop
@@ -152,19 +153,8 @@ def _import(
     leaves each: NaN where a weight is.
     """
     count, n, _ = dist.shape
-    kind = np.dtype(dist.dtype)
-    largest, smallest = (device.empty(count * n, kind) for _ in range(2))
-    nan_columns = device.empty(count * n, np.int32)
-    blocks = min(count * n, 32 * device.properties.multiprocessors)
-    source = device.to_device(graphs.weights)
-    device.launch(
-        import_batch, blocks, THREADS,
-        source, dist, graphs.no_edge, no_path, *extremes(kind),
-        largest, smallest, nan_columns,
-    )  # fmt: skip
-    high, low, nan = (
-        device.to_host(array).reshape(count, n) for array in (largest, smallest, nan_columns)
-    )
+    rows = import_there(device, import_batch, graphs, dist, no_path)
+    high, low, nan = (contributed.reshape(count, n) for contributed in rows)
     totals = np.maximum(high.astype(np.float64), 0).sum(axis=1)
     totals[(nan >= 0).any(axis=1)] = np.nan
     return low.min(axis=1).astype(np.float64), totals
