@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from warpladder.device.grids import round_up
 from warpladder.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -101,10 +102,8 @@ def occupancy(
         partitions = properties.partitions_per_multiprocessor
         per_partition = properties.registers_per_multiprocessor // partitions // registers
         blocks_by["registers"] = per_partition * partitions // warps
-    shared = _round_up(
-        shared_bytes + properties.shared_bytes_reserved_per_block,
-        properties.shared_allocation_unit,
-    )
+    taken = shared_bytes + properties.shared_bytes_reserved_per_block
+    shared = round_up(taken, properties.shared_allocation_unit)
     if shared:
         blocks_by["shared memory"] = properties.shared_bytes_per_multiprocessor // shared
     limiter = min(blocks_by, key=blocks_by.__getitem__)
@@ -138,7 +137,7 @@ def _check(
             f"registers_per_thread={registers_per_thread}: a thread on {properties.name} has at "
             f"most {most_registers}"
         )
-    warps = _round_up(-(-threads // properties.warp_size), _RECKONED_PARTITIONS)
+    warps = round_up(-(-threads // properties.warp_size), _RECKONED_PARTITIONS)
     needed = warps * _registers_per_warp(properties, registers_per_thread)
     if needed > properties.registers_per_block:
         raise LaunchError(
@@ -149,10 +148,5 @@ def _check(
 
 
 def _registers_per_warp(properties: DeviceProperties, registers_per_thread: int) -> int:
-    return _round_up(
-        registers_per_thread * properties.warp_size, properties.register_allocation_unit
-    )
-
-
-def _round_up(number: int, unit: int) -> int:
-    return -(-number // unit) * unit
+    registers = registers_per_thread * properties.warp_size
+    return round_up(registers, properties.register_allocation_unit)

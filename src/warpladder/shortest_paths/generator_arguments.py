@@ -26,10 +26,7 @@ def constant_weights(weight: float, count: int, directed: bool) -> NDArray[Any]:
 
 
 def random_weights(
-    weights: tuple[int, int] | None,
-    count: int,
-    directed: bool,
-    generator: np.random.Generator,
+    weights: tuple[int, int] | None, count: int, directed: bool, generator: np.random.Generator
 ) -> NDArray[Any] | None:
     """Draw integers from the lowest to the highest weight; None where edges have no weights."""
     if weights is None:

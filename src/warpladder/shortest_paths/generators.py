@@ -124,13 +124,8 @@ def random_graph(
     generator = generator_for(seed)
     numbers = _distinct_numbers(generator, count, possible)
     sources, targets = _pairs(numbers, n, directed=directed)
-    return Graph.from_edges(
-        sources,
-        targets,
-        random_weights(weights, count, directed, generator),
-        n=n,
-        directed=directed,
-    )
+    drawn = random_weights(weights, count, directed, generator)
+    return Graph.from_edges(sources, targets, drawn, n=n, directed=directed)
 
 
 def grid(

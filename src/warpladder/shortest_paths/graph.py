@@ -135,37 +135,30 @@ class Graph:
         >>> graph.n, graph.edge_count, list(graph.labels)
         (3, 3, ['A', 'B', 'C'])
         """
-        ends = [
-            _one_dimensional(values, name)
-            for values, name in ((sources, "sources"), (targets, "targets"))
-        ]
-        if ends[0].size != ends[1].size:
+        u, v = _one_dimensional(sources, "sources"), _one_dimensional(targets, "targets")
+        if u.size != v.size:
             raise InputError(
-                f"sources has {ends[0].size} entries and targets {ends[1].size}; "
-                "each edge needs both"
+                f"sources has {u.size} entries and targets {v.size}; each edge needs both"
             )
         names = _as_labels(labels)
-        if ends[0].size == 0:
+        if u.size == 0:
             u, v = np.empty((2, 0), np.int64)
-        elif all(end.dtype.kind in "iu" for end in ends):
-            for end, name in zip(ends, ("sources", "targets"), strict=True):
+        elif all(end.dtype.kind in "iu" for end in (u, v)):
+            for end, name in ((u, "sources"), (v, "targets")):
                 if end.max() > np.iinfo(np.int64).max:
                     raise InputError(f"{name}: {end.max()} is no vertex index")
-            u, v = (end.astype(np.int64) for end in ends)
+            u, v = u.astype(np.int64), v.astype(np.int64)
         else:
-            for end, name in zip(ends, ("sources", "targets"), strict=True):
+            for end, name in ((u, "sources"), (v, "targets")):
                 _check_labels(end, name, listed=names is not None)
-            u, v, names = _number_labels(ends[0], ends[1], names)
+            u, v, names = _number_labels(u, v, names)
         if n is not None and not isinstance(n, Integral):
             raise InputTypeError(f"n must be an integer, not {type(n).__name__}")
         if n is not None and n < 0:
             raise InputError(f"n={n} must not be negative")
         if n is None:
-            n = (
-                len(names)
-                if names is not None
-                else int(max(u.max(initial=-1), v.max(initial=-1))) + 1
-            )
+            last = int(max(u.max(initial=-1), v.max(initial=-1)))
+            n = last + 1 if names is None else len(names)
         if names is not None and len(names) != n:
             raise InputError(f"labels has {len(names)} entries for n = {n} vertices")
         for end, name in ((u, "sources"), (v, "targets")):

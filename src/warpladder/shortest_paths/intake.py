@@ -91,13 +91,7 @@ def _on_gpu(array: Any, no_edge: Any) -> Graph | Batch:
 
 
 def _as_batch(given: Any, no_edge: float) -> Batch:
-    """Return the graphs of a three-dimensional array.
-
-    Examples
-    --------
-    >>> len(_as_batch(np.zeros((5, 3, 3)), np.inf))
-    5
-    """
+    """Return the graphs of a three-dimensional array."""
     array = np.asarray(given)
     if array.ndim != 3:
         raise InputTypeError(
@@ -177,13 +171,9 @@ def from_table(table: EdgeTable | DenseTable, path: Path) -> Graph:
         weights = table.weights
         if weights is not None and weights.dtype == np.int64 and _fits_int32(weights):
             weights = weights.astype(np.int32)
+        ends = table.sources, table.targets
         return Graph.from_edges(
-            table.sources,
-            table.targets,
-            weights,
-            n=table.n,
-            labels=table.labels,
-            directed=table.directed,
+            *ends, weights, n=table.n, labels=table.labels, directed=table.directed
         )
     except (InputError, InputTypeError) as error:
         raise type(error)(f"{path}: {error}") from error

@@ -48,23 +48,9 @@ def choose_method(
     asked: str,
     seconds: Callable[[int, np.dtype[Any]], float],
 ) -> Method:
-    """Return by which method a graph is answered.
+    """Return the method that is asked for, if it can answer, or for ``"auto"`` the faster one.
 
-    Parameters
-    ----------
-    given
-        The graph.
-    dtype
-        Of the distances.
-    asked
-        A method, or ``"auto"``.
-    seconds
-        Estimates the time that the engine takes for n vertices.
-
-    Raises
-    ------
-    InputError
-        The method that is asked for cannot answer.
+    ``seconds`` estimates the time of Floyd-Warshall.
     """
     obstacle = _obstacle_to_dijkstra(given, dtype)
     if asked == "dijkstra":

@@ -9,7 +9,6 @@ host, with the GPU closing the matrix, and the answer goes back to the GPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +85,7 @@ def shortest_paths_on_gpu(
     tried = dtype or distance_dtype(numpy_dtype(given.weights), "graph")
 
     def compute(one: np.dtype[Any]) -> tuple[Any, Any]:
-        return solve_there(device, given, one, options.next_hops, options.progress)
+        return solve_there(device, given, one, options)
 
     obstacle = ""
     try:
@@ -130,18 +129,15 @@ def solve_there(
     device: Device,
     given: Matrix,
     dtype: np.dtype[Any],
-    next_hops: bool,
-    progress: Callable[[float], None] | None,
+    options: Options,
     out: tuple[Any, Any] | None = None,
 ) -> tuple[Any, Any]:
     """Return distances, and next hops or None, without a detour over the host.
 
     Parameters
     ----------
-    device, given, dtype
+    device, given, dtype, options
         As for `shortest_paths_on_gpu`.
-    next_hops, progress
-        Of its options.
     out
         Where to write them, of shape (n, n); by default new arrays.
 
@@ -152,7 +148,7 @@ def solve_there(
     DoesNotFitError
         A weight does not fit the dtype.
     """
-    n = given.n
+    n, next_hops = given.n, options.next_hops
     check_kernels_take(given.weights, dtype)
     plan = plan_for(device, n, dtype, carry=next_hops)
     shape = (plan.side, plan.side)
@@ -176,7 +172,7 @@ def solve_there(
     blocks = min(plan.side, 32 * device.properties.multiprocessors)
     if hops is not None:
         device.launch(write_first_hops, blocks, THREADS, matrix, hops, no_path)
-    close(device, plan, matrix, hops, no_path, progress)
+    close(device, plan, matrix, hops, no_path, options.progress)
     links = found if hops is None else hops
     device.launch(export_rows, blocks, THREADS, matrix, links, dist, found, no_path, outer)
     return dist, found if next_hops else None

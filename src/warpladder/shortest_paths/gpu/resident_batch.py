@@ -162,14 +162,14 @@ def _import(
 
 def _each_alone(graphs: Batch, device: Device, options: Options, dist: Any, hops: Any) -> list[int]:
     """Answer for all graphs that need no care, one after another; return the others."""
-    count = len(graphs)
+    count, silently = len(graphs), options._replace(progress=None)
     nobody = device.empty((0, 0), np.int32)
     careful = []
     for index in range(count):
         matrix = Matrix(graphs.weights[index], graphs.no_edge)
         out = dist[index], nobody if hops is None else hops[index]
         try:
-            solve_there(device, matrix, np.dtype(dist.dtype), hops is not None, None, out)
+            solve_there(device, matrix, np.dtype(dist.dtype), silently, out)
         except (NeedsHostError, DoesNotFitError, InputError):
             # The host says what is wrong, and of which graph; or it is right after all.
             careful.append(index)

@@ -9,16 +9,7 @@ from numba import cuda, uint32
 
 from warpladder.shortest_paths.gpu_tiles.relaxing import lesser
 
-__all__ = [
-    "CELLS",
-    "THREADS",
-    "TILE",
-    "TWO_BLOCKS",
-    "cell_of",
-    "place_of",
-    "relax_step",
-    "relax_tile",
-]
+__all__ = ["THREADS", "TILE", "cell_of", "place_of", "relax_step", "relax_tile"]
 
 TILE, THREADS, DEPTH = 128, 256, 16
 #: Registers that a thread may have if two blocks of 256 are to share 65,536.
