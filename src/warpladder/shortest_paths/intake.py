@@ -208,14 +208,9 @@ def from_networkx(graph: Any, weight: str | Callable[..., Any] = "weight") -> Gr
         edges = [(u, v, 1 if cost is None else cost) for u, v, cost in known]
     # An infinite weight is no edge, and would make floats of integers.
     edges = [edge for edge in edges if not (isinstance(edge[2], Real) and edge[2] == math.inf)]
-    return Graph.from_edges(
-        np.array([index[u] for u, _, _ in edges], np.int64),
-        np.array([index[v] for _, v, _ in edges], np.int64),
-        [cost for _, _, cost in edges],
-        n=len(labels),
-        labels=labels,
-        directed=directed,
-    )
+    sources, targets = (np.array([index[edge[end]] for edge in edges], np.int64) for end in (0, 1))
+    weights = [cost for _, _, cost in edges]
+    return Graph.from_edges(sources, targets, weights, len(labels), labels, directed)
 
 
 def _fits_int32(weights: NDArray[Any]) -> bool:
