@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -159,6 +160,7 @@ def test_the_batch_gives_views():
         assert np.array_equal(view, whole[3])
     assert answer.path(0, 5) == wl.shortest_paths(weights[3], next_hops=True).path(0, 5)
     assert batch.unreachable == answer.unreachable == np.iinfo(np.int32).max
+    assert (answer.graph.number, batch[np.int64(2)].graph.number) == (3, 2)
     assert batch[np.int64(2)].method == batch.method == "floyd-warshall"
     assert "4 graphs at once" in answer.why
     for wrong, fault in ((4, IndexError), (-5, IndexError), (slice(2), TypeError)):
@@ -202,7 +204,7 @@ def test_a_negative_cycle_is_raised_with_the_graph(dtype):
     with pytest.raises(errors.NegativeCycleError, match=r"^graph 3 has a negative cycle") as caught:
         wl.shortest_paths(with_cycle(dtype))
     assert sorted(caught.value.cycle) == [1, 2]
-    assert caught.value.weight == -2
+    assert (caught.value.weight, caught.value.graph) == (-2, 3)
 
 
 @pytest.mark.parametrize("device", ["cpu", SimulatedDevice(checks=False)], ids=["cpu", "gpu"])
@@ -240,8 +242,11 @@ def test_one_distance_that_does_not_fit_widens_them_all():
     check(weights, batch)
     assert batch.dist_matrix.dtype == batch[0].dist_matrix.dtype == np.int32
     assert "int32 because int16 cannot hold a distance of graph 2" in batch.why
-    with pytest.raises(errors.DistanceOverflowError, match=r"^graph 2: .*take dtype='int32'"):
+    with pytest.raises(
+        errors.DistanceOverflowError, match=r"^graph 2: .*take dtype='int32'"
+    ) as caught:
         wl.shortest_paths(weights, dtype="int16")
+    assert caught.value.graph == 2
 
 
 def test_sums_that_might_not_fit_but_do():
@@ -305,8 +310,12 @@ def test_what_is_refused(stack, options, fault, message):
 def test_the_first_graph_at_fault_is_named():
     weights = spoilt(np.nan)
     weights[4, 0, 0] = np.nan
-    with pytest.raises(errors.InputError, match="graph 3"):
+    with pytest.raises(errors.InputError, match="graph 3") as caught:
         wl.shortest_paths(weights)
+    assert pickle.loads(pickle.dumps(caught.value)).graph == 3  # noqa: S301 - made here
+    with pytest.raises(errors.InputError, match="graph: weight") as caught:
+        wl.shortest_paths(weights[3])
+    assert caught.value.graph is None
 
 
 def test_more_than_the_memory_holds():
