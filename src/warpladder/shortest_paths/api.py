@@ -251,13 +251,13 @@ def _on_gpu(
     there = device_of(given.weights, device, "graph")
     if method == "dijkstra":
         raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
-    asked = asked_dtype(dtype)
-    rounded = remark_on_rounding(given, asked) if asked else ""
+    kind = asked_dtype(dtype) or default_dtype(given)
+    rounded = remark_on_rounding(given, kind)
     answer: ShortestPaths | ShortestPathsBatch
     if isinstance(given, Batch):
-        answer = shortest_paths_of_batch_on_gpu(given, there, asked, options)
+        answer = shortest_paths_of_batch_on_gpu(given, there, kind, options)
     else:
-        answer = shortest_paths_on_gpu(given, there, asked, options)
+        answer = shortest_paths_on_gpu(given, there, kind, options)
     return replace(answer, why=f"{answer.why}; {rounded}") if rounded else answer
 
 

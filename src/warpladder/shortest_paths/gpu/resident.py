@@ -22,7 +22,6 @@ from warpladder.shortest_paths.dense import (
     outer_no_path,
     summarise,
 )
-from warpladder.shortest_paths.dtypes import distance_dtype
 from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu.close import close, plan_for
 from warpladder.shortest_paths.gpu.engine import floyd_warshall
@@ -59,7 +58,7 @@ class NeedsHostError(Exception):
 
 
 def shortest_paths_on_gpu(
-    given: Matrix, device: Device, dtype: np.dtype[Any] | None, options: Options
+    given: Matrix, device: Device, dtype: np.dtype[Any], options: Options
 ) -> ShortestPaths:
     """Find the shortest paths of a graph that is on a GPU, as arrays of the caller's kind.
 
@@ -70,7 +69,7 @@ def shortest_paths_on_gpu(
     device
         Where it is.
     dtype
-        In which to compute; by default that of the weights, or a wider one where it is too narrow.
+        In which to compute.
     options
         What else is asked for.
 
@@ -82,19 +81,18 @@ def shortest_paths_on_gpu(
         As for `warpladder.shortest_paths`.
     """
     graph = Graph(given)
-    tried = dtype or distance_dtype(numpy_dtype(given.weights), "graph")
 
     def compute(one: np.dtype[Any]) -> tuple[Any, Any]:
         return solve_there(device, given, one, options)
 
     obstacle = ""
     try:
-        (dist, hops), note = in_fitting_dtype(compute, tried, widen=options.widen)
+        (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
     except NeedsHostError as reason:
         obstacle = str(reason)
     # Not in the handler: as long as the fault lives, so do the arrays of the attempt.
     if obstacle:
-        solution = solve(graph, tried, options, partial(floyd_warshall, device))
+        solution = solve(graph, dtype, options, partial(floyd_warshall, device))
         dist = device.to_device(solution.dist)
         hops = None if solution.hops is None else device.to_device(solution.hops)
         note = "; ".join(filter(None, [solution.note, obstacle]))

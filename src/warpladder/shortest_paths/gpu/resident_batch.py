@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.foreign import like, numpy_dtype
+from warpladder.device.foreign import like
 from warpladder.errors import InputError, TooLargeError
 from warpladder.shortest_paths import batches, cpu
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.batch_result import ShortestPathsBatch
 from warpladder.shortest_paths.batches import BatchSolution, in_one_dtype, one_by_one
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
-from warpladder.shortest_paths.dtypes import distance_dtype
 from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu import engine
 from warpladder.shortest_paths.gpu.batches import close_there
@@ -44,7 +43,7 @@ __all__ = ["shortest_paths_of_batch_on_gpu"]
 
 
 def shortest_paths_of_batch_on_gpu(
-    graphs: Batch, device: Device, dtype: np.dtype[Any] | None, options: Options
+    graphs: Batch, device: Device, dtype: np.dtype[Any], options: Options
 ) -> ShortestPathsBatch:
     """Find the shortest paths of graphs that are on a GPU, as arrays of the caller's kind.
 
@@ -55,7 +54,7 @@ def shortest_paths_of_batch_on_gpu(
     device
         Where they are.
     dtype
-        In which to compute; by default that of the weights, or a wider one where it is too narrow.
+        In which to compute.
     options
         What else is asked for.
 
@@ -66,15 +65,14 @@ def shortest_paths_of_batch_on_gpu(
     NegativeCycleError, DistanceOverflowError
         As for `warpladder.shortest_paths`.
     """
-    tried = dtype or distance_dtype(numpy_dtype(graphs.weights), "graph")
     obstacle = ""
     try:
-        solution = in_one_dtype(partial(_solve_in, graphs, device, options), tried)
+        solution = in_one_dtype(partial(_solve_in, graphs, device, options), dtype)
     except NeedsHostError as reason:
         obstacle = str(reason)
     # Not in the handler: as long as the fault lives, so do the arrays of the attempt.
     if obstacle:
-        found = batches.solve_batch(graphs.on_host, tried, options, device)
+        found = batches.solve_batch(graphs.on_host, dtype, options, device)
         hops = None if found.hops is None else device.to_device(found.hops)
         remarks = [*found.remarks, obstacle]
         solution = BatchSolution(device.to_device(found.dist), hops, remarks)
