@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, overload
@@ -11,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack, o
 import numpy as np
 from numpy.typing import DTypeLike
 
+from warpladder.call import check_option, check_progress, joined, naming_memory, target_for
 from warpladder.device.environment import require_compiler
 from warpladder.device.foreign import device_of
 from warpladder.device.host_memory import require_memory
-from warpladder.device.select import choose_device, gpu
 from warpladder.device.simd import vector_unit
-from warpladder.errors import InputError, InputTypeError, TooLargeError
+from warpladder.errors import InputError
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import asked_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -29,7 +28,6 @@ from warpladder.shortest_paths.solve import Options, solve
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
-    from warpladder.device.select import Choice
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
     from warpladder.shortest_paths.solve import Close
 
@@ -202,12 +200,9 @@ def shortest_paths(
     [[1, 2, 0], [1, 2, 0]]
     """
     require_compiler()
-    _check_option("method", method, _METHODS)
-    _check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
-    if progress is not None and not callable(progress):
-        raise InputTypeError(
-            f"progress must be a function of the fraction done, not {type(progress).__name__}"
-        )
+    check_option("method", method, _METHODS)
+    check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
+    check_progress(progress)
     known = as_graph(graph, no_edge)
     marks = negative_cycle == "mark"
     options = Options(dtype is None, bool(next_hops), bool(overwrite), marks, progress)
@@ -223,20 +218,19 @@ def shortest_paths(
 def _of_graph(
     graph: Graph, dtype: DTypeLike | None, method: str, device: Any, options: Options
 ) -> ShortestPaths:
-    choice = choose_device(device, too_small=_too_small(graph.n))
+    target = target_for(device, too_small=_too_small(graph.n))
     kind = asked_dtype(dtype) or default_dtype(graph.given)
     _check_memory(graph.given, kind, options)
     rounded = remark_on_rounding(graph.given, kind)
-    engine = _engine(choice, device, graph.n)
+    engine = _engine(target.device, graph.n)
     chosen = choose_method(graph.given, kind, method, engine.seconds)
-    with _naming_memory(f"between {graph.n:,} vertices"):
+    with naming_memory("graph", f"all distances between {graph.n:,} vertices"):
         match chosen.name, graph.given:
             case "dijkstra", Edges() as edges:
-                why = "; ".join(filter(None, [chosen.why, rounded]))
-                return _by_source(graph, edges, kind, options, why)
+                return _by_source(graph, edges, kind, options, joined(chosen.why, rounded))
         solution = solve(graph, kind, options, engine.close)
-    remarks = [chosen.why, solution.note, rounded, choice.why if device == "auto" else ""]
-    why = "; ".join([f"blocked Floyd-Warshall on {engine.name}", *filter(None, remarks)])
+    how = f"blocked Floyd-Warshall on {engine.name}"
+    why = joined(how, chosen.why, solution.note, rounded, target.remark)
     return ShortestPaths(solution.dist, solution.hops, graph, "floyd-warshall", why)
 
 
@@ -258,7 +252,7 @@ def _on_gpu(
         answer = shortest_paths_of_batch_on_gpu(given, there, kind, options)
     else:
         answer = shortest_paths_on_gpu(given, there, kind, options)
-    return replace(answer, why=f"{answer.why}; {rounded}") if rounded else answer
+    return replace(answer, why=joined(answer.why, rounded))
 
 
 def _of_batch(
@@ -267,32 +261,18 @@ def _of_batch(
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
     from warpladder.shortest_paths.batches import solve_batch
 
-    choice = choose_device(device, too_small=_too_small(graphs.n))
+    target = target_for(device, too_small=_too_small(graphs.n))
     if method == "dijkstra":
         raise InputError('method="dijkstra": graphs are dense matrices; use "floyd-warshall"')
     kind = asked_dtype(dtype) or default_dtype(graphs)
     _check_memory(graphs, kind, options)
     rounded = remark_on_rounding(graphs, kind)
-    on = None if choice.device == "cpu" else gpu() if isinstance(device, str) else device
-    with _naming_memory(f"of {len(graphs):,} graphs of {graphs.n:,} vertices"):
-        solution = solve_batch(graphs, kind, options, on)
-    remarks = [*solution.remarks, rounded, choice.why if device == "auto" else ""]
-    why = "; ".join(["blocked Floyd-Warshall on " + remarks[0], *filter(None, remarks[1:])])
+    whose = f"of {len(graphs):,} graphs of {graphs.n:,} vertices"
+    with naming_memory("graph", f"all distances {whose}"):
+        solution = solve_batch(graphs, kind, options, target.device)
+    how, *remarks = solution.remarks
+    why = joined(f"blocked Floyd-Warshall on {how}", *remarks, rounded, target.remark)
     return ShortestPathsBatch(solution.dist, solution.hops, graphs, "floyd-warshall", why)
-
-
-@contextmanager
-def _naming_memory(whose: str) -> Iterator[None]:
-    """Say what it is that the machine's memory does not hold."""
-    try:
-        yield
-    except TooLargeError:
-        # A GPU's memory, about which more has been said already.
-        raise
-    except MemoryError:
-        raise TooLargeError(
-            f"graph: the memory at hand does not hold all distances {whose}"
-        ) from None
 
 
 def _too_small(n: int) -> str:
@@ -300,15 +280,14 @@ def _too_small(n: int) -> str:
     return f"{n:,} vertices are too few for a GPU" if n < _GPU_FROM else ""
 
 
-def _engine(choice: Choice, asked: Any, n: int) -> _Engine:
-    if choice.device == "cuda":
+def _engine(device: Device | None, n: int) -> _Engine:
+    if device is not None:
         from warpladder.shortest_paths.gpu import engine
 
-        chosen = gpu() if isinstance(asked, str) else asked
         return _Engine(
-            chosen.properties.name,
-            partial(engine.floyd_warshall, chosen),
-            partial(engine.seconds, chosen),
+            device.properties.name,
+            partial(engine.floyd_warshall, device),
+            partial(engine.seconds, device),
         )
     from warpladder.shortest_paths import cpu
 
@@ -329,13 +308,8 @@ def _by_source(
 
     (dist, links), note = in_fitting_dtype(compute, dtype, widen=options.widen)
     hops = None if links is None else hops_from_predecessors(links)
-    reasons = "; ".join(filter(None, [f"Dijkstra from every vertex: {why}", note]))
+    reasons = joined(f"Dijkstra from every vertex: {why}", note)
     return ShortestPaths(dist, hops, graph, "dijkstra", reasons)
-
-
-def _check_option(name: str, value: object, known: tuple[str, ...]) -> None:
-    if not (isinstance(value, str) and value in known):
-        raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
 
 
 def _check_memory(given: Edges | Matrix | Batch, dtype: np.dtype[Any], options: Options) -> None:
