@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from warpladder.simulator import Counters, SimulatedDevice
-from warpladder.simulator.counters import NSIGHT_COMPUTE
+from warpladder.simulator.checks.counters import NSIGHT_COMPUTE
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum"

@@ -14,7 +14,7 @@ import numpy as np
 from warpladder.errors import KernelFaultError
 from warpladder.lab.compare import poison
 from warpladder.lab.gpu_timing import overwrite
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 
 
 class FakeKernel:

@@ -17,7 +17,7 @@ from warpladder.lab.explain import explain
 from warpladder.lab.gutter import choose_columns, short
 from warpladder.lab.registry import find_rung
 from warpladder.simulator import SimulatedDevice
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 
 
 def test_lines_counters_launches_and_predictions():

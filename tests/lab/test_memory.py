@@ -11,9 +11,9 @@ from warpladder.lab.climb import climb
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import check_wrong
 from warpladder.simulator import SimulatedDevice
-from warpladder.simulator.arrays import SimulatedArray
-from warpladder.simulator.batch import Batch
-from warpladder.simulator.launch import Launch
+from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.execution.batch import Batch
+from warpladder.simulator.execution.launch import Launch
 
 LADDER = find_ladder("primer")
 

@@ -13,7 +13,7 @@ from fakes import FakeKernel
 from numpy.typing import NDArray
 
 from warpladder.rung import Bound, Ladder, Prediction, Ratio, Rung, Task, Work, WrongRung
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 
 
 @dataclass(frozen=True, slots=True)

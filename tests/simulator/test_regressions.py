@@ -81,7 +81,7 @@ def test_a_lock_within_a_warp_whose_waiters_count():
 
 def test_a_counting_loop_that_never_ends_is_a_livelock():
     done = in_time("""
-        from warpladder.simulator import launch
+        from warpladder.simulator.execution import launch
 
         launch.IDLE_STEPS = 1 << 12  # the real bound takes seconds
 

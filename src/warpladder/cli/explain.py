@@ -219,7 +219,7 @@ def _nsight(explanation: Explanation) -> Text | None:
     """Return Nsight Compute's names of the totals that are not zero."""
     from rich.text import Text
 
-    from warpladder.simulator.counters import NSIGHT_COMPUTE
+    from warpladder.simulator.checks.counters import NSIGHT_COMPUTE
 
     totals = [kernel.counters for kernel in explanation.kernels]
     lines = [

@@ -1,7 +1,7 @@
 """Instructions of a GPU that Numba cannot express, as functions for kernels.
 
 Each is known to the simulator by the function itself, with its meaning in NumPy:
-`warpladder.simulator.mathematics`. Outside kernels they cannot be called.
+`warpladder.simulator.intrinsics.mathematics`. Outside kernels they cannot be called.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ it knows that the address is such a multiple; of an array passed to a kernel it 
 of one element. `load_16_bytes` asks for the wide load outright. `address_of` tells where an array
 begins, so that a kernel can find the first element from which wide loads are allowed.
 
-The simulator knows both, by `warpladder.simulator.wide_loads`: there memcheck reports a wide load
-that is not aligned. On a GPU it is an error that ends all work of the process there.
+The simulator knows both, by `warpladder.simulator.intrinsics.wide_loads`: there memcheck reports a
+wide load that is not aligned. On a GPU it is an error that ends all work of the process there.
 """
 
 from __future__ import annotations

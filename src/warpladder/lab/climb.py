@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.lab.ceilings import Ceilings, Limit
     from warpladder.lab.gpu_timing import ColdCache
-    from warpladder.simulator.counters import Counters
+    from warpladder.simulator.checks.counters import Counters
 
 __all__ = ["Row", "climb"]
 

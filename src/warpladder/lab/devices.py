@@ -8,7 +8,7 @@ from warpladder.device.base import Device
 from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
-    from warpladder.simulator.counters import Counters
+    from warpladder.simulator.checks.counters import Counters
     from warpladder.simulator.kernel import LaunchReport
 
 __all__ = ["KINDS", "Simulated", "Timed", "open_device"]

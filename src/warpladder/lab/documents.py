@@ -11,7 +11,7 @@ from warpladder.lab.explain import Explanation, Listing
 from warpladder.lab.sources import sources_in
 from warpladder.lab.verify import PredictionResult, WrongResult
 from warpladder.rung import Ladder, Rung, shown
-from warpladder.simulator.counters import NSIGHT_COMPUTE, Counters
+from warpladder.simulator.checks.counters import NSIGHT_COMPUTE, Counters
 
 __all__ = [
     "counters_document",

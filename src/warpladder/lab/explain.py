@@ -22,7 +22,7 @@ from warpladder.lab.verify import (
     count,
 )
 from warpladder.rung import Ladder, Rung, WrongRung
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 
 if TYPE_CHECKING:
     from warpladder.simulator.kernel import LaunchReport

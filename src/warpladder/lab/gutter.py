@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 
 __all__ = ["WIDTH", "Column", "choose_columns", "short"]
 

@@ -20,7 +20,7 @@ from warpladder.lab.compare import difference
 from warpladder.lab.devices import Simulated
 from warpladder.lab.poisoned import Poisoned
 from warpladder.rung import Ladder, Prediction, Rung, Task, WrongRung, shown
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device

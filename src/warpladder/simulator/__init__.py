@@ -7,7 +7,7 @@ run it), `values`, `memory`, `access` and `atomics` (what they do), `monitor`, `
 `counters` (what is checked and counted), `device` and `substitute` (in place of a GPU).
 """
 
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
 from warpladder.simulator.device import SimulatedDevice
 from warpladder.simulator.kernel import LaunchReport, SimulatedKernel, simulate
 from warpladder.simulator.substitute import simulated_cuda

@@ -14,11 +14,11 @@ from warpladder.device.cuda_arguments import check_same
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
-from warpladder.simulator.arrays import SimulatedArray
-from warpladder.simulator.counters import Counters
+from warpladder.simulator.checks.counters import Counters
+from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
-from warpladder.simulator.lanes import Geometry
-from warpladder.simulator.options import Checks, Schedule
+from warpladder.simulator.machine.lanes import Geometry
+from warpladder.simulator.machine.options import Checks, Schedule
 
 __all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
 

@@ -11,20 +11,20 @@ from typing import Any
 from warpladder.device.compile_errors import compile_error, defined_at
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
-from warpladder.simulator.arguments import Arguments, types_of
-from warpladder.simulator.counters import Counters
-from warpladder.simulator.frontend import (
+from warpladder.simulator.checks.counters import Counters
+from warpladder.simulator.execution.arguments import Arguments, types_of
+from warpladder.simulator.execution.launch import Launch
+from warpladder.simulator.execution.limits import check_limits, extents
+from warpladder.simulator.frontend.inference import (
     as_dispatcher,
     own_signatures,
     signature_types,
     typed_function,
 )
-from warpladder.simulator.lanes import Geometry
-from warpladder.simulator.launch import Launch
-from warpladder.simulator.limits import check_limits, extents
-from warpladder.simulator.options import Checks, Schedule
-from warpladder.simulator.program import Program
-from warpladder.simulator.translate import translate
+from warpladder.simulator.machine.lanes import Geometry
+from warpladder.simulator.machine.options import Checks, Schedule
+from warpladder.simulator.machine.program import Program
+from warpladder.simulator.translation.translator import translate
 
 __all__ = ["LaunchReport", "SimulatedKernel", "simulate"]
 
@@ -174,7 +174,7 @@ class SimulatedKernel:
         prepared = Arguments(flat_names, program.argument_types, passed)
         monitor = None
         if self.options.counters or self.options.checks.any:
-            from warpladder.simulator.monitor import Monitor
+            from warpladder.simulator.checks.monitor import Monitor
 
             monitor = Monitor(program, geometry, self.options.checks, self.options.counters)
             for buffer, sizes in prepared.buffers.values():
@@ -329,7 +329,7 @@ def simulate(
 
 
 def _normal_signatures(signature: Any) -> tuple[tuple[Any, ...], ...]:
-    from warpladder.simulator.frontend import normalize_signature
+    from warpladder.simulator.frontend.inference import normalize_signature
 
     several = signature if isinstance(signature, list) else [signature]
     try:

@@ -18,12 +18,16 @@ from numba import cuda
 from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
-from warpladder.simulator.arrays import SimulatedArray
 from warpladder.simulator.device import SimulatedEvent, SimulatedStream
-from warpladder.simulator.frontend import declare_signatures, is_signature, normalize_signature
+from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.frontend.inference import (
+    declare_signatures,
+    is_signature,
+    normalize_signature,
+)
 from warpladder.simulator.kernel import Options, SimulatedKernel
-from warpladder.simulator.lanes import Geometry
-from warpladder.simulator.options import Checks, Schedule
+from warpladder.simulator.machine.lanes import Geometry
+from warpladder.simulator.machine.options import Checks, Schedule
 
 __all__ = ["simulated_cuda"]
 
@@ -100,7 +104,7 @@ class _Kernel(SimulatedKernel):
 
     def specialize(self, *arguments: Any) -> SimulatedKernel:
         """Return the kernel for the types of these arguments."""
-        from warpladder.simulator.arguments import types_of
+        from warpladder.simulator.execution.arguments import types_of
 
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
 

@@ -15,7 +15,7 @@ from warpladder.lab.verify import count
 from warpladder.lab.verify import run as run_rung
 
 if TYPE_CHECKING:
-    from warpladder.simulator.counters import Counters
+    from warpladder.simulator.checks.counters import Counters
 
 __all__ = ["Counted", "count_rungs", "kernel_panel", "kernel_table", "remarks", "time_rungs"]
 

@@ -1,0 +1,301 @@
+"""What the checks report: which kernel, source line, block, thread, array and index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.errors import KernelFaultError
+from warpladder.simulator.machine.lanes import WARP_SIZE
+from warpladder.simulator.machine.program import Exit, Site
+
+if TYPE_CHECKING:
+    from warpladder.simulator.execution.batch import Batch, Frame
+    from warpladder.simulator.execution.launch import Launch
+    from warpladder.simulator.machine.lanes import Lanes
+    from warpladder.simulator.machine.memory import View
+
+__all__ = ["Faults"]
+
+
+class Faults:
+    """Raises `KernelFaultError` for a launch, with the place in words."""
+
+    def __init__(self, launch: Launch) -> None:
+        self.launch = launch
+
+    # ---- words -------------------------------------------------------------------------------
+
+    def indices_of(self, ident: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return blockIdx and threadIdx of a thread given by its linear index in the grid."""
+        geometry = self.launch.geometry
+        block, rank = divmod(int(ident), geometry.threads_per_block)
+        return _unravel(block, geometry.grid), _unravel(rank, geometry.block)
+
+    def who(self, ident: int) -> str:
+        """Return ``block (0,0,0), thread (5,0,0)``."""
+        block, thread = self.indices_of(ident)
+        return f"block {_triple(block)}, thread {_triple(thread)}"
+
+    def at(self, site: Site) -> str:
+        """Return ``kernel, file.py line 12``."""
+        return f"{self.launch.program.name} ({Path(site.filename).name}, line {site.line})"
+
+    # ---- memory ------------------------------------------------------------------------------
+
+    def out_of_bounds(
+        self,
+        frame: Frame,
+        view: View,
+        indices: tuple[Any, ...],
+        axis: int,
+        outside: NDArray[np.bool_],
+        site: Site,
+        verb: str,
+    ) -> NoReturn:
+        """Report an index beyond its axis."""
+        first = int(np.flatnonzero(outside)[0])
+        index = ", ".join(str(int(_one(part, first))) for part in indices)
+        shape = tuple(int(_one(extent, first)) for extent in view.shape)
+        ident = int(frame.spread(frame.lanes.ident)[first])
+        others = int(np.count_nonzero(outside)) - 1
+        more = f", and {others} more threads" if others else ""
+        raise KernelFaultError(
+            "memcheck",
+            f"{self.at(site)}: {verb} of {self._named(view)}[{index}] is out of bounds of axis "
+            f"{axis} (shape {shape}), by {self.who(ident)}{more}",
+        )
+
+    def _named(self, view: View) -> str:
+        space = getattr(view.buffer, "space", "global")
+        return view.name if space == "global" else f"{space} array {view.name}"
+
+    def misaligned(self, frame: Frame, view: View, first: int, site: Site, verb: str) -> NoReturn:
+        """Report an access to an address that is no multiple of the element's size."""
+        ident = int(frame.spread(frame.lanes.ident)[first])
+        raise KernelFaultError(
+            "memcheck",
+            f"{self.at(site)}: {verb} of {self._named(view)} at an address that is no multiple of "
+            f"{view.dtype.itemsize} bytes, by {self.who(ident)}",
+        )
+
+    def reshape(self, frame: Frame, view: View, wanted: list[int], site: Site) -> NoReturn:
+        """Report a reshape to another number of elements."""
+        raise KernelFaultError(
+            "memcheck",
+            f"{self.at(site)}: {self._named(view)} of {int(view.size)} elements reshaped to "
+            f"{tuple(wanted)}, by {self.who(int(frame.lanes.ident[0]))}",
+        )
+
+    def uninitialised(self, view: View, element: str, ident: int, site: Site) -> NoReturn:
+        """Report a read of memory that nobody has written."""
+        raise KernelFaultError(
+            "initcheck",
+            f"{self.at(site)}: {self._named(view)}{element} is read before anyone has written it, "
+            f"by {self.who(ident)}",
+        )
+
+    def race(
+        self,
+        view: View,
+        element: str,
+        later: tuple[str, Site, int],
+        earlier: tuple[str, Site, int],
+        remark: str = "",
+    ) -> NoReturn:
+        """Report two accesses that nothing keeps apart, one of them a write."""
+        verb, site, ident = later
+        verb_before, site_before, ident_before = earlier
+        raise KernelFaultError(
+            "racecheck",
+            f"{self.launch.program.name}: {self._named(view)}{element}: {verb} at "
+            f"{_short(site)} by {self.who(ident)} and {verb_before} at {_short(site_before)} by "
+            f"{self.who(ident_before)}, with no barrier between them{remark}",
+        )
+
+    def user_exception(self, ident: int, ending: Exit) -> Exception:
+        """Return what a kernel raised in debug mode, worded as numba-cuda words it."""
+        block, thread = self.indices_of(ident)
+        kind, arguments = ending.raises
+        place = (
+            f"In function {self.launch.program.name.rpartition('.')[2]!r}, file "
+            f"{ending.site.filename}, line {ending.site.line}, "
+            f"tid=[{' '.join(map(str, thread))}] ctaid=[{' '.join(map(str, block))}]"
+        )
+        if not arguments:
+            exception: Exception = kind(place)
+        else:
+            exception = kind(f"{place}: {arguments[0]}", *arguments[1:])
+        return exception
+
+    # ---- barriers ----------------------------------------------------------------------------
+
+    def barrier_after_exit(self, batch: Batch, site: Site, lanes: Lanes) -> None:
+        """Report a block barrier of a block some of whose threads have exited."""
+        slots = np.unique(lanes.slot)
+        gone = slots[batch.exited[slots] > 0]
+        if not len(gone):
+            return
+        slot = int(gone[0])
+        block = batch.first_block + slot
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site)}: {int(batch.exited[slot])} threads of block "
+            f"{_triple(_unravel(block, self.launch.geometry.grid))} have returned before this "
+            "barrier: every thread of a block must reach it",
+        )
+
+    def divergent_barrier(
+        self, batch: Batch, free: NDArray[np.bool_], counters: NDArray[Any], offset: int
+    ) -> None:
+        """Report threads of one block that wait at different barriers, or have exited."""
+        lanes = batch.lanes
+        for slot in np.unique(lanes.slot[free]):
+            here = np.flatnonzero(free & (lanes.slot == slot))
+            orders = np.unique(counters[here] - offset)
+            sites = [batch.barrier_site(int(order)) for order in orders]
+            block = _triple(_unravel(batch.first_block + int(slot), self.launch.geometry.grid))
+            if len(orders) > 1:
+                lines = " and ".join(_short(site) for site in sites)
+                raise KernelFaultError(
+                    "synccheck",
+                    f"{self.launch.program.name}: threads of block {block} wait at different "
+                    f"barriers: {lines}; a branch around a barrier must be taken by all threads "
+                    "of the block or by none",
+                )
+            if batch.exited[slot]:
+                raise KernelFaultError(
+                    "synccheck",
+                    f"{self.at(sites[0])}: {int(batch.exited[slot])} threads of block {block} have "
+                    "returned before this barrier: every thread of a block must reach it",
+                )
+
+    def own_lane_in_mask(self, site: Site, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+        """Report a thread that calls a warp function whose mask leaves it out."""
+        out = (mask >> lanes.lane) & 1 == 0
+        if not np.any(out):
+            return
+        first = int(np.flatnonzero(out)[0])
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site)}: mask {int(mask[first]):#010x} does not name the calling lane "
+            f"{int(lanes.lane[first])}, of {self.who(int(lanes.ident[first]))}",
+        )
+
+    def different_masks(
+        self,
+        batch: Batch,
+        lanes: Lanes,
+        mask: NDArray[np.int64],
+        site_of: Callable[[int], Site],
+    ) -> None:
+        """Report a thread whose mask names one that meets it with another mask."""
+        if (mask == mask[0]).all():
+            return
+        given = np.zeros(batch.places, dtype=np.int64)
+        given[lanes.place] = mask
+        others = given.reshape(-1, WARP_SIZE)[lanes.warp]
+        named = (mask[:, None] >> np.arange(WARP_SIZE)) & 1 != 0
+        differs = named & (others != 0) & (others != mask[:, None])
+        if not differs.any():
+            return
+        first, lane = (int(part[0]) for part in np.nonzero(differs))
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site_of(first))}: mask {int(mask[first]):#010x} of "
+            f"{self.who(int(lanes.ident[first]))} names lane {lane}, which meets it with mask "
+            f"{int(others[first, lane]):#010x}: all lanes of a mask must give the same one",
+        )
+
+    def shuffle_from_nobody(
+        self, frame: Frame, site: Site, mask: NDArray[np.int64], source: NDArray[np.int64],
+        here: NDArray[np.bool_],
+    ) -> None:  # fmt: skip
+        """Report a shuffle from a lane outside of the mask, or from one that is not there."""
+        lanes = frame.lanes
+        left_out = (mask >> source) & 1 == 0
+        bad = np.flatnonzero(left_out | ~here)
+        if not len(bad):
+            return
+        first = int(bad[0])
+        why = (
+            f"which mask {int(mask[first]):#010x} does not name"
+            if left_out[first]
+            else "which has returned or never was"
+        )
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site)}: lane {int(lanes.lane[first])} reads lane {int(source[first])}, "
+            f"{why}: what it gets is undefined, for {self.who(int(lanes.ident[first]))}",
+        )
+
+    def absent_lanes(self, frame: Frame, site: Site, mask: NDArray[np.int64]) -> None:
+        """Report a warp function whose mask names lanes that do not take part."""
+        batch, lanes = frame.batch, frame.lanes
+        here = batch.ballot_of(lanes)[lanes.warp]
+        absent = mask & ~here & batch.alive_lanes()[lanes.warp]
+        if not absent.any():
+            return
+        first = int(np.flatnonzero(absent)[0])
+        lane = int(absent[first]).bit_length() - 1
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.at(site)}: mask {int(mask[first]):#010x} names lane {lane}, which is not there "
+            f"when {self.who(int(lanes.ident[first]))} calls: it has taken another branch",
+        )
+
+    def grid_barrier(self, waiting: list[Batch], total: int) -> None:
+        """Report a grid barrier that some threads of the grid will never reach."""
+        there = sum(batch.waiting_threads() for batch in waiting)
+        threads = total * self.launch.geometry.threads_per_block
+        if there != threads:
+            raise KernelFaultError(
+                "synccheck",
+                f"{self.launch.program.name}: {there} of the grid's {threads} threads wait at a "
+                "grid barrier; the others have returned",
+            )
+
+    def deadlock(self, batch: Batch) -> NoReturn:
+        """Report threads that wait for one another for ever."""
+        lines = ", ".join(_short(site) for site in batch.spinning_sites()[:6])
+        raise KernelFaultError(
+            "synccheck",
+            f"{self.launch.program.name}: threads wait for one another at different barriers and "
+            f"none can go on, near {lines}",
+        )
+
+    def livelock(self, waiting: list[Batch], resident: int | None = None) -> NoReturn:
+        """Report threads that repeat the same steps for ever."""
+        sites = sorted({site for batch in waiting for site in batch.spinning_sites()})
+        lines = ", ".join(_short(site) for site in sites[:6])
+        text = (
+            f"{self.launch.program.name}: threads repeat the same steps without end, near {lines}: "
+            "what they wait for is written by nobody"
+        )
+        if resident is not None:
+            text += (
+                f" that runs beside them: {resident} of the grid's {self.launch.geometry.blocks} "
+                f"blocks are resident, all that {self.launch.properties.name} holds at a time"
+            )
+        raise KernelFaultError("livelock", text)
+
+
+def _one(value: Any, position: int) -> Any:
+    return value[position] if isinstance(value, np.ndarray) else value
+
+
+def _unravel(number: int, extents: tuple[int, int, int]) -> tuple[int, int, int]:
+    x, y, _ = extents
+    return number % x, number // x % y, number // (x * y)
+
+
+def _triple(indices: tuple[int, ...]) -> str:
+    return "(" + ",".join(map(str, indices)) + ")"
+
+
+def _short(site: Site) -> str:
+    return f"{Path(site.filename).name} line {site.line}"

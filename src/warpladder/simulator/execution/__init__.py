@@ -1,0 +1,1 @@
+"""How a program runs: a launch, batches of its threads, their barriers and accesses."""

@@ -1,0 +1,166 @@
+"""Arrays of the simulated device."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from warpladder.simulator.machine.memory import ALLOCATION_ALIGNMENT, INTEGER_POISON, Buffer, poison
+
+__all__ = ["SimulatedArray"]
+
+_addresses = itertools.count(1)
+
+
+class SimulatedArray:
+    """An array in the memory of a simulated device.
+
+    Host code sees ``shape``, ``dtype`` and basic slices of it, which share its memory; its contents
+    come to the host by `copy_to_host`.
+    """
+
+    def __init__(self, values: NDArray[Any], buffer: Buffer) -> None:
+        self.values = values
+        self.buffer = buffer
+
+    @classmethod
+    def allocate(
+        cls, shape: int | tuple[int, ...], dtype: DTypeLike, order: Literal["C", "F"] = "C"
+    ) -> SimulatedArray:
+        """Return a new array that nobody has written: poison, which the checks know of."""
+        kind = np.dtype(dtype)
+        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        size = int(np.prod(extents, dtype=np.int64)) * kind.itemsize
+        raw = np.empty(size, dtype=np.uint8)
+        if kind.kind in "fc":
+            poison(raw)
+        else:
+            raw[...] = INTEGER_POISON
+        # Far apart: no two allocations share a line of the cache.
+        address = next(_addresses) * (1 << 40) // ALLOCATION_ALIGNMENT * ALLOCATION_ALIGNMENT
+        buffer = Buffer(raw, "global", "a device array", address)
+        buffer.written = np.zeros(size, dtype=bool)
+        values: NDArray[Any] = np.ndarray(extents, dtype=kind, buffer=raw, order=order)
+        return cls(values, buffer)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents."""
+        return self.values.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self.values.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self.values.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self.values.size
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from element to element along each axis."""
+        return self.values.strides
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.values.nbytes
+
+    @property
+    def offset_bytes(self) -> int:
+        """Where the first element starts in the allocation."""
+        return self.values.ctypes.data - self.buffer.raw.ctypes.data if self.values.size else 0
+
+    @property
+    def flags(self) -> Any:
+        """Whether it is contiguous, as NumPy has it."""
+        return self.values.flags
+
+    @property
+    def T(self) -> SimulatedArray:  # noqa: N802 - NumPy's name
+        """The transposed array, in the same memory."""
+        return SimulatedArray(self.values.T, self.buffer)
+
+    def reshape(self, *shape: Any, order: Any = "C") -> SimulatedArray:
+        """Return the same elements in another shape; the array must be contiguous."""
+        return SimulatedArray(self.values.reshape(*shape, order=order), self.buffer)
+
+    def ravel(self, order: Any = "C") -> SimulatedArray:
+        """Return the same elements in one dimension; the array must be contiguous."""
+        return SimulatedArray(self.values.reshape(-1, order=order), self.buffer)
+
+    def view(self, dtype: DTypeLike) -> SimulatedArray:
+        """Return the same bytes as elements of another dtype."""
+        return SimulatedArray(self.values.view(dtype), self.buffer)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self.values[index]
+        return SimulatedArray(part, self.buffer) if isinstance(part, np.ndarray) else part
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.values[index] = value.values if isinstance(value, SimulatedArray) else value
+        self._mark(index)
+
+    def __iter__(self) -> Any:
+        return iter(self.values)
+
+    def __repr__(self) -> str:
+        return f"<SimulatedArray shape={self.shape} dtype={self.dtype}>"
+
+    def __str__(self) -> str:
+        return str(self.values)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        del copy
+        return np.array(self.values, dtype=dtype)
+
+    def _mark(self, index: Any) -> None:
+        """Note that elements have been written from the host."""
+        written = self.buffer.written
+        if written is None:
+            return
+        if self.values[index] is self.values or index is Ellipsis:
+            written[:] = True
+            return
+        # The bytes of the elements that the index selects, through a view of the same layout.
+        steps = [
+            np.arange(extent) * stride
+            for extent, stride in zip(self.shape, self.strides, strict=True)
+        ]
+        offsets = np.zeros(self.shape, dtype=np.int64) + self.offset_bytes
+        for axis, step in enumerate(steps):
+            offsets += step.reshape([-1 if k == axis else 1 for k in range(self.ndim)])
+        starts = np.asarray(offsets[index]).reshape(-1)
+        span = np.arange(self.dtype.itemsize)
+        written[(starts[:, None] + span).reshape(-1)] = True
+
+    def fill(self, host: NDArray[Any]) -> None:
+        """Copy ``host`` into it."""
+        np.copyto(self.values, host)
+        self._mark(Ellipsis if self.values.nbytes == len(self.buffer.raw) else slice(None))
+
+    def copy_to_host(self, ary: NDArray[Any] | None = None, stream: Any = None) -> NDArray[Any]:
+        """Return the contents on the host, in ``ary`` where it is given."""
+        del stream
+        if ary is None:
+            return self.values.copy(order="K")
+        np.copyto(ary, self.values)
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Any = None) -> None:
+        """Copy from a host array or another one of the device."""
+        del stream
+        self.fill(np.asarray(ary.values if isinstance(ary, SimulatedArray) else ary))

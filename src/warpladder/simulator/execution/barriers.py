@@ -1,0 +1,179 @@
+"""Barriers: who arrives has to wait for whom, and who is let through."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.simulator.machine.program import BLOCK, GRID, WARP, Sync
+from warpladder.simulator.machine.values import merge
+
+if TYPE_CHECKING:
+    from warpladder.simulator.execution.batch import Batch, Frame
+    from warpladder.simulator.machine.lanes import Lanes
+
+__all__ = ["AT_BLOCK", "AT_GRID", "AT_WARP", "EXITED", "SPINNING", "arrive", "release"]
+
+# A program counter is a block's order; added to it, what the thread waits for before going on.
+AT_BLOCK, AT_WARP, AT_GRID, SPINNING = 1 << 20, 1 << 21, 1 << 22, 1 << 23
+EXITED = 1 << 24
+# Wait for the lanes of a warp that a shuffle, vote or match names.
+AT_JOIN = 1 << 25
+_WAITS = {BLOCK: AT_BLOCK, WARP: AT_WARP, GRID: AT_GRID}
+
+
+def arrive(batch: Batch, sync: Sync, frame: Frame) -> None:
+    """Take threads to a barrier: they pass, or wait."""
+    monitor = batch.launch.monitor
+    if monitor is not None and not sync.join:
+        monitor.arrive(frame, sync)
+    if sync.scope == WARP:
+        _arrive_at_warp(batch, sync, frame)
+        return
+    if sync.scope == BLOCK and frame.where is None:
+        _pass_block_barrier(batch, sync, frame)
+        return
+    waits = sync.target.order + _WAITS[sync.scope]
+    if sync.predicate is not None:
+        batch.predicates[frame.where] = frame.variables[sync.predicate]
+    batch.go(frame.where, waits)
+
+
+def _pass_block_barrier(batch: Batch, sync: Sync, frame: Frame) -> None:
+    """Everyone who is left is here: nobody has to wait."""
+    if batch.launch.checks.sync and batch.exited.any():
+        batch.launch.faults.barrier_after_exit(batch, sync.site, frame.lanes)
+    batch.block_epoch += 1
+    if sync.result is not None and sync.reduce is not None:
+        values = frame.spread(frame.variables[sync.predicate])  # type: ignore[index]
+        slots = frame.spread(frame.lanes.slot)
+        batch.environment[sync.result] = sync.reduce(_per_block(values, slots, batch.blocks))[slots]
+    batch.converged = sync.target.order
+
+
+def _arrive_at_warp(batch: Batch, sync: Sync, frame: Frame) -> None:
+    mask = frame.spread(frame.variables[sync.mask]).astype(np.int64) & 0xFFFFFFFF  # type: ignore[index]
+    lanes = frame.lanes
+    if batch.launch.checks.sync:
+        batch.launch.faults.own_lane_in_mask(sync.site, lanes, mask)
+    if frame.where is None:
+        _pass_warp_barrier(batch, sync, lanes, mask)
+        batch.converged = sync.target.order
+        return
+    absent = batch.ballot(batch.counters != EXITED) & ~batch.ballot_of(lanes)
+    late = (mask & absent[lanes.warp]) != 0
+    if not late.any():
+        _pass_warp_barrier(batch, sync, lanes, mask)
+        batch.counters[frame.where] = sync.target.order
+        return
+    batch.counters[frame.where] = sync.target.order + np.where(
+        late, AT_JOIN if sync.join else AT_WARP, 0
+    )
+    if not late.all():
+        here = np.flatnonzero(~late)
+        _pass_warp_barrier(batch, sync, lanes.take(here), mask[here])
+    batch.masks[frame.where] = mask
+
+
+def _pass_warp_barrier(batch: Batch, sync: Sync, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+    """Everyone whom these threads wait for is here."""
+    if batch.launch.checks.sync:
+        batch.launch.faults.different_masks(batch, lanes, mask, lambda _: sync.site)
+    if not sync.join:
+        _synchronise_warps(batch, lanes, mask)
+
+
+def _synchronise_warps(batch: Batch, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+    if batch.launch.checks.race or batch.launch.checks.same_value:
+        batch.warp_clocks.meet(lanes, mask, batch.alive_lanes())
+
+
+def release(batch: Batch) -> str | None:
+    """Nobody can go on: let through those whose barrier is complete, or say what is awaited."""
+    if _release_warps(batch) or _release_blocks(batch):
+        if batch.turns:
+            batch.new_round()
+        return None
+    waiting = batch.counters & ~np.int32(AT_BLOCK - 1)
+    if (batch.counters == EXITED).all():
+        return "done"
+    if ((waiting == AT_GRID) | (waiting == EXITED)).all():
+        return "grid"
+    if (waiting & SPINNING).any():
+        return "stuck"
+    return batch.launch.faults.deadlock(batch)
+
+
+def _release_warps(batch: Batch) -> bool:
+    waiting = (batch.counters & (AT_WARP | AT_JOIN)) != 0
+    if not waiting.any():
+        return False
+    here = batch.ballot(waiting)
+    alive = batch.ballot(batch.counters != EXITED)
+    warps = batch.lanes.warp
+    missing = batch.masks & alive[warps] & ~here[warps]
+    held = np.zeros(batch.lanes.warps, dtype=bool)
+    held[warps[waiting & (missing != 0)]] = True
+    free = waiting & ~held[warps]
+    if not free.any():
+        return False
+    _check_released(batch, free)
+    synchronised = np.flatnonzero(free & ((batch.counters & AT_WARP) != 0))
+    _synchronise_warps(batch, batch.lanes.take(synchronised), batch.masks[synchronised])
+    batch.counters[free] &= ~np.int32(AT_WARP | AT_JOIN)
+    return True
+
+
+def _check_released(batch: Batch, free: NDArray[np.bool_]) -> None:
+    if not batch.launch.checks.sync:
+        return
+    where = np.flatnonzero(free)
+    orders = batch.counters[where] & (AT_BLOCK - 1)
+    batch.launch.faults.different_masks(
+        batch,
+        batch.lanes.take(where),
+        batch.masks[where],
+        lambda k: batch.barrier_site(int(orders[k])),
+    )
+
+
+def _release_blocks(batch: Batch) -> bool:
+    waiting = (batch.counters & AT_BLOCK) != 0
+    if not waiting.any():
+        return False
+    slot = batch.lanes.slot
+    exited = batch.counters == EXITED
+    held = np.zeros(batch.blocks, dtype=bool)
+    held[slot[~waiting & ~exited]] = True
+    free = waiting & ~held[slot]
+    if not free.any():
+        return False
+    if batch.launch.checks.sync:
+        batch.launch.faults.divergent_barrier(batch, free, batch.counters, AT_BLOCK)
+    batch.block_epoch[np.unique(slot[free])] += 1
+    batch.counters[free] &= ~np.int32(AT_BLOCK)
+    _reduce_predicates(batch, free)
+    return True
+
+
+def _reduce_predicates(batch: Batch, free: NDArray[np.bool_]) -> None:
+    for sync in batch.barriers_before(np.unique(batch.counters[free])):
+        if sync.result is None or sync.reduce is None:
+            continue
+        where = np.flatnonzero(free & (batch.counters == sync.target.order))
+        slots = batch.lanes.slot[np.flatnonzero(free)]
+        table = sync.reduce(_per_block(batch.predicates[np.flatnonzero(free)], slots, batch.blocks))
+        old = batch.environment[sync.result]
+        batch.environment[sync.result] = merge(
+            old, table[batch.lanes.slot[where]], where, batch.count, False
+        )
+
+
+def _per_block(
+    values: NDArray[Any], slots: NDArray[Any], blocks: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return, per block, how many predicates are non-zero, and how many there are."""
+    hits = np.bincount(slots, weights=(values != 0), minlength=blocks).astype(np.int64)
+    return hits, np.bincount(slots, minlength=blocks)

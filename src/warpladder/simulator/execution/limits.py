@@ -1,0 +1,87 @@
+"""What a launch may ask for: extents in whole numbers, within what device and kernel allow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import DeviceProperties
+from warpladder.errors import LaunchError
+from warpladder.simulator.machine.lanes import Geometry
+from warpladder.simulator.machine.program import Program
+
+__all__ = ["check_limits", "extents"]
+
+
+def extents(what: str, given: Any, kernel: str) -> tuple[int, int, int]:
+    """Return the three extents of a grid or block as it is given to a launch."""
+    parts = tuple(given) if isinstance(given, tuple | list) else (given,)
+    if not 1 <= len(parts) <= 3:
+        raise LaunchError(f"{kernel}: the {what} has 1 to 3 dimensions; {given!r} has {len(parts)}")
+    numbers = []
+    for part in parts:
+        if not hasattr(part, "__index__") and not (isinstance(part, float) and part.is_integer()):
+            raise LaunchError(f"{kernel}: the {what} {given!r} is not made of whole numbers")
+        if int(part) < 1:
+            raise LaunchError(
+                f"{kernel}: the {what} {given!r} is empty: each dimension must be at least 1"
+            )
+        numbers.append(int(part))
+    return (*numbers, *(1,) * (3 - len(numbers)))  # type: ignore[return-value]
+
+
+def check_limits(
+    program: Program,
+    geometry: Geometry,
+    properties: DeviceProperties,
+    shared_dynamic: int,
+    cooperative: bool,
+    threads_bound: int | None,
+) -> None:
+    """Refuse a launch that the device, or the kernel's own bound, does not allow."""
+    where = f"{program.name} on {properties.name}"
+    for axis, name in enumerate("xyz"):
+        if geometry.block[axis] > properties.max_block_dim[axis]:
+            raise LaunchError(
+                f"{where}: blockDim.{name} = {geometry.block[axis]} is more than "
+                f"{properties.max_block_dim[axis]}"
+            )
+        if geometry.grid[axis] > properties.max_grid_dim[axis]:
+            raise LaunchError(
+                f"{where}: gridDim.{name} = {geometry.grid[axis]} is more than "
+                f"{properties.max_grid_dim[axis]}"
+            )
+    if geometry.threads_per_block > properties.max_threads_per_block:
+        raise LaunchError(
+            f"{where}: {geometry.threads_per_block} threads per block are more than "
+            f"{properties.max_threads_per_block}"
+        )
+    if threads_bound is not None and geometry.threads_per_block > threads_bound:
+        raise LaunchError(
+            f"{where}: {geometry.threads_per_block} threads per block are more than the kernel's "
+            f"own launch_bounds of {threads_bound}"
+        )
+    if shared_dynamic < 0:
+        raise LaunchError(f"{where}: shared_bytes={shared_dynamic} is negative")
+    static = program.shared.static_bytes
+    if static > properties.shared_bytes_per_block:
+        raise LaunchError(
+            f"{where}: static shared arrays of {static} bytes are more than "
+            f"{properties.shared_bytes_per_block}; take dynamic shared memory instead "
+            "(shape 0, and the bytes in the launch)"
+        )
+    if static + shared_dynamic > properties.shared_bytes_per_block_optin:
+        raise LaunchError(
+            f"{where}: {static + shared_dynamic} bytes of shared memory per block are more than "
+            f"{properties.shared_bytes_per_block_optin}"
+        )
+    if cooperative or program.cooperative:
+        fits = occupancy(
+            properties, geometry.threads_per_block, shared_bytes=static + shared_dynamic
+        )
+        most = fits.blocks_per_multiprocessor * properties.multiprocessors
+        if geometry.blocks > most:
+            raise LaunchError(
+                f"{where}: a cooperative launch of {geometry.blocks} blocks; at most {most} blocks "
+                f"of {geometry.threads_per_block} threads are resident at a time"
+            )

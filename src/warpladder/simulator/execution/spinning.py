@@ -1,0 +1,133 @@
+"""Threads that wait by reading memory again and again: noticed, so that others get their turn.
+
+A GPU runs all warps side by side. Here the threads that come first in the program run first, so one
+that waits for a later one in a loop would wait for ever. Two signs give it away: everything is
+exactly as it was some steps ago, which proves that it only repeats itself; or, in a loop that ends
+by what is found in memory, it has found the same at the same places for a long time, which is
+suspicion enough to let others run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from warpladder.simulator.execution.batch import Batch
+    from warpladder.simulator.machine.program import Block, Site
+
+__all__ = ["SpinWatch"]
+
+#: Steps without a change of memory before the state is first kept for comparison.
+_FIRST_LOOK = 8
+#: Steps of the same threads, with others waiting for their turn, before reads are watched.
+_SUSPICION = 128
+#: Times that a read has to find the same at the same place.
+_SAME_READS = 16
+#: Places whose values are kept; who reads more of them is not waiting.
+_PLACES = 4096
+
+
+class SpinWatch:
+    """What the threads of a batch have done since memory last changed.
+
+    The batch, which has this watch, is handed in: each knowing the other would be a ring of objects
+    that keeps the arrays of all threads until the garbage collector comes by.
+
+    Attributes
+    ----------
+    proven
+        Whether the threads that last gave up their turn were exactly where they had been.
+    idle_steps
+        Steps spent by threads that were under suspicion, since memory last changed.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self.proven = False
+        self.idle_steps = 0
+        self.ran: NDArray[np.bool_] | None = None
+        self.restart(batch)
+
+    def restart(self, batch: Batch) -> None:
+        """Begin anew: memory has changed, or others have had their turn."""
+        self._changes = batch.launch.changes
+        self._quiet = 0
+        self._next_look = _FIRST_LOOK
+        self._seen: tuple[Any, ...] | None = None
+        self._streak = 0
+        self._reads: dict[Any, tuple[bytes, int]] = {}
+        self._longest = 0
+        self.ran = None
+        if batch.launch.watch is self:
+            batch.launch.watch = None
+
+    def changed(self, batch: Batch) -> bool:
+        """Whether memory has changed since this was last asked."""
+        if batch.launch.changes == self._changes:
+            return False
+        self._changes = batch.launch.changes
+        self._quiet, self._next_look, self._seen = 0, _FIRST_LOOK, None
+        self.idle_steps = 0
+        return True
+
+    def give_up(self, batch: Batch, where: NDArray[np.intp] | None, block: Block) -> bool:
+        """Take note of a step; return whether the threads that ran should let others run."""
+        self._quiet += 1
+        self._streak = self._streak + 1 if block.may_wait else 0
+        if where is not None:
+            if self.ran is None or len(self.ran) != batch.count:
+                self.ran = np.zeros(batch.count, dtype=bool)
+            self.ran[where] = True
+        if self._quiet >= _FIRST_LOOK and self._repeats(batch):
+            self.proven = True
+            return True
+        if self._streak < _SUSPICION:
+            return False
+        batch.launch.watch = self
+        if self._longest >= _SAME_READS:
+            self.proven = False
+            self.idle_steps += self._streak
+            return True
+        return False
+
+    def read(self, key: tuple[Site, str, int, int], position: Any, value: Any) -> None:
+        """Take note of what a load or an atomic operation found, while under suspicion."""
+        place, found = np.asarray(position).tobytes(), np.asarray(value).tobytes()
+        last, times = self._reads.get((key, place), (b"", 0))
+        times = times + 1 if last == found else 0
+        if len(self._reads) > _PLACES:
+            self._reads.clear()
+        self._reads[key, place] = found, times
+        self._longest = max(self._longest, times)
+
+    def _repeats(self, batch: Batch) -> bool:
+        """Whether all threads are exactly where they were, and no memory has changed since."""
+        if self._seen is not None:
+            converged, counters, environment = self._seen
+            if (
+                converged == batch.converged
+                and np.array_equal(counters, batch.counters)
+                and all(map(_same, environment, batch.environment))
+            ):
+                return True
+        if self._quiet >= self._next_look:
+            self._next_look = 2 * self._quiet
+            # Kept arrays must not be changed in place from here on.
+            batch.owned = [False] * len(batch.owned)
+            self._seen = (batch.converged, batch.counters.copy(), list(batch.environment))
+            self.ran = None
+        return False
+
+
+def _same(old: Any, new: Any) -> bool:
+    if old is new:
+        return True
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return old.dtype == new.dtype and old.tobytes() == new.tobytes()
+    if isinstance(old, tuple) and isinstance(new, tuple):
+        return len(old) == len(new) and all(map(_same, old, new))
+    if isinstance(old, np.generic) and isinstance(new, np.generic):
+        return old.tobytes() == new.tobytes()
+    return False

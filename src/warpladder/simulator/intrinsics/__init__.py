@@ -1,0 +1,1 @@
+"""What the functions that Numba knows do: CUDA's, Python's and those of arrays."""

@@ -1,0 +1,228 @@
+"""Shared, local and constant arrays, and the methods of arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numba import cuda
+
+from warpladder.device.numba_target import as_dtype, types
+from warpladder.simulator.execution import access
+from warpladder.simulator.machine.memory import Buffer, View, contiguous_strides, poison
+from warpladder.simulator.machine.values import UNSET
+from warpladder.simulator.translation.calls import Call, emit, handles
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.simulator.translation.translator import Translator
+
+__all__ = ["constant_array"]
+
+
+def _shape_of(call: Call, t: Translator) -> tuple[int, ...]:
+    argument = call.arguments[0]
+    value = t.template[argument.slot]
+    if value is UNSET or value is None:
+        literal = getattr(argument.type, "literal_value", None)
+        if literal is None:
+            t.refuse("an array whose shape is not a constant")
+        value = literal
+    return tuple(int(v) for v in value) if isinstance(value, tuple) else (int(value),)
+
+
+def _element_dtype(call: Call, t: Translator) -> np.dtype[Any]:
+    kind = call.signature.return_type.dtype
+    try:
+        dtype: np.dtype[Any] = np.dtype(as_dtype(kind))
+    except NotImplementedError:
+        t.refuse(f"an array of {kind}")
+    return dtype
+
+
+def _alignment(call: Call, t: Translator, dtype: np.dtype[Any]) -> int:
+    natural = max(dtype.alignment, 1)
+    if len(call.arguments) < 3 or isinstance(
+        call.arguments[2].type, types.NoneType | types.Omitted
+    ):
+        return natural
+    value = int(t.template[call.arguments[2].slot])
+    if value <= 0 or value & (value - 1):
+        raise ValueError(f"Alignment must be a power of two, but was {value}")
+    if value % 8 and value not in (1, 2, 4):
+        raise ValueError(f"Alignment must be a multiple of the pointer size, but was {value}")
+    return max(natural, value)
+
+
+def _name_of(call: Call) -> str:
+    name = call.target.name.split(".")[0]
+    return "array" if name.startswith("$") else name
+
+
+@handles(cuda.shared.array)
+def _shared_array(t: Translator, call: Call) -> None:
+    shape, dtype = _shape_of(call, t), _element_dtype(call, t)
+    t.shared_itemsizes.add(dtype.itemsize)
+    name = _name_of(call)
+    dynamic = shape == (0,)
+    if dynamic:
+        t.dynamic_shared = True
+        start = -1
+    else:
+        # One allocation for each place in the source, however often its function is inlined.
+        key = (call.scope.function, call.site, call.target.name)
+        size = int(np.prod(shape)) * dtype.itemsize
+        if key not in t.shared_arrays:
+            alignment = _alignment(call, t, dtype)
+            begin = -(-t.shared_bytes // alignment) * alignment
+            t.shared_arrays[key] = (begin, size)
+            t.shared_bytes = begin + size
+        start = t.shared_arrays[key][0]
+
+    def make(frame: Any) -> View:
+        buffer = frame.batch.shared_memory()
+        launch = frame.launch
+        first = launch.dynamic_start if dynamic else start
+        extents = (launch.shared_dynamic // dtype.itemsize,) if dynamic else shape
+        unit = dtype.itemsize
+        whole = buffer.instance_bytes % unit == 0 and first % unit == 0
+        unit = unit if whole else 1
+        scale = dtype.itemsize // unit
+        offset: Any = first // unit
+        if frame.batch.blocks > 1:
+            offset = frame.lanes.slot * np.int64(buffer.instance_bytes // unit) + np.int64(offset)
+        strides = tuple(scale * step for step in contiguous_strides(extents))
+        return View(buffer, dtype, offset, extents, strides, unit, name)
+
+    emit(t, call, make, [])
+
+
+@handles(cuda.local.array)
+def _local_array(t: Translator, call: Call) -> None:
+    shape, dtype = _shape_of(call, t), _element_dtype(call, t)
+    _alignment(call, t, dtype)
+    name = _name_of(call)
+    elements = int(np.prod(shape))
+    key = object()
+
+    def make(frame: Any) -> View:
+        batch = frame.batch
+        if key not in batch.storage:
+            # Element by element, all threads side by side, as local memory is interleaved.
+            raw: NDArray[np.uint8] = np.empty(
+                max(elements, 1) * batch.places * dtype.itemsize, dtype=np.uint8
+            )
+            poison(raw)
+            batch.storage[key] = Buffer(raw, "local", name)
+            frame.launch.adopt(batch.storage[key], dtype.itemsize)
+        strides = tuple(step * batch.places for step in contiguous_strides(shape))
+        return View(
+            batch.storage[key], dtype, frame.lanes.place, shape, strides, dtype.itemsize, name
+        )
+
+    emit(t, call, make, [])
+
+
+@handles(cuda.const.array_like)
+def _const_array_like(t: Translator, call: Call) -> None:
+    argument = call.arguments[0]
+    t.copy(argument, t.operand(call.scope, call.target).slot, call.signature.return_type)
+
+
+def constant_array(t: Translator, array: NDArray[Any], slot: int) -> None:
+    """Put a global array of the kernel's module into constant memory."""
+    order: Literal["C", "F"] = (
+        "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    )
+    flat = np.array(array, order=order).ravel(
+        order="K"
+    )  # a copy: what Numba freezes when compiling
+    raw = (
+        flat.view(np.uint8)
+        if flat.dtype.names is None
+        else np.frombuffer(flat.tobytes(), np.uint8).copy()
+    )
+    buffer = Buffer(raw.reshape(-1), "constant", "a constant array")
+    view = View(
+        buffer, array.dtype, 0, array.shape, contiguous_strides(array.shape, order),
+        array.dtype.itemsize, "a constant array",
+    )  # fmt: skip
+    t.template[slot] = view
+    t.fixed.add(slot)
+
+
+@handles((types.Array, "view"), "array.view")
+def _array_view(t: Translator, call: Call) -> None:
+    wanted = np.dtype(as_dtype(call.signature.return_type.dtype))
+    t.shared_itemsizes.add(wanted.itemsize)
+    t.viewed_itemsizes.add(wanted.itemsize)
+
+    def reinterpret(frame: Any, view: View) -> View:
+        del frame
+        base = view.in_bytes()
+        extents = list(base.shape)
+        if extents and wanted.itemsize != view.dtype.itemsize:
+            extents[-1] = extents[-1] * view.dtype.itemsize // wanted.itemsize
+            steps = (*base.strides[:-1], wanted.itemsize)
+        else:
+            steps = base.strides
+        return replace(base, dtype=wanted, shape=tuple(extents), strides=steps)
+
+    emit(t, call, reinterpret, [call.receiver])
+
+
+@handles("array.reshape")
+def _array_reshape(t: Translator, call: Call) -> None:
+    packed = len(call.arguments) == 1 and isinstance(call.arguments[0].type, types.BaseTuple)
+    slots = [a.slot if packed else t.converted(a, types.intp) for a in call.arguments]
+    site = t.site
+
+    def reshape(frame: Any, view: View, *parts: Any) -> View:
+        wanted = [int(part) for part in (parts[0] if packed else parts)]
+        if -1 in wanted and len(view.shape):
+            rest = int(np.prod([part for part in wanted if part != -1]))
+            wanted[wanted.index(-1)] = int(view.size) // rest if rest else 0
+        if int(np.prod(wanted)) != int(view.size) or min(wanted, default=0) < 0:
+            frame.launch.faults.reshape(frame, view, wanted, site)
+        extents = tuple(wanted)
+        return replace(view, shape=extents, strides=_scaled(view, contiguous_strides(extents)))
+
+    emit(t, call, reshape, [call.receiver, *slots])
+
+
+def _scaled(view: View, strides: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(step * (view.dtype.itemsize // view.unit) for step in strides)
+
+
+@handles("array.ravel")
+def _array_ravel(t: Translator, call: Call) -> None:
+    if call.this is None or call.this.type.layout != "C":
+        t.refuse("ravel() of an array that is not C-contiguous")
+
+    def ravel(_: Any, view: View) -> View:
+        return replace(view, shape=(int(view.size),), strides=_scaled(view, (1,)))
+
+    emit(t, call, ravel, [call.receiver])
+
+
+@handles("array.transpose")
+def _array_transpose(t: Translator, call: Call) -> None:
+    if call.arguments:
+        t.refuse("transpose() with axes")
+
+    def transpose(_: Any, view: View) -> View:
+        return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
+
+    emit(t, call, transpose, [call.receiver])
+
+
+@handles("array.item")
+def _array_item(t: Translator, call: Call) -> None:
+    site = t.site
+
+    def item(frame: Any, view: View) -> Any:
+        return access.load(frame, view, (np.int64(0),) * len(view.shape), site)
+
+    emit(t, call, item, [call.receiver])

@@ -1,0 +1,343 @@
+"""Functions of scalars, by the object that a kernel calls.
+
+What the hardware computes exactly (square roots, bit counts, minimum, fused multiply-add) is exact
+here. Transcendental functions are NumPy's or the C library's: correct to the last place or two, as
+CUDA's are, but not bit for bit the same.
+"""
+
+from __future__ import annotations
+
+import builtins
+import cmath
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import cuda
+
+from warpladder.device.instructions import relax_pairs
+from warpladder.device.numba_target import types, ufunc_find_matching_loop
+from warpladder.simulator.intrinsics.operators import operator_function, power, without_quotient
+from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
+
+__all__ = ["scalar_function"]
+
+Function = Callable[..., Any]
+
+
+def _elementwise(function: Callable[..., float]) -> Function:
+    """Return a function of Python numbers as one of NumPy values; domain errors give NaN."""
+
+    def one(*values: Any) -> Any:
+        try:
+            return function(*values)
+        except ValueError:
+            return math.nan
+        except OverflowError:
+            return math.inf
+
+    def run(*values: Any) -> Any:
+        dtype = np.result_type(*values)
+        result = np.frompyfunc(one, len(values), 1)(*values)
+        return np.asarray(result, dtype=dtype if dtype.kind == "f" else np.float64)[()]
+
+    return run
+
+
+def _round_half_even(value: Any, digits: Any = None) -> Any:
+    if digits is None:
+        return np.rint(value)
+    return _elementwise(lambda x, n: round(x, int(n)) if math.isfinite(x) else x)(value, digits)
+
+
+def _fma(a: Any, b: Any, c: Any) -> Any:
+    """One rounding: exact in float64 for float32; for float64 through integers where it matters."""
+    dtype = np.result_type(a, b, c)
+    if dtype.itemsize < 8:
+        product = np.multiply(a, b, dtype=np.float64)
+        total = product + np.asarray(c, dtype=np.float64)
+        return _round_to_odd(product, np.asarray(c, np.float64), total).astype(dtype)[()]
+    return np.asarray(np.frompyfunc(_fma_exact, 3, 1)(a, b, c), dtype=np.float64)[()]
+
+
+def _round_to_odd(product: Any, addend: Any, total: Any) -> Any:
+    """Return product + addend rounded to odd, so that rounding to float32 next is as if exact."""
+    back = total - product
+    error = (product - (total - back)) + (addend - back)
+    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
+    bits = np.asarray(total).view(np.int64)
+    toward = np.where((error > 0) == (total > 0), 0, -1)
+    odd = np.where(inexact & ((bits & 1) == 0), bits + np.where(toward == 0, 1, -1), bits)
+    return odd.view(np.float64)
+
+
+def _fma_exact(a: float, b: float, c: float) -> float:
+    from fractions import Fraction
+
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return a * b + c
+    if not math.isfinite(c):
+        return c
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:
+        return a * b + c
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _bits(value: Any) -> tuple[Any, int]:
+    width = np.asarray(value).dtype.itemsize * 8
+    return np.asarray(value).astype(f"u{width // 8}"), width
+
+
+def _popc(value: Any) -> Any:
+    return np.bitwise_count(_bits(value)[0])
+
+
+def _brev(value: Any) -> Any:
+    bits, width = _bits(value)
+    swapped = np.zeros_like(bits)
+    for k in range(width):
+        swapped |= ((bits >> bits.dtype.type(k)) & bits.dtype.type(1)) << bits.dtype.type(
+            width - 1 - k
+        )
+    return swapped[()]
+
+
+def _clz(value: Any) -> Any:
+    bits, width = _bits(value)
+    for shift in (1, 2, 4, 8, 16, 32):
+        if shift < width:
+            bits = bits | (bits >> bits.dtype.type(shift))
+    return width - np.bitwise_count(bits).astype(np.int64)
+
+
+def _ffs(value: Any) -> Any:
+    bits, _ = _bits(value)
+    lowest = bits & (~bits + bits.dtype.type(1))
+    return np.where(bits == 0, 0, np.bitwise_count(lowest - bits.dtype.type(1)) + 1)
+
+
+def _selp(test: Any, a: Any, b: Any) -> Any:
+    return np.where(test, a, b)[()]
+
+
+def _relax_pairs(best: Any, a: Any, b: Any) -> Any:
+    """Return ``min(best, a + b)`` of both halves of each word."""
+    best, a, b = (np.asarray(word)[..., None].view(np.int16) for word in (best, a, b))
+    return np.minimum(best, a + b).view(np.int32)[..., 0][()]
+
+
+def _gamma(value: Any) -> Any:
+    return _elementwise(math.gamma)(value)
+
+
+def _high(a: Any, b: Any, width: int) -> Any:
+    """Return the upper half of a product twice as wide."""
+    product = np.frompyfunc(lambda x, y: (int(x) * int(y)) >> width, 2, 1)(a, b)
+    return np.asarray(product).astype(a.dtype)[()]
+
+
+def _round_away(value: Any) -> Any:
+    whole = np.trunc(value)
+    return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1, value), 0)
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    return np.fmod(a, b)
+
+
+def _divmod(a: Any, b: Any) -> Any:
+    return without_quotient(np.floor_divide, a, b), without_quotient(np.remainder, a, b)
+
+
+_MATH: dict[Any, Function] = {
+    math.acos: np.arccos, math.acosh: np.arccosh, math.asin: np.arcsin, math.asinh: np.arcsinh,
+    math.atan: np.arctan, math.atan2: np.arctan2, math.atanh: np.arctanh, math.ceil: np.ceil,
+    math.copysign: np.copysign, math.cos: np.cos, math.cosh: np.cosh,
+    math.degrees: lambda x: x * x.dtype.type(180.0 / math.pi),
+    math.erf: _elementwise(math.erf), math.erfc: _elementwise(math.erfc),
+    math.exp: np.exp, math.expm1: np.expm1, math.exp2: np.exp2, math.fabs: np.abs,
+    math.floor: np.floor, math.fmod: _fmod, math.frexp: lambda x: tuple(np.frexp(x)),
+    math.gamma: _gamma, math.hypot: np.hypot, math.isfinite: np.isfinite, math.isinf: np.isinf,
+    math.isnan: np.isnan, math.ldexp: lambda x, n: np.ldexp(x, n.astype(np.int32)),
+    math.lgamma: _elementwise(math.lgamma), math.log: np.log, math.log10: np.log10,
+    math.log1p: np.log1p, math.log2: np.log2,
+    math.modf: lambda x: tuple(np.modf(x)),
+    math.nextafter: np.nextafter, math.pow: power,
+    math.remainder: _elementwise(math.remainder),
+    math.radians: lambda x: x * x.dtype.type(math.pi / 180.0),
+    math.sin: np.sin, math.sinh: np.sinh, math.sqrt: np.sqrt, math.tan: np.tan,
+    math.tanh: np.tanh, math.trunc: np.trunc,
+    cmath.sqrt: np.sqrt, cmath.exp: np.exp, cmath.log: np.log, cmath.sin: np.sin,
+    cmath.cos: np.cos, cmath.tan: np.tan, cmath.sinh: np.sinh, cmath.cosh: np.cosh,
+    cmath.tanh: np.tanh, cmath.phase: np.angle, cmath.isnan: np.isnan, cmath.isinf: np.isinf,
+    cmath.isfinite: np.isfinite, cmath.acos: np.arccos, cmath.asin: np.arcsin,
+    cmath.atan: np.arctan, cmath.acosh: np.arccosh, cmath.asinh: np.arcsinh,
+    cmath.atanh: np.arctanh,
+    builtins.abs: np.abs, builtins.round: _round_half_even, builtins.divmod: _divmod,
+    builtins.bool: lambda x: x != 0, builtins.pow: power,
+    cuda.popc: _popc, cuda.brev: _brev, cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma,
+    cuda.cbrt: np.cbrt, cuda.selp: _selp,
+    operator.truth: lambda x: x != 0,
+    relax_pairs: _relax_pairs,
+}  # fmt: skip
+
+#: numba.cuda.libdevice and cuda.fp16, by the name without its prefixes and type suffix.
+_DEVICE: dict[str, Function] = {
+    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "asin": np.arcsin,
+    "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh,
+    "brev": _brev, "brevll": _brev, "cbrt": np.cbrt, "ceil": np.ceil, "clz": _clz, "clzll": _clz,
+    "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "cospi": lambda x: np.cos(np.pi * x),
+    "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf),
+    "erfc": _elementwise(math.erfc),
+    "exp": np.exp, "exp10": lambda x: np.power(x.dtype.type(10), x), "exp2": np.exp2,
+    "expm1": np.expm1, "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
+    "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal,
+    "gt": np.greater, "floor": np.floor, "fma": _fma,
+    "fmax": np.fmax, "fmin": np.fmin, "fmod": np.fmod, "frexp": lambda x: tuple(np.frexp(x)),
+    "hypot": np.hypot, "isfinite": np.isfinite,
+    "isinf": np.isinf, "isnan": np.isnan, "lgamma": _elementwise(math.lgamma), "log": np.log,
+    "log10": np.log10, "le": np.less_equal, "lt": np.less, "log1p": np.log1p, "log2": np.log2,
+    "logb": lambda x: np.where(x == 0, -np.inf, np.frexp(x)[1] - 1.0),
+    "max": np.fmax, "min": np.fmin, "ne": np.not_equal, "mul": np.multiply,
+    "mulhi": lambda a, b: _high(a, b, 32), "mul64hi": lambda a, b: _high(a, b, 64),
+    "nearbyint": np.rint, "neg": np.negative, "nextafter": np.nextafter, "popc": _popc,
+    "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
+    "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
+    "round": _round_away, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
+    "sin": np.sin, "sinh": np.sinh,
+    "sincos": lambda x: (np.sin(x), np.cos(x)),
+    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sqrt": np.sqrt,
+    "sub": np.subtract, "tan": np.tan,
+    "tanh": np.tanh, "tgamma": _gamma, "trunc": np.trunc,
+}  # fmt: skip
+
+#: Suffixes of rounding to nearest: the others (rd, ru, rz) are not computed by NumPy.
+_NEAREST = ("_rn",)
+
+
+def scalar_function(key: Any, signature: Any) -> Function | None:
+    """Return what a function computes on values of the signature's types, None if not known."""
+    if key in (builtins.min, builtins.max):
+        return _extreme(key is builtins.min, signature)
+    if isinstance(key, np.ufunc):
+        return _ufunc(key, signature)
+    try:
+        known = _MATH.get(key)
+    except TypeError:
+        return None
+    if known is not None:
+        return _floats_first(known, key, signature)
+    if callable(key) and getattr(operator, getattr(key, "__name__", ""), None) is key:
+        return operator_function(key, signature)
+    module = getattr(key, "__module__", "") or ""
+    name = _libdevice().get(key, getattr(key, "__name__", ""))
+    if key in _libdevice() or "fp16" in module or name.startswith("__h"):
+        return _device_function(name)
+    # The same functions of float16 in Numba's own target: stubs, and what a C header defines.
+    if getattr(key, "__qualname__", "").startswith("fp16."):
+        return _device_function(name)
+    external = str(getattr(key, "name", ""))
+    if external.startswith("__numba_wrapper_h"):
+        return _device_function(external.removeprefix("__numba_wrapper_"))
+    return None
+
+
+def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
+    """Return a NumPy function computed in the types that Numba takes: never float16."""
+    if len(signature.args) != ufunc.nin or any(
+        scalar_dtype(kind) is None for kind in signature.args
+    ):
+        return None
+    loop = ufunc_find_matching_loop(ufunc, signature.args)
+    if loop is None:
+        return None
+    dtypes, which = [np.dtype(dtype) for dtype in loop.numpy_inputs], loop.ufunc_sig
+
+    def run(*values: Any) -> Any:
+        given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
+        return ufunc(*given, signature=which)
+
+    return run if which in ufunc.types else ufunc
+
+
+def _floats_first(function: Function, key: Any, signature: Any) -> Function:
+    """Let functions of floats take integers, as CUDA's do after conversion to the result's type."""
+    dtype = scalar_dtype(signature.return_type)
+    integers = [
+        isinstance(types.unliteral(kind), types.Integer | types.Boolean) for kind in signature.args
+    ]
+    if dtype is None or dtype.kind != "f" or not any(integers) or key is math.ldexp:
+        return function
+    if getattr(math, getattr(key, "__name__", ""), None) is not key:
+        return function
+    return lambda *values: function(*[value.astype(dtype) for value in values])
+
+
+def _extreme(smallest: bool, signature: Any) -> Function | None:
+    """``min`` and ``max``: of floats the number where the other is NaN, as PTX ``min`` and ``max``.
+
+    Of zeros, -0.0 is the smaller.
+    """
+    dtype = scalar_dtype(signature.return_type)
+    if dtype is None:
+        return None
+    if dtype.kind == "f":
+        pair: Any = _least if smallest else _greatest
+    else:
+        pair = np.minimum if smallest else np.maximum
+
+    def run(*values: Any) -> Any:
+        items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        best = items[0]
+        for value in items[1:]:
+            best = pair(best, value)
+        return best
+
+    return run
+
+
+def _least(a: Any, b: Any) -> Any:
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))[()]
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))[()]
+
+
+_names: dict[Any, str] = {}
+
+
+def _libdevice() -> dict[Any, str]:
+    """Return the functions of ``numba.cuda.libdevice`` with their names."""
+    if not _names:
+        from numba.cuda import libdevice
+
+        for name in dir(libdevice):
+            value = getattr(libdevice, name)
+            if callable(value) and not name.startswith("_"):
+                _names[value] = name
+    return _names
+
+
+def _device_function(name: str) -> Function | None:
+    plain = name.removeprefix("fast_").removeprefix("__")
+    for suffix in _NEAREST:
+        plain = plain.removesuffix(suffix)
+    candidates = [plain]
+    if plain.endswith("f"):
+        candidates.append(plain[:-1])
+    if plain[:1] in "dfhui":
+        candidates.append(plain[1:])
+    if plain.startswith(("ll", "ull")):
+        candidates.append(plain.removeprefix("u").removeprefix("ll"))
+    for candidate in candidates:
+        if candidate in _DEVICE:
+            return _DEVICE[candidate]
+    return None

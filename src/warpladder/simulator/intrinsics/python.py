@@ -1,0 +1,140 @@
+"""Python's own functions that kernels use: ``range``, ``len``, ``zip``, ``print`` and others."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.device.numba_target import types
+from warpladder.simulator.execution import access
+from warpladder.simulator.intrinsics.iterators import counter, make_iterator
+from warpladder.simulator.machine.memory import View
+from warpladder.simulator.machine.values import constant
+from warpladder.simulator.translation.calls import Call, emit, handles, nothing
+from warpladder.simulator.translation.elements import index_slots, store_element
+
+if TYPE_CHECKING:
+    from warpladder.simulator.translation.translator import Translator
+
+__all__ = ["emit_print"]
+
+
+@handles(builtins.range)
+def _range(t: Translator, call: Call) -> None:
+    wanted = call.signature.return_type.dtype
+    zero, one = t.new_slot(constant(0, wanted)), t.new_slot(constant(1, wanted))
+    slots = [t.converted(argument, wanted) for argument in call.arguments]
+    if len(slots) == 3:
+        message = "range() arg 3 must not be zero"
+        t.guard(lambda step: step == 0, [slots[2]], ValueError, message)
+    bounds = {1: lambda: [zero, *slots, one], 2: lambda: [*slots, one], 3: lambda: slots}
+    emit(t, call, lambda _, *parts: tuple(parts), bounds[len(slots)]())
+
+
+@handles(builtins.enumerate)
+def _enumerate(t: Translator, call: Call) -> None:
+    counted, *start = call.arguments
+    begin = t.converted(start[0], types.intp) if start else t.new_slot(np.int64(0))
+    endless = t.new_slot(np.int64(2**62))
+    one = t.new_slot(np.int64(1))
+    parts = [counter(t, [begin, endless, one]), make_iterator(t, counted)]
+    call.scope.slots[call.target.name] = t.new_slot(parts)
+
+
+@handles(builtins.zip)
+def _zip(t: Translator, call: Call) -> None:
+    parts = [make_iterator(t, argument) for argument in call.arguments]
+    call.scope.slots[call.target.name] = t.new_slot(parts)
+
+
+@handles(builtins.iter)
+def _iter(t: Translator, call: Call) -> None:
+    t.bind(call.scope, call.target.name, make_iterator(t, call.arguments[0]))
+
+
+@handles(builtins.len)
+def _len(t: Translator, call: Call) -> None:
+    (argument,) = call.arguments
+    if isinstance(argument.type, types.BaseTuple | types.StringLiteral):
+        known = argument.type
+        length = len(known.types if isinstance(known, types.BaseTuple) else known.literal_value)
+        call.scope.slots[call.target.name] = t.new_slot(np.int64(length))
+        return
+    if not isinstance(argument.type, types.Array):
+        t.refuse(f"len() of {argument.type}")
+
+    def extent(_: Any, view: View) -> Any:
+        first = view.shape[0]
+        return first if isinstance(first, np.ndarray) else np.int64(first)
+
+    emit(t, call, extent, [argument.slot])
+
+
+@handles(builtins.slice)
+def _slice(t: Translator, call: Call) -> None:
+    slots = [
+        argument.slot
+        if isinstance(argument.type, types.NoneType)
+        else t.converted(argument, types.intp)
+        for argument in call.arguments
+    ]
+    none = t.new_slot(None)
+    if len(slots) == 1:
+        slots = [none, slots[0]]
+    if len(slots) == 2:
+        slots = [*slots, none]
+    emit(t, call, lambda _, *parts: tuple(parts), slots)
+
+
+@handles(operator.getitem)
+def _getitem(t: Translator, call: Call) -> None:
+    array, index = call.arguments
+    indices, basic = index_slots(t, index)
+    if not isinstance(array.type, types.Array) or not basic:
+        t.refuse("operator.getitem on this")
+    site = t.site
+    emit(t, call, lambda f, view, *where: access.load(f, view, where, site), [array.slot, *indices])
+
+
+@handles(operator.setitem)
+def _setitem(t: Translator, call: Call) -> None:
+    array, index, value = call.arguments
+    indices, basic = index_slots(t, index)
+    store_element(t, array, indices, basic, value)
+    nothing(t, call)
+
+
+@handles(builtins.print)
+def _print(t: Translator, call: Call) -> None:
+    emit_print(t, [argument.slot for argument in call.arguments])
+    nothing(t, call)
+
+
+def emit_print(t: Translator, slots: list[int]) -> None:
+    """Emit a ``print``: a line for each thread, in the order of the threads."""
+
+    def run(frame: Any) -> None:
+        values = [frame.variables[slot] for slot in slots]
+        for thread in range(frame.count):
+            frame.launch.say(" ".join(_shown(_own(value, thread)) for value in values))
+
+    t.emit(run, slots)
+
+
+def _shown(value: Any) -> str:
+    """Format as device ``printf`` does for Numba: integers as they are, floats with six places."""
+    if isinstance(value, tuple):
+        parts = [_shown(part) for part in value]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if isinstance(value, np.floating):
+        return f"{float(value):f}"
+    return str(value)
+
+
+def _own(value: Any, thread: int) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_own(part, thread) for part in value)
+    return value[thread] if isinstance(value, np.ndarray) else value

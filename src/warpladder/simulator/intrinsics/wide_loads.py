@@ -1,0 +1,54 @@
+"""The functions of `warpladder.device.wide_loads`: a wide load is one access of 16 bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.device.numba_target import types
+from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
+from warpladder.simulator.execution import access
+from warpladder.simulator.machine.memory import Buffer, View
+from warpladder.simulator.translation.calls import Call, emit, handles
+
+if TYPE_CHECKING:
+    from warpladder.simulator.translation.translator import Translator
+
+__all__: list[str] = []
+
+_WIDE = np.dtype(f"V{WIDE_BYTES}")
+
+
+@handles(load_16_bytes)
+def _load_16_bytes(t: Translator, call: Call) -> None:
+    array, index = call.arguments
+    site, count = t.site, call.signature.return_type.count
+
+    def run(frame: Any, view: View, index: Any) -> tuple[Any, ...]:
+        # Unsigned, so that an index below zero is one out of bounds.
+        first = np.asarray(index).astype(np.uint64)[()]
+        access.locate(frame, view, (first + np.uint64(count - 1),), site, access.LOAD)
+        position = access.locate(frame, view, (first,), site, access.LOAD)
+        wide = replace(view.in_bytes(), dtype=_WIDE)
+        loaded = access.load_at(frame, wide, position * view.unit, site)
+        elements = np.ascontiguousarray(loaded).view(view.dtype).reshape(-1, count)
+        if np.ndim(loaded) == 0:
+            return tuple(elements[0])
+        return tuple(np.ascontiguousarray(column) for column in elements.T)
+
+    emit(t, call, run, [array.slot, t.converted(index, types.intp)], memory=True)
+
+
+@handles(address_of)
+def _address_of(t: Translator, call: Call) -> None:
+    def run(frame: Any, view: View) -> Any:
+        del frame
+        if isinstance(view.buffer, Buffer):
+            start: Any = np.int64(view.buffer.address)
+        else:
+            start = np.array([buffer.address for buffer in view.buffer.buffers])[view.buffer.which]
+        return start + view.offset * np.int64(view.unit)
+
+    emit(t, call, run, [call.arguments[0].slot])

@@ -1,0 +1,1 @@
+"""The abstract machine: programs and how one is built, threads, memory, values."""

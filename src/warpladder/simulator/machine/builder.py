@@ -1,0 +1,288 @@
+"""What the translation from IR to a program is made with: blocks, variables, operations."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from warpladder.device.numba_target import ir
+from warpladder.errors import UnsupportedKernelError
+from warpladder.simulator.frontend.inference import TypedFunction
+from warpladder.simulator.machine.program import Block, Branch, Exit, Site, Sync
+from warpladder.simulator.machine.values import UNSET, cast, constant, scalar_dtype
+
+__all__ = ["Builder", "Operand", "Scope"]
+
+
+class Operand(NamedTuple):
+    """A variable of the program and its Numba type."""
+
+    slot: int
+    type: Any
+
+
+class Scope:
+    """One inlined instance of a function: its variables, and what is known of them beforehand."""
+
+    def __init__(self, function: TypedFunction) -> None:
+        self.function = function
+        self.slots: dict[str, int] = {}
+        #: Modules, functions, classes, iterators: things that no thread computes.
+        self.objects: dict[str, Any] = {}
+        self.assignments = Counter(
+            statement.target.name
+            for block in function.blocks.values()
+            for statement in block.body
+            if isinstance(statement, ir.Assign)
+        )
+        self.result: Operand | None = None
+        self.after: Block | None = None
+
+    def type_of(self, variable: Any) -> Any:
+        """Return the Numba type of an IR variable."""
+        return self.function.types[variable.name]
+
+
+class Builder:
+    """Builds a program block by block."""
+
+    def __init__(self, kernel: TypedFunction) -> None:
+        self.kernel = kernel
+        self.template: list[Any] = []
+        self.fixed: set[int] = set()
+        self.blocks: list[Block] = []
+        self.block = Block()
+        self.site = Site(kernel.filename, 0)
+        self.shared_arrays: dict[Any, tuple[int, int]] = {}
+        self.shared_bytes = 0
+        self.shared_itemsizes: set[int] = set()
+        #: Item sizes of views of arrays: what the checks have to tell apart.
+        self.viewed_itemsizes: set[int] = set()
+        self.dynamic_shared = False
+        self.cooperative = False
+        #: Device functions that are being inlined, outermost first.
+        self.inlining: list[TypedFunction] = []
+        #: Where they are called.
+        self.calls: list[Site] = []
+
+    # ---- blocks and operations ---------------------------------------------------------------
+
+    def new_slot(self, value: Any = UNSET) -> int:
+        """Return a new variable; one with a value is a constant."""
+        self.template.append(value)
+        if value is not UNSET:
+            self.fixed.add(len(self.template) - 1)
+        return len(self.template) - 1
+
+    def new_block(self) -> Block:
+        """Return a block that comes after all blocks so far."""
+        block = Block()
+        self.blocks.append(block)
+        return block
+
+    def emit(
+        self,
+        operation: Callable[[Any], None],
+        reads: Sequence[int] = (),
+        writes: Sequence[int] = (),
+        *,
+        counted: bool = True,
+        memory: bool = False,
+    ) -> None:
+        """Append an operation; ``counted`` ones are instructions of the current source line.
+
+        ``memory`` says that what it writes comes from memory.
+        """
+        block = self.block
+        block.operations.append(operation)
+        block.flows.append((tuple(reads), tuple(writes), memory))
+        self.note(reads, writes)
+        if counted:
+            block.instructions[self.site] = block.instructions.get(self.site, 0) + 1
+
+    def note(self, reads: Sequence[int], writes: Sequence[int] = ()) -> None:
+        """Record which variables the current block uses."""
+        block = self.block
+        for slot in reads:
+            if slot not in block.writes and slot not in self.fixed:
+                block.reads.add(slot)
+        block.writes.update(writes)
+
+    def end(self, terminator: Any, following: Block | None) -> None:
+        """End the current block; go on building ``following``."""
+        if self.block.terminator is None:
+            self.block.terminator = terminator
+        if following is not None:
+            self.block = following
+
+    def barrier(self, scope: str, **details: Any) -> None:
+        """End the current block with a wait for other threads."""
+        following = self.new_block()
+        reads = [details[name] for name in ("mask", "predicate") if details.get(name) is not None]
+        self.note(reads)
+        if details.get("result") is not None:
+            # Written on release, not by an operation: the following block reads it from outside.
+            self.block.writes.discard(details["result"])
+        if not details.get("join"):
+            self.block.instructions[self.site] = self.block.instructions.get(self.site, 0) + 1
+        self.end(Sync(scope, following, self.site, **details), following)
+
+    def guard(
+        self, bad: Callable[..., Any], reads: Sequence[int], kind: type[Exception], message: str
+    ) -> None:
+        """Emit a check: threads for which ``bad(*values)`` holds end as by ``raise kind``."""
+        decided, following, ending = self.new_slot(), Block(), self.new_block()
+        slots = tuple(reads)
+
+        def run(frame: Any) -> None:
+            v = frame.variables
+            v[decided] = bad(*[v[slot] for slot in slots])
+
+        self.emit(run, slots, (decided,), counted=False)
+        ending.terminator = Exit(self.site, raises=(kind, (message,)))
+        self.blocks.append(following)
+        self.end(Branch(decided, ending, following, self.site, guard=True), following)
+
+    def refuse(self, construct: str) -> NoReturn:
+        """Raise for something that cannot be simulated, with the line at which it stands."""
+        place = f"{self.site.filename}, line {self.site.line}"
+        if self.calls and self.site.filename != self.calls[0].filename:
+            # Library code, say behind a method of arrays: the line that a reader knows is its call.
+            place = f"{self.calls[0].filename}, line {self.calls[0].line}; there {place}"
+        raise UnsupportedKernelError(
+            f"{self.kernel.name}: the simulator cannot run {construct} ({place})"
+        )
+
+    # ---- variables ---------------------------------------------------------------------------
+
+    def operand(self, scope: Scope, variable: Any) -> Operand:
+        """Return the program's variable for an IR variable."""
+        numba_type = scope.type_of(variable)
+        if variable.name not in scope.slots:
+            if variable.name in scope.objects:
+                known = scope.objects[variable.name]
+                if hasattr(known, "as_value"):
+                    return Operand(known.as_value(self), numba_type)
+                scope.slots[variable.name] = self.new_slot(known)
+            else:
+                literal = getattr(numba_type, "literal_value", UNSET)
+                scope.slots[variable.name] = self.new_slot(
+                    UNSET if literal is UNSET else constant(literal, numba_type)
+                )
+        return Operand(scope.slots[variable.name], numba_type)
+
+    def result_slot(self, scope: Scope, name: str) -> int:
+        """Return the variable that an IR variable of this name is assigned to."""
+        return scope.slots.setdefault(name, self.new_slot())
+
+    def bind(self, scope: Scope, name: str, value: Any) -> None:
+        """Note that an IR variable stands for an object that no thread computes."""
+        known = scope.objects.setdefault(name, value)
+        if known is not value and known != value:
+            self.refuse(f"a choice between {known!r} and {value!r}")
+
+    def into(self, scope: Scope, target: Any, produced: Any) -> tuple[int, Callable[[], None]]:
+        """Return where to put a value of type ``produced`` for ``target``, and what to do then."""
+        wanted = scope.type_of(target)
+        slot = self.operand(scope, target).slot
+        if slot in self.fixed:
+            # A literal type: the value is known; what computes it may still run.
+            scope.slots[target.name] = slot = self.new_slot()
+        conversion = self.conversion(produced, wanted)
+        if conversion is None:
+            return slot, lambda: None
+        raw = self.new_slot()
+        return raw, lambda: self.apply(conversion, [raw], slot)
+
+    # ---- values ------------------------------------------------------------------------------
+
+    def conversion(self, given: Any, wanted: Any) -> Callable[[Any], Any] | None:
+        """Return the conversion between two Numba types, None where none is due."""
+        try:
+            return cast(given, wanted)
+        except UnsupportedKernelError as fault:
+            self.refuse(f"the {fault}")
+
+    def converted(self, operand: Operand, wanted: Any) -> int:
+        """Return a variable with the operand's value as the wanted Numba type."""
+        conversion = self.conversion(operand.type, wanted)
+        if conversion is None:
+            return operand.slot
+        if operand.slot in self.fixed:
+            with np.errstate(all="ignore"):
+                return self.new_slot(conversion(self.template[operand.slot]))
+        result = self.new_slot()
+        self.apply(conversion, [operand.slot], result)
+        return result
+
+    def copy(self, source: Operand, target: int, target_type: Any) -> None:
+        """Emit ``target = source``."""
+        slot, conversion = source.slot, self.conversion(source.type, target_type)
+        if conversion is not None and slot in self.fixed:
+            slot, conversion = self.converted(source, target_type), None
+
+        def run(frame: Any) -> None:
+            value = frame.variables[slot]
+            # A variable that no thread has assigned yet stays so.
+            frame.variables[target] = (
+                value if conversion is None or value is UNSET else conversion(value)
+            )
+
+        self.emit(run, (slot,), (target,), counted=False)
+
+    def apply(self, function: Callable[..., Any], arguments: Sequence[int], result: int) -> None:
+        """Emit ``result = function(*arguments)``."""
+        slots = tuple(arguments)
+        if len(slots) == 1:
+            (a,) = slots
+
+            def run(frame: Any) -> None:
+                v = frame.variables
+                v[result] = function(v[a])
+
+        elif len(slots) == 2:
+            a, b = slots
+
+            def run(frame: Any) -> None:
+                v = frame.variables
+                v[result] = function(v[a], v[b])
+
+        else:
+
+            def run(frame: Any) -> None:
+                v = frame.variables
+                v[result] = function(*[v[slot] for slot in slots])
+
+        self.emit(run, slots, (result,))
+
+    def compute(
+        self, scope: Scope, target: Any, function: Any, operands: list[Operand], signature: Any
+    ) -> None:
+        """Emit a function of scalars, its arguments and result converted as the signature says."""
+        slots = [
+            self.converted(operand, wanted)
+            for operand, wanted in zip(operands, signature.args, strict=True)
+        ]
+        raw, done = self.into(scope, target, signature.return_type)
+        self.apply(narrowed(function, signature.return_type), slots, raw)
+        done()
+
+
+def narrowed(function: Callable[..., Any], result_type: Any) -> Callable[..., Any]:
+    """Return ``function`` with its result in the dtype that Numba inferred."""
+    dtype = scalar_dtype(result_type)
+    if dtype is None or (isinstance(function, np.ufunc) and dtype.kind == "b"):
+        return function
+
+    def run(*values: Any) -> Any:
+        result = function(*values)
+        return (
+            result
+            if getattr(result, "dtype", None) == dtype
+            else np.asarray(result).astype(dtype)[()]
+        )
+
+    return run

@@ -1,0 +1,219 @@
+"""Memory: buffers of bytes, and the array views through which threads reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.simulator.machine.values import UNSET, merge
+
+__all__ = ["Buffer", "BufferChoice", "View", "contiguous_strides", "poison"]
+
+#: CUDA aligns what it allocates to this many bytes.
+ALLOCATION_ALIGNMENT = 512
+
+#: What memory of integers holds that nobody has written: a number that no one takes for an answer.
+INTEGER_POISON = 0xA5
+
+
+def poison(raw: NDArray[np.uint8]) -> None:
+    """Fill memory that nobody has written: NaN in floats, -1 in integers, True in booleans."""
+    raw[...] = 0xFF
+
+
+class Buffer:
+    """A piece of memory of one space.
+
+    Parameters
+    ----------
+    raw
+        Its bytes.
+    space
+        ``"global"``, ``"shared"``, ``"local"`` or ``"constant"``.
+    name
+        For reports: the array argument, or ``"shared memory"``.
+    address
+        Where it would start on the device.
+    instance_bytes
+        Shared memory: bytes per block; local: bytes per thread's element row. Else 0.
+    """
+
+    __slots__ = (
+        "address",
+        "granule",
+        "instance_bytes",
+        "name",
+        "raw",
+        "shadow",
+        "space",
+        "typed_views",
+        "written",
+    )
+
+    def __init__(
+        self,
+        raw: NDArray[np.uint8],
+        space: str,
+        name: str,
+        address: int = 0,
+        instance_bytes: int = 0,
+    ) -> None:
+        self.raw = raw
+        self.space = space
+        self.name = name
+        self.address = address
+        self.instance_bytes = instance_bytes
+        self.typed_views: dict[np.dtype[Any], NDArray[Any]] = {}
+        #: Bytes at which accesses are told apart by the checks.
+        self.granule = 1
+        #: Per granule: written yet? None where everything is.
+        self.written: NDArray[np.bool_] | None = None
+        #: What the race checker remembers of past accesses.
+        self.shadow: Any = None
+
+    def typed(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return the bytes as elements of ``dtype``, from the first byte on."""
+        view = self.typed_views.get(dtype)
+        if view is None:
+            whole = len(self.raw) // dtype.itemsize * dtype.itemsize if dtype.itemsize else 0
+            view = self.raw[:whole].view(dtype)
+            self.typed_views[dtype] = view
+        return view
+
+
+@dataclass(frozen=True, slots=True)
+class BufferChoice:
+    """Different buffers for different threads: `which` holds each thread's index into `buffers`."""
+
+    buffers: tuple[Buffer, ...]
+    which: NDArray[np.intp]
+
+    def map_parts(self, function: Callable[[Any], Any]) -> BufferChoice:
+        """Return the choice with ``function`` applied to what varies between threads."""
+        return replace(self, which=function(self.which))
+
+
+def contiguous_strides(shape: tuple[int, ...], order: str = "C") -> tuple[int, ...]:
+    """Return the strides, in elements, of an array without gaps."""
+    strides, step = [], 1
+    for extent in reversed(shape) if order == "C" else shape:
+        strides.append(step)
+        step *= int(extent)
+    return tuple(reversed(strides)) if order == "C" else tuple(strides)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An array as a kernel sees it; any part of it may differ between threads.
+
+    Attributes
+    ----------
+    buffer
+        Where its elements are: one buffer, or a choice between several.
+    dtype
+        Of its elements.
+    offset, strides
+        Of the first element, and from element to element, in units of ``unit`` bytes.
+    shape
+        Its extents.
+    unit
+        The dtype's item size; 1 for records whose fields are not aligned.
+    name
+        The kernel's name for it.
+    """
+
+    buffer: Buffer | BufferChoice
+    dtype: np.dtype[Any]
+    offset: Any
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    unit: int
+    name: str
+
+    def map_parts(self, function: Callable[[Any], Any]) -> View:
+        """Return the view with ``function`` applied to what may differ between threads."""
+        buffer = self.buffer
+        if isinstance(buffer, BufferChoice):
+            buffer = buffer.map_parts(function)
+        elif not (
+            isinstance(self.offset, np.ndarray)
+            or any(isinstance(part, np.ndarray) for part in (*self.shape, *self.strides))
+        ):
+            return self
+        return replace(
+            self,
+            buffer=buffer,
+            offset=function(self.offset),
+            shape=tuple(function(extent) for extent in self.shape),
+            strides=tuple(function(step) for step in self.strides),
+        )
+
+    def merged_over(self, old: Any, where: NDArray[Any], count: int) -> View:
+        """Return ``old``, a view of ``count`` threads, with this one for those at ``where``."""
+        if not isinstance(old, View):
+            old = View(
+                self.buffer,
+                self.dtype,
+                UNSET,
+                (UNSET,) * len(self.shape),
+                (UNSET,) * len(self.strides),
+                self.unit,
+                self.name,
+            )
+            if isinstance(self.buffer, BufferChoice):
+                old = replace(old, buffer=self.buffer.buffers[0])
+        before, after = old, self
+        if before.unit != after.unit:
+            before, after = before.in_bytes(), after.in_bytes()
+
+        def join(a: Any, b: Any) -> Any:
+            return merge(a, _generic(b), where, count, False)
+
+        return replace(
+            after,
+            buffer=_merge_buffers(before.buffer, after.buffer, where, count),
+            offset=join(_generic(before.offset), after.offset),
+            shape=tuple(map(join, map(_generic, before.shape), after.shape)),
+            strides=tuple(map(join, map(_generic, before.strides), after.strides)),
+        )
+
+    def in_bytes(self) -> View:
+        """Return the same view counted in bytes."""
+        if self.unit == 1:
+            return self
+        return replace(
+            self,
+            offset=self.offset * self.unit if self.offset is not UNSET else UNSET,
+            strides=tuple(s * self.unit if s is not UNSET else UNSET for s in self.strides),
+            unit=1,
+        )
+
+    @property
+    def size(self) -> Any:
+        """Number of elements."""
+        size: Any = np.int64(1)
+        for extent in self.shape:
+            size = size * np.int64(extent) if not isinstance(extent, np.ndarray) else size * extent
+        return size
+
+
+def _generic(value: Any) -> Any:
+    return np.int64(value) if isinstance(value, int) else value
+
+
+def _merge_buffers(
+    old: Buffer | BufferChoice, new: Buffer | BufferChoice, where: NDArray[Any], count: int
+) -> Buffer | BufferChoice:
+    if old is new and isinstance(new, Buffer):
+        return new
+    olds = old.buffers if isinstance(old, BufferChoice) else (old,)
+    news = new.buffers if isinstance(new, BufferChoice) else (new,)
+    buffers = (*olds, *(buffer for buffer in news if buffer not in olds))
+    which = old.which.copy() if isinstance(old, BufferChoice) else np.zeros(count, dtype=np.intp)
+    renumbered = np.array([buffers.index(buffer) for buffer in news], dtype=np.intp)
+    which[where] = renumbered[new.which] if isinstance(new, BufferChoice) else renumbered[0]
+    return BufferChoice(buffers, which)

@@ -1,0 +1,1 @@
+"""From typed IR to a program."""

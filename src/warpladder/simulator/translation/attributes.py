@@ -1,0 +1,258 @@
+"""Attributes: of modules, arrays, records, complex numbers, vectors and thread indices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+
+from warpladder.device.numba_target import Dim3, as_dtype, types
+from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.inference import overload_attribute
+from warpladder.simulator.machine.builder import Operand
+from warpladder.simulator.machine.memory import View
+from warpladder.simulator.machine.values import constant, scalar_dtype
+
+if TYPE_CHECKING:
+    from warpladder.simulator.machine.builder import Scope
+    from warpladder.simulator.translation.translator import Translator
+
+__all__ = ["ThreadIndex", "get_attribute", "record_field", "store_field"]
+
+_AXES = {"x": 0, "y": 1, "z": 2}
+_INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
+
+
+def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Translate ``target = value.attr``."""
+    kind, name = scope.type_of(expr.value), expr.attr
+    target_type = scope.type_of(target)
+    if isinstance(kind, types.Module | types.EnumClass | types.IntEnumClass):
+        _of_object(t, scope, target, scope.objects[expr.value.name], name)
+        return
+    if expr.value.name in scope.objects and not isinstance(target_type, types.BoundFunction):
+        found = scope.objects[expr.value.name]
+        if isinstance(found, ThreadIndex):
+            _thread_index(t, t.operand(scope, target).slot, found, _AXES[name])
+            return
+        if scalar_dtype(target_type) is None:
+            t.bind(scope, target.name, getattr(found, name))
+            return
+        scope.slots[target.name] = t.new_slot(constant(getattr(found, name), target_type))
+        return
+    if isinstance(target_type, types.DType):
+        t.bind(scope, target.name, np.dtype(as_dtype(target_type.dtype)))
+        return
+    source = t.operand(scope, expr.value)
+    if isinstance(target_type, types.BoundFunction):
+        scope.slots[target.name] = source.slot
+        return
+    if isinstance(kind, types.Record):
+        record_field(t, scope, target, source, name)
+        return
+    computed = _computed(kind, name)
+    if computed is not None:
+        raw, done = t.into(scope, target, _produced(kind, name, target_type))
+        t.apply(computed, [source.slot], raw)
+        done()
+        return
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Record):
+        record_field(t, scope, target, source, name)
+        return
+    if isinstance(kind, types.EnumMember | types.IntEnumMember) and name == "value":
+        t.copy(source._replace(type=kind.dtype), t.operand(scope, target).slot, target_type)
+        return
+    found = overload_attribute(kind, name)
+    if found is not None:
+        dispatcher, signature = found
+        from warpladder.simulator.frontend.inference import typed_function
+
+        raw, done = t.into(scope, target, signature.return_type)
+        function = typed_function(dispatcher, tuple(signature.args))
+        t.inline(function, [source], Operand(raw, signature.return_type))
+        done()
+        return
+    t.refuse(f"the attribute {name} of {kind}")
+
+
+class ThreadIndex:
+    """One of ``threadIdx``, ``blockIdx``, ``blockDim``, ``gridDim``."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ThreadIndex) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def along(self, frame: Any, axis: int) -> Any:
+        """Return its value along an axis."""
+        match self.name:
+            case "threadIdx":
+                return frame.lanes.thread[axis]
+            case "blockIdx":
+                return frame.lanes.block[axis]
+            case "blockDim":
+                return np.int32(frame.batch.geometry.block[axis])
+            case _:
+                return np.int32(frame.batch.geometry.grid[axis])
+
+    def as_value(self, t: Translator) -> int:
+        """Return a variable with all three, for where it is printed or handed on."""
+        slot = t.new_slot()
+
+        def run(frame: Any) -> None:
+            frame.variables[slot] = tuple(self.along(frame, axis) for axis in range(3))
+
+        t.emit(run, (), (slot,))
+        return slot
+
+
+def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) -> None:
+    target_type = scope.type_of(target)
+    if owner is cuda or getattr(owner, "__name__", "") == "numba.cuda":
+        if name in _INDICES:
+            t.bind(scope, target.name, ThreadIndex(name))
+            return
+        if name == "laneid":
+            slot = t.operand(scope, target).slot
+
+            def run(frame: Any) -> None:
+                frame.variables[slot] = frame.lanes.lane.astype(np.int32)
+
+            t.emit(run, (), (slot,))
+            return
+        if name == "warpsize":
+            scope.slots[target.name] = t.new_slot(np.int32(32))
+            return
+    value = getattr(owner, name)
+    if scalar_dtype(target_type) is not None and not isinstance(value, type | ModuleType):
+        scope.slots[target.name] = t.new_slot(constant(value, target_type))
+        return
+    if isinstance(value, np.ndarray):
+        t.assign_constant(scope, target.name, value, target_type, once=True)
+        return
+    t.bind(scope, target.name, value)
+
+
+def _thread_index(t: Translator, slot: int, index: ThreadIndex, axis: int) -> None:
+    def run(frame: Any) -> None:
+        frame.variables[slot] = index.along(frame, axis)
+
+    t.emit(run, (), (slot,))
+
+
+def _produced(kind: Any, name: str, target_type: Any) -> Any:
+    if isinstance(kind, types.Complex):
+        return kind.underlying_float
+    return target_type if name in ("T", "real", "imag", "flat") else types.unliteral(target_type)
+
+
+def _computed(kind: Any, name: str) -> Any:
+    """Return the attribute as a function of the value, None if it is not one of these."""
+    if isinstance(kind, types.Array):
+        return _ARRAY.get(name)
+    if isinstance(kind, Dim3):
+        return lambda parts: parts[_AXES[name]]
+    if isinstance(kind, types.Complex):
+        return {"real": lambda z: z.real, "imag": lambda z: z.imag}.get(name)
+    if isinstance(kind, types.Number):
+        return {"real": lambda x: x, "imag": np.zeros_like}.get(name)
+    if isinstance(kind, types.BaseTuple) and name in getattr(kind, "fields", ()):
+        number = kind.fields.index(name)
+        return lambda items: items[number]
+    if hasattr(kind, "attr_names") and name in kind.attr_names:
+        place = list(kind.attr_names).index(name)
+        return lambda items: items[place]
+    return None
+
+
+def _extents(view: View) -> tuple[Any, ...]:
+    return tuple(e if isinstance(e, np.ndarray) else np.int64(e) for e in view.shape)
+
+
+def _byte_strides(view: View) -> tuple[Any, ...]:
+    return tuple(
+        s * view.unit if isinstance(s, np.ndarray) else np.int64(s * view.unit)
+        for s in view.strides
+    )
+
+
+def _transposed(view: View) -> View:
+    return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
+
+
+def _part(name: str) -> Any:
+    def get(view: View) -> View:
+        if view.dtype.kind != "c":
+            return view
+        half = view.dtype.itemsize // 2
+        base = view.in_bytes()
+        shift = half if name == "imag" else 0
+        return replace(base, dtype=np.dtype(f"f{half}"), offset=base.offset + shift)
+
+    return get
+
+
+_ARRAY = {
+    "shape": _extents,
+    "strides": _byte_strides,
+    "size": lambda view: view.size,
+    "ndim": lambda view: np.int64(len(view.shape)),
+    "itemsize": lambda view: np.int64(view.dtype.itemsize),
+    "nbytes": lambda view: view.size * np.int64(view.dtype.itemsize),
+    "T": _transposed,
+    "real": _part("real"),
+    "imag": _part("imag"),
+}
+
+
+def record_field(t: Translator, scope: Scope, target: Any, source: Operand, name: Any) -> None:
+    """Translate ``target = record.name``; of an array of records, the array of that field."""
+    slot, site = source.slot, t.site
+    whole = not isinstance(source.type, types.Array)
+    record = source.type if whole else source.type.dtype
+    if isinstance(name, int | np.integer):
+        name = list(record.fields)[int(name)]
+    raw, done = t.into(scope, target, record.typeof(name) if whole else scope.type_of(target))
+    nested = isinstance(record.typeof(name), types.NestedArray | types.Record)
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        part = access.field(v[slot], name)
+        if nested or not whole:
+            v[raw] = part
+        else:
+            v[raw] = access.load(frame, part, (), site)
+
+    t.emit(run, (slot,), (raw,), memory=True)
+    done()
+
+
+def store_field(t: Translator, record: Operand, name: Any, value: Operand) -> None:
+    """Translate ``record.name = value``."""
+    if not isinstance(record.type, types.Record):
+        t.refuse(f"assignment to the attribute {name} of {record.type}")
+    if isinstance(name, int | np.integer):
+        name = list(record.type.fields)[int(name)]
+    slot, site = record.slot, t.site
+    wanted = record.type.typeof(name)
+    plain = scalar_dtype(wanted) is not None
+    source = t.converted(value, wanted) if plain else value.slot
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        part = access.field(v[slot], name)
+        if plain or not part.shape:
+            access.store(frame, part, (), v[source], site)
+        else:
+            from warpladder.simulator.translation.elements import store_region
+
+            store_region(frame, part, v[source], site)
+
+    t.emit(run, (slot, source))

@@ -1,0 +1,353 @@
+"""What a call does: looked up by what Numba resolved it to.
+
+In turn: a handler that emits operations of its own (`handles`), a function of scalars
+(`warpladder.simulator.intrinsics.mathematics`), a device function or an overload written in
+Python, which is inlined. Anything else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.device.numba_target import cuda_target, types
+from warpladder.errors import UnsupportedKernelError
+from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.inference import fold_call, overload_dispatcher, typed_function
+from warpladder.simulator.intrinsics.mathematics import scalar_function
+from warpladder.simulator.machine.builder import Operand
+from warpladder.simulator.machine.program import Site
+from warpladder.simulator.machine.values import scalar_dtype
+
+if TYPE_CHECKING:
+    from warpladder.simulator.machine.builder import Scope
+    from warpladder.simulator.translation.translator import Translator
+
+__all__ = ["Call", "call", "call_operator", "emit", "handles", "nothing"]
+
+
+@dataclass(slots=True)
+class Call:
+    """A call to be translated.
+
+    Attributes
+    ----------
+    scope, target
+        Where it stands, and the IR variable for its result.
+    arguments
+        Its arguments in the order of the parameters.
+    signature
+        As Numba typed it.
+    this
+        The object of a method, else None.
+    site
+        The source line.
+    """
+
+    scope: Scope
+    target: Any
+    arguments: list[Operand]
+    signature: Any
+    this: Operand | None
+    site: Site
+
+    @property
+    def receiver(self) -> int:
+        """The variable of the object whose method is called."""
+        return self.this.slot if self.this is not None else -1
+
+
+Handler = Callable[["Translator", Call], None]
+_HANDLERS: dict[Any, Handler] = {}
+
+
+def handles(*keys: Any) -> Callable[[Handler], Handler]:
+    """Register a handler for functions (the objects themselves) or ``(type class, method)``."""
+
+    def register(handler: Handler) -> Handler:
+        for key in keys:
+            _HANDLERS[key] = handler
+        return handler
+
+    return register
+
+
+def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Translate ``target = expr``, a call."""
+    function = scope.type_of(expr.func)
+    signature = scope.function.signatures[expr]
+    if expr.vararg is not None and signature.pysig is None:
+        t.refuse(f"a call with *arguments ({expr})")
+    operands = [t.operand(scope, argument) for argument in expr.args]
+    if expr.vararg is not None:
+        packed = t.operand(scope, expr.vararg)
+        for number, part in enumerate(packed.type.types):
+            operands.append(_unpacked(t, packed, number, part))
+    keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
+    arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
+    arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
+    made = Call(scope, target, arguments, signature, None, t.site)
+
+    if isinstance(function, types.Dispatcher) and function.dispatcher not in _HANDLERS:
+        _inline(t, made, function.dispatcher)
+        return
+    if isinstance(function, types.BoundFunction):
+        made.this = t.operand(scope, expr.func)
+        made.this = made.this._replace(type=function.this)
+        key = function.typing_key
+        if key not in _HANDLERS and isinstance(key, tuple) and len(key) == 2:
+            key = next(
+                (
+                    (kind, key[1])
+                    for kind in type(function.this).__mro__
+                    if (kind, key[1]) in _HANDLERS
+                ),
+                key,
+            )
+    elif isinstance(function, types.Dispatcher):
+        # Of Numba's own target: votes and shuffles are device functions there.
+        key = function.dispatcher
+    else:
+        key = getattr(function, "typing_key", None)
+    if _hashable(key) and key in _HANDLERS:
+        _HANDLERS[key](t, made)
+        return
+    if isinstance(function, types.NumberClass | types.TypeRef) or key in (
+        int,
+        float,
+        bool,
+        complex,
+    ):
+        _construct(t, made)
+        return
+    if isinstance(function, types.ExceptionClass):
+        known = tuple(t.template[argument.slot] for argument in arguments)
+        t.bind(scope, target.name, (function.exc_class, known))
+        return
+    if key is tuple and len(arguments) == 1:
+        t.copy(arguments[0], t.operand(scope, target).slot, scope.type_of(target))
+        return
+    if isinstance(key, np.ufunc) and len(arguments) > key.nin:
+        _ufunc_into_arrays(t, made, key)
+        return
+    if isinstance(signature.return_type, types.BaseTuple) and isinstance(
+        function, types.NamedTupleClass
+    ):
+        _pack(t, made)
+        return
+    if hasattr(signature.return_type, "num_elements") and hasattr(
+        signature.return_type, "attr_names"
+    ):
+        _pack_vector(t, made)
+        return
+    computed = scalar_function(key, signature)
+    if computed is not None:
+        t.compute(scope, target, computed, arguments, signature)
+        return
+    dispatcher = overload_dispatcher(
+        function,
+        signature,
+        tuple(operand.type for operand in operands),
+        {name: operand.type for name, operand in keywords.items()},
+    )
+    if dispatcher is not None:
+        if made.this is not None:
+            made.arguments = [made.this, *made.arguments]
+        _inline(t, made, dispatcher)
+        return
+    name = getattr(key, "__name__", key) or function
+    t.refuse("try/except" if "try_block" in str(name) else f"a call of {name}")
+
+
+def call_operator(
+    t: Translator,
+    scope: Scope,
+    target: Any,
+    function: Any,
+    operands: list[Operand],
+    signature: Any,
+) -> None:
+    """Translate an operator that is not one of scalars: one with an overload, say."""
+    resolved = cuda_target.typing_context.resolve_value_type(function)
+    dispatcher = overload_dispatcher(resolved, signature, signature.args, {})
+    if dispatcher is None:
+        kinds = ", ".join(str(operand.type) for operand in operands)
+        t.refuse(f"the operator {function.__name__} on {kinds}")
+    _inline(t, Call(scope, target, operands, signature, None, t.site), dispatcher)
+
+
+def _hashable(key: Any) -> bool:
+    try:
+        hash(key)
+    except TypeError:
+        return False
+    return key is not None
+
+
+def _inline(t: Translator, made: Call, dispatcher: Any) -> None:
+    function = typed_function(dispatcher, _specialised(made.signature))
+    raw, done = t.into(made.scope, made.target, made.signature.return_type)
+    t.inline(function, made.arguments, Operand(raw, made.signature.return_type))
+    done()
+
+
+def _specialised(signature: Any) -> tuple[Any, ...]:
+    arguments = tuple(signature.args)
+    if signature.recvr is not None:
+        arguments = (signature.recvr, *arguments)
+    return arguments
+
+
+def _default(t: Translator, value: Any) -> Operand:
+    return Operand(t.new_slot(value), types.Omitted(value))
+
+
+def _unpacked(t: Translator, packed: Operand, number: int, kind: Any) -> Operand:
+    slot = t.new_slot()
+    source = packed.slot
+
+    def run(frame: Any) -> None:
+        frame.variables[slot] = frame.variables[source][number]
+
+    t.emit(run, (source,), (slot,), counted=False)
+    return Operand(slot, kind)
+
+
+def _packed(t: Translator, parts: list[Operand]) -> Operand:
+    """Return the tuple that a function with ``*arguments`` receives."""
+    slot, slots = t.new_slot(), [part.slot for part in parts]
+
+    def run(frame: Any) -> None:
+        frame.variables[slot] = tuple([frame.variables[part] for part in slots])
+
+    t.emit(run, slots, (slot,), counted=False)
+    return Operand(slot, types.StarArgTuple.from_types([part.type for part in parts]))
+
+
+def _construct(t: Translator, made: Call) -> None:
+    """``float32(x)``, ``int(x)``, ``complex(a, b)``, ``float("inf")``."""
+    produced = made.signature.return_type
+    if len(made.arguments) == 1 and isinstance(made.arguments[0].type, types.StringLiteral):
+        _construct_from_text(t, made, made.arguments[0].type.literal_value)
+        return
+    if len(made.arguments) == 1:
+        (argument,) = made.arguments
+        dtype = scalar_dtype(produced)
+        if dtype is None:
+            t.refuse(f"a conversion to {produced}")
+        if t.conversion(argument.type, produced) is None:
+            raw, done = t.into(made.scope, made.target, produced)
+            t.copy(argument, raw, produced)
+            done()
+            return
+        t.compute(made.scope, made.target, lambda value: value, made.arguments, produced(produced))
+        return
+    if scalar_dtype(produced) is None or len(made.arguments) != 2:
+        t.refuse(f"a conversion to {produced}")
+
+    dtype = scalar_dtype(produced)
+
+    def compose(real: Any, imaginary: Any) -> Any:
+        value = np.empty(np.broadcast_shapes(np.shape(real), np.shape(imaginary)), dtype)
+        value.real, value.imag = real, imaginary
+        return value[()]
+
+    t.compute(made.scope, made.target, compose, made.arguments, made.signature)
+
+
+def _construct_from_text(t: Translator, made: Call, text: str) -> None:
+    """Give the value that Numba, too, finds by Python's rules when it compiles."""
+    convert = float if isinstance(made.signature.return_type, types.Float) else bool
+    try:
+        value = convert(text)
+    except ValueError:
+        t.refuse(f"float({text!r}), which is no number")
+    scope, name = made.scope, made.target.name
+    t.assign_constant(scope, name, value, scope.type_of(made.target), scope.assignments[name] == 1)
+
+
+def _pack(t: Translator, made: Call) -> None:
+    wanted = made.signature.return_type.types
+    slots = [t.converted(o, w) for o, w in zip(made.arguments, wanted, strict=True)]
+    result, done = t.into(made.scope, made.target, made.signature.return_type)
+    t.apply(lambda *values: tuple(values), slots, result) if slots else None
+    done()
+
+
+def _pack_vector(t: Translator, made: Call) -> None:
+    """Make a vector (``float32x4``) of scalars and shorter vectors."""
+    kind = made.signature.return_type
+    slots: list[int] = []
+    for operand in made.arguments:
+        if hasattr(operand.type, "attr_names"):
+            parts = [
+                _unpacked(t, operand, k, operand.type.base_type)
+                for k in range(operand.type.num_elements)
+            ]
+        else:
+            parts = [operand]
+        slots += [t.converted(part, kind.base_type) for part in parts]
+    if len(slots) == 1:
+        slots = slots * kind.num_elements
+    result, done = t.into(made.scope, made.target, kind)
+    t.apply(lambda *values: tuple(values) if len(slots) > 1 else (values[0],), slots, result)
+    done()
+
+
+def _ufunc_into_arrays(t: Translator, made: Call, ufunc: np.ufunc) -> None:
+    """``np.add(a, b, out)``: each thread goes over all elements, as the GPU does."""
+    slots = [argument.slot for argument in made.arguments]
+    kinds = [argument.type for argument in made.arguments]
+    site = t.site
+
+    def run(frame: Any) -> None:
+        values = [frame.variables[slot] for slot in slots]
+        inputs, outputs = values[: ufunc.nin], values[ufunc.nin :]
+        if any(isinstance(extent, np.ndarray) for extent in outputs[0].shape):
+            raise UnsupportedKernelError(
+                f"{ufunc.__name__} into slices whose length differs between threads "
+                f"({site.filename}, line {site.line})"
+            )
+        for index in np.ndindex(*(int(extent) for extent in outputs[0].shape)):
+            items = [
+                _element(frame, value, index, site) if isinstance(kind, types.Array) else value
+                for value, kind in zip(inputs, kinds, strict=False)
+            ]
+            results = ufunc(*items)
+            for output, result in zip(
+                outputs, results if isinstance(results, tuple) else (results,), strict=True
+            ):
+                written = np.asarray(result).astype(output.dtype)[()]
+                access.store(frame, output, index, written, site)
+
+    t.emit(run, slots)
+    made.scope.slots[made.target.name] = slots[-1]
+
+
+def _element(frame: Any, view: Any, index: tuple[int, ...], site: Site) -> Any:
+    trailing = index[len(index) - len(view.shape) :]
+    own = tuple(0 if e == 1 else i for i, e in zip(trailing, view.shape, strict=True))
+    return access.load(frame, view, own, site)
+
+
+def emit(
+    t: Translator, call: Call, function: Any, reads: list[int], *, memory: bool = False
+) -> None:
+    """Emit ``target = function(frame, *values)``."""
+    raw, done = t.into(call.scope, call.target, call.signature.return_type)
+    slots = tuple(reads)
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        v[raw] = function(frame, *[v[slot] for slot in slots])
+
+    t.emit(run, slots, (raw,), memory=memory)
+    done()
+
+
+def nothing(t: Translator, call: Call) -> None:
+    """Let the call have no result."""
+    call.scope.slots[call.target.name] = t.new_slot(None)

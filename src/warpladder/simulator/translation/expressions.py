@@ -1,0 +1,172 @@
+"""Expressions of Numba's IR: operators, tuples, iterators; the others are handed on."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from warpladder.device.numba_target import types
+from warpladder.simulator.intrinsics.iterators import make_iterator
+from warpladder.simulator.intrinsics.operators import operator_function
+from warpladder.simulator.machine.builder import Operand, Scope
+from warpladder.simulator.translation import elements
+from warpladder.simulator.translation.attributes import get_attribute
+from warpladder.simulator.translation.calls import call, call_operator
+
+if TYPE_CHECKING:
+    from warpladder.simulator.translation.translator import Translator
+
+__all__ = ["translate_expression"]
+
+_DIVISIONS = (
+    operator.truediv, operator.floordiv, operator.mod,
+    operator.itruediv, operator.ifloordiv, operator.imod,
+)  # fmt: skip
+
+
+_CONTAINERS = {
+    "build_list": "a list",
+    "build_set": "a set",
+    "build_map": "a dictionary",
+    "yield": "a generator",
+}
+
+
+def translate_expression(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Translate ``target = expr``."""
+    handler = _EXPRESSIONS.get(expr.op)
+    if handler is None:
+        t.refuse(_CONTAINERS.get(expr.op, f"the expression {expr}"))
+    handler(t, scope, target, expr)
+
+
+def _binop(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    operands = [t.operand(scope, expr.lhs), t.operand(scope, expr.rhs)]
+    _apply_operator(t, scope, target, expr, expr.fn, operands)
+
+
+def _unary(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    _apply_operator(t, scope, target, expr, expr.fn, [t.operand(scope, expr.value)])
+
+
+def _apply_operator(
+    t: Translator, scope: Scope, target: Any, expr: Any, function: Any, operands: list[Operand]
+) -> None:
+    signature = scope.function.signatures[expr]
+    if function not in (operator.is_, operator.is_not):
+        operands = [_present(t, operand) for operand in operands]
+        plain = [getattr(k, "type", k) if _optional(k) else k for k in signature.args]
+        signature = signature.replace(args=tuple(plain))
+    computed = operator_function(function, signature)
+    if computed is None:
+        call_operator(t, scope, target, function, operands, signature)
+        return
+    if scope.function.debug and function in _DIVISIONS:
+        t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")
+    t.compute(scope, target, computed, operands, signature)
+
+
+def _optional(kind: Any) -> bool:
+    return isinstance(kind, types.Optional)
+
+
+def _present(t: Translator, operand: Operand) -> Operand:
+    """Return the value of one that may be None: an operator takes it to be there."""
+    if not _optional(operand.type):
+        return operand
+    return Operand(t.converted(operand, operand.type.type), operand.type.type)
+
+
+def _cast(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    if expr.value.name in scope.objects:
+        t.bind(scope, target.name, scope.objects[expr.value.name])
+        return
+    source = t.operand(scope, expr.value)
+    t.copy(source, t.operand(scope, target).slot, scope.type_of(target))
+
+
+def _null(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    """Leave a variable unset on the paths that do not assign it."""
+    del expr
+    t.operand(scope, target)
+
+
+def _build_tuple(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    target_type = scope.type_of(target)
+    operands = [t.operand(scope, item) for item in expr.items]
+    wanted = getattr(target_type, "types", [operand.type for operand in operands])
+    slots = [t.converted(o, w) for o, w in zip(operands, wanted, strict=True)]
+    if scope.assignments[target.name] == 1 and t.fixed.issuperset(slots):
+        scope.slots[target.name] = t.new_slot(tuple(t.template[slot] for slot in slots))
+        return
+    result = t.operand(scope, target).slot
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        v[result] = tuple([v[slot] for slot in slots])
+
+    t.emit(run, slots, (result,), counted=False)
+
+
+def _exhaust_iter(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    source = t.operand(scope, expr.value)
+    if not isinstance(source.type, types.BaseTuple):
+        t.refuse(f"unpacking of {source.type}")
+    t.copy(source, t.operand(scope, target).slot, scope.type_of(target))
+
+
+def _pair_first(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    _pick(t, scope, target, expr, 0)
+
+
+def _pair_second(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    _pick(t, scope, target, expr, 1)
+
+
+def _pick(t: Translator, scope: Scope, target: Any, expr: Any, number: int) -> None:
+    pair = t.operand(scope, expr.value)
+    part = (pair.type.first_type, pair.type.second_type)[number]
+    raw, done = t.into(scope, target, part)
+    source = pair.slot
+
+    def run(frame: Any) -> None:
+        frame.variables[raw] = frame.variables[source][number]
+
+    t.emit(run, (source,), (raw,), counted=False)
+    done()
+
+
+def _getiter(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    known = scope.objects.get(expr.value.name)
+    if known is None:
+        known = make_iterator(t, t.operand(scope, expr.value))
+    t.bind(scope, target.name, known)
+
+
+def _iternext(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+    iterator = scope.objects.get(expr.value.name)
+    if iterator is None:
+        t.refuse("an iterator that is itself computed")
+    iterator.advance(t, t.operand(scope, target).slot)
+
+
+_EXPRESSIONS: dict[str, Callable[[Translator, Scope, Any, Any], None]] = {
+    "binop": _binop,
+    "inplace_binop": _binop,
+    "unary": _unary,
+    "cast": _cast,
+    "null": _null,
+    "undef": _null,
+    "build_tuple": _build_tuple,
+    "exhaust_iter": _exhaust_iter,
+    "pair_first": _pair_first,
+    "pair_second": _pair_second,
+    "getiter": _getiter,
+    "iternext": _iternext,
+    "getattr": get_attribute,
+    "call": call,
+    "getitem": elements.getitem,
+    "typed_getitem": elements.getitem,
+    "static_getitem": elements.static_getitem,
+}

@@ -1,0 +1,264 @@
+"""From Numba's typed IR to a program: control flow, calls of device functions, assignments.
+
+Device functions are inlined, so that a barrier inside one is a barrier of the kernel. What an
+expression does is in `expressions` and `elements`, what a call does in `calls`, what an attribute
+is in `attributes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from warpladder.device.compile_errors import defined_at
+from warpladder.device.numba_target import ir, types
+from warpladder.errors import InputTypeError
+from warpladder.simulator.frontend.inference import TypedFunction, typed_function
+
+# Imported for the handlers that they register.
+from warpladder.simulator.intrinsics import builtins as _intrinsics  # noqa: F401
+from warpladder.simulator.intrinsics import warps as _warp_intrinsics  # noqa: F401
+from warpladder.simulator.intrinsics import wide_loads as _wide_loads  # noqa: F401
+from warpladder.simulator.intrinsics.arrays import constant_array
+from warpladder.simulator.intrinsics.python import emit_print
+from warpladder.simulator.machine.builder import Builder, Operand, Scope
+from warpladder.simulator.machine.program import (
+    Block,
+    Branch,
+    Exit,
+    Jump,
+    Program,
+    SharedLayout,
+    Site,
+    finish,
+)
+from warpladder.simulator.machine.values import UNSET, constant, scalar_dtype
+from warpladder.simulator.translation.attributes import store_field
+from warpladder.simulator.translation.elements import set_item
+from warpladder.simulator.translation.expressions import translate_expression
+
+__all__ = ["Translator", "translate"]
+
+
+class Translator(Builder):
+    """Translates functions, statement by statement."""
+
+    def function(self, scope: Scope, entry: Block) -> None:
+        """Translate the function of ``scope`` into blocks that begin at ``entry``."""
+        labels = sorted(scope.function.blocks)
+        translated: dict[int, Block] = {labels[0]: entry}
+
+        def block_of(label: int) -> Block:
+            if label not in translated:
+                translated[label] = Block()
+            return translated[label]
+
+        for label in labels:
+            self.block = block_of(label)
+            if self.block not in self.blocks:
+                self.blocks.append(self.block)
+            for statement in scope.function.blocks[label].body:
+                self.site = Site(
+                    getattr(statement.loc, "filename", scope.function.filename),
+                    int(getattr(statement.loc, "line", 0) or 0),
+                )
+                self.statement(scope, statement, block_of)
+
+    def statement(self, scope: Scope, statement: Any, block_of: Callable[[int], Block]) -> None:
+        """Translate one IR statement."""
+        match statement:
+            case ir.Assign():
+                self.assign(scope, statement)
+            case ir.SetItem() | ir.StaticSetItem():
+                set_item(self, scope, statement)
+            case ir.SetAttr():
+                self.set_attribute(scope, statement)
+            case ir.Jump():
+                self.end(Jump(block_of(statement.target), self.site), None)
+            case ir.Branch():
+                self.branch(scope, statement, block_of)
+            case ir.Return():
+                self.leave(scope, statement)
+            case ir.StaticRaise() | ir.DynamicRaise() | ir.Raise():
+                self.end(Exit(self.site, raises=_exception_of(scope, statement)), None)
+            case ir.Print():
+                self.print_statement(scope, statement)
+            case ir.Del():
+                pass
+            case _:
+                self.refuse(f"the statement {type(statement).__name__} ({statement})")
+
+    def branch(self, scope: Scope, statement: Any, block_of: Callable[[int], Block]) -> None:
+        """Translate a conditional branch."""
+        condition = self.operand(scope, statement.cond)
+        slot = self.converted(condition, types.boolean)
+        self.note((slot,))
+        taken, other = block_of(statement.truebr), block_of(statement.falsebr)
+        if slot in self.fixed:
+            self.end(Jump(taken if self.template[slot] else other, self.site), None)
+            return
+        self.block.instructions[self.site] = self.block.instructions.get(self.site, 0) + 1
+        self.end(Branch(slot, taken, other, self.site), None)
+
+    def leave(self, scope: Scope, statement: Any) -> None:
+        """Translate a return: the thread exits, or goes on behind the call."""
+        if scope.after is None:
+            self.end(Exit(self.site), None)
+            return
+        if scope.result is not None and not isinstance(scope.result.type, types.NoneType):
+            self.copy(self.operand(scope, statement.value), scope.result.slot, scope.result.type)
+        self.end(Jump(scope.after, self.site), None)
+
+    def inline(
+        self, function: TypedFunction, arguments: Sequence[Operand], result: Operand
+    ) -> None:
+        """Emit a call of a device function as a copy of its body."""
+        if function in self.inlining:
+            self.refuse(f"{function.name}, which calls itself; write it as a loop")
+        self.inlining.append(function)
+        scope = Scope(function)
+        site = self.site
+        self.calls.append(site)
+        following = Block()
+        scope.after = following
+        scope.result = result
+        names = _argument_names(function)
+        for name, wanted, operand in zip(names, function.arguments, arguments, strict=True):
+            scope.slots[f"arg.{name}"] = self.converted(operand, wanted)
+        entry = self.new_block()
+        self.end(Jump(entry, self.site), entry)
+        self.function(scope, entry)
+        self.inlining.pop()
+        self.calls.pop()
+        self.blocks.append(following)
+        self.block = following
+        self.site = site
+
+    def assign(self, scope: Scope, statement: Any) -> None:
+        """Translate an assignment."""
+        name, value = statement.target.name, statement.value
+        target_type = scope.type_of(statement.target)
+        once = scope.assignments[name] == 1
+        if isinstance(value, ir.Const | ir.Global | ir.FreeVar):
+            self.assign_constant(scope, name, value.value, target_type, once)
+        elif isinstance(value, ir.Arg):
+            source = Operand(
+                scope.slots[f"arg.{value.name}"], scope.function.arguments[value.index]
+            )
+            if once and self.conversion(source.type, target_type) is None:
+                scope.slots[name] = source.slot
+            else:
+                self.copy(source, self.operand(scope, statement.target).slot, target_type)
+        elif isinstance(value, ir.Var):
+            if value.name in scope.objects:
+                self.bind(scope, name, scope.objects[value.name])
+                return
+            source = self.operand(scope, value)
+            if once and source.slot in self.fixed:
+                scope.slots[name] = self.converted(source, target_type)
+            else:
+                self.copy(source, self.operand(scope, statement.target).slot, target_type)
+        elif isinstance(value, ir.Expr):
+            translate_expression(self, scope, statement.target, value)
+        else:
+            self.refuse(f"the value {value}")
+
+    def assign_constant(
+        self, scope: Scope, name: str, value: Any, target_type: Any, once: bool
+    ) -> None:
+        """Give a variable a constant of the kernel or its module."""
+        if isinstance(target_type, types.Array):
+            constant_array(self, np.asarray(value), self.result_slot(scope, name))
+            return
+        is_value = scalar_dtype(target_type) is not None or isinstance(
+            target_type, types.BaseTuple | types.NoneType | types.StringLiteral
+        )
+        if not is_value:
+            self.bind(scope, name, value)
+            return
+        fixed = self.new_slot(constant(value, target_type))
+        if once:
+            scope.slots[name] = fixed
+        else:
+            self.copy(Operand(fixed, target_type), self.result_slot(scope, name), target_type)
+
+    def set_attribute(self, scope: Scope, statement: Any) -> None:
+        """Translate ``record.field = value``."""
+        store_field(
+            self,
+            self.operand(scope, statement.target),
+            statement.attr,
+            self.operand(scope, statement.value),
+        )
+
+    def print_statement(self, scope: Scope, statement: Any) -> None:
+        """Translate a ``print``."""
+        slots = []
+        for number, argument in enumerate(statement.args):
+            known = statement.consts.get(number, UNSET)
+            slots.append(
+                self.operand(scope, argument).slot if known is UNSET else self.new_slot(known)
+            )
+        emit_print(self, slots)
+
+
+def _exception_of(scope: Scope, statement: Any) -> Any:
+    if isinstance(statement, ir.Raise) and statement.exception is not None:
+        known = scope.objects.get(statement.exception.name, RuntimeError)
+        return known if isinstance(known, tuple) else (known, ())
+    kind = getattr(statement, "exc_class", None) or RuntimeError
+    arguments = getattr(statement, "exc_args", None) or ()
+    return kind, tuple(a for a in arguments if not isinstance(a, ir.Var))
+
+
+def _argument_names(function: TypedFunction) -> list[str]:
+    by_index: dict[int, str] = {}
+    for block in function.blocks.values():
+        for statement in block.body:
+            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Arg):
+                by_index[statement.value.index] = statement.value.name
+    return [by_index.get(k, f"unused{k}") for k in range(len(function.arguments))]
+
+
+def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
+    """Return the program of a kernel for arguments of these Numba types.
+
+    Raises
+    ------
+    UnsupportedKernelError
+        It uses something that cannot be simulated; the construct and its line are named.
+    """
+    kernel = typed_function(dispatcher, argument_types)
+    if not isinstance(kernel.result, types.NoneType):
+        raise InputTypeError(
+            f"{defined_at(dispatcher.py_func)}: a CUDA kernel must have void return type; it "
+            f"returns {kernel.result}"
+        )
+    translator = Translator(kernel)
+    scope = Scope(kernel)
+    arguments = []
+    for name in _argument_names(kernel):
+        slot = translator.new_slot()
+        scope.slots[f"arg.{name}"] = slot
+        arguments.append(slot)
+    entry = translator.new_block()
+    with np.errstate(all="ignore"):
+        translator.function(scope, entry)
+    return Program(
+        name=kernel.name,
+        filename=kernel.filename,
+        blocks=finish(translator.blocks, entry),
+        template=translator.template,
+        arguments=tuple(arguments),
+        argument_types=argument_types,
+        shared=SharedLayout(
+            translator.shared_bytes,
+            frozenset(translator.shared_itemsizes),
+            translator.dynamic_shared,
+        ),
+        cooperative=translator.cooperative,
+        debug=kernel.debug,
+        viewed_itemsizes=frozenset(translator.viewed_itemsizes),
+    )
