@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.values import take
 
@@ -16,7 +17,17 @@ if TYPE_CHECKING:
     from warpladder.simulator.execution.batch import Frame
     from warpladder.simulator.machine.program import Site
 
-__all__ = ["element", "field", "load", "load_at", "locate", "places", "slice_view", "store"]
+__all__ = [
+    "field",
+    "load",
+    "load_at",
+    "load_broadcast",
+    "locate",
+    "places",
+    "slice_view",
+    "store",
+    "store_region",
+]
 
 LOAD, STORE = "load", "store"
 
@@ -118,6 +129,32 @@ def store(frame: Frame, view: View, indices: tuple[Any, ...], value: Any, site: 
         if monitor is not None:
             monitor.access(frame, buffer, view, at, where, STORE, site, written)
         _write(buffer, view, at, written)
+
+
+def store_region(frame: Frame, region: View, value: Any, site: Site) -> None:
+    """Write to every element of a view: one value, or the elements of another view."""
+    if any(isinstance(extent, np.ndarray) for extent in region.shape):
+        raise UnsupportedKernelError(
+            f"assignment to a slice whose length differs between threads ({site.filename}, "
+            f"line {site.line})"
+        )
+    shape = tuple(int(extent) for extent in region.shape)
+    for index in np.ndindex(*shape):
+        item = value
+        if isinstance(value, View):
+            item = load_broadcast(frame, value, index, site)
+        elif isinstance(value, tuple):
+            item = value[index[-1]]
+        if isinstance(item, np.ndarray | np.generic) and item.dtype != region.dtype:
+            item = item.astype(region.dtype)
+        store(frame, region, index, item, site)
+
+
+def load_broadcast(frame: Frame, view: View, index: tuple[int, ...], site: Site) -> Any:
+    """Return an element of a view by its index in the shape that the view is broadcast to."""
+    trailing = index[len(index) - len(view.shape) :]
+    own = tuple(0 if e == 1 else i for i, e in zip(trailing, view.shape, strict=True))
+    return load(frame, view, own, site)
 
 
 def _read(buffer: Buffer, view: View, position: Any) -> Any:

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from numba import cuda
+from numpy.typing import NDArray
 
 from warpladder.device.numba_target import as_dtype, types
 from warpladder.simulator.execution import access
+from warpladder.simulator.intrinsics.call import Call, Handlers, emit
+from warpladder.simulator.machine.builder import Builder
 from warpladder.simulator.machine.memory import Buffer, View, contiguous_strides, poison
 from warpladder.simulator.machine.values import UNSET
-from warpladder.simulator.translation.calls import Call, emit, handles
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warpladder.simulator.translation.translator import Translator
-
-__all__ = ["constant_array"]
+__all__ = ["HANDLERS"]
 
 
-def _shape_of(call: Call, t: Translator) -> tuple[int, ...]:
+def _shape_of(call: Call, t: Builder) -> tuple[int, ...]:
     argument = call.arguments[0]
     value = t.template[argument.slot]
     if value is UNSET or value is None:
@@ -33,7 +30,7 @@ def _shape_of(call: Call, t: Translator) -> tuple[int, ...]:
     return tuple(int(v) for v in value) if isinstance(value, tuple) else (int(value),)
 
 
-def _element_dtype(call: Call, t: Translator) -> np.dtype[Any]:
+def _element_dtype(call: Call, t: Builder) -> np.dtype[Any]:
     kind = call.signature.return_type.dtype
     try:
         dtype: np.dtype[Any] = np.dtype(as_dtype(kind))
@@ -42,7 +39,7 @@ def _element_dtype(call: Call, t: Translator) -> np.dtype[Any]:
     return dtype
 
 
-def _alignment(call: Call, t: Translator, dtype: np.dtype[Any]) -> int:
+def _alignment(call: Call, t: Builder, dtype: np.dtype[Any]) -> int:
     natural = max(dtype.alignment, 1)
     if len(call.arguments) < 3 or isinstance(
         call.arguments[2].type, types.NoneType | types.Omitted
@@ -61,8 +58,7 @@ def _name_of(call: Call) -> str:
     return "array" if name.startswith("$") else name
 
 
-@handles(cuda.shared.array)
-def _shared_array(t: Translator, call: Call) -> None:
+def _shared_array(t: Builder, call: Call) -> None:
     shape, dtype = _shape_of(call, t), _element_dtype(call, t)
     t.shared_itemsizes.add(dtype.itemsize)
     name = _name_of(call)
@@ -99,8 +95,7 @@ def _shared_array(t: Translator, call: Call) -> None:
     emit(t, call, make, [])
 
 
-@handles(cuda.local.array)
-def _local_array(t: Translator, call: Call) -> None:
+def _local_array(t: Builder, call: Call) -> None:
     shape, dtype = _shape_of(call, t), _element_dtype(call, t)
     _alignment(call, t, dtype)
     name = _name_of(call)
@@ -125,36 +120,12 @@ def _local_array(t: Translator, call: Call) -> None:
     emit(t, call, make, [])
 
 
-@handles(cuda.const.array_like)
-def _const_array_like(t: Translator, call: Call) -> None:
+def _const_array_like(t: Builder, call: Call) -> None:
     argument = call.arguments[0]
     t.copy(argument, t.operand(call.scope, call.target).slot, call.signature.return_type)
 
 
-def constant_array(t: Translator, array: NDArray[Any], slot: int) -> None:
-    """Put a global array of the kernel's module into constant memory."""
-    order: Literal["C", "F"] = (
-        "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    )
-    flat = np.array(array, order=order).ravel(
-        order="K"
-    )  # a copy: what Numba freezes when compiling
-    raw = (
-        flat.view(np.uint8)
-        if flat.dtype.names is None
-        else np.frombuffer(flat.tobytes(), np.uint8).copy()
-    )
-    buffer = Buffer(raw.reshape(-1), "constant", "a constant array")
-    view = View(
-        buffer, array.dtype, 0, array.shape, contiguous_strides(array.shape, order),
-        array.dtype.itemsize, "a constant array",
-    )  # fmt: skip
-    t.template[slot] = view
-    t.fixed.add(slot)
-
-
-@handles((types.Array, "view"), "array.view")
-def _array_view(t: Translator, call: Call) -> None:
+def _array_view(t: Builder, call: Call) -> None:
     wanted = np.dtype(as_dtype(call.signature.return_type.dtype))
     t.shared_itemsizes.add(wanted.itemsize)
     t.viewed_itemsizes.add(wanted.itemsize)
@@ -173,8 +144,7 @@ def _array_view(t: Translator, call: Call) -> None:
     emit(t, call, reinterpret, [call.receiver])
 
 
-@handles("array.reshape")
-def _array_reshape(t: Translator, call: Call) -> None:
+def _array_reshape(t: Builder, call: Call) -> None:
     packed = len(call.arguments) == 1 and isinstance(call.arguments[0].type, types.BaseTuple)
     slots = [a.slot if packed else t.converted(a, types.intp) for a in call.arguments]
     site = t.site
@@ -196,8 +166,7 @@ def _scaled(view: View, strides: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(step * (view.dtype.itemsize // view.unit) for step in strides)
 
 
-@handles("array.ravel")
-def _array_ravel(t: Translator, call: Call) -> None:
+def _array_ravel(t: Builder, call: Call) -> None:
     if call.this is None or call.this.type.layout != "C":
         t.refuse("ravel() of an array that is not C-contiguous")
 
@@ -207,8 +176,7 @@ def _array_ravel(t: Translator, call: Call) -> None:
     emit(t, call, ravel, [call.receiver])
 
 
-@handles("array.transpose")
-def _array_transpose(t: Translator, call: Call) -> None:
+def _array_transpose(t: Builder, call: Call) -> None:
     if call.arguments:
         t.refuse("transpose() with axes")
 
@@ -218,11 +186,23 @@ def _array_transpose(t: Translator, call: Call) -> None:
     emit(t, call, transpose, [call.receiver])
 
 
-@handles("array.item")
-def _array_item(t: Translator, call: Call) -> None:
+def _array_item(t: Builder, call: Call) -> None:
     site = t.site
 
     def item(frame: Any, view: View) -> Any:
         return access.load(frame, view, (np.int64(0),) * len(view.shape), site)
 
     emit(t, call, item, [call.receiver])
+
+
+HANDLERS: Handlers = {
+    cuda.shared.array: _shared_array,
+    cuda.local.array: _local_array,
+    cuda.const.array_like: _const_array_like,
+    (types.Array, "view"): _array_view,
+    "array.view": _array_view,
+    "array.reshape": _array_reshape,
+    "array.ravel": _array_ravel,
+    "array.transpose": _array_transpose,
+    "array.item": _array_item,
+}

@@ -7,17 +7,14 @@ in the source that makes an iterator.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.execution import access
-from warpladder.simulator.machine.values import expand
-
-if TYPE_CHECKING:
-    from warpladder.simulator.machine.builder import Operand
-    from warpladder.simulator.translation.translator import Translator
+from warpladder.simulator.machine.builder import Builder, Operand
+from warpladder.simulator.machine.values import expand, select_item, take
 
 __all__ = ["Iterator", "counter", "make_iterator"]
 
@@ -25,7 +22,7 @@ __all__ = ["Iterator", "counter", "make_iterator"]
 class Iterator(Protocol):
     """An iterator, known while translating; its state is in variables."""
 
-    def advance(self, t: Translator, result: int) -> None:
+    def advance(self, t: Builder, result: int) -> None:
         """Emit ``result = (next value, whether there is one)``, and go on by one."""
 
 
@@ -34,7 +31,7 @@ class _Counted:
 
     def __init__(
         self,
-        t: Translator,
+        t: Builder,
         sources: list[int],
         begin: Callable[..., tuple[Any, Any, Any]],
         value_at: Callable[[Any, Any, Any, Any], Any] | None = None,
@@ -52,7 +49,7 @@ class _Counted:
 
         t.emit(run, sources, self.state, counted=False)
 
-    def advance(self, t: Translator, result: int) -> None:
+    def advance(self, t: Builder, result: int) -> None:
         """Emit one step."""
         current, stop, step = self.state
         value_at, whole, site = self.value_at, self.whole, self.site
@@ -78,7 +75,7 @@ class _Zipped:
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
 
-    def advance(self, t: Translator, result: int) -> None:
+    def advance(self, t: Builder, result: int) -> None:
         """Emit one step of each."""
         steps = []
         for part in self.parts:
@@ -97,12 +94,12 @@ class _Zipped:
         t.emit(run, steps, (result,), counted=False)
 
 
-def counter(t: Translator, bounds: list[int]) -> Iterator:
+def counter(t: Builder, bounds: list[int]) -> Iterator:
     """Return an iterator that counts from ``start`` to ``stop`` by ``step``, given as variables."""
     return _Counted(t, bounds, lambda start, stop, step: (start, stop, step))
 
 
-def make_iterator(t: Translator, source: Operand) -> Any:
+def make_iterator(t: Builder, source: Operand) -> Any:
     """Return an iterator over the value of ``source``, and emit what starts it."""
     kind = source.type
     if isinstance(kind, types.RangeType):
@@ -140,16 +137,12 @@ def _array_item(frame: Any, view: Any, index: Any, state: tuple[Any, Any]) -> An
     where = np.flatnonzero(expand(more, frame.count))
     part = frame.narrowed(where)
     value = np.zeros(frame.count, dtype=view.dtype)
-    from warpladder.simulator.machine.values import take
-
     value[where] = access.load(part, take(view, where), (take(index, where),), site)
     return value
 
 
 def _tuple_item(frame: Any, items: tuple[Any, ...], index: Any, state: tuple[Any, Any]) -> Any:
-    from warpladder.simulator.translation.elements import select_item
-
     if not items:
         return np.int64(0)
     del state
-    return select_item(frame, items, np.minimum(index, len(items) - 1))
+    return select_item(items, np.minimum(index, len(items) - 1), frame.count)

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import builtins
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.execution import access
+from warpladder.simulator.intrinsics.call import Call, Handlers, emit, nothing
+from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.intrinsics.iterators import counter, make_iterator
+from warpladder.simulator.machine.builder import Builder
 from warpladder.simulator.machine.memory import View
 from warpladder.simulator.machine.values import constant
-from warpladder.simulator.translation.calls import Call, emit, handles, nothing
-from warpladder.simulator.translation.elements import index_slots, store_element
 
-if TYPE_CHECKING:
-    from warpladder.simulator.translation.translator import Translator
-
-__all__ = ["emit_print"]
+__all__ = ["HANDLERS", "emit_print"]
 
 
-@handles(builtins.range)
-def _range(t: Translator, call: Call) -> None:
+def _range(t: Builder, call: Call) -> None:
     wanted = call.signature.return_type.dtype
     zero, one = t.new_slot(constant(0, wanted)), t.new_slot(constant(1, wanted))
     slots = [t.converted(argument, wanted) for argument in call.arguments]
@@ -34,8 +31,7 @@ def _range(t: Translator, call: Call) -> None:
     emit(t, call, lambda _, *parts: tuple(parts), bounds[len(slots)]())
 
 
-@handles(builtins.enumerate)
-def _enumerate(t: Translator, call: Call) -> None:
+def _enumerate(t: Builder, call: Call) -> None:
     counted, *start = call.arguments
     begin = t.converted(start[0], types.intp) if start else t.new_slot(np.int64(0))
     endless = t.new_slot(np.int64(2**62))
@@ -44,19 +40,16 @@ def _enumerate(t: Translator, call: Call) -> None:
     call.scope.slots[call.target.name] = t.new_slot(parts)
 
 
-@handles(builtins.zip)
-def _zip(t: Translator, call: Call) -> None:
+def _zip(t: Builder, call: Call) -> None:
     parts = [make_iterator(t, argument) for argument in call.arguments]
     call.scope.slots[call.target.name] = t.new_slot(parts)
 
 
-@handles(builtins.iter)
-def _iter(t: Translator, call: Call) -> None:
+def _iter(t: Builder, call: Call) -> None:
     t.bind(call.scope, call.target.name, make_iterator(t, call.arguments[0]))
 
 
-@handles(builtins.len)
-def _len(t: Translator, call: Call) -> None:
+def _len(t: Builder, call: Call) -> None:
     (argument,) = call.arguments
     if isinstance(argument.type, types.BaseTuple | types.StringLiteral):
         known = argument.type
@@ -73,8 +66,7 @@ def _len(t: Translator, call: Call) -> None:
     emit(t, call, extent, [argument.slot])
 
 
-@handles(builtins.slice)
-def _slice(t: Translator, call: Call) -> None:
+def _slice(t: Builder, call: Call) -> None:
     slots = [
         argument.slot
         if isinstance(argument.type, types.NoneType)
@@ -89,8 +81,7 @@ def _slice(t: Translator, call: Call) -> None:
     emit(t, call, lambda _, *parts: tuple(parts), slots)
 
 
-@handles(operator.getitem)
-def _getitem(t: Translator, call: Call) -> None:
+def _getitem(t: Builder, call: Call) -> None:
     array, index = call.arguments
     indices, basic = index_slots(t, index)
     if not isinstance(array.type, types.Array) or not basic:
@@ -99,21 +90,19 @@ def _getitem(t: Translator, call: Call) -> None:
     emit(t, call, lambda f, view, *where: access.load(f, view, where, site), [array.slot, *indices])
 
 
-@handles(operator.setitem)
-def _setitem(t: Translator, call: Call) -> None:
+def _setitem(t: Builder, call: Call) -> None:
     array, index, value = call.arguments
     indices, basic = index_slots(t, index)
     store_element(t, array, indices, basic, value)
     nothing(t, call)
 
 
-@handles(builtins.print)
-def _print(t: Translator, call: Call) -> None:
+def _print(t: Builder, call: Call) -> None:
     emit_print(t, [argument.slot for argument in call.arguments])
     nothing(t, call)
 
 
-def emit_print(t: Translator, slots: list[int]) -> None:
+def emit_print(t: Builder, slots: list[int]) -> None:
     """Emit a ``print``: a line for each thread, in the order of the threads."""
 
     def run(frame: Any) -> None:
@@ -138,3 +127,22 @@ def _own(value: Any, thread: int) -> Any:
     if isinstance(value, tuple):
         return tuple(_own(part, thread) for part in value)
     return value[thread] if isinstance(value, np.ndarray) else value
+
+
+def _conjugate(t: Builder, call: Call) -> None:
+    emit(t, call, lambda _, value: np.conjugate(value), [call.receiver])
+
+
+HANDLERS: Handlers = {
+    builtins.range: _range,
+    builtins.enumerate: _enumerate,
+    builtins.zip: _zip,
+    builtins.iter: _iter,
+    builtins.len: _len,
+    builtins.slice: _slice,
+    operator.getitem: _getitem,
+    operator.setitem: _setitem,
+    builtins.print: _print,
+    "complex.conjugate": _conjugate,
+    "number.conjugate": _conjugate,
+}

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import cuda
 
 from warpladder.device.numba_target import types
+from warpladder.simulator.intrinsics.call import Call, Handlers
+from warpladder.simulator.machine.builder import Builder
 from warpladder.simulator.machine.lanes import WARP_SIZE
 from warpladder.simulator.machine.program import WARP
 from warpladder.simulator.machine.values import scalar_dtype
-from warpladder.simulator.translation.calls import Call, handles
 
-if TYPE_CHECKING:
-    from warpladder.simulator.translation.translator import Translator
-
-__all__: list[str] = []
+__all__ = ["HANDLERS"]
 
 _FULL = 0xFFFFFFFF
 
 
-def _emit(t: Translator, call: Call, function: Any, wanted: list[Any]) -> None:
+def _emit(t: Builder, call: Call, function: Any, wanted: list[Any]) -> None:
     slots = [
         t.converted(argument, kind) for argument, kind in zip(call.arguments, wanted, strict=True)
     ]
@@ -51,7 +49,7 @@ def _members(frame: Any, site: Any, mask: Any) -> Any:
 
 
 def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
-    def handler(t: Translator, call: Call) -> None:
+    def handler(t: Builder, call: Call) -> None:
         def run(frame: Any, site: Any, mask: Any, value: Any, where: Any) -> Any:
             members = _members(frame, site, mask)
             lanes = frame.lanes
@@ -76,12 +74,6 @@ def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
     return handler
 
 
-handles(cuda.shfl_sync)(_shuffle(lambda lane, source: (source & 31) + 0 * lane))
-handles(cuda.shfl_up_sync)(_shuffle(lambda lane, delta: lane - (delta & 31)))
-handles(cuda.shfl_down_sync)(_shuffle(lambda lane, delta: lane + (delta & 31)))
-handles(cuda.shfl_xor_sync)(_shuffle(lambda lane, mask: lane ^ (mask & 31)))
-
-
 def _ballots(frame: Any, chosen: Any) -> Any:
     """Return, for each thread, the mask of its warp's active threads that are chosen."""
     lanes = frame.lanes
@@ -93,7 +85,7 @@ def _ballots(frame: Any, chosen: Any) -> Any:
 def _vote(decide: Callable[[Any, Any], Any]) -> Any:
     """``decide(ballot, members)``: of the threads in the mask, who said yes and who is there."""
 
-    def handler(t: Translator, call: Call) -> None:
+    def handler(t: Builder, call: Call) -> None:
         def run(frame: Any, site: Any, mask: Any, predicate: Any) -> Any:
             members = _members(frame, site, mask)
             yes = _ballots(frame, frame.spread(predicate)) & members
@@ -104,12 +96,6 @@ def _vote(decide: Callable[[Any, Any], Any]) -> Any:
         _emit(t, call, run, [types.int64, types.boolean])
 
     return handler
-
-
-handles(cuda.all_sync)(_vote(lambda yes, there: yes == there))
-handles(cuda.any_sync)(_vote(lambda yes, _: yes != 0))
-handles(cuda.eq_sync)(_vote(lambda yes, there: (yes == there) | (yes == 0)))
-handles(cuda.ballot_sync)(_vote(lambda yes, _: yes))
 
 
 def _matching(frame: Any, site: Any, mask: Any, value: Any) -> tuple[Any, Any]:
@@ -126,16 +112,14 @@ def _matching(frame: Any, site: Any, mask: Any, value: Any) -> tuple[Any, Any]:
     return same & there, there
 
 
-@handles(cuda.match_any_sync)
-def _match_any(t: Translator, call: Call) -> None:
+def _match_any(t: Builder, call: Call) -> None:
     def run(frame: Any, site: Any, mask: Any, value: Any) -> Any:
         return _matching(frame, site, mask, value)[0].astype(np.uint32).astype(np.int32)
 
     _emit(t, call, run, [types.int64, call.signature.args[1]])
 
 
-@handles(cuda.match_all_sync)
-def _match_all(t: Translator, call: Call) -> None:
+def _match_all(t: Builder, call: Call) -> None:
     def run(frame: Any, site: Any, mask: Any, value: Any) -> Any:
         same, there = _matching(frame, site, mask, value)
         agreed = same == there
@@ -144,8 +128,7 @@ def _match_all(t: Translator, call: Call) -> None:
     _emit(t, call, run, [types.int64, call.signature.args[1]])
 
 
-@handles(cuda.activemask)
-def _activemask(t: Translator, call: Call) -> None:
+def _activemask(t: Builder, call: Call) -> None:
     def run(frame: Any, _: Any) -> Any:
         everyone = _ballots(frame, np.ones(frame.count, dtype=bool))
         return _as(call, everyone)
@@ -153,8 +136,7 @@ def _activemask(t: Translator, call: Call) -> None:
     _emit(t, call, run, [])
 
 
-@handles(cuda.lanemask_lt)
-def _lanemask_lt(t: Translator, call: Call) -> None:
+def _lanemask_lt(t: Builder, call: Call) -> None:
     def run(frame: Any, _: Any) -> Any:
         return _as(call, (np.int64(1) << frame.lanes.lane) - 1)
 
@@ -163,3 +145,19 @@ def _lanemask_lt(t: Translator, call: Call) -> None:
 
 def _as(call: Call, mask: Any) -> Any:
     return mask.astype(np.uint32).astype(scalar_dtype(call.signature.return_type))
+
+
+HANDLERS: Handlers = {
+    cuda.shfl_sync: _shuffle(lambda lane, source: (source & 31) + 0 * lane),
+    cuda.shfl_up_sync: _shuffle(lambda lane, delta: lane - (delta & 31)),
+    cuda.shfl_down_sync: _shuffle(lambda lane, delta: lane + (delta & 31)),
+    cuda.shfl_xor_sync: _shuffle(lambda lane, mask: lane ^ (mask & 31)),
+    cuda.all_sync: _vote(lambda yes, there: yes == there),
+    cuda.any_sync: _vote(lambda yes, _: yes != 0),
+    cuda.eq_sync: _vote(lambda yes, there: (yes == there) | (yes == 0)),
+    cuda.ballot_sync: _vote(lambda yes, _: yes),
+    cuda.match_any_sync: _match_any,
+    cuda.match_all_sync: _match_all,
+    cuda.activemask: _activemask,
+    cuda.lanemask_lt: _lanemask_lt,
+}

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from warpladder.device.numba_target import types
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.simulator.execution import access
+from warpladder.simulator.intrinsics.call import Call, Handlers, emit
+from warpladder.simulator.machine.builder import Builder
 from warpladder.simulator.machine.memory import Buffer, View
-from warpladder.simulator.translation.calls import Call, emit, handles
 
-if TYPE_CHECKING:
-    from warpladder.simulator.translation.translator import Translator
-
-__all__: list[str] = []
+__all__ = ["HANDLERS"]
 
 _WIDE = np.dtype(f"V{WIDE_BYTES}")
 
 
-@handles(load_16_bytes)
-def _load_16_bytes(t: Translator, call: Call) -> None:
+def _load_16_bytes(t: Builder, call: Call) -> None:
     array, index = call.arguments
     site, count = t.site, call.signature.return_type.count
 
@@ -41,8 +38,7 @@ def _load_16_bytes(t: Translator, call: Call) -> None:
     emit(t, call, run, [array.slot, t.converted(index, types.intp)], memory=True)
 
 
-@handles(address_of)
-def _address_of(t: Translator, call: Call) -> None:
+def _address_of(t: Builder, call: Call) -> None:
     def run(frame: Any, view: View) -> Any:
         del frame
         if isinstance(view.buffer, Buffer):
@@ -52,3 +48,9 @@ def _address_of(t: Translator, call: Call) -> None:
         return start + view.offset * np.int64(view.unit)
 
     emit(t, call, run, [call.arguments[0].slot])
+
+
+HANDLERS: Handlers = {
+    load_16_bytes: _load_16_bytes,
+    address_of: _address_of,
+}

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from warpladder.device.numba_target import ir
+from warpladder.device.numba_target import ir, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.frontend.inference import TypedFunction
+from warpladder.simulator.machine.memory import constant_view
 from warpladder.simulator.machine.program import Block, Branch, Exit, Site, Sync
 from warpladder.simulator.machine.values import UNSET, cast, constant, scalar_dtype
 
@@ -183,6 +184,27 @@ class Builder:
         known = scope.objects.setdefault(name, value)
         if known is not value and known != value:
             self.refuse(f"a choice between {known!r} and {value!r}")
+
+    def assign_constant(
+        self, scope: Scope, name: str, value: Any, target_type: Any, once: bool
+    ) -> None:
+        """Give a variable a constant of the kernel or its module."""
+        if isinstance(target_type, types.Array):
+            slot = self.result_slot(scope, name)
+            self.template[slot] = constant_view(np.asarray(value))
+            self.fixed.add(slot)
+            return
+        is_value = scalar_dtype(target_type) is not None or isinstance(
+            target_type, types.BaseTuple | types.NoneType | types.StringLiteral
+        )
+        if not is_value:
+            self.bind(scope, name, value)
+            return
+        fixed = self.new_slot(constant(value, target_type))
+        if once:
+            scope.slots[name] = fixed
+        else:
+            self.copy(Operand(fixed, target_type), self.result_slot(scope, name), target_type)
 
     def into(self, scope: Scope, target: Any, produced: Any) -> tuple[int, Callable[[], None]]:
         """Return where to put a value of type ``produced`` for ``target``, and what to do then."""

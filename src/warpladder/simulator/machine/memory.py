@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.simulator.machine.values import UNSET, merge
 
-__all__ = ["Buffer", "BufferChoice", "View", "contiguous_strides", "poison"]
+__all__ = ["Buffer", "BufferChoice", "View", "constant_view", "contiguous_strides", "poison"]
 
 #: CUDA aligns what it allocates to this many bytes.
 ALLOCATION_ALIGNMENT = 512
@@ -199,6 +199,22 @@ class View:
         for extent in self.shape:
             size = size * np.int64(extent) if not isinstance(extent, np.ndarray) else size * extent
         return size
+
+
+def constant_view(array: NDArray[Any]) -> View:
+    """Return a view of an array in constant memory: of a copy, as Numba freezes it."""
+    order: Literal["C", "F"] = (
+        "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    )
+    flat = np.array(array, order=order).ravel(order="K")
+    raw = (
+        flat.view(np.uint8)
+        if flat.dtype.names is None
+        else np.frombuffer(flat.tobytes(), np.uint8).copy()
+    )
+    buffer = Buffer(raw.reshape(-1), "constant", "a constant array")
+    strides = contiguous_strides(array.shape, order)
+    return View(buffer, array.dtype, 0, array.shape, strides, array.dtype.itemsize, buffer.name)
 
 
 def _generic(value: Any) -> Any:

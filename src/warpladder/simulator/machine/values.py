@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from warpladder.device.numba_target import as_dtype, types
 from warpladder.errors import UnsupportedKernelError
 
-__all__ = ["UNSET", "cast", "constant", "convert_scalar", "expand", "merge", "scalar_dtype", "take"]
+__all__ = [
+    "UNSET",
+    "cast",
+    "constant",
+    "convert_scalar",
+    "expand",
+    "merge",
+    "scalar_dtype",
+    "select_item",
+    "take",
+]
 
 
 class _Unset:
@@ -108,6 +118,21 @@ def merge(old: Any, new: Any, where: NDArray[Any], count: int, owned: bool) -> A
         result = np.full(count, old)
     result[where] = new
     return result
+
+
+def select_item(items: tuple[Any, ...], number: Any, count: int) -> Any:
+    """Return ``items[number]`` of a tuple, each of ``count`` threads its own."""
+    wrapped = np.where(number < 0, number + len(items), number)
+    if wrapped.ndim == 0:
+        return items[int(wrapped)]
+    if all(isinstance(item, np.ndarray | np.generic) for item in items):
+        table = np.stack([expand(item, count) for item in items])
+        return table[wrapped, np.arange(count)]
+    chosen: Any = UNSET
+    for which in np.unique(wrapped):
+        where = np.flatnonzero(wrapped == which)
+        chosen = merge(chosen, take(items[int(which)], where), where, count, False)
+    return chosen
 
 
 def cast(source: Any, target: Any) -> Callable[[Any], Any] | None:

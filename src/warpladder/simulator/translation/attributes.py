@@ -4,29 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numba import cuda
 
 from warpladder.device.numba_target import Dim3, as_dtype, types
-from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.inference import overload_attribute
-from warpladder.simulator.machine.builder import Operand
+from warpladder.simulator.intrinsics.threads import ThreadIndex
+from warpladder.simulator.machine.builder import Builder, Scope
 from warpladder.simulator.machine.memory import View
 from warpladder.simulator.machine.values import constant, scalar_dtype
+from warpladder.simulator.translation.inlining import Inliner
+from warpladder.simulator.translation.records import record_field
 
-if TYPE_CHECKING:
-    from warpladder.simulator.machine.builder import Scope
-    from warpladder.simulator.translation.translator import Translator
-
-__all__ = ["ThreadIndex", "get_attribute", "record_field", "store_field"]
+__all__ = ["get_attribute"]
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
-def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = value.attr``."""
     kind, name = scope.type_of(expr.value), expr.attr
     target_type = scope.type_of(target)
@@ -68,52 +66,12 @@ def get_attribute(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     found = overload_attribute(kind, name)
     if found is not None:
         dispatcher, signature = found
-        from warpladder.simulator.frontend.inference import typed_function
-
-        raw, done = t.into(scope, target, signature.return_type)
-        function = typed_function(dispatcher, tuple(signature.args))
-        t.inline(function, [source], Operand(raw, signature.return_type))
-        done()
+        t.call_python(scope, target, dispatcher, [source], signature)
         return
     t.refuse(f"the attribute {name} of {kind}")
 
 
-class ThreadIndex:
-    """One of ``threadIdx``, ``blockIdx``, ``blockDim``, ``gridDim``."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ThreadIndex) and other.name == self.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
-    def along(self, frame: Any, axis: int) -> Any:
-        """Return its value along an axis."""
-        match self.name:
-            case "threadIdx":
-                return frame.lanes.thread[axis]
-            case "blockIdx":
-                return frame.lanes.block[axis]
-            case "blockDim":
-                return np.int32(frame.batch.geometry.block[axis])
-            case _:
-                return np.int32(frame.batch.geometry.grid[axis])
-
-    def as_value(self, t: Translator) -> int:
-        """Return a variable with all three, for where it is printed or handed on."""
-        slot = t.new_slot()
-
-        def run(frame: Any) -> None:
-            frame.variables[slot] = tuple(self.along(frame, axis) for axis in range(3))
-
-        t.emit(run, (), (slot,))
-        return slot
-
-
-def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) -> None:
+def _of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> None:
     target_type = scope.type_of(target)
     if owner is cuda or getattr(owner, "__name__", "") == "numba.cuda":
         if name in _INDICES:
@@ -140,7 +98,7 @@ def _of_object(t: Translator, scope: Scope, target: Any, owner: Any, name: str) 
     t.bind(scope, target.name, value)
 
 
-def _thread_index(t: Translator, slot: int, index: ThreadIndex, axis: int) -> None:
+def _thread_index(t: Builder, slot: int, index: ThreadIndex, axis: int) -> None:
     def run(frame: Any) -> None:
         frame.variables[slot] = index.along(frame, axis)
 
@@ -210,49 +168,3 @@ _ARRAY = {
     "real": _part("real"),
     "imag": _part("imag"),
 }
-
-
-def record_field(t: Translator, scope: Scope, target: Any, source: Operand, name: Any) -> None:
-    """Translate ``target = record.name``; of an array of records, the array of that field."""
-    slot, site = source.slot, t.site
-    whole = not isinstance(source.type, types.Array)
-    record = source.type if whole else source.type.dtype
-    if isinstance(name, int | np.integer):
-        name = list(record.fields)[int(name)]
-    raw, done = t.into(scope, target, record.typeof(name) if whole else scope.type_of(target))
-    nested = isinstance(record.typeof(name), types.NestedArray | types.Record)
-
-    def run(frame: Any) -> None:
-        v = frame.variables
-        part = access.field(v[slot], name)
-        if nested or not whole:
-            v[raw] = part
-        else:
-            v[raw] = access.load(frame, part, (), site)
-
-    t.emit(run, (slot,), (raw,), memory=True)
-    done()
-
-
-def store_field(t: Translator, record: Operand, name: Any, value: Operand) -> None:
-    """Translate ``record.name = value``."""
-    if not isinstance(record.type, types.Record):
-        t.refuse(f"assignment to the attribute {name} of {record.type}")
-    if isinstance(name, int | np.integer):
-        name = list(record.type.fields)[int(name)]
-    slot, site = record.slot, t.site
-    wanted = record.type.typeof(name)
-    plain = scalar_dtype(wanted) is not None
-    source = t.converted(value, wanted) if plain else value.slot
-
-    def run(frame: Any) -> None:
-        v = frame.variables
-        part = access.field(v[slot], name)
-        if plain or not part.shape:
-            access.store(frame, part, (), v[source], site)
-        else:
-            from warpladder.simulator.translation.elements import store_region
-
-            store_region(frame, part, v[source], site)
-
-    t.emit(run, (slot, source))

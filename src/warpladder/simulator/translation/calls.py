@@ -1,81 +1,31 @@
 """What a call does: looked up by what Numba resolved it to.
 
-In turn: a handler that emits operations of its own (`handles`), a function of scalars
+In turn: an intrinsic (`warpladder.simulator.intrinsics.table`), a function of scalars
 (`warpladder.simulator.intrinsics.mathematics`), a device function or an overload written in
 Python, which is inlined. Anything else is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from warpladder.device.numba_target import cuda_target, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
-from warpladder.simulator.frontend.inference import fold_call, overload_dispatcher, typed_function
+from warpladder.simulator.frontend.inference import fold_call, overload_dispatcher
+from warpladder.simulator.intrinsics.call import Call
 from warpladder.simulator.intrinsics.mathematics import scalar_function
-from warpladder.simulator.machine.builder import Operand
-from warpladder.simulator.machine.program import Site
+from warpladder.simulator.intrinsics.table import HANDLERS
+from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import scalar_dtype
+from warpladder.simulator.translation.inlining import Inliner
 
-if TYPE_CHECKING:
-    from warpladder.simulator.machine.builder import Scope
-    from warpladder.simulator.translation.translator import Translator
-
-__all__ = ["Call", "call", "call_operator", "emit", "handles", "nothing"]
+__all__ = ["call", "call_operator"]
 
 
-@dataclass(slots=True)
-class Call:
-    """A call to be translated.
-
-    Attributes
-    ----------
-    scope, target
-        Where it stands, and the IR variable for its result.
-    arguments
-        Its arguments in the order of the parameters.
-    signature
-        As Numba typed it.
-    this
-        The object of a method, else None.
-    site
-        The source line.
-    """
-
-    scope: Scope
-    target: Any
-    arguments: list[Operand]
-    signature: Any
-    this: Operand | None
-    site: Site
-
-    @property
-    def receiver(self) -> int:
-        """The variable of the object whose method is called."""
-        return self.this.slot if self.this is not None else -1
-
-
-Handler = Callable[["Translator", Call], None]
-_HANDLERS: dict[Any, Handler] = {}
-
-
-def handles(*keys: Any) -> Callable[[Handler], Handler]:
-    """Register a handler for functions (the objects themselves) or ``(type class, method)``."""
-
-    def register(handler: Handler) -> Handler:
-        for key in keys:
-            _HANDLERS[key] = handler
-        return handler
-
-    return register
-
-
-def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = expr``, a call."""
     function = scope.type_of(expr.func)
     signature = scope.function.signatures[expr]
@@ -91,29 +41,14 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
     made = Call(scope, target, arguments, signature, None, t.site)
 
-    if isinstance(function, types.Dispatcher) and function.dispatcher not in _HANDLERS:
-        _inline(t, made, function.dispatcher)
-        return
     if isinstance(function, types.BoundFunction):
-        made.this = t.operand(scope, expr.func)
-        made.this = made.this._replace(type=function.this)
-        key = function.typing_key
-        if key not in _HANDLERS and isinstance(key, tuple) and len(key) == 2:
-            key = next(
-                (
-                    (kind, key[1])
-                    for kind in type(function.this).__mro__
-                    if (kind, key[1]) in _HANDLERS
-                ),
-                key,
-            )
-    elif isinstance(function, types.Dispatcher):
-        # Of Numba's own target: votes and shuffles are device functions there.
-        key = function.dispatcher
-    else:
-        key = getattr(function, "typing_key", None)
-    if _hashable(key) and key in _HANDLERS:
-        _HANDLERS[key](t, made)
+        made.this = t.operand(scope, expr.func)._replace(type=function.this)
+    key = _key_of(function)
+    if _hashable(key) and key in HANDLERS:
+        HANDLERS[key](t, made)
+        return
+    if isinstance(function, types.Dispatcher):
+        t.call_python(scope, target, key, arguments, signature)
         return
     if isinstance(function, types.NumberClass | types.TypeRef) or key in (
         int,
@@ -155,15 +90,15 @@ def call(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     )
     if dispatcher is not None:
         if made.this is not None:
-            made.arguments = [made.this, *made.arguments]
-        _inline(t, made, dispatcher)
+            arguments = [made.this, *arguments]
+        t.call_python(scope, target, dispatcher, arguments, signature)
         return
     name = getattr(key, "__name__", key) or function
     t.refuse("try/except" if "try_block" in str(name) else f"a call of {name}")
 
 
 def call_operator(
-    t: Translator,
+    t: Inliner,
     scope: Scope,
     target: Any,
     function: Any,
@@ -176,7 +111,20 @@ def call_operator(
     if dispatcher is None:
         kinds = ", ".join(str(operand.type) for operand in operands)
         t.refuse(f"the operator {function.__name__} on {kinds}")
-    _inline(t, Call(scope, target, operands, signature, None, t.site), dispatcher)
+    t.call_python(scope, target, dispatcher, operands, signature)
+
+
+def _key_of(function: Any) -> Any:
+    """Return what the table of intrinsics knows a function by."""
+    if isinstance(function, types.Dispatcher):
+        # Of Numba's own target: votes and shuffles are device functions there.
+        return function.dispatcher
+    key = getattr(function, "typing_key", None)
+    if isinstance(function, types.BoundFunction) and isinstance(key, tuple) and len(key) == 2:
+        kinds = type(function.this).__mro__
+        of_kinds = ((kind, key[1]) for kind in kinds if (kind, key[1]) in HANDLERS)
+        return key if key in HANDLERS else next(of_kinds, key)
+    return key
 
 
 def _hashable(key: Any) -> bool:
@@ -187,25 +135,11 @@ def _hashable(key: Any) -> bool:
     return key is not None
 
 
-def _inline(t: Translator, made: Call, dispatcher: Any) -> None:
-    function = typed_function(dispatcher, _specialised(made.signature))
-    raw, done = t.into(made.scope, made.target, made.signature.return_type)
-    t.inline(function, made.arguments, Operand(raw, made.signature.return_type))
-    done()
-
-
-def _specialised(signature: Any) -> tuple[Any, ...]:
-    arguments = tuple(signature.args)
-    if signature.recvr is not None:
-        arguments = (signature.recvr, *arguments)
-    return arguments
-
-
-def _default(t: Translator, value: Any) -> Operand:
+def _default(t: Builder, value: Any) -> Operand:
     return Operand(t.new_slot(value), types.Omitted(value))
 
 
-def _unpacked(t: Translator, packed: Operand, number: int, kind: Any) -> Operand:
+def _unpacked(t: Builder, packed: Operand, number: int, kind: Any) -> Operand:
     slot = t.new_slot()
     source = packed.slot
 
@@ -216,7 +150,7 @@ def _unpacked(t: Translator, packed: Operand, number: int, kind: Any) -> Operand
     return Operand(slot, kind)
 
 
-def _packed(t: Translator, parts: list[Operand]) -> Operand:
+def _packed(t: Builder, parts: list[Operand]) -> Operand:
     """Return the tuple that a function with ``*arguments`` receives."""
     slot, slots = t.new_slot(), [part.slot for part in parts]
 
@@ -227,7 +161,7 @@ def _packed(t: Translator, parts: list[Operand]) -> Operand:
     return Operand(slot, types.StarArgTuple.from_types([part.type for part in parts]))
 
 
-def _construct(t: Translator, made: Call) -> None:
+def _construct(t: Builder, made: Call) -> None:
     """``float32(x)``, ``int(x)``, ``complex(a, b)``, ``float("inf")``."""
     produced = made.signature.return_type
     if len(made.arguments) == 1 and isinstance(made.arguments[0].type, types.StringLiteral):
@@ -258,7 +192,7 @@ def _construct(t: Translator, made: Call) -> None:
     t.compute(made.scope, made.target, compose, made.arguments, made.signature)
 
 
-def _construct_from_text(t: Translator, made: Call, text: str) -> None:
+def _construct_from_text(t: Builder, made: Call, text: str) -> None:
     """Give the value that Numba, too, finds by Python's rules when it compiles."""
     convert = float if isinstance(made.signature.return_type, types.Float) else bool
     try:
@@ -269,7 +203,7 @@ def _construct_from_text(t: Translator, made: Call, text: str) -> None:
     t.assign_constant(scope, name, value, scope.type_of(made.target), scope.assignments[name] == 1)
 
 
-def _pack(t: Translator, made: Call) -> None:
+def _pack(t: Builder, made: Call) -> None:
     wanted = made.signature.return_type.types
     slots = [t.converted(o, w) for o, w in zip(made.arguments, wanted, strict=True)]
     result, done = t.into(made.scope, made.target, made.signature.return_type)
@@ -277,7 +211,7 @@ def _pack(t: Translator, made: Call) -> None:
     done()
 
 
-def _pack_vector(t: Translator, made: Call) -> None:
+def _pack_vector(t: Builder, made: Call) -> None:
     """Make a vector (``float32x4``) of scalars and shorter vectors."""
     kind = made.signature.return_type
     slots: list[int] = []
@@ -297,7 +231,7 @@ def _pack_vector(t: Translator, made: Call) -> None:
     done()
 
 
-def _ufunc_into_arrays(t: Translator, made: Call, ufunc: np.ufunc) -> None:
+def _ufunc_into_arrays(t: Builder, made: Call, ufunc: np.ufunc) -> None:
     """``np.add(a, b, out)``: each thread goes over all elements, as the GPU does."""
     slots = [argument.slot for argument in made.arguments]
     kinds = [argument.type for argument in made.arguments]
@@ -313,7 +247,9 @@ def _ufunc_into_arrays(t: Translator, made: Call, ufunc: np.ufunc) -> None:
             )
         for index in np.ndindex(*(int(extent) for extent in outputs[0].shape)):
             items = [
-                _element(frame, value, index, site) if isinstance(kind, types.Array) else value
+                access.load_broadcast(frame, value, index, site)
+                if isinstance(kind, types.Array)
+                else value
                 for value, kind in zip(inputs, kinds, strict=False)
             ]
             results = ufunc(*items)
@@ -325,29 +261,3 @@ def _ufunc_into_arrays(t: Translator, made: Call, ufunc: np.ufunc) -> None:
 
     t.emit(run, slots)
     made.scope.slots[made.target.name] = slots[-1]
-
-
-def _element(frame: Any, view: Any, index: tuple[int, ...], site: Site) -> Any:
-    trailing = index[len(index) - len(view.shape) :]
-    own = tuple(0 if e == 1 else i for i, e in zip(trailing, view.shape, strict=True))
-    return access.load(frame, view, own, site)
-
-
-def emit(
-    t: Translator, call: Call, function: Any, reads: list[int], *, memory: bool = False
-) -> None:
-    """Emit ``target = function(frame, *values)``."""
-    raw, done = t.into(call.scope, call.target, call.signature.return_type)
-    slots = tuple(reads)
-
-    def run(frame: Any) -> None:
-        v = frame.variables
-        v[raw] = function(frame, *[v[slot] for slot in slots])
-
-    t.emit(run, slots, (raw,), memory=memory)
-    done()
-
-
-def nothing(t: Translator, call: Call) -> None:
-    """Let the call have no result."""
-    call.scope.slots[call.target.name] = t.new_slot(None)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.intrinsics.iterators import make_iterator
 from warpladder.simulator.intrinsics.operators import operator_function
-from warpladder.simulator.machine.builder import Operand, Scope
+from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.translation import elements
 from warpladder.simulator.translation.attributes import get_attribute
 from warpladder.simulator.translation.calls import call, call_operator
-
-if TYPE_CHECKING:
-    from warpladder.simulator.translation.translator import Translator
+from warpladder.simulator.translation.inlining import Inliner
 
 __all__ = ["translate_expression"]
 
@@ -33,7 +31,7 @@ _CONTAINERS = {
 }
 
 
-def translate_expression(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def translate_expression(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = expr``."""
     handler = _EXPRESSIONS.get(expr.op)
     if handler is None:
@@ -41,17 +39,17 @@ def translate_expression(t: Translator, scope: Scope, target: Any, expr: Any) ->
     handler(t, scope, target, expr)
 
 
-def _binop(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _binop(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     operands = [t.operand(scope, expr.lhs), t.operand(scope, expr.rhs)]
     _apply_operator(t, scope, target, expr, expr.fn, operands)
 
 
-def _unary(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _unary(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     _apply_operator(t, scope, target, expr, expr.fn, [t.operand(scope, expr.value)])
 
 
 def _apply_operator(
-    t: Translator, scope: Scope, target: Any, expr: Any, function: Any, operands: list[Operand]
+    t: Inliner, scope: Scope, target: Any, expr: Any, function: Any, operands: list[Operand]
 ) -> None:
     signature = scope.function.signatures[expr]
     if function not in (operator.is_, operator.is_not):
@@ -71,14 +69,14 @@ def _optional(kind: Any) -> bool:
     return isinstance(kind, types.Optional)
 
 
-def _present(t: Translator, operand: Operand) -> Operand:
+def _present(t: Builder, operand: Operand) -> Operand:
     """Return the value of one that may be None: an operator takes it to be there."""
     if not _optional(operand.type):
         return operand
     return Operand(t.converted(operand, operand.type.type), operand.type.type)
 
 
-def _cast(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _cast(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     if expr.value.name in scope.objects:
         t.bind(scope, target.name, scope.objects[expr.value.name])
         return
@@ -86,13 +84,13 @@ def _cast(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     t.copy(source, t.operand(scope, target).slot, scope.type_of(target))
 
 
-def _null(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _null(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     """Leave a variable unset on the paths that do not assign it."""
     del expr
     t.operand(scope, target)
 
 
-def _build_tuple(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _build_tuple(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     target_type = scope.type_of(target)
     operands = [t.operand(scope, item) for item in expr.items]
     wanted = getattr(target_type, "types", [operand.type for operand in operands])
@@ -109,22 +107,22 @@ def _build_tuple(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
     t.emit(run, slots, (result,), counted=False)
 
 
-def _exhaust_iter(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _exhaust_iter(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     source = t.operand(scope, expr.value)
     if not isinstance(source.type, types.BaseTuple):
         t.refuse(f"unpacking of {source.type}")
     t.copy(source, t.operand(scope, target).slot, scope.type_of(target))
 
 
-def _pair_first(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _pair_first(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     _pick(t, scope, target, expr, 0)
 
 
-def _pair_second(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _pair_second(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     _pick(t, scope, target, expr, 1)
 
 
-def _pick(t: Translator, scope: Scope, target: Any, expr: Any, number: int) -> None:
+def _pick(t: Builder, scope: Scope, target: Any, expr: Any, number: int) -> None:
     pair = t.operand(scope, expr.value)
     part = (pair.type.first_type, pair.type.second_type)[number]
     raw, done = t.into(scope, target, part)
@@ -137,21 +135,21 @@ def _pick(t: Translator, scope: Scope, target: Any, expr: Any, number: int) -> N
     done()
 
 
-def _getiter(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _getiter(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     known = scope.objects.get(expr.value.name)
     if known is None:
         known = make_iterator(t, t.operand(scope, expr.value))
     t.bind(scope, target.name, known)
 
 
-def _iternext(t: Translator, scope: Scope, target: Any, expr: Any) -> None:
+def _iternext(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     iterator = scope.objects.get(expr.value.name)
     if iterator is None:
         t.refuse("an iterator that is itself computed")
     iterator.advance(t, t.operand(scope, target).slot)
 
 
-_EXPRESSIONS: dict[str, Callable[[Translator, Scope, Any, Any], None]] = {
+_EXPRESSIONS: dict[str, Callable[[Inliner, Scope, Any, Any], None]] = {
     "binop": _binop,
     "inplace_binop": _binop,
     "unary": _unary,

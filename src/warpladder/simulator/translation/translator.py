@@ -7,7 +7,7 @@ is in `attributes`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,9 @@ import numpy as np
 from warpladder.device.compile_errors import defined_at
 from warpladder.device.numba_target import ir, types
 from warpladder.errors import InputTypeError
-from warpladder.simulator.frontend.inference import TypedFunction, typed_function
-
-# Imported for the handlers that they register.
-from warpladder.simulator.intrinsics import builtins as _intrinsics  # noqa: F401
-from warpladder.simulator.intrinsics import warps as _warp_intrinsics  # noqa: F401
-from warpladder.simulator.intrinsics import wide_loads as _wide_loads  # noqa: F401
-from warpladder.simulator.intrinsics.arrays import constant_array
+from warpladder.simulator.frontend.inference import typed_function
 from warpladder.simulator.intrinsics.python import emit_print
-from warpladder.simulator.machine.builder import Builder, Operand, Scope
+from warpladder.simulator.machine.builder import Operand, Scope
 from warpladder.simulator.machine.program import (
     Block,
     Branch,
@@ -34,18 +28,19 @@ from warpladder.simulator.machine.program import (
     Site,
     finish,
 )
-from warpladder.simulator.machine.values import UNSET, constant, scalar_dtype
-from warpladder.simulator.translation.attributes import store_field
+from warpladder.simulator.machine.values import UNSET
 from warpladder.simulator.translation.elements import set_item
 from warpladder.simulator.translation.expressions import translate_expression
+from warpladder.simulator.translation.inlining import Inliner, argument_names
+from warpladder.simulator.translation.records import store_field
 
 __all__ = ["Translator", "translate"]
 
 
-class Translator(Builder):
+class Translator(Inliner):
     """Translates functions, statement by statement."""
 
-    def function(self, scope: Scope, entry: Block) -> None:
+    def body(self, scope: Scope, entry: Block) -> None:
         """Translate the function of ``scope`` into blocks that begin at ``entry``."""
         labels = sorted(scope.function.blocks)
         translated: dict[int, Block] = {labels[0]: entry}
@@ -111,31 +106,6 @@ class Translator(Builder):
             self.copy(self.operand(scope, statement.value), scope.result.slot, scope.result.type)
         self.end(Jump(scope.after, self.site), None)
 
-    def inline(
-        self, function: TypedFunction, arguments: Sequence[Operand], result: Operand
-    ) -> None:
-        """Emit a call of a device function as a copy of its body."""
-        if function in self.inlining:
-            self.refuse(f"{function.name}, which calls itself; write it as a loop")
-        self.inlining.append(function)
-        scope = Scope(function)
-        site = self.site
-        self.calls.append(site)
-        following = Block()
-        scope.after = following
-        scope.result = result
-        names = _argument_names(function)
-        for name, wanted, operand in zip(names, function.arguments, arguments, strict=True):
-            scope.slots[f"arg.{name}"] = self.converted(operand, wanted)
-        entry = self.new_block()
-        self.end(Jump(entry, self.site), entry)
-        self.function(scope, entry)
-        self.inlining.pop()
-        self.calls.pop()
-        self.blocks.append(following)
-        self.block = following
-        self.site = site
-
     def assign(self, scope: Scope, statement: Any) -> None:
         """Translate an assignment."""
         name, value = statement.target.name, statement.value
@@ -164,25 +134,6 @@ class Translator(Builder):
             translate_expression(self, scope, statement.target, value)
         else:
             self.refuse(f"the value {value}")
-
-    def assign_constant(
-        self, scope: Scope, name: str, value: Any, target_type: Any, once: bool
-    ) -> None:
-        """Give a variable a constant of the kernel or its module."""
-        if isinstance(target_type, types.Array):
-            constant_array(self, np.asarray(value), self.result_slot(scope, name))
-            return
-        is_value = scalar_dtype(target_type) is not None or isinstance(
-            target_type, types.BaseTuple | types.NoneType | types.StringLiteral
-        )
-        if not is_value:
-            self.bind(scope, name, value)
-            return
-        fixed = self.new_slot(constant(value, target_type))
-        if once:
-            scope.slots[name] = fixed
-        else:
-            self.copy(Operand(fixed, target_type), self.result_slot(scope, name), target_type)
 
     def set_attribute(self, scope: Scope, statement: Any) -> None:
         """Translate ``record.field = value``."""
@@ -213,15 +164,6 @@ def _exception_of(scope: Scope, statement: Any) -> Any:
     return kind, tuple(a for a in arguments if not isinstance(a, ir.Var))
 
 
-def _argument_names(function: TypedFunction) -> list[str]:
-    by_index: dict[int, str] = {}
-    for block in function.blocks.values():
-        for statement in block.body:
-            if isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Arg):
-                by_index[statement.value.index] = statement.value.name
-    return [by_index.get(k, f"unused{k}") for k in range(len(function.arguments))]
-
-
 def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
     """Return the program of a kernel for arguments of these Numba types.
 
@@ -239,13 +181,13 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
     translator = Translator(kernel)
     scope = Scope(kernel)
     arguments = []
-    for name in _argument_names(kernel):
+    for name in argument_names(kernel):
         slot = translator.new_slot()
         scope.slots[f"arg.{name}"] = slot
         arguments.append(slot)
     entry = translator.new_block()
     with np.errstate(all="ignore"):
-        translator.function(scope, entry)
+        translator.body(scope, entry)
     return Program(
         name=kernel.name,
         filename=kernel.filename,

@@ -1,0 +1,58 @@
+"""Fields of records, read and assigned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from warpladder.device.numba_target import types
+from warpladder.simulator.execution import access
+from warpladder.simulator.machine.builder import Builder, Operand, Scope
+from warpladder.simulator.machine.values import scalar_dtype
+
+__all__ = ["record_field", "store_field"]
+
+
+def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: Any) -> None:
+    """Translate ``target = record.name``; of an array of records, the array of that field."""
+    slot, site = source.slot, t.site
+    whole = not isinstance(source.type, types.Array)
+    record = source.type if whole else source.type.dtype
+    if isinstance(name, int | np.integer):
+        name = list(record.fields)[int(name)]
+    raw, done = t.into(scope, target, record.typeof(name) if whole else scope.type_of(target))
+    nested = isinstance(record.typeof(name), types.NestedArray | types.Record)
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        part = access.field(v[slot], name)
+        if nested or not whole:
+            v[raw] = part
+        else:
+            v[raw] = access.load(frame, part, (), site)
+
+    t.emit(run, (slot,), (raw,), memory=True)
+    done()
+
+
+def store_field(t: Builder, record: Operand, name: Any, value: Operand) -> None:
+    """Translate ``record.name = value``."""
+    if not isinstance(record.type, types.Record):
+        t.refuse(f"assignment to the attribute {name} of {record.type}")
+    if isinstance(name, int | np.integer):
+        name = list(record.type.fields)[int(name)]
+    slot, site = record.slot, t.site
+    wanted = record.type.typeof(name)
+    plain = scalar_dtype(wanted) is not None
+    source = t.converted(value, wanted) if plain else value.slot
+
+    def run(frame: Any) -> None:
+        v = frame.variables
+        part = access.field(v[slot], name)
+        if plain or not part.shape:
+            access.store(frame, part, (), v[source], site)
+        else:
+            access.store_region(frame, part, v[source], site)
+
+    t.emit(run, (slot, source))
