@@ -322,7 +322,7 @@ def all_wait_for_all(arrived):
 
 @pytest.mark.parametrize("schedule", ["lockstep", "warps"])
 def test_blocks_that_wait_for_blocks_which_cannot_be_resident(schedule, monkeypatch):
-    monkeypatch.setattr("warpladder.simulator.execution.launch.BATCH_THREADS", 1024)
+    monkeypatch.setattr("warpladder.simulator.execution.scheduler.BATCH_THREADS", 1024)
     device = SimulatedDevice(multiprocessors=1, schedule=schedule)
     arrived = device.full(1, 0, np.int32)
     # One multiprocessor of 9.0 holds two blocks of 1024 threads.

@@ -466,7 +466,7 @@ def test_each_line_has_what_it_does():
 @pytest.mark.parametrize("batch", [1, 64, 200, 1 << 20])
 def test_counters_depend_neither_on_batches_nor_on_the_schedule(schedule, batch, monkeypatch):
     expected = asdict(launched().counters)
-    monkeypatch.setattr("warpladder.simulator.execution.launch.BATCH_THREADS", batch)
+    monkeypatch.setattr("warpladder.simulator.execution.scheduler.BATCH_THREADS", batch)
     assert asdict(launched(schedule=schedule, seed=batch).counters) == expected
 
 

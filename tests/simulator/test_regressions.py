@@ -81,9 +81,9 @@ def test_a_lock_within_a_warp_whose_waiters_count():
 
 def test_a_counting_loop_that_never_ends_is_a_livelock():
     done = in_time("""
-        from warpladder.simulator.execution import launch
+        from warpladder.simulator.execution import scheduler
 
-        launch.IDLE_STEPS = 1 << 12  # the real bound takes seconds
+        scheduler.IDLE_STEPS = 1 << 12  # the real bound takes seconds
 
         @cuda.jit
         def kernel(flag):

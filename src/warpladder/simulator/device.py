@@ -15,10 +15,11 @@ from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
 from warpladder.simulator.checks.counters import Counters
+from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
 from warpladder.simulator.machine.lanes import Geometry
-from warpladder.simulator.machine.options import Checks, Schedule
 
 __all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,17 +13,21 @@ from warpladder.device.compile_errors import compile_error, defined_at
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
 from warpladder.simulator.checks.counters import Counters
+from warpladder.simulator.checks.monitor import Monitor
+from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.execution.arguments import Arguments, types_of
 from warpladder.simulator.execution.launch import Launch
 from warpladder.simulator.execution.limits import check_limits, extents
+from warpladder.simulator.execution.schedule import Schedule
+from warpladder.simulator.execution.scheduler import run
 from warpladder.simulator.frontend.inference import (
     as_dispatcher,
+    normalize_signature,
     own_signatures,
     signature_types,
     typed_function,
 )
 from warpladder.simulator.machine.lanes import Geometry
-from warpladder.simulator.machine.options import Checks, Schedule
 from warpladder.simulator.machine.program import Program
 from warpladder.simulator.translation.translator import translate
 
@@ -174,8 +179,6 @@ class SimulatedKernel:
         prepared = Arguments(flat_names, program.argument_types, passed)
         monitor = None
         if self.options.counters or self.options.checks.any:
-            from warpladder.simulator.checks.monitor import Monitor
-
             monitor = Monitor(program, geometry, self.options.checks, self.options.counters)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
@@ -191,7 +194,7 @@ class SimulatedKernel:
             say=self.options.say,
         )
         try:
-            launch.run()
+            run(launch)
             prepared.copy_back()
         finally:
             # After a fault, too: what was counted up to it is worth knowing.
@@ -246,9 +249,7 @@ class SimulatedKernel:
 
 
 def _common(sizes: set[int]) -> int:
-    from math import gcd
-
-    return gcd(*sizes) if sizes else 1
+    return math.gcd(*sizes) if sizes else 1
 
 
 def simulate(
@@ -329,8 +330,6 @@ def simulate(
 
 
 def _normal_signatures(signature: Any) -> tuple[tuple[Any, ...], ...]:
-    from warpladder.simulator.frontend.inference import normalize_signature
-
     several = signature if isinstance(signature, list) else [signature]
     try:
         return tuple(normalize_signature(one) for one in several)

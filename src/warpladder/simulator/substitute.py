@@ -18,8 +18,11 @@ from numba import cuda
 from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
+from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.device import SimulatedEvent, SimulatedStream
+from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.frontend.inference import (
     declare_signatures,
     is_signature,
@@ -27,7 +30,6 @@ from warpladder.simulator.frontend.inference import (
 )
 from warpladder.simulator.kernel import Options, SimulatedKernel
 from warpladder.simulator.machine.lanes import Geometry
-from warpladder.simulator.machine.options import Checks, Schedule
 
 __all__ = ["simulated_cuda"]
 
@@ -104,8 +106,6 @@ class _Kernel(SimulatedKernel):
 
     def specialize(self, *arguments: Any) -> SimulatedKernel:
         """Return the kernel for the types of these arguments."""
-        from warpladder.simulator.execution.arguments import types_of
-
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
 
 

@@ -1,8 +1,9 @@
-"""What ``syncwarp`` orders: of each lane's accesses, which its neighbours know to be over.
+"""What barriers order: which accesses of others a thread knows to be over.
 
-Every lane has a clock that advances whenever it passes a ``syncwarp``. A barrier of the whole warp
-tells everyone everyone's time. One of a part of the warp tells it to that part only, and with it
-what its lanes had been told before: vector clocks, kept from the first such barrier on.
+Every block has an epoch that advances when its threads pass a ``syncthreads``. Every lane has a
+clock that advances whenever it passes a ``syncwarp``. A barrier of the whole warp tells everyone
+everyone's time. One of a part of the warp tells it to that part only, and with it what its lanes
+had been told before: vector clocks, kept from the first such barrier on.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.machine.lanes import WARP_SIZE, Lanes
 
-__all__ = ["WarpClocks"]
+__all__ = ["Clocks"]
 
 
-class WarpClocks:
-    """The clocks of a batch's warps.
+class Clocks:
+    """The epochs and clocks of a batch of blocks.
 
     Attributes
     ----------
+    epoch
+        The epoch of each block.
     now
         The time of each lane, by warp and lane.
     """
 
-    def __init__(self, warps: int) -> None:
+    def __init__(self, blocks: int, warps: int) -> None:
+        self.epoch = np.zeros(blocks, dtype=np.int64)
         self.now = np.ones((warps, WARP_SIZE), dtype=np.int32)
         #: Up to which time all lanes of the warp know of a lane.
         self._by_all = np.zeros((warps, WARP_SIZE), dtype=np.int32)

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import KernelFaultError
-from warpladder.simulator.machine.lanes import WARP_SIZE
+from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
+from warpladder.simulator.machine.memory import View
 from warpladder.simulator.machine.program import Exit, Site
-
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Batch, Frame
-    from warpladder.simulator.execution.launch import Launch
-    from warpladder.simulator.machine.lanes import Lanes
-    from warpladder.simulator.machine.memory import View
 
 __all__ = ["Faults"]
 
@@ -25,16 +20,16 @@ __all__ = ["Faults"]
 class Faults:
     """Raises `KernelFaultError` for a launch, with the place in words."""
 
-    def __init__(self, launch: Launch) -> None:
-        self.launch = launch
+    def __init__(self, kernel: str, geometry: Geometry) -> None:
+        self.kernel = kernel
+        self.geometry = geometry
 
     # ---- words -------------------------------------------------------------------------------
 
     def indices_of(self, ident: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Return blockIdx and threadIdx of a thread given by its linear index in the grid."""
-        geometry = self.launch.geometry
-        block, rank = divmod(int(ident), geometry.threads_per_block)
-        return _unravel(block, geometry.grid), _unravel(rank, geometry.block)
+        block, rank = divmod(int(ident), self.geometry.threads_per_block)
+        return _unravel(block, self.geometry.grid), _unravel(rank, self.geometry.block)
 
     def who(self, ident: int) -> str:
         """Return ``block (0,0,0), thread (5,0,0)``."""
@@ -43,13 +38,13 @@ class Faults:
 
     def at(self, site: Site) -> str:
         """Return ``kernel, file.py line 12``."""
-        return f"{self.launch.program.name} ({Path(site.filename).name}, line {site.line})"
+        return f"{self.kernel} ({Path(site.filename).name}, line {site.line})"
 
     # ---- memory ------------------------------------------------------------------------------
 
     def out_of_bounds(
         self,
-        frame: Frame,
+        lanes: Lanes,
         view: View,
         indices: tuple[Any, ...],
         axis: int,
@@ -61,7 +56,7 @@ class Faults:
         first = int(np.flatnonzero(outside)[0])
         index = ", ".join(str(int(_one(part, first))) for part in indices)
         shape = tuple(int(_one(extent, first)) for extent in view.shape)
-        ident = int(frame.spread(frame.lanes.ident)[first])
+        ident = int(lanes.ident[first])
         others = int(np.count_nonzero(outside)) - 1
         more = f", and {others} more threads" if others else ""
         raise KernelFaultError(
@@ -74,21 +69,21 @@ class Faults:
         space = getattr(view.buffer, "space", "global")
         return view.name if space == "global" else f"{space} array {view.name}"
 
-    def misaligned(self, frame: Frame, view: View, first: int, site: Site, verb: str) -> NoReturn:
+    def misaligned(self, lanes: Lanes, view: View, first: int, site: Site, verb: str) -> NoReturn:
         """Report an access to an address that is no multiple of the element's size."""
-        ident = int(frame.spread(frame.lanes.ident)[first])
+        ident = int(lanes.ident[first])
         raise KernelFaultError(
             "memcheck",
             f"{self.at(site)}: {verb} of {self._named(view)} at an address that is no multiple of "
             f"{view.dtype.itemsize} bytes, by {self.who(ident)}",
         )
 
-    def reshape(self, frame: Frame, view: View, wanted: list[int], site: Site) -> NoReturn:
+    def reshape(self, lanes: Lanes, view: View, wanted: list[int], site: Site) -> NoReturn:
         """Report a reshape to another number of elements."""
         raise KernelFaultError(
             "memcheck",
             f"{self.at(site)}: {self._named(view)} of {int(view.size)} elements reshaped to "
-            f"{tuple(wanted)}, by {self.who(int(frame.lanes.ident[0]))}",
+            f"{tuple(wanted)}, by {self.who(int(lanes.ident[0]))}",
         )
 
     def uninitialised(self, view: View, element: str, ident: int, site: Site) -> NoReturn:
@@ -112,7 +107,7 @@ class Faults:
         verb_before, site_before, ident_before = earlier
         raise KernelFaultError(
             "racecheck",
-            f"{self.launch.program.name}: {self._named(view)}{element}: {verb} at "
+            f"{self.kernel}: {self._named(view)}{element}: {verb} at "
             f"{_short(site)} by {self.who(ident)} and {verb_before} at {_short(site_before)} by "
             f"{self.who(ident_before)}, with no barrier between them{remark}",
         )
@@ -122,7 +117,7 @@ class Faults:
         block, thread = self.indices_of(ident)
         kind, arguments = ending.raises
         place = (
-            f"In function {self.launch.program.name.rpartition('.')[2]!r}, file "
+            f"In function {self.kernel.rpartition('.')[2]!r}, file "
             f"{ending.site.filename}, line {ending.site.line}, "
             f"tid=[{' '.join(map(str, thread))}] ctaid=[{' '.join(map(str, block))}]"
         )
@@ -134,43 +129,46 @@ class Faults:
 
     # ---- barriers ----------------------------------------------------------------------------
 
-    def barrier_after_exit(self, batch: Batch, site: Site, lanes: Lanes) -> None:
+    def barrier_after_exit(self, lanes: Lanes, site: Site, exited: NDArray[np.int64]) -> None:
         """Report a block barrier of a block some of whose threads have exited."""
         slots = np.unique(lanes.slot)
-        gone = slots[batch.exited[slots] > 0]
+        gone = slots[exited[slots] > 0]
         if not len(gone):
             return
         slot = int(gone[0])
-        block = batch.first_block + slot
+        block = lanes.first_block + slot
         raise KernelFaultError(
             "synccheck",
-            f"{self.at(site)}: {int(batch.exited[slot])} threads of block "
-            f"{_triple(_unravel(block, self.launch.geometry.grid))} have returned before this "
+            f"{self.at(site)}: {int(exited[slot])} threads of block "
+            f"{_triple(_unravel(block, self.geometry.grid))} have returned before this "
             "barrier: every thread of a block must reach it",
         )
 
     def divergent_barrier(
-        self, batch: Batch, free: NDArray[np.bool_], counters: NDArray[Any], offset: int
+        self,
+        lanes: Lanes,
+        free: NDArray[np.bool_],
+        orders: NDArray[Any],
+        site_of: Callable[[int], Site],
+        exited: NDArray[np.int64],
     ) -> None:
         """Report threads of one block that wait at different barriers, or have exited."""
-        lanes = batch.lanes
         for slot in np.unique(lanes.slot[free]):
             here = np.flatnonzero(free & (lanes.slot == slot))
-            orders = np.unique(counters[here] - offset)
-            sites = [batch.barrier_site(int(order)) for order in orders]
-            block = _triple(_unravel(batch.first_block + int(slot), self.launch.geometry.grid))
-            if len(orders) > 1:
+            sites = [site_of(int(order)) for order in np.unique(orders[here])]
+            block = _triple(_unravel(lanes.first_block + int(slot), self.geometry.grid))
+            if len(sites) > 1:
                 lines = " and ".join(_short(site) for site in sites)
                 raise KernelFaultError(
                     "synccheck",
-                    f"{self.launch.program.name}: threads of block {block} wait at different "
+                    f"{self.kernel}: threads of block {block} wait at different "
                     f"barriers: {lines}; a branch around a barrier must be taken by all threads "
                     "of the block or by none",
                 )
-            if batch.exited[slot]:
+            if exited[slot]:
                 raise KernelFaultError(
                     "synccheck",
-                    f"{self.at(sites[0])}: {int(batch.exited[slot])} threads of block {block} have "
+                    f"{self.at(sites[0])}: {int(exited[slot])} threads of block {block} have "
                     "returned before this barrier: every thread of a block must reach it",
                 )
 
@@ -187,16 +185,12 @@ class Faults:
         )
 
     def different_masks(
-        self,
-        batch: Batch,
-        lanes: Lanes,
-        mask: NDArray[np.int64],
-        site_of: Callable[[int], Site],
+        self, lanes: Lanes, mask: NDArray[np.int64], site_of: Callable[[int], Site]
     ) -> None:
         """Report a thread whose mask names one that meets it with another mask."""
         if (mask == mask[0]).all():
             return
-        given = np.zeros(batch.places, dtype=np.int64)
+        given = np.zeros(lanes.warps * WARP_SIZE, dtype=np.int64)
         given[lanes.place] = mask
         others = given.reshape(-1, WARP_SIZE)[lanes.warp]
         named = (mask[:, None] >> np.arange(WARP_SIZE)) & 1 != 0
@@ -212,11 +206,10 @@ class Faults:
         )
 
     def shuffle_from_nobody(
-        self, frame: Frame, site: Site, mask: NDArray[np.int64], source: NDArray[np.int64],
+        self, lanes: Lanes, site: Site, mask: NDArray[np.int64], source: NDArray[np.int64],
         here: NDArray[np.bool_],
     ) -> None:  # fmt: skip
         """Report a shuffle from a lane outside of the mask, or from one that is not there."""
-        lanes = frame.lanes
         left_out = (mask >> source) & 1 == 0
         bad = np.flatnonzero(left_out | ~here)
         if not len(bad):
@@ -233,11 +226,11 @@ class Faults:
             f"{why}: what it gets is undefined, for {self.who(int(lanes.ident[first]))}",
         )
 
-    def absent_lanes(self, frame: Frame, site: Site, mask: NDArray[np.int64]) -> None:
+    def absent_lanes(
+        self, lanes: Lanes, site: Site, mask: NDArray[np.int64], alive: NDArray[np.int64]
+    ) -> None:
         """Report a warp function whose mask names lanes that do not take part."""
-        batch, lanes = frame.batch, frame.lanes
-        here = batch.ballot_of(lanes)[lanes.warp]
-        absent = mask & ~here & batch.alive_lanes()[lanes.warp]
+        absent = mask & ~lanes.ballot()[lanes.warp] & alive[lanes.warp]
         if not absent.any():
             return
         first = int(np.flatnonzero(absent)[0])
@@ -248,38 +241,36 @@ class Faults:
             f"when {self.who(int(lanes.ident[first]))} calls: it has taken another branch",
         )
 
-    def grid_barrier(self, waiting: list[Batch], total: int) -> None:
+    def grid_barrier(self, there: int) -> None:
         """Report a grid barrier that some threads of the grid will never reach."""
-        there = sum(batch.waiting_threads() for batch in waiting)
-        threads = total * self.launch.geometry.threads_per_block
+        threads = self.geometry.blocks * self.geometry.threads_per_block
         if there != threads:
             raise KernelFaultError(
                 "synccheck",
-                f"{self.launch.program.name}: {there} of the grid's {threads} threads wait at a "
+                f"{self.kernel}: {there} of the grid's {threads} threads wait at a "
                 "grid barrier; the others have returned",
             )
 
-    def deadlock(self, batch: Batch) -> NoReturn:
+    def deadlock(self, sites: list[Site]) -> NoReturn:
         """Report threads that wait for one another for ever."""
-        lines = ", ".join(_short(site) for site in batch.spinning_sites()[:6])
+        lines = ", ".join(_short(site) for site in sites[:6])
         raise KernelFaultError(
             "synccheck",
-            f"{self.launch.program.name}: threads wait for one another at different barriers and "
+            f"{self.kernel}: threads wait for one another at different barriers and "
             f"none can go on, near {lines}",
         )
 
-    def livelock(self, waiting: list[Batch], resident: int | None = None) -> NoReturn:
+    def livelock(self, sites: list[Site], resident: int | None, device: str) -> NoReturn:
         """Report threads that repeat the same steps for ever."""
-        sites = sorted({site for batch in waiting for site in batch.spinning_sites()})
         lines = ", ".join(_short(site) for site in sites[:6])
         text = (
-            f"{self.launch.program.name}: threads repeat the same steps without end, near {lines}: "
+            f"{self.kernel}: threads repeat the same steps without end, near {lines}: "
             "what they wait for is written by nobody"
         )
         if resident is not None:
             text += (
-                f" that runs beside them: {resident} of the grid's {self.launch.geometry.blocks} "
-                f"blocks are resident, all that {self.launch.properties.name} holds at a time"
+                f" that runs beside them: {resident} of the grid's {self.geometry.blocks} "
+                f"blocks are resident, all that {device} holds at a time"
             )
         raise KernelFaultError("livelock", text)
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.simulator.checks.clocks import Clocks
 from warpladder.simulator.checks.counters import Counters
+from warpladder.simulator.checks.faults import Faults
+from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.checks.races import RaceChecker
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
-from warpladder.simulator.machine.options import Checks
 from warpladder.simulator.machine.program import BLOCK, WARP, Block, Program, Site, Sync
-
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Frame
 
 __all__ = ["Monitor"]
 
@@ -28,6 +27,22 @@ _LOOKS = 64
 _ALL_WRITTEN = {size: np.ones(size, np.uint8).view(f"u{size}")[0] for size in (1, 2, 4, 8)}
 
 
+class ActiveThreads(Protocol):
+    """The threads that carry out an instruction, as `execution` has them."""
+
+    @property
+    def count(self) -> int:
+        """How many they are."""
+
+    @property
+    def lanes(self) -> Lanes:
+        """Which they are."""
+
+    @property
+    def clocks(self) -> Clocks:
+        """What barriers order among the blocks that they are of."""
+
+
 class Monitor:
     """The counters and checks of one launch."""
 
@@ -35,6 +50,7 @@ class Monitor:
         self, program: Program, geometry: Geometry, checks: Checks, counting: bool
     ) -> None:
         self.program = program
+        self.faults = Faults(program.name, geometry)
         self.checks = checks
         self.counting = counting
         self.races = (
@@ -59,7 +75,7 @@ class Monitor:
 
     def access(
         self,
-        frame: Frame,
+        threads: ActiveThreads,
         buffer: Buffer,
         view: View,
         position: Any,
@@ -70,23 +86,25 @@ class Monitor:
     ) -> None:
         """Take note of one memory instruction, before it is carried out."""
         if self.races is not None and buffer.space in ("global", "shared"):
-            lanes = _lanes(frame, where)
-            fault = self.races.access(frame.batch, lanes, buffer, view, position, verb, site, value)
+            lanes = _lanes(threads, where)
+            fault = self.races.access(
+                threads.clocks, lanes, buffer, view, position, verb, site, value
+            )
             if fault is not None:
                 first, later, earlier, remark = fault
-                frame.launch.faults.race(view, self._element(view, first), later, earlier, remark)
+                self.faults.race(view, self._element(view, first), later, earlier, remark)
         if self.checks.memory and view.unit == 1:
-            self._check_alignment(frame, view, position, site, verb)
+            self._check_alignment(threads, view, position, site, verb)
         if self.checks.init and buffer.written is not None:
-            self._check_written(frame, where, buffer, view, position, verb, site)
+            self._check_written(threads, where, buffer, view, position, verb, site)
         if self.counting:
-            self._count_access(_lanes(frame, where), buffer, view, position, verb, site)
+            self._count_access(_lanes(threads, where), buffer, view, position, verb, site)
 
-    def branch(self, frame: Frame, decided: Any, site: Site) -> None:
+    def branch(self, threads: ActiveThreads, decided: Any, site: Site) -> None:
         """Take note of a conditional branch."""
         if not self.counting:
             return
-        row, rows = frame.lanes.rows()
+        row, rows = threads.lanes.rows()
         counters = self._line(site)
         counters.branches += rows
         if not isinstance(decided, np.ndarray):
@@ -96,32 +114,32 @@ class Monitor:
         everyone = np.bincount(row, minlength=rows)
         counters.uniform_branches += int(np.count_nonzero((yes == 0) | (yes == everyone)))
 
-    def block_done(self, frame: Frame, block: Block) -> None:
+    def block_done(self, threads: ActiveThreads, block: Block) -> None:
         """Take note of the instructions of a block of the program."""
         if block.instructions:
             run = self._runs.setdefault(block.order, [0, 0])
-            run[0] += frame.lanes.rows()[1]
-            run[1] += frame.count
+            run[0] += threads.lanes.rows()[1]
+            run[1] += threads.count
 
-    def arrive(self, frame: Frame, sync: Sync) -> None:
+    def arrive(self, threads: ActiveThreads, sync: Sync) -> None:
         """Take note of threads that come to a barrier."""
         if not self.counting:
             return
-        warps = frame.lanes.rows()[1]
+        warps = threads.lanes.rows()[1]
         if sync.scope == BLOCK:
             self._line(sync.site).barriers += warps
         elif sync.scope == WARP:
             self._line(sync.site).warp_syncs += warps
 
-    def exchange(self, frame: Frame, site: Site) -> None:
+    def exchange(self, threads: ActiveThreads, site: Site) -> None:
         """Take note of a shuffle, vote or match."""
         if self.counting:
-            self._line(site).shuffles += frame.lanes.rows()[1]
+            self._line(site).shuffles += threads.lanes.rows()[1]
 
-    def fence(self, frame: Frame) -> None:
+    def fence(self, threads: ActiveThreads) -> None:
         """Take note of a memory fence for the whole device."""
         if self.races is not None:
-            self.races.fence(frame.batch, frame.lanes)
+            self.races.fence(threads.lanes)
 
     def grid_barrier(self) -> None:
         """Take note of a grid barrier: it keeps everything before apart from everything after."""
@@ -154,7 +172,7 @@ class Monitor:
     # ---- checks ------------------------------------------------------------------------------
 
     def _check_alignment(
-        self, frame: Frame, view: View, position: Any, site: Site, verb: str
+        self, threads: ActiveThreads, view: View, position: Any, site: Site, verb: str
     ) -> None:
         # Fields of packed records are accessed byte by byte.
         size = view.dtype.itemsize
@@ -163,11 +181,11 @@ class Monitor:
         off = np.asarray(position) % size != 0
         if off.any():
             first = int(np.flatnonzero(off)[0]) if off.ndim else 0
-            frame.launch.faults.misaligned(frame, view, first, site, verb)
+            self.faults.misaligned(threads.lanes, view, first, site, verb)
 
     def _check_written(
         self,
-        frame: Frame,
+        threads: ActiveThreads,
         where: NDArray[np.intp] | None,
         buffer: Buffer,
         view: View,
@@ -196,9 +214,9 @@ class Monitor:
                 fresh = fresh.any(axis=-1)
             if fresh.any():
                 first = int(np.flatnonzero(fresh)[0]) if np.ndim(fresh) else 0
-                ident = int(np.atleast_1d(_lanes(frame, where).ident)[first])
+                ident = int(np.atleast_1d(_lanes(threads, where).ident)[first])
                 place = int(np.atleast_1d(position)[first])
-                frame.launch.faults.uninitialised(view, self._element(view, place), ident, site)
+                self.faults.uninitialised(view, self._element(view, place), ident, site)
         if verb != "load":
             table[places] = everything
 
@@ -290,9 +308,9 @@ class Monitor:
         counters.atomic_passes += int(same.sum(axis=2).max(axis=1).sum())
 
 
-def _lanes(frame: Frame, where: NDArray[np.intp] | None) -> Lanes:
+def _lanes(threads: ActiveThreads, where: NDArray[np.intp] | None) -> Lanes:
     """Return who accesses memory; not needed for most accesses, and dear."""
-    return frame.lanes if where is None else frame.lanes.take(where)
+    return threads.lanes if where is None else threads.lanes.take(where)
 
 
 def _distinct(ordered: NDArray[np.int64]) -> int:

@@ -13,17 +13,15 @@ remembered: of a race that involves a thread from before those, another pair is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.simulator.checks.clocks import Clocks
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.program import Site
-
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Batch
 
 __all__ = ["RaceChecker"]
 
@@ -70,16 +68,24 @@ class _Now:
     """The threads of one access, and their clocks."""
 
     __slots__ = (
-        "block_epoch", "clock", "ident", "lane", "lane_clock", "own_seen", "seen", "site", "warp",
-        "warp_clocks",
+        "block_epoch",
+        "clock",
+        "clocks",
+        "ident",
+        "lane",
+        "lane_clock",
+        "own_seen",
+        "seen",
+        "site",
+        "warp",
     )  # fmt: skip
 
-    def __init__(self, checker: RaceChecker, batch: Batch, lanes: Lanes, site: int) -> None:
+    def __init__(self, checker: RaceChecker, clocks: Clocks, lanes: Lanes, site: int) -> None:
         self.ident = lanes.ident
-        self.block_epoch = batch.block_epoch[lanes.slot]
-        self.warp_clocks, self.warp, self.lane = batch.warp_clocks, lanes.warp, lanes.lane
-        self.lane_clock = batch.warp_clocks.now[lanes.warp, lanes.lane]
-        blocks = lanes.slot + batch.first_block
+        self.block_epoch = clocks.epoch[lanes.slot]
+        self.clocks, self.warp, self.lane = clocks, lanes.warp, lanes.lane
+        self.lane_clock = clocks.now[lanes.warp, lanes.lane]
+        blocks = lanes.slot + lanes.first_block
         self.clock = checker.clock[blocks]
         self.seen = checker.seen[blocks]
         self.own_seen = checker.own_seen[self.ident] if checker.own_seen is not None else self.seen
@@ -109,9 +115,9 @@ class RaceChecker:
         self._site_numbers: dict[Site, int] = {}
         self._watched: list[Buffer] = []
 
-    def fence(self, batch: Batch, lanes: Lanes) -> None:
+    def fence(self, lanes: Lanes) -> None:
         """Note that blocks have executed a memory fence."""
-        self.fenced[np.unique(lanes.slot) + batch.first_block] = True
+        self.fenced[np.unique(lanes.slot) + lanes.first_block] = True
 
     def grid_barrier(self) -> None:
         """Forget everything: a grid barrier orders it before what comes."""
@@ -122,7 +128,7 @@ class RaceChecker:
 
     def access(
         self,
-        batch: Batch,
+        clocks: Clocks,
         lanes: Lanes,
         buffer: Buffer,
         view: View,
@@ -135,7 +141,7 @@ class RaceChecker:
         if buffer.shadow is None:
             buffer.shadow = _Shadow(max(1, len(buffer.raw) // buffer.granule))
             self._watched.append(buffer)
-        now = _Now(self, batch, lanes, self._number(site))
+        now = _Now(self, clocks, lanes, self._number(site))
         at = np.broadcast_to(np.asarray(position), (lanes.count,))
         first = at * view.unit // buffer.granule
         changed = None
@@ -154,7 +160,7 @@ class RaceChecker:
                 )
                 return int(at[k]), (verb, site, int(now.ident[k])), before, remark
         if verb == "atomic":
-            self._synchronise(batch, lanes)
+            self._synchronise(lanes)
         return None
 
     def _number(self, site: Site) -> int:
@@ -217,7 +223,7 @@ class RaceChecker:
         near = np.flatnonzero(bad & same_warp & ~ordered)
         if len(near):
             other = before[near] % tpb % WARP_SIZE
-            known = now.warp_clocks.known(now.warp[near], now.lane[near], other)
+            known = now.clocks.known(now.warp[near], now.lane[near], other)
             ordered[near] = past.lane_clock[place[near]] <= known
         undecided = np.flatnonzero(bad & ~ordered)
         if len(undecided) and self._releases:
@@ -240,9 +246,9 @@ class RaceChecker:
                 result[here] = (time > 0) & (time <= seen[here])
         return result
 
-    def _synchronise(self, batch: Batch, lanes: Lanes) -> None:
+    def _synchronise(self, lanes: Lanes) -> None:
         """Release, where a fence came before, and acquire: in the order of the threads."""
-        blocks = np.unique(lanes.slot) + batch.first_block
+        blocks = np.unique(lanes.slot) + lanes.first_block
         releasing = blocks[self.fenced[blocks]]
         numbers = self._releases + np.cumsum(self.fenced[blocks])
         if len(releasing):
@@ -261,7 +267,7 @@ class RaceChecker:
                 threads = self.geometry.blocks * self.geometry.threads_per_block
                 self.own_seen = np.zeros(threads, dtype=np.int64)
             self.own_seen[lanes.ident] = numbers[
-                np.searchsorted(blocks, lanes.slot + batch.first_block)
+                np.searchsorted(blocks, lanes.slot + lanes.first_block)
             ]
 
     def _record_reads(self, shadow: _Shadow, place: NDArray[np.int64], now: _Now) -> None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import UnsupportedKernelError
+from warpladder.simulator.execution.frame import Frame
 from warpladder.simulator.machine.memory import Buffer, View
+from warpladder.simulator.machine.program import Site
 from warpladder.simulator.machine.values import take
-
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Frame
-    from warpladder.simulator.machine.program import Site
 
 __all__ = [
     "field",
@@ -51,7 +49,7 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
                 outside = (index < 0) | (index >= extent)
                 if outside.any():
                     frame.launch.faults.out_of_bounds(
-                        frame, view, indices, axis, outside, site, verb
+                        frame.lanes, view, indices, axis, outside, site, verb
                     )
         else:
             signed = not isinstance(index, np.unsignedinteger)
@@ -62,7 +60,7 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
                 outside = (index < 0) | (index >= extent)
                 if outside.any():
                     frame.launch.faults.out_of_bounds(
-                        frame, view, indices, axis, outside, site, verb
+                        frame.lanes, view, indices, axis, outside, site, verb
                     )
             else:
                 if index < 0 and signed:
@@ -70,7 +68,7 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
                 if not 0 <= index < extent:
                     everyone = np.ones(frame.count, dtype=bool)
                     frame.launch.faults.out_of_bounds(
-                        frame, view, indices, axis, everyone, site, verb
+                        frame.lanes, view, indices, axis, everyone, site, verb
                     )
         step = index if isinstance(stride, int) and stride == 1 else index * stride
         if isinstance(step, int):
@@ -199,11 +197,6 @@ def _record_bytes(frame: Frame, record: View, site: Site) -> NDArray[Any]:
             np.asarray(at)[..., None] + np.arange(size)
         ]
     return rows.view(f"V{size}").reshape(-1)
-
-
-def element(view: View, position: Any) -> View:
-    """Return the zero-dimensional view of one element."""
-    return replace(view, offset=position, shape=(), strides=())
 
 
 def field(view: View, name: str) -> View:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.simulator.execution.access import locate, places
+from warpladder.simulator.execution.frame import Frame
 from warpladder.simulator.machine.memory import Buffer, View
+from warpladder.simulator.machine.program import Site
 from warpladder.simulator.machine.values import take
-
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Frame
-    from warpladder.simulator.machine.program import Site
 
 __all__ = ["ATOMICS", "atomic"]
 
@@ -83,7 +81,7 @@ def atomic(
             frame.launch.monitor.access(frame, buffer, view, at, where, ATOMIC, site)
         if view.unit != view.dtype.itemsize and np.any(at % view.dtype.itemsize):
             first = int(np.flatnonzero(at % view.dtype.itemsize)[0])
-            frame.launch.faults.misaligned(frame, view, first, site, ATOMIC)
+            frame.launch.faults.misaligned(frame.lanes, view, first, site, ATOMIC)
         old, changed = _in_turn(buffer, view, at, update, values)
         if changed:
             frame.launch.changes += 1

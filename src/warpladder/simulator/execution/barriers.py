@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.simulator.execution.frame import Frame
+from warpladder.simulator.execution.state import (
+    AT_BLOCK,
+    AT_GRID,
+    AT_JOIN,
+    AT_WARP,
+    EXITED,
+    SPINNING,
+    BatchState,
+)
+from warpladder.simulator.machine.lanes import Lanes
 from warpladder.simulator.machine.program import BLOCK, GRID, WARP, Sync
 from warpladder.simulator.machine.values import merge
 
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Batch, Frame
-    from warpladder.simulator.machine.lanes import Lanes
+__all__ = ["arrive", "release"]
 
-__all__ = ["AT_BLOCK", "AT_GRID", "AT_WARP", "EXITED", "SPINNING", "arrive", "release"]
-
-# A program counter is a block's order; added to it, what the thread waits for before going on.
-AT_BLOCK, AT_WARP, AT_GRID, SPINNING = 1 << 20, 1 << 21, 1 << 22, 1 << 23
-EXITED = 1 << 24
-# Wait for the lanes of a warp that a shuffle, vote or match names.
-AT_JOIN = 1 << 25
 _WAITS = {BLOCK: AT_BLOCK, WARP: AT_WARP, GRID: AT_GRID}
 
 
-def arrive(batch: Batch, sync: Sync, frame: Frame) -> None:
+def arrive(batch: BatchState, sync: Sync, frame: Frame) -> None:
     """Take threads to a barrier: they pass, or wait."""
     monitor = batch.launch.monitor
     if monitor is not None and not sync.join:
@@ -41,11 +43,11 @@ def arrive(batch: Batch, sync: Sync, frame: Frame) -> None:
     batch.go(frame.where, waits)
 
 
-def _pass_block_barrier(batch: Batch, sync: Sync, frame: Frame) -> None:
+def _pass_block_barrier(batch: BatchState, sync: Sync, frame: Frame) -> None:
     """Everyone who is left is here: nobody has to wait."""
     if batch.launch.checks.sync and batch.exited.any():
-        batch.launch.faults.barrier_after_exit(batch, sync.site, frame.lanes)
-    batch.block_epoch += 1
+        batch.launch.faults.barrier_after_exit(frame.lanes, sync.site, batch.exited)
+    batch.clocks.epoch += 1
     if sync.result is not None and sync.reduce is not None:
         values = frame.spread(frame.variables[sync.predicate])  # type: ignore[index]
         slots = frame.spread(frame.lanes.slot)
@@ -53,7 +55,7 @@ def _pass_block_barrier(batch: Batch, sync: Sync, frame: Frame) -> None:
     batch.converged = sync.target.order
 
 
-def _arrive_at_warp(batch: Batch, sync: Sync, frame: Frame) -> None:
+def _arrive_at_warp(batch: BatchState, sync: Sync, frame: Frame) -> None:
     mask = frame.spread(frame.variables[sync.mask]).astype(np.int64) & 0xFFFFFFFF  # type: ignore[index]
     lanes = frame.lanes
     if batch.launch.checks.sync:
@@ -62,7 +64,7 @@ def _arrive_at_warp(batch: Batch, sync: Sync, frame: Frame) -> None:
         _pass_warp_barrier(batch, sync, lanes, mask)
         batch.converged = sync.target.order
         return
-    absent = batch.ballot(batch.counters != EXITED) & ~batch.ballot_of(lanes)
+    absent = batch.lanes.ballot(batch.counters != EXITED) & ~lanes.ballot()
     late = (mask & absent[lanes.warp]) != 0
     if not late.any():
         _pass_warp_barrier(batch, sync, lanes, mask)
@@ -77,20 +79,22 @@ def _arrive_at_warp(batch: Batch, sync: Sync, frame: Frame) -> None:
     batch.masks[frame.where] = mask
 
 
-def _pass_warp_barrier(batch: Batch, sync: Sync, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+def _pass_warp_barrier(
+    batch: BatchState, sync: Sync, lanes: Lanes, mask: NDArray[np.int64]
+) -> None:
     """Everyone whom these threads wait for is here."""
     if batch.launch.checks.sync:
-        batch.launch.faults.different_masks(batch, lanes, mask, lambda _: sync.site)
+        batch.launch.faults.different_masks(lanes, mask, lambda _: sync.site)
     if not sync.join:
         _synchronise_warps(batch, lanes, mask)
 
 
-def _synchronise_warps(batch: Batch, lanes: Lanes, mask: NDArray[np.int64]) -> None:
+def _synchronise_warps(batch: BatchState, lanes: Lanes, mask: NDArray[np.int64]) -> None:
     if batch.launch.checks.race or batch.launch.checks.same_value:
-        batch.warp_clocks.meet(lanes, mask, batch.alive_lanes())
+        batch.clocks.meet(lanes, mask, batch.alive_lanes())
 
 
-def release(batch: Batch) -> str | None:
+def release(batch: BatchState) -> str | None:
     """Nobody can go on: let through those whose barrier is complete, or say what is awaited."""
     if _release_warps(batch) or _release_blocks(batch):
         if batch.turns:
@@ -103,15 +107,15 @@ def release(batch: Batch) -> str | None:
         return "grid"
     if (waiting & SPINNING).any():
         return "stuck"
-    return batch.launch.faults.deadlock(batch)
+    return batch.launch.faults.deadlock(batch.sites())
 
 
-def _release_warps(batch: Batch) -> bool:
+def _release_warps(batch: BatchState) -> bool:
     waiting = (batch.counters & (AT_WARP | AT_JOIN)) != 0
     if not waiting.any():
         return False
-    here = batch.ballot(waiting)
-    alive = batch.ballot(batch.counters != EXITED)
+    here = batch.lanes.ballot(waiting)
+    alive = batch.lanes.ballot(batch.counters != EXITED)
     warps = batch.lanes.warp
     missing = batch.masks & alive[warps] & ~here[warps]
     held = np.zeros(batch.lanes.warps, dtype=bool)
@@ -126,20 +130,19 @@ def _release_warps(batch: Batch) -> bool:
     return True
 
 
-def _check_released(batch: Batch, free: NDArray[np.bool_]) -> None:
+def _check_released(batch: BatchState, free: NDArray[np.bool_]) -> None:
     if not batch.launch.checks.sync:
         return
     where = np.flatnonzero(free)
     orders = batch.counters[where] & (AT_BLOCK - 1)
     batch.launch.faults.different_masks(
-        batch,
         batch.lanes.take(where),
         batch.masks[where],
         lambda k: batch.barrier_site(int(orders[k])),
     )
 
 
-def _release_blocks(batch: Batch) -> bool:
+def _release_blocks(batch: BatchState) -> bool:
     waiting = (batch.counters & AT_BLOCK) != 0
     if not waiting.any():
         return False
@@ -151,14 +154,16 @@ def _release_blocks(batch: Batch) -> bool:
     if not free.any():
         return False
     if batch.launch.checks.sync:
-        batch.launch.faults.divergent_barrier(batch, free, batch.counters, AT_BLOCK)
-    batch.block_epoch[np.unique(slot[free])] += 1
+        batch.launch.faults.divergent_barrier(
+            batch.lanes, free, batch.counters & (AT_BLOCK - 1), batch.barrier_site, batch.exited
+        )
+    batch.clocks.epoch[np.unique(slot[free])] += 1
     batch.counters[free] &= ~np.int32(AT_BLOCK)
     _reduce_predicates(batch, free)
     return True
 
 
-def _reduce_predicates(batch: Batch, free: NDArray[np.bool_]) -> None:
+def _reduce_predicates(batch: BatchState, free: NDArray[np.bool_]) -> None:
     for sync in batch.barriers_before(np.unique(batch.counters[free])):
         if sync.result is None or sync.reduce is None:
             continue

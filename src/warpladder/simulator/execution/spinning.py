@@ -9,14 +9,14 @@ suspicion enough to let others run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from warpladder.simulator.execution.batch import Batch
-    from warpladder.simulator.machine.program import Block, Site
+from warpladder.simulator.execution.reads import ReadLog
+from warpladder.simulator.execution.state import BatchState
+from warpladder.simulator.machine.program import Block
 
 __all__ = ["SpinWatch"]
 
@@ -26,8 +26,6 @@ _FIRST_LOOK = 8
 _SUSPICION = 128
 #: Times that a read has to find the same at the same place.
 _SAME_READS = 16
-#: Places whose values are kept; who reads more of them is not waiting.
-_PLACES = 4096
 
 
 class SpinWatch:
@@ -44,26 +42,26 @@ class SpinWatch:
         Steps spent by threads that were under suspicion, since memory last changed.
     """
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: BatchState) -> None:
         self.proven = False
         self.idle_steps = 0
         self.ran: NDArray[np.bool_] | None = None
+        self._reads = ReadLog()
         self.restart(batch)
 
-    def restart(self, batch: Batch) -> None:
+    def restart(self, batch: BatchState) -> None:
         """Begin anew: memory has changed, or others have had their turn."""
         self._changes = batch.launch.changes
         self._quiet = 0
         self._next_look = _FIRST_LOOK
         self._seen: tuple[Any, ...] | None = None
         self._streak = 0
-        self._reads: dict[Any, tuple[bytes, int]] = {}
-        self._longest = 0
+        self._reads.clear()
         self.ran = None
-        if batch.launch.watch is self:
+        if batch.launch.watch is self._reads:
             batch.launch.watch = None
 
-    def changed(self, batch: Batch) -> bool:
+    def changed(self, batch: BatchState) -> bool:
         """Whether memory has changed since this was last asked."""
         if batch.launch.changes == self._changes:
             return False
@@ -72,7 +70,7 @@ class SpinWatch:
         self.idle_steps = 0
         return True
 
-    def give_up(self, batch: Batch, where: NDArray[np.intp] | None, block: Block) -> bool:
+    def give_up(self, batch: BatchState, where: NDArray[np.intp] | None, block: Block) -> bool:
         """Take note of a step; return whether the threads that ran should let others run."""
         self._quiet += 1
         self._streak = self._streak + 1 if block.may_wait else 0
@@ -85,24 +83,14 @@ class SpinWatch:
             return True
         if self._streak < _SUSPICION:
             return False
-        batch.launch.watch = self
-        if self._longest >= _SAME_READS:
+        batch.launch.watch = self._reads
+        if self._reads.longest >= _SAME_READS:
             self.proven = False
             self.idle_steps += self._streak
             return True
         return False
 
-    def read(self, key: tuple[Site, str, int, int], position: Any, value: Any) -> None:
-        """Take note of what a load or an atomic operation found, while under suspicion."""
-        place, found = np.asarray(position).tobytes(), np.asarray(value).tobytes()
-        last, times = self._reads.get((key, place), (b"", 0))
-        times = times + 1 if last == found else 0
-        if len(self._reads) > _PLACES:
-            self._reads.clear()
-        self._reads[key, place] = found, times
-        self._longest = max(self._longest, times)
-
-    def _repeats(self, batch: Batch) -> bool:
+    def _repeats(self, batch: BatchState) -> bool:
         """Whether all threads are exactly where they were, and no memory has changed since."""
         if self._seen is not None:
             converged, counters, environment = self._seen

@@ -155,7 +155,7 @@ def _array_reshape(t: Builder, call: Call) -> None:
             rest = int(np.prod([part for part in wanted if part != -1]))
             wanted[wanted.index(-1)] = int(view.size) // rest if rest else 0
         if int(np.prod(wanted)) != int(view.size) or min(wanted, default=0) < 0:
-            frame.launch.faults.reshape(frame, view, wanted, site)
+            frame.launch.faults.reshape(frame.lanes, view, wanted, site)
         extents = tuple(wanted)
         return replace(view, shape=extents, strides=_scaled(view, contiguous_strides(extents)))
 

@@ -44,7 +44,7 @@ def _members(frame: Any, site: Any, mask: Any) -> Any:
     if launch.monitor is not None:
         launch.monitor.exchange(frame, site)
     if launch.checks.sync:
-        launch.faults.absent_lanes(frame, site, mask)
+        launch.faults.absent_lanes(frame.lanes, site, mask, frame.batch.alive_lanes())
     return mask
 
 
@@ -63,7 +63,7 @@ def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
             source = np.where(inside, source, lanes.lane)
             place = lanes.warp * WARP_SIZE + source
             if frame.launch.checks.sync:
-                frame.launch.faults.shuffle_from_nobody(frame, site, members, source, here[place])
+                frame.launch.faults.shuffle_from_nobody(lanes, site, members, source, here[place])
             # What an absent lane would give is undefined; a thread then keeps its own.
             return np.where(here[place], row[place], own)
 

@@ -108,6 +108,12 @@ class Lanes:
             setattr(part, name, pick(getattr(self, name)))
         return part
 
+    def ballot(self, chosen: Any = slice(None)) -> NDArray[np.int64]:
+        """Return, per warp, a mask of these threads, or of those of them that are ``chosen``."""
+        bits = np.zeros(self.warps, dtype=np.int64)
+        np.bitwise_or.at(bits, self.warp[chosen], np.int64(1) << self.lane[chosen])
+        return bits
+
     def rows(self) -> tuple[NDArray[np.int64], int]:
         """Return each thread's warp, numbered without gaps, and how many warps there are."""
         if self._rows is None:

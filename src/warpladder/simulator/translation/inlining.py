@@ -6,8 +6,7 @@ translates those needs an `Inliner`, which leaves it to the `Translator` how a b
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
 from typing import Any
 
 from warpladder.device.numba_target import ir
@@ -18,7 +17,7 @@ from warpladder.simulator.machine.program import Block, Jump
 __all__ = ["Inliner", "argument_names"]
 
 
-class Inliner(Builder):
+class Inliner(Builder, ABC):
     """A builder that can call functions written in Python."""
 
     @abstractmethod
@@ -32,33 +31,27 @@ class Inliner(Builder):
         receiver = () if signature.recvr is None else (signature.recvr,)
         function = typed_function(dispatcher, (*receiver, *signature.args))
         raw, done = self.into(scope, target, signature.return_type)
-        self.inline(function, operands, Operand(raw, signature.return_type))
-        done()
-
-    def inline(
-        self, function: TypedFunction, arguments: Sequence[Operand], result: Operand
-    ) -> None:
-        """Emit a call of a device function as a copy of its body."""
         if function in self.inlining:
             self.refuse(f"{function.name}, which calls itself; write it as a loop")
         self.inlining.append(function)
-        scope = Scope(function)
         site = self.site
         self.calls.append(site)
         following = Block()
-        scope.after = following
-        scope.result = result
+        inner = Scope(function)
+        inner.after = following
+        inner.result = Operand(raw, signature.return_type)
         names = argument_names(function)
-        for name, wanted, operand in zip(names, function.arguments, arguments, strict=True):
-            scope.slots[f"arg.{name}"] = self.converted(operand, wanted)
+        for name, wanted, operand in zip(names, function.arguments, operands, strict=True):
+            inner.slots[f"arg.{name}"] = self.converted(operand, wanted)
         entry = self.new_block()
         self.end(Jump(entry, self.site), entry)
-        self.body(scope, entry)
+        self.body(inner, entry)
         self.inlining.pop()
         self.calls.pop()
         self.blocks.append(following)
         self.block = following
         self.site = site
+        done()
 
 
 def argument_names(function: TypedFunction) -> list[str]:

@@ -37,7 +37,7 @@ from warpladder.lab.explore.exploration import (
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import pose
 from warpladder.lab.verify import run as run_rung
-from warpladder.simulator.machine.options import SCHEDULES
+from warpladder.simulator.execution.schedule import SCHEDULES
 
 if TYPE_CHECKING:
     from warpladder.rung import Rung, WrongRung
