@@ -11,7 +11,7 @@ from numba import cuda
 from warpladder.device.numba_target import types
 from warpladder.simulator.intrinsics.call import Call, Handlers
 from warpladder.simulator.machine.builder import Builder
-from warpladder.simulator.machine.lanes import WARP_SIZE
+from warpladder.simulator.machine.lanes import WARP_SIZE, Lanes
 from warpladder.simulator.machine.program import WARP
 from warpladder.simulator.machine.values import scalar_dtype
 
@@ -74,12 +74,9 @@ def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
     return handler
 
 
-def _ballots(frame: Any, chosen: Any) -> Any:
-    """Return, for each thread, the mask of its warp's active threads that are chosen."""
-    lanes = frame.lanes
-    bits = np.zeros(frame.batch.places, dtype=np.int64)
-    bits[lanes.place] = np.where(chosen, np.int64(1) << lanes.lane, 0)
-    return bits.reshape(-1, WARP_SIZE).sum(axis=1)[lanes.warp]
+def _ballots(lanes: Lanes, chosen: Any = slice(None)) -> Any:
+    """Return, for each thread, the mask of its warp's active threads, or of those ``chosen``."""
+    return lanes.ballot(chosen)[lanes.warp]
 
 
 def _vote(decide: Callable[[Any, Any], Any]) -> Any:
@@ -88,8 +85,8 @@ def _vote(decide: Callable[[Any, Any], Any]) -> Any:
     def handler(t: Builder, call: Call) -> None:
         def run(frame: Any, site: Any, mask: Any, predicate: Any) -> Any:
             members = _members(frame, site, mask)
-            yes = _ballots(frame, frame.spread(predicate)) & members
-            there = _ballots(frame, np.ones(frame.count, dtype=bool)) & members
+            yes = _ballots(frame.lanes, frame.spread(predicate)) & members
+            there = _ballots(frame.lanes) & members
             decided = decide(yes, there)
             return decided if decided.dtype == bool else _as(call, decided)
 
@@ -102,7 +99,7 @@ def _matching(frame: Any, site: Any, mask: Any, value: Any) -> tuple[Any, Any]:
     """Return for each thread the mask of members with its value, and the members that are there."""
     members = _members(frame, site, mask)
     lanes = frame.lanes
-    there = _ballots(frame, np.ones(frame.count, dtype=bool)) & members
+    there = _ballots(lanes) & members
     own = np.ascontiguousarray(frame.spread(value))
     bits = own.view(f"u{own.dtype.itemsize}")
     row = np.zeros(frame.batch.places, dtype=bits.dtype)
@@ -130,8 +127,7 @@ def _match_all(t: Builder, call: Call) -> None:
 
 def _activemask(t: Builder, call: Call) -> None:
     def run(frame: Any, _: Any) -> Any:
-        everyone = _ballots(frame, np.ones(frame.count, dtype=bool))
-        return _as(call, everyone)
+        return _as(call, _ballots(frame.lanes))
 
     _emit(t, call, run, [])
 

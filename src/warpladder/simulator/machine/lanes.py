@@ -110,9 +110,10 @@ class Lanes:
 
     def ballot(self, chosen: Any = slice(None)) -> NDArray[np.int64]:
         """Return, per warp, a mask of these threads, or of those of them that are ``chosen``."""
-        bits = np.zeros(self.warps, dtype=np.int64)
-        np.bitwise_or.at(bits, self.warp[chosen], np.int64(1) << self.lane[chosen])
-        return bits
+        bits = np.zeros(self.warps * WARP_SIZE, dtype=np.int64)
+        bits[self.place[chosen]] = np.int64(1) << self.lane[chosen]
+        masks: NDArray[np.int64] = bits.reshape(-1, WARP_SIZE).sum(axis=1)
+        return masks
 
     def rows(self) -> tuple[NDArray[np.int64], int]:
         """Return each thread's warp, numbered without gaps, and how many warps there are."""
