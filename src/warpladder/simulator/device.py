@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,7 +20,6 @@ from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
-from warpladder.simulator.machine.lanes import Geometry
 
 __all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
 
@@ -137,10 +137,7 @@ class SimulatedDevice:
         if isinstance(host_array, SimulatedArray) and out is None:
             return host_array
         host = np.asarray(host_array)
-        order: Literal["C", "F"] = (
-            "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
-        )
-        array = SimulatedArray.allocate(host.shape, host.dtype, order) if out is None else out
+        array = SimulatedArray.like(host) if out is None else out
         check_same("out", array, host)
         array.fill(host)
         return array
@@ -211,8 +208,7 @@ class SimulatedDevice:
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks one multiprocessor holds, registers left out of account."""
         del kernel
-        extents = block if isinstance(block, tuple) else (block,)
-        threads = Geometry((1, 1, 1), (*extents, *(1,) * (3 - len(extents)))).threads_per_block  # type: ignore[arg-type]
+        threads = math.prod(block) if isinstance(block, tuple) else block
         return occupancy(
             self.properties, threads, shared_bytes=shared_bytes
         ).blocks_per_multiprocessor

@@ -8,6 +8,7 @@ for arrays, streams, events and devices. What a program has already imported by 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -16,12 +17,12 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.numba_target import CUDADispatcher
-from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.device import SimulatedEvent, SimulatedStream
 from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.execution.limits import resident_blocks
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.frontend.inference import (
     declare_signatures,
@@ -29,7 +30,6 @@ from warpladder.simulator.frontend.inference import (
     normalize_signature,
 )
 from warpladder.simulator.kernel import Options, SimulatedKernel
-from warpladder.simulator.machine.lanes import Geometry
 
 __all__ = ["simulated_cuda"]
 
@@ -119,12 +119,8 @@ class _Overloads:
         properties = kernel.options.properties
 
         def most(blockdim: Any, dynsmemsize: int = 0) -> int:
-            extents = tuple(blockdim) if isinstance(blockdim, tuple | list) else (blockdim,)
-            threads = Geometry((1, 1, 1), (*extents, *(1,) * (3 - len(extents)))).threads_per_block
-            fits = occupancy(
-                properties, threads, shared_bytes=program.shared.static_bytes + dynsmemsize
-            )
-            return fits.blocks_per_multiprocessor * properties.multiprocessors
+            threads = math.prod(blockdim) if isinstance(blockdim, tuple | list) else blockdim
+            return resident_blocks(properties, threads, program.shared.static_bytes + dynsmemsize)
 
         return SimpleNamespace(
             max_cooperative_grid_blocks=most,
@@ -288,12 +284,7 @@ def _to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) 
     if isinstance(obj, SimulatedArray) and to is None:
         return obj
     host = np.asarray(obj.values if isinstance(obj, SimulatedArray) else obj)
-    if to is None:
-        order: Literal["C", "F"] = (
-            "F" if host.flags.f_contiguous and not host.flags.c_contiguous else "C"
-        )
-        to = SimulatedArray.allocate(host.shape, host.dtype, order)
-    array: SimulatedArray = to
+    array: SimulatedArray = SimulatedArray.like(host) if to is None else to
     array.fill(host)
     return array
 

@@ -126,6 +126,12 @@ class Counters:
     warp_syncs: int = 0
     shuffles: int = 0
 
+    def count(self, event: str, **amounts: int) -> None:
+        """Add to the sums of an event: to ``event_requests``, say, what is named ``requests``."""
+        for name, amount in amounts.items():
+            field = f"{event}_{name}"
+            setattr(self, field, getattr(self, field) + amount)
+
     def add(self, other: Counters) -> None:
         """Add the sums of ``other`` to these."""
         for field in fields(self):

@@ -251,10 +251,7 @@ class Monitor:
         row, rows = lanes.rows()
         size = view.dtype.itemsize
         if buffer.space == "local" and verb != "atomic":
-            if verb == "load":
-                counters.local_load_requests += rows
-            else:
-                counters.local_store_requests += rows
+            counters.count(f"local_{verb}", requests=rows)
             return
         address = np.asarray(position) * view.unit + buffer.address
         if verb == "atomic":
@@ -267,30 +264,17 @@ class Monitor:
             table[row, lanes.lane] = address
         if buffer.space == "constant":
             table.sort(axis=1)
-            counters.constant_requests += rows
-            counters.constant_wavefronts += _distinct(table)
+            counters.count("constant", requests=rows, wavefronts=_distinct(table))
         elif buffer.space == "shared":
             wavefronts, ideal = shared_wavefronts(table, size)
-            if verb == "load":
-                counters.shared_load_requests += rows
-                counters.shared_load_wavefronts += wavefronts
-                counters.shared_load_ideal_wavefronts += ideal
-            else:
-                counters.shared_store_requests += rows
-                counters.shared_store_wavefronts += wavefronts
-                counters.shared_store_ideal_wavefronts += ideal
+            counters.count(
+                f"shared_{verb}", requests=rows, wavefronts=wavefronts, ideal_wavefronts=ideal
+            )
         else:
             sectors, lines, used = global_traffic(table, size)
-            if verb == "load":
-                counters.global_load_requests += rows
-                counters.global_load_sectors += sectors
-                counters.global_load_lines += lines
-                counters.global_load_bytes += used
-            else:
-                counters.global_store_requests += rows
-                counters.global_store_sectors += sectors
-                counters.global_store_lines += lines
-                counters.global_store_bytes += used
+            counters.count(
+                f"global_{verb}", requests=rows, sectors=sectors, lines=lines, bytes=used
+            )
 
     def _count_atomic(
         self,
@@ -300,12 +284,11 @@ class Monitor:
         lanes: Lanes,
         address: NDArray[np.int64],
     ) -> None:
-        counters.atomic_requests += rows
-        counters.atomic_threads += len(row)
         table = np.full((rows, WARP_SIZE), _NOBODY, dtype=np.int64)
         table[row, lanes.lane] = address
         same = (table[:, :, None] == table[:, None, :]) & (table != _NOBODY)[:, :, None]
-        counters.atomic_passes += int(same.sum(axis=2).max(axis=1).sum())
+        passes = int(same.sum(axis=2).max(axis=1).sum())
+        counters.count("atomic", requests=rows, threads=len(row), passes=passes)
 
 
 def _lanes(threads: ActiveThreads, where: NDArray[np.intp] | None) -> Lanes:

@@ -39,6 +39,8 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
     position, shift = view.offset, 0
     for axis, index in enumerate(indices):
         extent, stride = view.shape[axis], view.strides[axis]
+        if isinstance(extent, np.ndarray) and not isinstance(index, np.ndarray):
+            index = np.full(frame.count, index)  # noqa: PLW2901 - the same index, for each thread
         if isinstance(index, np.ndarray):
             signed = index.dtype.kind != "u"
             if index.dtype != np.int64:
@@ -54,22 +56,13 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
         else:
             signed = not isinstance(index, np.unsignedinteger)
             index = int(index)  # noqa: PLW2901
-            if isinstance(extent, np.ndarray):
-                index = np.full(frame.count, index)  # noqa: PLW2901
-                index = np.where((index < 0) & signed, index + extent, index)  # noqa: PLW2901
-                outside = (index < 0) | (index >= extent)
-                if outside.any():
-                    frame.launch.faults.out_of_bounds(
-                        frame.lanes, view, indices, axis, outside, site, verb
-                    )
-            else:
-                if index < 0 and signed:
-                    index += int(extent)  # noqa: PLW2901
-                if not 0 <= index < extent:
-                    everyone = np.ones(frame.count, dtype=bool)
-                    frame.launch.faults.out_of_bounds(
-                        frame.lanes, view, indices, axis, everyone, site, verb
-                    )
+            if index < 0 and signed:
+                index += int(extent)  # noqa: PLW2901
+            if not 0 <= index < extent:
+                everyone = np.ones(frame.count, dtype=bool)
+                frame.launch.faults.out_of_bounds(
+                    frame.lanes, view, indices, axis, everyone, site, verb
+                )
         step = index if isinstance(stride, int) and stride == 1 else index * stride
         if isinstance(step, int):
             # One addition to the positions of all threads, for all axes together.

@@ -8,7 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.simulator.machine.memory import ALLOCATION_ALIGNMENT, INTEGER_POISON, Buffer, poison
+from warpladder.simulator.machine.memory import (
+    ALLOCATION_ALIGNMENT,
+    INTEGER_POISON,
+    Buffer,
+    order_of,
+    poison,
+)
 
 __all__ = ["SimulatedArray"]
 
@@ -45,6 +51,11 @@ class SimulatedArray:
         buffer.written = np.zeros(size, dtype=bool)
         values: NDArray[Any] = np.ndarray(extents, dtype=kind, buffer=raw, order=order)
         return cls(values, buffer)
+
+    @classmethod
+    def like(cls, host: NDArray[Any]) -> SimulatedArray:
+        """Return a new array of the shape, dtype and order of one of the host."""
+        return cls.allocate(host.shape, host.dtype, order_of(host))
 
     @property
     def shape(self) -> tuple[int, ...]:

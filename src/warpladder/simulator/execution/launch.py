@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties
 from warpladder.simulator.checks.faults import Faults
 from warpladder.simulator.checks.monitor import Monitor
 from warpladder.simulator.checks.options import Checks
+from warpladder.simulator.execution.limits import resident_blocks
 from warpladder.simulator.execution.reads import ReadLog
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.machine.lanes import Geometry
@@ -91,8 +91,5 @@ class Launch:
             self.errors.append((ident, ending))
 
     def resident_blocks(self) -> int:
-        """Return how many blocks the device holds at a time, registers left out of account."""
-        fits = occupancy(
-            self.properties, self.geometry.threads_per_block, shared_bytes=self.shared_bytes
-        )
-        return fits.blocks_per_multiprocessor * self.properties.multiprocessors
+        """Return how many blocks the device holds at a time."""
+        return resident_blocks(self.properties, self.geometry.threads_per_block, self.shared_bytes)

@@ -10,7 +10,7 @@ from warpladder.errors import LaunchError
 from warpladder.simulator.machine.lanes import Geometry
 from warpladder.simulator.machine.program import Program
 
-__all__ = ["check_limits", "extents"]
+__all__ = ["check_limits", "extents", "resident_blocks"]
 
 
 def extents(what: str, given: Any, kernel: str) -> tuple[int, int, int]:
@@ -30,6 +30,12 @@ def extents(what: str, given: Any, kernel: str) -> tuple[int, int, int]:
     return (*numbers, *(1,) * (3 - len(numbers)))  # type: ignore[return-value]
 
 
+def resident_blocks(properties: DeviceProperties, threads: int, shared_bytes: int) -> int:
+    """Return how many blocks the device holds at a time, registers left out of account."""
+    fits = occupancy(properties, threads, shared_bytes=shared_bytes)
+    return fits.blocks_per_multiprocessor * properties.multiprocessors
+
+
 def check_limits(
     program: Program,
     geometry: Geometry,
@@ -41,16 +47,12 @@ def check_limits(
     """Refuse a launch that the device, or the kernel's own bound, does not allow."""
     where = f"{program.name} on {properties.name}"
     for axis, name in enumerate("xyz"):
-        if geometry.block[axis] > properties.max_block_dim[axis]:
-            raise LaunchError(
-                f"{where}: blockDim.{name} = {geometry.block[axis]} is more than "
-                f"{properties.max_block_dim[axis]}"
-            )
-        if geometry.grid[axis] > properties.max_grid_dim[axis]:
-            raise LaunchError(
-                f"{where}: gridDim.{name} = {geometry.grid[axis]} is more than "
-                f"{properties.max_grid_dim[axis]}"
-            )
+        for what, given, most in (
+            ("blockDim", geometry.block[axis], properties.max_block_dim[axis]),
+            ("gridDim", geometry.grid[axis], properties.max_grid_dim[axis]),
+        ):
+            if given > most:
+                raise LaunchError(f"{where}: {what}.{name} = {given} is more than {most}")
     if geometry.threads_per_block > properties.max_threads_per_block:
         raise LaunchError(
             f"{where}: {geometry.threads_per_block} threads per block are more than "
@@ -76,10 +78,7 @@ def check_limits(
             f"{properties.shared_bytes_per_block_optin}"
         )
     if cooperative or program.cooperative:
-        fits = occupancy(
-            properties, geometry.threads_per_block, shared_bytes=static + shared_dynamic
-        )
-        most = fits.blocks_per_multiprocessor * properties.multiprocessors
+        most = resident_blocks(properties, geometry.threads_per_block, static + shared_dynamic)
         if geometry.blocks > most:
             raise LaunchError(
                 f"{where}: a cooperative launch of {geometry.blocks} blocks; at most {most} blocks "

@@ -19,13 +19,7 @@ def index_slots(t: Builder, index: Operand) -> tuple[list[int], bool]:
             if index.slot in t.fixed:
                 parts.append(Operand(t.new_slot(t.template[index.slot][number]), part))
                 continue
-            slot = t.new_slot()
-
-            def run(frame: Any, slot: int = slot, number: int = number) -> None:
-                frame.variables[slot] = frame.variables[index.slot][number]
-
-            t.emit(run, (index.slot,), (slot,), counted=False)
-            parts.append(Operand(slot, part))
+            parts.append(Operand(t.part(index.slot, number), part))
     else:
         parts = [index]
     slots, basic = [], True

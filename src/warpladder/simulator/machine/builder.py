@@ -255,6 +255,16 @@ class Builder:
 
         self.emit(run, (slot,), (target,), counted=False)
 
+    def part(self, items: int, key: Any, result: int | None = None) -> int:
+        """Emit ``result = items[key]`` of a tuple, and return the variable."""
+        slot = self.new_slot() if result is None else result
+
+        def run(frame: Any) -> None:
+            frame.variables[slot] = frame.variables[items][key]
+
+        self.emit(run, (items,), (slot,), counted=False)
+        return slot
+
     def apply(self, function: Callable[..., Any], arguments: Sequence[int], result: int) -> None:
         """Emit ``result = function(*arguments)``."""
         slots = tuple(arguments)

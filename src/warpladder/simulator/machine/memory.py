@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.machine.values import UNSET, merge
 
-__all__ = ["Buffer", "BufferChoice", "View", "constant_view", "contiguous_strides", "poison"]
+__all__ = [
+    "Buffer",
+    "BufferChoice",
+    "View",
+    "constant_view",
+    "contiguous_strides",
+    "order_of",
+    "poison",
+]
 
 #: CUDA aligns what it allocates to this many bytes.
 ALLOCATION_ALIGNMENT = 512
@@ -95,6 +103,11 @@ class BufferChoice:
     def map_parts(self, function: Callable[[Any], Any]) -> BufferChoice:
         """Return the choice with ``function`` applied to what varies between threads."""
         return replace(self, which=function(self.which))
+
+
+def order_of(array: NDArray[Any]) -> Literal["C", "F"]:
+    """Return the order of the axes in memory."""
+    return "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
 
 
 def contiguous_strides(shape: tuple[int, ...], order: str = "C") -> tuple[int, ...]:
@@ -203,9 +216,7 @@ class View:
 
 def constant_view(array: NDArray[Any]) -> View:
     """Return a view of an array in constant memory: of a copy, as Numba freezes it."""
-    order: Literal["C", "F"] = (
-        "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-    )
+    order = order_of(array)
     flat = np.array(array, order=order).ravel(order="K")
     raw = (
         flat.view(np.uint8)

@@ -35,7 +35,7 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if expr.vararg is not None:
         packed = t.operand(scope, expr.vararg)
         for number, part in enumerate(packed.type.types):
-            operands.append(_unpacked(t, packed, number, part))
+            operands.append(Operand(t.part(packed.slot, number), part))
     keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
     arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
     arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
@@ -139,17 +139,6 @@ def _default(t: Builder, value: Any) -> Operand:
     return Operand(t.new_slot(value), types.Omitted(value))
 
 
-def _unpacked(t: Builder, packed: Operand, number: int, kind: Any) -> Operand:
-    slot = t.new_slot()
-    source = packed.slot
-
-    def run(frame: Any) -> None:
-        frame.variables[slot] = frame.variables[source][number]
-
-    t.emit(run, (source,), (slot,), counted=False)
-    return Operand(slot, kind)
-
-
 def _packed(t: Builder, parts: list[Operand]) -> Operand:
     """Return the tuple that a function with ``*arguments`` receives."""
     slot, slots = t.new_slot(), [part.slot for part in parts]
@@ -217,9 +206,9 @@ def _pack_vector(t: Builder, made: Call) -> None:
     slots: list[int] = []
     for operand in made.arguments:
         if hasattr(operand.type, "attr_names"):
+            part = operand.type.base_type
             parts = [
-                _unpacked(t, operand, k, operand.type.base_type)
-                for k in range(operand.type.num_elements)
+                Operand(t.part(operand.slot, k), part) for k in range(operand.type.num_elements)
             ]
         else:
             parts = [operand]

@@ -46,11 +46,7 @@ def _tuple_item(t: Builder, scope: Scope, target: Any, container: Operand, index
         scope.slots[target.name] = t.converted(part, scope.type_of(target))
         return
     raw, done = t.into(scope, target, produced)
-
-    def run(frame: Any) -> None:
-        frame.variables[raw] = frame.variables[source][index]
-
-    t.emit(run, (source,), (raw,), counted=False)
+    t.part(source, index, raw)
     done()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from warpladder.device.numba_target import types
@@ -114,24 +115,11 @@ def _exhaust_iter(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     t.copy(source, t.operand(scope, target).slot, scope.type_of(target))
 
 
-def _pair_first(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
-    _pick(t, scope, target, expr, 0)
-
-
-def _pair_second(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
-    _pick(t, scope, target, expr, 1)
-
-
 def _pick(t: Builder, scope: Scope, target: Any, expr: Any, number: int) -> None:
     pair = t.operand(scope, expr.value)
     part = (pair.type.first_type, pair.type.second_type)[number]
     raw, done = t.into(scope, target, part)
-    source = pair.slot
-
-    def run(frame: Any) -> None:
-        frame.variables[raw] = frame.variables[source][number]
-
-    t.emit(run, (source,), (raw,), counted=False)
+    t.part(pair.slot, number, raw)
     done()
 
 
@@ -158,8 +146,8 @@ _EXPRESSIONS: dict[str, Callable[[Inliner, Scope, Any, Any], None]] = {
     "undef": _null,
     "build_tuple": _build_tuple,
     "exhaust_iter": _exhaust_iter,
-    "pair_first": _pair_first,
-    "pair_second": _pair_second,
+    "pair_first": partial(_pick, number=0),
+    "pair_second": partial(_pick, number=1),
     "getiter": _getiter,
     "iternext": _iternext,
     "getattr": get_attribute,
