@@ -13,7 +13,8 @@ from warpladder.device.compile_errors import compile_reason
 from warpladder.device.cuda_faults import launch_fault
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
-from warpladder.simulator.frontend.inference import argument_type, typed_function
+from warpladder.simulator.frontend.inference import typed_function
+from warpladder.simulator.frontend.signatures import argument_type
 
 
 def misspelt(x):

@@ -12,7 +12,7 @@ from choosing import only
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.execution.arguments import types_of
-from warpladder.simulator.frontend.inference import as_dispatcher, own_signatures, signature_types
+from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatures, signature_types
 
 TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: Bytes that a kernel of matrices beyond the memory may spill: it takes its operands from three

@@ -14,7 +14,8 @@ from simulating import TYPING_ERRORS, run
 from warpladder.device.numba_target import CUDACompiler, CUDADispatcher, ir, types
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
-from warpladder.simulator.frontend.inference import argument_type, as_dispatcher, typed_function
+from warpladder.simulator.frontend.inference import typed_function
+from warpladder.simulator.frontend.signatures import argument_type, as_dispatcher
 
 INT32, INT64, FLOAT32, FLOAT64 = types.int32, types.int64, types.float32, types.float64
 

@@ -20,12 +20,12 @@ from warpladder.simulator.execution.launch import Launch
 from warpladder.simulator.execution.limits import check_limits, extents
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.execution.scheduler import run
-from warpladder.simulator.frontend.inference import (
+from warpladder.simulator.frontend.inference import typed_function
+from warpladder.simulator.frontend.signatures import (
     as_dispatcher,
     normalize_signature,
     own_signatures,
     signature_types,
-    typed_function,
 )
 from warpladder.simulator.machine.lanes import Geometry
 from warpladder.simulator.machine.program import Program

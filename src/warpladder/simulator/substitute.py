@@ -24,11 +24,8 @@ from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.execution.limits import resident_blocks
 from warpladder.simulator.execution.schedule import Schedule
-from warpladder.simulator.frontend.inference import (
-    declare_signatures,
-    is_signature,
-    normalize_signature,
-)
+from warpladder.simulator.frontend.inference import declare_signatures
+from warpladder.simulator.frontend.signatures import is_signature, normalize_signature
 from warpladder.simulator.kernel import Options, SimulatedKernel
 
 __all__ = ["simulated_cuda"]

@@ -1,1 +1,5 @@
-"""What is counted of a launch, and which faults are looked for and reported."""
+"""What is looked for in a launch and what is counted.
+
+Read `options`, then `monitor`, which execution tells of every instruction, `counters`, `races` with
+the `clocks` that barriers advance, and `faults`, which says in words what was found.
+"""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from warpladder.device.numba_target import as_dtype, types
 from warpladder.errors import InputTypeError
 from warpladder.simulator.execution.arrays import SimulatedArray
-from warpladder.simulator.frontend.inference import argument_type
+from warpladder.simulator.frontend.signatures import argument_type
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     Buffer,

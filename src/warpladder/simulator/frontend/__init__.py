@@ -1,1 +1,5 @@
-"""Numba's front end: a kernel as typed IR, from either CUDA target."""
+"""Numba's front end, from either CUDA target: a kernel as typed IR.
+
+Nothing else of the simulator touches Numba's internals. Read `inference`, then `signatures` and
+`overloads`.
+"""

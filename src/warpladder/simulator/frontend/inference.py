@@ -1,4 +1,4 @@
-"""Numba's front end, stopped after type inference: the only file that touches Numba's internals.
+"""Numba's front end, stopped after type inference.
 
 A `@cuda.jit` function goes through Numba's own passes (bytecode to IR, SSA, typing) and comes out
 as basic blocks whose variables all have a type. What is taken from Numba here: the compiler class
@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,29 +23,17 @@ from warpladder.device.numba_target import (
     FunctionPass,
     PassManager,
     PreLowerStripPhis,
-    Purpose,
-    as_dtype,
     compile_extra,
     cuda_target,
-    fold_arguments,
     pysignature,
     register_pass,
     sigutils,
     target_override,
-    typeof,
-    types,
     typing,
 )
-from warpladder.errors import InputTypeError, UnsupportedKernelError
+from warpladder.errors import UnsupportedKernelError
 
-__all__ = [
-    "TypedFunction",
-    "argument_type",
-    "as_dispatcher",
-    "fold_call",
-    "overload_dispatcher",
-    "typed_function",
-]
+__all__ = ["TypedFunction", "declare_signatures", "typed_function", "typing_only"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,16 +95,6 @@ class _TypingCompiler(CUDACompiler):  # type: ignore[misc]
         return [manager]
 
 
-def as_dispatcher(function: Any) -> Any:
-    """Return ``function`` as one of numba-cuda's dispatchers: itself, or a plain one wrapped."""
-    return function if isinstance(function, CUDADispatcher) else CUDADispatcher(function, {})
-
-
-def argument_type(value: Any) -> Any:
-    """Return the Numba type of a kernel argument."""
-    return typeof(value, Purpose.argument)
-
-
 _lock = threading.RLock()
 _typed: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], TypedFunction]]
 _typed = weakref.WeakKeyDictionary()
@@ -154,7 +132,7 @@ def typed_function(dispatcher: Any, arguments: tuple[Any, ...]) -> TypedFunction
 
 def _infer(dispatcher: Any, arguments: tuple[Any, ...]) -> TypedFunction:
     options = dispatcher.targetoptions
-    with _typing_only(), target_override():
+    with typing_only(), target_override():
         state = compile_extra(
             typingctx=cuda_target.typing_context,
             targetctx=cuda_target.target_context,
@@ -210,7 +188,7 @@ def _typed_call_template(dispatcher: Any, args: Any, kws: Any) -> tuple[Any, ...
 
 
 @contextlib.contextmanager
-def _typing_only() -> Iterator[None]:
+def typing_only() -> Iterator[None]:
     """Keep Numba from compiling device functions, which needs a GPU to compile for."""
     with _lock:
         saved = CUDADispatcher.get_call_template, CUDADispatcher.get_overload
@@ -220,139 +198,6 @@ def _typing_only() -> Iterator[None]:
             yield
         finally:
             CUDADispatcher.get_call_template, CUDADispatcher.get_overload = saved
-
-
-def fold_call(
-    signature: Any, arguments: list[Any], keywords: dict[str, Any], default: Callable[[Any], Any]
-) -> list[Any]:
-    """Return a call's arguments in the order of the function's parameters.
-
-    ``default(value)`` makes an argument of a parameter's default.
-    """
-    if signature.pysig is None:
-        return [*arguments, *keywords.values()]
-    folded = fold_arguments(
-        signature.pysig,
-        arguments,
-        keywords,
-        lambda _index, _parameter, value: value,
-        lambda _index, parameter, _value: default(parameter.default),
-        lambda _index, _parameter, values: list(values),
-    )
-    return list(folded)
-
-
-def overload_dispatcher(
-    function: Any, signature: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
-    """Return the dispatcher of the Python code behind an overloaded function, or None.
-
-    Such are functions and methods that numba-cuda (or a user) gives by ``@overload``. Their author
-    chooses the code by the types of the call as it is written: ``arguments`` and ``keywords``, with
-    no ``*arguments`` packed and no default filled in, as they are in the ``signature``.
-    """
-    with _typing_only(), target_override():
-        context = cuda_target.typing_context
-        if isinstance(function, types.BoundFunction):
-            written = getattr(function.template, "_overload_func", None)
-            if written is None:
-                return None
-            this = function.this
-            function = context.resolve_value_type(written)
-            signature = function.get_call_type(context, (this, *arguments), keywords)
-        else:
-            # Resolved anew: since it was typed, a GPU may have compiled it and left its own key.
-            with contextlib.suppress(AttributeError):
-                function.get_call_type(context, arguments, keywords)
-        try:
-            implementation = function.get_impl_key(signature)
-        except (KeyError, AttributeError):
-            return None
-    return implementation if isinstance(implementation, CUDADispatcher) else None
-
-
-def overload_attribute(kind: Any, name: str) -> tuple[Any, Any] | None:
-    """Return dispatcher and signature of an attribute given by ``@overload_attribute``, or None."""
-    with _typing_only(), target_override():
-        context = cuda_target.typing_context
-        for template in context._get_attribute_templates(kind):
-            if getattr(template, "_attr", None) != name:
-                continue
-            function = template._get_function_type(context, kind)
-            signature = template._get_signature(context, function, (kind,), {})
-            implementation = function.get_impl_key(signature)
-            if isinstance(implementation, CUDADispatcher):
-                return implementation, signature
-    return None
-
-
-def normalize_signature(signature: Any) -> tuple[Any, ...]:
-    """Return the argument types of a signature given as text, a Numba signature or a tuple."""
-    arguments, _ = sigutils.normalize_signature(signature)
-    return tuple(arguments)
-
-
-def own_signatures(dispatcher: Any) -> tuple[tuple[Any, ...], ...]:
-    """Return the signatures that a kernel was compiled for ahead; none for one that is lazy."""
-    return () if dispatcher._can_compile else tuple(dispatcher.overloads)
-
-
-def signature_types(
-    dispatcher: Any, given: tuple[Any, ...], signatures: tuple[tuple[Any, ...], ...]
-) -> tuple[Any, ...]:
-    """Return the types for which a kernel is specialised when called with ``given`` ones.
-
-    A kernel without signatures of its own takes the types as they are, with defaults and
-    ``*arguments`` folded; one with signatures takes the closest that they convert to.
-
-    Raises
-    ------
-    TypeError
-        No signature fits.
-    """
-    if not signatures:
-        _, folded = dispatcher.fold_argument_types(given, {})
-        return tuple(folded)
-    if given in signatures:
-        return given
-    ranked = sorted(
-        (cost, position)
-        for position, candidate in enumerate(signatures)
-        if (cost := _conversion_cost(given, candidate)) is not None
-    )
-    if not ranked:
-        raise InputTypeError(
-            f"{dispatcher.py_func.__name__}: No matching definition for argument type(s) "
-            f"{', '.join(map(str, given))}; there are "
-            f"{'; '.join(', '.join(map(str, candidate)) for candidate in signatures)}"
-        )
-    return signatures[ranked[0][1]]
-
-
-def _conversion_cost(given: tuple[Any, ...], declared: tuple[Any, ...]) -> list[int] | None:
-    """Return how many conversions of each kind a call needs, worst first; None if impossible."""
-    if len(given) != len(declared):
-        return None
-    context = cuda_target.typing_context
-    kinds = []
-    for one, wanted in zip(given, declared, strict=True):
-        if isinstance(one, types.Array) and isinstance(wanted, types.Array):
-            # A kernel compiled ahead is given an array's address and reads what it declared.
-            sizes = as_dtype(one.dtype).itemsize, as_dtype(wanted.dtype).itemsize
-            if one.ndim != wanted.ndim or sizes[0] != sizes[1]:
-                return None
-            kinds.append(0 if one.dtype == wanted.dtype else 4)
-            continue
-        conversion = context.can_convert(one, wanted)
-        if conversion is None:
-            return None
-        kinds.append(int(conversion))
-    return [kinds.count(kind) for kind in (4, 3, 2, 1)]
-
-
-def is_signature(value: Any) -> bool:
-    """Whether ``value`` is a Numba signature, or a list of them."""
-    return isinstance(value, list) or bool(sigutils.is_signature(value))
 
 
 _declared: weakref.WeakKeyDictionary[Any, list[tuple[tuple[Any, ...], Any]]]

@@ -1,1 +1,5 @@
-"""From typed IR to a program."""
+"""From Numba's typed IR to a program.
+
+Read `translator` (statements), `expressions`, `calls` with `inlining`, `elements`, `records` and
+`attributes`.
+"""

@@ -10,7 +10,7 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.numba_target import Dim3, as_dtype, types
-from warpladder.simulator.frontend.inference import overload_attribute
+from warpladder.simulator.frontend.overloads import overload_attribute
 from warpladder.simulator.intrinsics.threads import ThreadIndex
 from warpladder.simulator.machine.builder import Builder, Scope
 from warpladder.simulator.machine.memory import View

@@ -14,7 +14,7 @@ import numpy as np
 from warpladder.device.numba_target import cuda_target, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
-from warpladder.simulator.frontend.inference import fold_call, overload_dispatcher
+from warpladder.simulator.frontend.overloads import fold_call, overload_dispatcher
 from warpladder.simulator.intrinsics.call import Call
 from warpladder.simulator.intrinsics.mathematics import scalar_function
 from warpladder.simulator.intrinsics.table import HANDLERS

@@ -1,0 +1,104 @@
+"""For which types a kernel is specialised: its own signatures, or those of its arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warpladder.device.numba_target import (
+    CUDADispatcher,
+    Purpose,
+    as_dtype,
+    cuda_target,
+    sigutils,
+    typeof,
+    types,
+)
+from warpladder.errors import InputTypeError
+
+__all__ = [
+    "argument_type",
+    "as_dispatcher",
+    "is_signature",
+    "normalize_signature",
+    "own_signatures",
+    "signature_types",
+]
+
+
+def as_dispatcher(function: Any) -> Any:
+    """Return ``function`` as one of numba-cuda's dispatchers: itself, or a plain one wrapped."""
+    return function if isinstance(function, CUDADispatcher) else CUDADispatcher(function, {})
+
+
+def argument_type(value: Any) -> Any:
+    """Return the Numba type of a kernel argument."""
+    return typeof(value, Purpose.argument)
+
+
+def normalize_signature(signature: Any) -> tuple[Any, ...]:
+    """Return the argument types of a signature given as text, a Numba signature or a tuple."""
+    arguments, _ = sigutils.normalize_signature(signature)
+    return tuple(arguments)
+
+
+def own_signatures(dispatcher: Any) -> tuple[tuple[Any, ...], ...]:
+    """Return the signatures that a kernel was compiled for ahead; none for one that is lazy."""
+    return () if dispatcher._can_compile else tuple(dispatcher.overloads)
+
+
+def signature_types(
+    dispatcher: Any, given: tuple[Any, ...], signatures: tuple[tuple[Any, ...], ...]
+) -> tuple[Any, ...]:
+    """Return the types for which a kernel is specialised when called with ``given`` ones.
+
+    A kernel without signatures of its own takes the types as they are, with defaults and
+    ``*arguments`` folded; one with signatures takes the closest that they convert to.
+
+    Raises
+    ------
+    TypeError
+        No signature fits.
+    """
+    if not signatures:
+        _, folded = dispatcher.fold_argument_types(given, {})
+        return tuple(folded)
+    if given in signatures:
+        return given
+    ranked = sorted(
+        (cost, position)
+        for position, candidate in enumerate(signatures)
+        if (cost := _conversion_cost(given, candidate)) is not None
+    )
+    if not ranked:
+        raise InputTypeError(
+            f"{dispatcher.py_func.__name__}: No matching definition for argument type(s) "
+            f"{', '.join(map(str, given))}; there are "
+            f"{'; '.join(', '.join(map(str, candidate)) for candidate in signatures)}"
+        )
+    return signatures[ranked[0][1]]
+
+
+def _conversion_cost(given: tuple[Any, ...], declared: tuple[Any, ...]) -> list[int] | None:
+    """Return how many conversions of each kind a call needs, worst first; None if impossible."""
+    if len(given) != len(declared):
+        return None
+    context = cuda_target.typing_context
+    kinds = []
+    for one, wanted in zip(given, declared, strict=True):
+        if isinstance(one, types.Array) and isinstance(wanted, types.Array):
+            # A kernel compiled ahead is given an array's address and reads what it declared.
+            sizes = as_dtype(one.dtype).itemsize, as_dtype(wanted.dtype).itemsize
+            if one.ndim != wanted.ndim or sizes[0] != sizes[1]:
+                return None
+            kinds.append(0 if one.dtype == wanted.dtype else 4)
+            continue
+        conversion = context.can_convert(one, wanted)
+        if conversion is None:
+            return None
+        kinds.append(int(conversion))
+    return [kinds.count(kind) for kind in (4, 3, 2, 1)]
+
+
+def is_signature(value: Any) -> bool:
+    """Whether ``value`` is a Numba signature, or a list of them."""
+    return isinstance(value, list) or bool(sigutils.is_signature(value))
