@@ -153,11 +153,7 @@ class RaceChecker:
             found = self._check(buffer.shadow, first + step, now, verb, changed, value)
             if found is not None:
                 k, past, verb_before, remark = found
-                before = (
-                    verb_before,
-                    self._sites[int(past[1])],
-                    int(past[0]),
-                )
+                before = verb_before, self._sites[int(past[1])], int(past[0])
                 return int(at[k]), (verb, site, int(now.ident[k])), before, remark
         if verb == "atomic":
             self._synchronise(lanes)

@@ -180,10 +180,7 @@ def _array_transpose(t: Builder, call: Call) -> None:
     if call.arguments:
         t.refuse("transpose() with axes")
 
-    def transpose(_: Any, view: View) -> View:
-        return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
-
-    emit(t, call, transpose, [call.receiver])
+    emit(t, call, lambda _, view: view.transposed(), [call.receiver])
 
 
 def _array_item(t: Builder, call: Call) -> None:

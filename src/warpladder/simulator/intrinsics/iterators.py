@@ -115,9 +115,7 @@ def make_iterator(t: Builder, source: Operand) -> Any:
 
 
 def _over_array(view: Any) -> tuple[Any, Any, Any]:
-    extent = view.shape[0]
-    last = extent if isinstance(extent, np.ndarray) else np.int64(extent)
-    return np.int64(0), last, np.int64(1)
+    return np.int64(0), view.extents[0], np.int64(1)
 
 
 def _over_tuple(items: tuple[Any, ...]) -> tuple[Any, Any, Any]:

@@ -132,10 +132,6 @@ def _relax_pairs(best: Any, a: Any, b: Any) -> Any:
     return np.minimum(best, a + b).view(np.int32)[..., 0][()]
 
 
-def _gamma(value: Any) -> Any:
-    return _elementwise(math.gamma)(value)
-
-
 def _high(a: Any, b: Any, width: int) -> Any:
     """Return the upper half of a product twice as wide."""
     product = np.frompyfunc(lambda x, y: (int(x) * int(y)) >> width, 2, 1)(a, b)
@@ -147,79 +143,62 @@ def _round_away(value: Any) -> Any:
     return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1, value), 0)
 
 
-def _fmod(a: Any, b: Any) -> Any:
-    return np.fmod(a, b)
-
-
 def _divmod(a: Any, b: Any) -> Any:
     return without_quotient(np.floor_divide, a, b), without_quotient(np.remainder, a, b)
 
 
+#: What NumPy calls the same, or nearly.
+_COMPLEX = (
+    "cos", "cosh", "exp", "isfinite", "isinf", "isnan", "log", "sin", "sinh", "sqrt", "tan", "tanh",
+)  # fmt: skip
+_REAL = (
+    *_COMPLEX, "ceil", "copysign", "exp2", "expm1", "floor", "fmod", "hypot", "log10", "log1p",
+    "log2", "nextafter", "trunc",
+)  # fmt: skip
+_ARCS = {
+    f"a{name}": getattr(np, f"arc{name}") for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh")
+}
+
 _MATH: dict[Any, Function] = {
-    math.acos: np.arccos, math.acosh: np.arccosh, math.asin: np.arcsin, math.asinh: np.arcsinh,
-    math.atan: np.arctan, math.atan2: np.arctan2, math.atanh: np.arctanh, math.ceil: np.ceil,
-    math.copysign: np.copysign, math.cos: np.cos, math.cosh: np.cosh,
-    math.degrees: lambda x: x * x.dtype.type(180.0 / math.pi),
-    math.erf: _elementwise(math.erf), math.erfc: _elementwise(math.erfc),
-    math.exp: np.exp, math.expm1: np.expm1, math.exp2: np.exp2, math.fabs: np.abs,
-    math.floor: np.floor, math.fmod: _fmod, math.frexp: lambda x: tuple(np.frexp(x)),
-    math.gamma: _gamma, math.hypot: np.hypot, math.isfinite: np.isfinite, math.isinf: np.isinf,
-    math.isnan: np.isnan, math.ldexp: lambda x, n: np.ldexp(x, n.astype(np.int32)),
-    math.lgamma: _elementwise(math.lgamma), math.log: np.log, math.log10: np.log10,
-    math.log1p: np.log1p, math.log2: np.log2,
-    math.modf: lambda x: tuple(np.modf(x)),
-    math.nextafter: np.nextafter, math.pow: power,
-    math.remainder: _elementwise(math.remainder),
-    math.radians: lambda x: x * x.dtype.type(math.pi / 180.0),
-    math.sin: np.sin, math.sinh: np.sinh, math.sqrt: np.sqrt, math.tan: np.tan,
-    math.tanh: np.tanh, math.trunc: np.trunc,
-    cmath.sqrt: np.sqrt, cmath.exp: np.exp, cmath.log: np.log, cmath.sin: np.sin,
-    cmath.cos: np.cos, cmath.tan: np.tan, cmath.sinh: np.sinh, cmath.cosh: np.cosh,
-    cmath.tanh: np.tanh, cmath.phase: np.angle, cmath.isnan: np.isnan, cmath.isinf: np.isinf,
-    cmath.isfinite: np.isfinite, cmath.acos: np.arccos, cmath.asin: np.arcsin,
-    cmath.atan: np.arctan, cmath.acosh: np.arccosh, cmath.asinh: np.arcsinh,
-    cmath.atanh: np.arctanh,
+    **{getattr(math, name): getattr(np, name) for name in _REAL},
+    **{getattr(cmath, name): getattr(np, name) for name in _COMPLEX},
+    **{getattr(module, name): arc for module in (math, cmath) for name, arc in _ARCS.items()},
+    math.atan2: np.arctan2, math.degrees: lambda x: x * x.dtype.type(180.0 / math.pi),
+    math.erf: _elementwise(math.erf), math.erfc: _elementwise(math.erfc), math.fabs: np.abs,
+    math.frexp: lambda x: tuple(np.frexp(x)), math.gamma: _elementwise(math.gamma),
+    math.ldexp: lambda x, n: np.ldexp(x, n.astype(np.int32)),
+    math.lgamma: _elementwise(math.lgamma), math.modf: lambda x: tuple(np.modf(x)),
+    math.pow: power, math.remainder: _elementwise(math.remainder),
+    math.radians: lambda x: x * x.dtype.type(math.pi / 180.0), cmath.phase: np.angle,
     builtins.abs: np.abs, builtins.round: _round_half_even, builtins.divmod: _divmod,
-    builtins.bool: lambda x: x != 0, builtins.pow: power,
-    cuda.popc: _popc, cuda.brev: _brev, cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma,
-    cuda.cbrt: np.cbrt, cuda.selp: _selp,
-    operator.truth: lambda x: x != 0,
-    relax_pairs: _relax_pairs,
+    builtins.bool: lambda x: x != 0, builtins.pow: power, cuda.popc: _popc, cuda.brev: _brev,
+    cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma, cuda.cbrt: np.cbrt, cuda.selp: _selp,
+    operator.truth: lambda x: x != 0, relax_pairs: _relax_pairs,
 }  # fmt: skip
 
 #: numba.cuda.libdevice and cuda.fp16, by the name without its prefixes and type suffix.
 _DEVICE: dict[str, Function] = {
-    "abs": np.abs, "acos": np.arccos, "acosh": np.arccosh, "add": np.add, "asin": np.arcsin,
-    "asinh": np.arcsinh, "atan": np.arctan, "atan2": np.arctan2, "atanh": np.arctanh,
-    "brev": _brev, "brevll": _brev, "cbrt": np.cbrt, "ceil": np.ceil, "clz": _clz, "clzll": _clz,
-    "copysign": np.copysign, "cos": np.cos, "cosh": np.cosh, "cospi": lambda x: np.cos(np.pi * x),
+    **{name: getattr(np, name) for name in _REAL}, **_ARCS,
+    "abs": np.abs, "add": np.add, "atan2": np.arctan2, "brev": _brev, "brevll": _brev,
+    "cbrt": np.cbrt, "clz": _clz, "clzll": _clz, "cospi": lambda x: np.cos(np.pi * x),
     "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf),
-    "erfc": _elementwise(math.erfc),
-    "exp": np.exp, "exp10": lambda x: np.power(x.dtype.type(10), x), "exp2": np.exp2,
-    "expm1": np.expm1, "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
+    "erfc": _elementwise(math.erfc), "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
     "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal,
-    "gt": np.greater, "floor": np.floor, "fma": _fma,
-    "fmax": np.fmax, "fmin": np.fmin, "fmod": np.fmod, "frexp": lambda x: tuple(np.frexp(x)),
-    "hypot": np.hypot, "isfinite": np.isfinite,
-    "isinf": np.isinf, "isnan": np.isnan, "lgamma": _elementwise(math.lgamma), "log": np.log,
-    "log10": np.log10, "le": np.less_equal, "lt": np.less, "log1p": np.log1p, "log2": np.log2,
-    "logb": lambda x: np.where(x == 0, -np.inf, np.frexp(x)[1] - 1.0),
-    "max": np.fmax, "min": np.fmin, "ne": np.not_equal, "mul": np.multiply,
-    "mulhi": lambda a, b: _high(a, b, 32), "mul64hi": lambda a, b: _high(a, b, 64),
-    "nearbyint": np.rint, "neg": np.negative, "nextafter": np.nextafter, "popc": _popc,
-    "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
+    "gt": np.greater, "fma": _fma, "fmax": np.fmax, "fmin": np.fmin,
+    "frexp": lambda x: tuple(np.frexp(x)), "lgamma": _elementwise(math.lgamma),
+    "le": np.less_equal, "lt": np.less,
+    "logb": lambda x: np.where(x == 0, -np.inf, np.frexp(x)[1] - 1.0), "max": np.fmax,
+    "min": np.fmin, "ne": np.not_equal, "mul": np.multiply, "mulhi": lambda a, b: _high(a, b, 32),
+    "mul64hi": lambda a, b: _high(a, b, 64), "nearbyint": np.rint, "neg": np.negative,
+    "popc": _popc, "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
     "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
     "round": _round_away, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
-    "sin": np.sin, "sinh": np.sinh,
     "sincos": lambda x: (np.sin(x), np.cos(x)),
-    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sqrt": np.sqrt,
-    "sub": np.subtract, "tan": np.tan,
-    "tanh": np.tanh, "tgamma": _gamma, "trunc": np.trunc,
+    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sub": np.subtract,
+    "tgamma": _elementwise(math.gamma),
 }  # fmt: skip
-
-#: Suffixes of rounding to nearest: the others (rd, ru, rz) are not computed by NumPy.
-_NEAREST = ("_rn",)
 
 
 def scalar_function(key: Any, signature: Any) -> Function | None:
@@ -327,9 +306,8 @@ def _libdevice() -> dict[Any, str]:
 
 
 def _device_function(name: str) -> Function | None:
-    plain = name.removeprefix("fast_").removeprefix("__")
-    for suffix in _NEAREST:
-        plain = plain.removesuffix(suffix)
+    # Rounded to nearest: what rounds otherwise (rd, ru, rz) is not computed by NumPy.
+    plain = name.removeprefix("fast_").removeprefix("__").removesuffix("_rn")
     candidates = [plain]
     if plain.endswith("f"):
         candidates.append(plain[:-1])

@@ -14,7 +14,6 @@ from warpladder.simulator.intrinsics.call import Call, Handlers, emit, nothing
 from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.intrinsics.iterators import counter, make_iterator
 from warpladder.simulator.machine.builder import Builder
-from warpladder.simulator.machine.memory import View
 from warpladder.simulator.machine.values import constant
 
 __all__ = ["HANDLERS", "emit_print"]
@@ -58,12 +57,7 @@ def _len(t: Builder, call: Call) -> None:
         return
     if not isinstance(argument.type, types.Array):
         t.refuse(f"len() of {argument.type}")
-
-    def extent(_: Any, view: View) -> Any:
-        first = view.shape[0]
-        return first if isinstance(first, np.ndarray) else np.int64(first)
-
-    emit(t, call, extent, [argument.slot])
+    emit(t, call, lambda _, view: view.extents[0], [argument.slot])
 
 
 def _slice(t: Builder, call: Call) -> None:

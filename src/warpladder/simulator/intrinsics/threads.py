@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numba import cuda
 from warpladder.simulator.intrinsics.call import Call, Handlers, emit
 from warpladder.simulator.machine.builder import Builder
 
-__all__ = ["HANDLERS", "ThreadIndex"]
+__all__ = ["HANDLERS", "ThreadIndex", "emit_index"]
 
 
 class ThreadIndex:
@@ -40,12 +41,17 @@ class ThreadIndex:
     def as_value(self, t: Builder) -> int:
         """Return a variable with all three, for where it is printed or handed on."""
         slot = t.new_slot()
-
-        def run(frame: Any) -> None:
-            frame.variables[slot] = tuple(self.along(frame, axis) for axis in range(3))
-
-        t.emit(run, (), (slot,))
+        emit_index(t, slot, lambda frame: tuple(self.along(frame, axis) for axis in range(3)))
         return slot
+
+
+def emit_index(t: Builder, slot: int, index_of: Callable[[Any], Any]) -> None:
+    """Emit ``slot = index_of(frame)``."""
+
+    def run(frame: Any) -> None:
+        frame.variables[slot] = index_of(frame)
+
+    t.emit(run, (), (slot,))
 
 
 def _grid(t: Builder, call: Call) -> None:

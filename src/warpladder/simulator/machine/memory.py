@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -15,6 +16,7 @@ __all__ = [
     "Buffer",
     "BufferChoice",
     "View",
+    "as_values",
     "constant_view",
     "contiguous_strides",
     "order_of",
@@ -168,17 +170,10 @@ class View:
     def merged_over(self, old: Any, where: NDArray[Any], count: int) -> View:
         """Return ``old``, a view of ``count`` threads, with this one for those at ``where``."""
         if not isinstance(old, View):
-            old = View(
-                self.buffer,
-                self.dtype,
-                UNSET,
-                (UNSET,) * len(self.shape),
-                (UNSET,) * len(self.strides),
-                self.unit,
-                self.name,
-            )
-            if isinstance(self.buffer, BufferChoice):
-                old = replace(old, buffer=self.buffer.buffers[0])
+            buffer = self.buffer
+            first = buffer.buffers[0] if isinstance(buffer, BufferChoice) else buffer
+            unset = (UNSET,) * len(self.shape)
+            old = replace(self, buffer=first, offset=UNSET, shape=unset, strides=unset)
         before, after = old, self
         if before.unit != after.unit:
             before, after = before.in_bytes(), after.in_bytes()
@@ -205,13 +200,24 @@ class View:
             unit=1,
         )
 
+    def transposed(self) -> View:
+        """Return the view with its axes in reverse."""
+        return replace(self, shape=self.shape[::-1], strides=self.strides[::-1])
+
+    @property
+    def extents(self) -> tuple[Any, ...]:
+        """Its shape as values of the kernel."""
+        return as_values(self.shape)
+
     @property
     def size(self) -> Any:
         """Number of elements."""
-        size: Any = np.int64(1)
-        for extent in self.shape:
-            size = size * np.int64(extent) if not isinstance(extent, np.ndarray) else size * extent
-        return size
+        return math.prod(self.extents, start=np.int64(1))
+
+
+def as_values(parts: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return extents or strides as values of the kernel."""
+    return tuple(part if isinstance(part, np.ndarray) else np.int64(part) for part in parts)
 
 
 def constant_view(array: NDArray[Any]) -> View:

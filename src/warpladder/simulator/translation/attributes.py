@@ -11,9 +11,9 @@ from numba import cuda
 
 from warpladder.device.numba_target import Dim3, as_dtype, types
 from warpladder.simulator.frontend.overloads import overload_attribute
-from warpladder.simulator.intrinsics.threads import ThreadIndex
+from warpladder.simulator.intrinsics.threads import ThreadIndex, emit_index
 from warpladder.simulator.machine.builder import Builder, Scope
-from warpladder.simulator.machine.memory import View
+from warpladder.simulator.machine.memory import View, as_values
 from warpladder.simulator.machine.values import constant, scalar_dtype
 from warpladder.simulator.translation.inlining import Inliner
 from warpladder.simulator.translation.records import record_field
@@ -34,7 +34,8 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if expr.value.name in scope.objects and not isinstance(target_type, types.BoundFunction):
         found = scope.objects[expr.value.name]
         if isinstance(found, ThreadIndex):
-            _thread_index(t, t.operand(scope, target).slot, found, _AXES[name])
+            axis = _AXES[name]
+            emit_index(t, t.operand(scope, target).slot, lambda frame: found.along(frame, axis))
             return
         if scalar_dtype(target_type) is None:
             t.bind(scope, target.name, getattr(found, name))
@@ -79,11 +80,7 @@ def _of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> 
             return
         if name == "laneid":
             slot = t.operand(scope, target).slot
-
-            def run(frame: Any) -> None:
-                frame.variables[slot] = frame.lanes.lane.astype(np.int32)
-
-            t.emit(run, (), (slot,))
+            emit_index(t, slot, lambda frame: frame.lanes.lane.astype(np.int32))
             return
         if name == "warpsize":
             scope.slots[target.name] = t.new_slot(np.int32(32))
@@ -96,13 +93,6 @@ def _of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> 
         t.assign_constant(scope, target.name, value, target_type, once=True)
         return
     t.bind(scope, target.name, value)
-
-
-def _thread_index(t: Builder, slot: int, index: ThreadIndex, axis: int) -> None:
-    def run(frame: Any) -> None:
-        frame.variables[slot] = index.along(frame, axis)
-
-    t.emit(run, (), (slot,))
 
 
 def _produced(kind: Any, name: str, target_type: Any) -> Any:
@@ -130,21 +120,6 @@ def _computed(kind: Any, name: str) -> Any:
     return None
 
 
-def _extents(view: View) -> tuple[Any, ...]:
-    return tuple(e if isinstance(e, np.ndarray) else np.int64(e) for e in view.shape)
-
-
-def _byte_strides(view: View) -> tuple[Any, ...]:
-    return tuple(
-        s * view.unit if isinstance(s, np.ndarray) else np.int64(s * view.unit)
-        for s in view.strides
-    )
-
-
-def _transposed(view: View) -> View:
-    return replace(view, shape=view.shape[::-1], strides=view.strides[::-1])
-
-
 def _part(name: str) -> Any:
     def get(view: View) -> View:
         if view.dtype.kind != "c":
@@ -158,13 +133,13 @@ def _part(name: str) -> Any:
 
 
 _ARRAY = {
-    "shape": _extents,
-    "strides": _byte_strides,
+    "shape": lambda view: view.extents,
+    "strides": lambda view: as_values(view.in_bytes().strides),
     "size": lambda view: view.size,
     "ndim": lambda view: np.int64(len(view.shape)),
     "itemsize": lambda view: np.int64(view.dtype.itemsize),
     "nbytes": lambda view: view.size * np.int64(view.dtype.itemsize),
-    "T": _transposed,
+    "T": View.transposed,
     "real": _part("real"),
     "imag": _part("imag"),
 }

@@ -69,7 +69,8 @@ class Translator(Inliner):
             case ir.SetItem() | ir.StaticSetItem():
                 set_item(self, scope, statement)
             case ir.SetAttr():
-                self.set_attribute(scope, statement)
+                record = self.operand(scope, statement.target)
+                store_field(self, record, statement.attr, self.operand(scope, statement.value))
             case ir.Jump():
                 self.end(Jump(block_of(statement.target), self.site), None)
             case ir.Branch():
@@ -134,15 +135,6 @@ class Translator(Inliner):
             translate_expression(self, scope, statement.target, value)
         else:
             self.refuse(f"the value {value}")
-
-    def set_attribute(self, scope: Scope, statement: Any) -> None:
-        """Translate ``record.field = value``."""
-        store_field(
-            self,
-            self.operand(scope, statement.target),
-            statement.attr,
-            self.operand(scope, statement.value),
-        )
 
     def print_statement(self, scope: Scope, statement: Any) -> None:
         """Translate a ``print``."""
