@@ -13,7 +13,6 @@ from warpladder.device.compile_errors import compile_error, defined_at
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
 from warpladder.simulator.checks.counters import Counters
-from warpladder.simulator.checks.monitor import Monitor
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.execution.arguments import Arguments, types_of
 from warpladder.simulator.execution.launch import Launch
@@ -179,6 +178,8 @@ class SimulatedKernel:
         prepared = Arguments(flat_names, program.argument_types, passed)
         monitor = None
         if self.options.counters or self.options.checks.any:
+            from warpladder.simulator.checks.monitor import Monitor
+
             monitor = Monitor(program, geometry, self.options.checks, self.options.counters)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))

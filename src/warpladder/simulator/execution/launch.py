@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warpladder.device.properties import DeviceProperties
 from warpladder.simulator.checks.faults import Faults
-from warpladder.simulator.checks.monitor import Monitor
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.execution.limits import resident_blocks
 from warpladder.simulator.execution.reads import ReadLog
@@ -18,6 +17,9 @@ from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.machine.lanes import Geometry
 from warpladder.simulator.machine.memory import Buffer
 from warpladder.simulator.machine.program import Exit, Program
+
+if TYPE_CHECKING:
+    from warpladder.simulator.checks.monitor import Monitor
 
 __all__ = ["Launch"]
 
