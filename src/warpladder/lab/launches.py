@@ -131,8 +131,12 @@ class _Seen:
 
     def note(self, launch: Launched, args: tuple[Any, ...]) -> None:
         """Note the types of the arguments, and the size of the block."""
-        from warpladder.simulator.arguments import types_of
-        from warpladder.simulator.frontend import as_dispatcher, own_signatures, signature_types
+        from warpladder.simulator.execution.arguments import types_of
+        from warpladder.simulator.frontend.signatures import (
+            as_dispatcher,
+            own_signatures,
+            signature_types,
+        )
 
         kernel, _, threads, shared_bytes = launch
         found = as_dispatcher(kernel)
