@@ -1,6 +1,6 @@
 """What the host code of a rung may ask of a device, whichever device it is.
 
-`CudaDevice` (`warpladder.device.cuda_device`) drives a GPU through numba-cuda; `SimulatedDevice`
+`CudaDevice` (`warpladder.device.cuda_device`) drives a GPU through cuda.core; `SimulatedDevice`
 (`warpladder.simulator`) runs the same kernels with none. Host code written against `Device` runs
 on both without a change.
 """
