@@ -20,10 +20,21 @@ from numpy.typing import NDArray
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.moments import about, merged_moments, moments_of_block, moved
-from warpladder.reduction.ranges import LARGEST_SQUARE, LEAST_SQUARE, multiplied, passes, times
+from warpladder.reduction.moments import about, moved
+from warpladder.reduction.ranges import multiplied
+from warpladder.reduction.rules import (
+    LARGEST_SQUARE,
+    LEAST_SQUARE,
+    is_new_high,
+    is_new_low,
+    merged_moments,
+    moments_of,
+    outdoes,
+    passes,
+    times,
+)
 from warpladder.reduction.scalars import difference, maximum, minimum, select, strict
-from warpladder.reduction.states import FoldSpec, beats, merge_kernel, new_states, shift_type
+from warpladder.reduction.states import FoldSpec, merge_kernel, new_states, shift_type
 
 __all__ = ["add_columns", "takes_columns"]
 
@@ -80,12 +91,6 @@ def add_columns(spec: FoldSpec, tile: Tile, first: int, states: NDArray[Any]) ->
 
 
 @strict
-def _leads(new: Any, old: Any, ahead: Any, old_at: Any) -> Any:
-    # As `beats`, without a branch; an index of -1 is that of no element.
-    return ahead | ((new != new) & (old == old)) | (old_at < 0)  # noqa: PLR0124 - NaN is not itself
-
-
-@strict
 def _first_number(data: Any, start: Any, begin: Any, end: Any, pitch: Any) -> Any:
     for i in range(begin, end):
         v = np.float64(data[start + i * pitch])
@@ -117,6 +122,7 @@ def _column_kernel(spec: FoldSpec) -> Any:
     apart = shift_type(spec.values)
     is_wide = apart is not np.float64
     is_float = np.dtype(element).kind == "f"
+    may_be_extreme = spec.values == "float64"
     least, largest = bounds(element)
     block_size = min(spec.block, _LINES)
     has = spec.folds.__contains__
@@ -198,12 +204,13 @@ def _column_kernel(spec: FoldSpec) -> Any:
                         if has_product:
                             product[j] *= select(kept, products(v), products(1))
                         if has_low_at:
-                            leads = kept & _leads(v, low[j], v < low[j], low_at[j])
+                            # An index of -1 is that of no element.
+                            leads = kept & (outdoes(v, low[j], v < low[j]) | (low_at[j] < 0))
                             low_at[j] = select(leads, at, low_at[j])
                         if has_low:
                             low[j] = minimum(low[j], select(kept, v, largest))
                         if has_high_at:
-                            leads = kept & _leads(v, high[j], v > high[j], high_at[j])
+                            leads = kept & (outdoes(v, high[j], v > high[j]) | (high_at[j] < 0))
                             high_at[j] = select(leads, at, high_at[j])
                         if has_high:
                             high[j] = maximum(high[j], select(kept, v, least))
@@ -250,18 +257,14 @@ def _column_kernel(spec: FoldSpec) -> Any:
                                 row.product,
                                 row.exponent,
                             )
-                    if has_low:
-                        ahead = row.count == 0 or low[j] < row.low
-                        if beats(low[j], row.low, ahead):
-                            row.low = low[j]
-                            if has_low_at:
-                                row.low_at = first + begin + low_at[j]
-                    if has_high:
-                        ahead = row.count == 0 or high[j] > row.high
-                        if beats(high[j], row.high, ahead):
-                            row.high = high[j]
-                            if has_high_at:
-                                row.high_at = first + begin + high_at[j]
+                    if has_low and (row.count == 0 or is_new_low(low[j], row.low, 0, 0)):
+                        row.low = low[j]
+                        if has_low_at:
+                            row.low_at = first + begin + low_at[j]
+                    if has_high and (row.count == 0 or is_new_high(high[j], row.high, 0, 0)):
+                        row.high = high[j]
+                        if has_high_at:
+                            row.high_at = first + begin + high_at[j]
                     if has_absolute:
                         row.absolute += absolute[j]
                     if has_nonzero:
@@ -275,7 +278,7 @@ def _column_kernel(spec: FoldSpec) -> Any:
                             near, distance, squared, scale = about(
                                 column, no_marks, False, skip_nan, near, squared
                             )
-                        later = moments_of_block(count, near, distance, squared, scale)
+                        later = moments_of(count, near, distance, squared, scale)
                         moments = (
                             row.shift,
                             row.offset,
@@ -283,7 +286,7 @@ def _column_kernel(spec: FoldSpec) -> Any:
                             row.deviation,
                             row.huge_deviation,
                         )
-                        moments = merged_moments(row.count, moments, count, later)
+                        moments = merged_moments(row.count, moments, count, later, may_be_extreme)
                         (
                             row.shift,
                             row.offset,

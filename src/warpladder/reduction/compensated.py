@@ -23,9 +23,13 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
+from warpladder.reduction.rules import two_sum
 from warpladder.reduction.scalars import strict
 
-__all__ = ["CompensatedSpec", "compensated_kernel", "compensated_sum", "merge_compensated"]
+__all__ = ["STATE", "CompensatedSpec", "compensated_kernel", "compensated_sum"]
+
+STATE = np.dtype([("high", "f8"), ("low", "f8")], align=True)
+"""The sum and its error."""
 
 _LANES = 128
 _BLOCK = 64 * _LANES
@@ -42,20 +46,12 @@ class CompensatedSpec(NamedTuple):
 
 
 @strict
-def _two_sum(a: Any, b: Any) -> Any:
-    """Return a + b rounded, and the rounding error."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-@strict
 def _merge_lanes(high: Any, low: Any) -> Any:
     """Add up lanes by halves; the sum and its error end in the first."""
     width = high.size // 2
     while width:
         for j in range(width):
-            high[j], error = _two_sum(high[j], high[j + width])
+            high[j], error = two_sum(high[j], high[j + width])
             low[j] += low[j + width] + error
         width //= 2
 
@@ -97,13 +93,13 @@ def compensated_kernel(spec: CompensatedSpec) -> Any:
                         v = np.float64(lanes[j])
                         if is_absolute:
                             v = abs(v)
-                        high[j], error = _two_sum(high[j], v)
+                        high[j], error = two_sum(high[j], v)
                         low[j] += error
                 _merge_lanes(high, low)
                 total, rest = high[0], low[0]
                 level, count = 0, blocks
                 while count & 1:
-                    total, error = _two_sum(stack[level, 0], total)
+                    total, error = two_sum(stack[level, 0], total)
                     rest += stack[level, 1] + error
                     count >>= 1
                     level += 1
@@ -113,29 +109,21 @@ def compensated_kernel(spec: CompensatedSpec) -> Any:
             total, rest = 0.0, 0.0
             while blocks:
                 if blocks & 1:
-                    total, error = _two_sum(stack[level, 0], total)
+                    total, error = two_sum(stack[level, 0], total)
                     rest += stack[level, 1] + error
                 blocks >>= 1
                 level += 1
-            states[k, 0], error = _two_sum(states[k, 0], total)
-            states[k, 1] += rest + error
+            row = states[k]
+            row.high, error = two_sum(row.high, total)
+            row.low += rest + error
 
     return add
 
 
-@cached
-@njit(nogil=True, fastmath=False)
-def merge_compensated(states: Any, later: Any) -> None:
-    """Let states take in those of later elements."""
-    for k in range(len(states)):
-        states[k, 0], error = _two_sum(states[k, 0], later[k, 0])
-        states[k, 1] += later[k, 1] + error
-
-
-def compensated_sum(states: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sums that states of shape (rows, 2) stand for.
+def compensated_sum(states: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sums that states stand for.
 
     The error of a sum that has overflowed is NaN and says nothing.
     """
-    high, low = states[:, 0], states[:, 1]
+    high, low = states["high"], states["low"]
     return np.where(np.isfinite(high), high + np.where(np.isfinite(low), low, 0), high)

@@ -33,7 +33,24 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
-from warpladder.reduction.scalars import as_bits, as_float, fused_multiply_add, strict
+from warpladder.reduction.rules import (
+    HIGHEST,
+    LOWEST,
+    MAGNITUDE,
+    MINUS,
+    NAN,
+    PLUS,
+    SQUARES_WITH_ERRORS,
+    WINDOW,
+    carry,
+    deposit,
+    deposit_number,
+    halves,
+    scale_for,
+    square_pieces,
+    window_constant,
+)
+from warpladder.reduction.scalars import as_bits, fused_multiply_add, strict
 
 __all__ = [
     "ExactSpec",
@@ -42,21 +59,12 @@ __all__ = [
     "exact_means",
     "exact_roots",
     "exact_sums",
-    "merge_exact",
     "new_limbs",
 ]
 
 _BLOCK = 2048
 # Limbs of a sum, from 2^-1088 to 2^1088, and of a sum of squares; one more holds what is no number.
 _LIMBS, _LIMBS_OF_SQUARES = 68, 136
-_NAN, _PLUS, _MINUS = 1, 2, 4
-_LOW_WORD, _PIECE = 0xFFFFFFFF, 0x3FFFFF
-_MAGNITUDE = 0x7FFFFFFFFFFFFFFF
-# The window at s takes numbers below 2^(s + 50); it stands no lower than float64's last bit, and no
-# higher than its constant fits float64.
-_WINDOW, _LOWEST, _HIGHEST = 50, -1074, 970
-# Squares in this range leave a rounding error that is a normal float64.
-_LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**1000
 # Digits of a root beyond those of the square: more than float64 has.
 _ROOT_BITS = 64
 
@@ -87,60 +95,6 @@ def new_limbs(spec: ExactSpec, rows: int) -> NDArray[np.int64]:
 
 
 @strict
-def _deposit(limbs: Any, value: Any, exponent: Any) -> None:
-    """Add value * 2^exponent, the value below 2^62."""
-    position = exponent + 16 * (limbs.size - 1)
-    i, shift = position >> 5, position & 31
-    low = (value & _LOW_WORD) << shift
-    high = (value >> 32) << shift
-    limbs[i] += low & _LOW_WORD
-    limbs[i + 1] += (low >> 32) + (high & _LOW_WORD)
-    # Near the top of the range the value is small and this is nothing.
-    if i + 2 < limbs.size - 1:
-        limbs[i + 2] += high >> 32
-
-
-@strict
-def _carry(limbs: Any) -> None:
-    """Leave 32 bits in each limb; the last keeps the sign. Equal sums then have equal limbs."""
-    carried = np.int64(0)
-    for i in range(limbs.size - 2):
-        word = limbs[i] + carried
-        carried = word >> 32
-        limbs[i] = word & _LOW_WORD
-    limbs[limbs.size - 2] += carried
-
-
-@strict
-def _deposit_number(limbs: Any, x: Any, is_square: Any) -> None:
-    """Add one number, or its square, whatever it is."""
-    bits = as_bits(x)
-    exponent = (bits >> 52) & 0x7FF
-    fraction = bits & 0xFFFFFFFFFFFFF
-    if exponent == 0x7FF:
-        kind = _NAN if fraction else (_MINUS if bits < 0 and not is_square else _PLUS)
-        limbs[limbs.size - 1] |= kind
-        return
-    if exponent:
-        fraction |= 1 << 52
-    else:
-        exponent = 1
-    exponent -= 1075
-    if not is_square:
-        _deposit(limbs, -fraction if bits < 0 else fraction, exponent)
-        return
-    high, low = fraction >> 27, fraction & 0x7FFFFFF
-    _deposit(limbs, high * high, 2 * exponent + 54)
-    _deposit(limbs, 2 * high * low, 2 * exponent + 27)
-    _deposit(limbs, low * low, 2 * exponent)
-
-
-@strict
-def _window_constant(s: Any) -> Any:
-    return as_float(((np.int64(s) + 1075) << 52) | (1 << 51))
-
-
-@strict
 def _one_window(block: Any, constant: Any) -> Any:
     """Return the sum of multiples, the bits of all that is left, and the largest magnitude's."""
     total, left, top = np.int64(0), np.int64(0), np.int64(0)
@@ -149,7 +103,7 @@ def _one_window(block: Any, constant: Any) -> Any:
         shifted = x + constant
         total += as_bits(shifted)
         left |= as_bits(x - (shifted - constant))
-        top = max(top, as_bits(x) & _MAGNITUDE)
+        top = max(top, as_bits(x) & MAGNITUDE)
     return total - block.size * as_bits(constant), left, top
 
 
@@ -165,7 +119,7 @@ def _two_windows(block: Any, constant: Any, lower: Any) -> Any:
         shifted = rest + lower
         lower_total += as_bits(shifted)
         left |= as_bits(rest - (shifted - lower))
-        top = max(top, as_bits(x) & _MAGNITUDE)
+        top = max(top, as_bits(x) & MAGNITUDE)
     n = block.size
     return total - n * as_bits(constant), lower_total - n * as_bits(lower), left, top
 
@@ -175,47 +129,48 @@ def _add_block(limbs: Any, block: Any, window: Any) -> None:
     """Add a block; ``window`` holds where the last block's stood and whether it took two."""
     for attempt in range(3):
         s = window[0]
-        lower = max(s - _WINDOW - 1, _LOWEST)
-        constant = _window_constant(s)
+        lower = max(s - WINDOW - 1, LOWEST)
+        constant = window_constant(s)
         rest = np.int64(0)
         if window[1]:
-            total, rest, left, top = _two_windows(block, constant, _window_constant(lower))
+            total, rest, left, top = _two_windows(block, constant, window_constant(lower))
         else:
             total, left, top = _one_window(block, constant)
         # 0 has the exponent of the least numbers, and fits where they do.
         exponent = (top >> 52) - 1022
-        if left & _MAGNITUDE == 0 and exponent <= s + _WINDOW:
-            _deposit(limbs, total, s)
-            _deposit(limbs, rest, lower)
+        if left & MAGNITUDE == 0 and exponent <= s + WINDOW:
+            deposit(limbs, total, s)
+            deposit(limbs, rest, lower)
             return
-        if exponent - _WINDOW > _HIGHEST:
+        if exponent - WINDOW > HIGHEST:
             break
         # Set the window to this block first, with some room above for the next ones; take a second
         # one if that is not enough.
-        aimed = min(max(exponent - _WINDOW + 2, _LOWEST), _HIGHEST)
+        aimed = scale_for(exponent)
         if aimed == s or attempt == 1:
             window[1] = 1
         window[0] = aimed
     for i in range(block.size):
-        _deposit_number(limbs, np.float64(block[i]), False)
+        deposit_number(limbs, np.float64(block[i]), False)
 
 
 @strict
 def _add_squares(limbs: Any, block: Any, squares: Any, errors: Any, windows: Any) -> None:
     """Add the squares of a block of float64: each rounded, and what rounding left."""
     strays = 0
+    least, largest = SQUARES_WITH_ERRORS
     for i in range(block.size):
         x = np.float64(block[i])
         square = x * x
         squares[i] = square
         errors[i] = fused_multiply_add(x, x, -square)
-        strays += not (_LEAST_SQUARE < square < _LARGEST_SQUARE or x == 0)
+        strays += not (least < square < largest or x == 0)
     if not strays:
         _add_block(limbs, squares[: block.size], windows[0])
         _add_block(limbs, errors[: block.size], windows[1])
     else:
         for i in range(block.size):
-            _deposit_number(limbs, np.float64(block[i]), True)
+            deposit_number(limbs, np.float64(block[i]), True)
 
 
 @strict
@@ -223,32 +178,30 @@ def _add_wholes(limbs: Any, block: Any, is_absolute: Any) -> None:
     """Add integers of 64 bits, or their absolute values, in halves."""
     high, low = np.int64(0), np.int64(0)
     for i in range(block.size):
-        v = block[i]
-        sign = np.int64(-1 if is_absolute and v < 0 else 1)
-        high += sign * np.int64(v >> 32)
-        low += sign * np.int64(v & _LOW_WORD)
-    _deposit(limbs, high, 32)
-    _deposit(limbs, low, 0)
+        high_half, low_half = halves(block[i], is_absolute)
+        high += high_half
+        low += low_half
+    deposit(limbs, high, 32)
+    deposit(limbs, low, 0)
 
 
 @strict
 def _add_whole_squares(limbs: Any, block: Any) -> None:
-    """Add squares of integers of 64 bits, in pieces of 22 bits: 2048 products of two fit 62."""
+    """Add squares of integers of 64 bits, in pieces."""
     top, second, middle = np.int64(0), np.int64(0), np.int64(0)
     fourth, last = np.int64(0), np.int64(0)
     for i in range(block.size):
-        a, b = np.int64(block[i] >> 44), np.int64(block[i] >> 22) & _PIECE
-        c = np.int64(block[i] & _PIECE)
-        top += a * a
-        second += a * b
-        middle += b * b + 2 * a * c
-        fourth += b * c
-        last += c * c
-    _deposit(limbs, top, 88)
-    _deposit(limbs, 2 * second, 66)
-    _deposit(limbs, middle, 44)
-    _deposit(limbs, 2 * fourth, 22)
-    _deposit(limbs, last, 0)
+        pieces = square_pieces(block[i])
+        top += pieces[0]
+        second += pieces[1]
+        middle += pieces[2]
+        fourth += pieces[3]
+        last += pieces[4]
+    deposit(limbs, top, 88)
+    deposit(limbs, 2 * second, 66)
+    deposit(limbs, middle, 44)
+    deposit(limbs, 2 * fourth, 22)
+    deposit(limbs, last, 0)
 
 
 @cache
@@ -297,20 +250,9 @@ def exact_kernel(spec: ExactSpec) -> Any:
                     _add_block(row, absolutes[: block.size], windows[0])
                 else:
                     _add_block(row, block, windows[0])
-            _carry(row)
+            carry(row)
 
     return add
-
-
-@cached
-@njit(nogil=True, fastmath=False)
-def merge_exact(limbs: Any, later: Any) -> None:
-    """Add sums to sums."""
-    for k in range(len(limbs)):
-        for i in range(limbs.shape[1] - 1):
-            limbs[k, i] += later[k, i]
-        limbs[k, -1] |= later[k, -1]
-        _carry(limbs[k])
 
 
 def exact_sums(limbs: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -358,7 +300,7 @@ def _root(square: int) -> int:
 
 
 def _integer(row: NDArray[np.int64]) -> int:
-    """Return the long integer that limbs after `_carry` stand for."""
+    """Return the long integer that limbs after `carry` stand for."""
     below = int.from_bytes(row[:-2].astype("<u4").tobytes(), "little")
     return below + (int(row[-2]) << (32 * (row.size - 2)))
 
@@ -370,10 +312,10 @@ def _unit(row: NDArray[np.int64]) -> int:
 
 def _nearest(numerator: int, denominator: int, kinds: int) -> float:
     """Return the float64 nearest to a fraction, or what infinities and NaNs make of the sum."""
-    if kinds & _NAN or (kinds & _PLUS and kinds & _MINUS):
+    if kinds & NAN or (kinds & PLUS and kinds & MINUS):
         return np.nan
     if kinds:
-        return np.inf if kinds & _PLUS else -np.inf
+        return np.inf if kinds & PLUS else -np.inf
     try:
         # Python divides integers with one rounding, to the nearest.
         return numerator / denominator

@@ -34,21 +34,20 @@ from warpladder.reduction.blocks import (
     push,
     widened,
 )
-from warpladder.reduction.moments import (
-    LIMITS_OF_SQUARES,
-    about,
-    mean_of_block,
-    merged_moments,
-    moments_of_block,
-    moved,
-    whole_mean_of_block,
-)
-from warpladder.reduction.ranges import (
+from warpladder.reduction.moments import about, mean_of_block, moved, whole_mean_of_block
+from warpladder.reduction.ranges import multiplied
+from warpladder.reduction.rules import (
     LARGEST_SQUARE,
     LEAST_SQUARE,
+    LIMITS_OF_SQUARES,
+    LOW_WORD,
     SCALE,
-    multiplied,
+    is_new_high,
+    is_new_low,
+    merged_moments,
+    moments_of,
     passes,
+    rescaled,
     times,
 )
 from warpladder.reduction.scalars import (
@@ -60,7 +59,7 @@ from warpladder.reduction.scalars import (
     select,
     strict,
 )
-from warpladder.reduction.states import LOW_WORD, FoldSpec, beats, rescaled, shift_type
+from warpladder.reduction.states import FoldSpec, shift_type
 
 __all__ = ["fold_kernel"]
 
@@ -164,6 +163,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     differing = apart if is_wide else real
     is_float = np.dtype(element).kind == "f"
     least_square, largest_square = LIMITS_OF_SQUARES[np.dtype(real).name]
+    may_be_extreme = spec.values == "float64"
     least, largest = bounds(element)
     block_size = spec.block
     until_some, until_none = spec.until == "some", spec.until == "none"
@@ -292,10 +292,10 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         row.product, row.exponent = multiplied(
                             block, marks, masked, skip_nan, row.product, row.exponent
                         )
-                if has_low and (row.count == 0 or beats(low, row.low, low < row.low)):
+                if has_low and (row.count == 0 or is_new_low(low, row.low, 0, 0)):
                     row.low = low
                     low_begin = begin
-                if has_high and (row.count == 0 or beats(high, row.high, high > row.high)):
+                if has_high and (row.count == 0 or is_new_high(high, row.high, 0, 0)):
                     row.high = high
                     high_begin = begin
                 if has_absolute:
@@ -319,7 +319,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         near, distance, squared, scale = about(
                             block, marks, masked, skip_nan, near, squared
                         )
-                    later = moments_of_block(size, near, distance, squared, scale)
+                    later = moments_of(size, near, distance, squared, scale)
                     moments = (
                         row.shift,
                         row.offset,
@@ -327,7 +327,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         row.deviation,
                         row.huge_deviation,
                     )
-                    moments = merged_moments(row.count, moments, size, later)
+                    moments = merged_moments(row.count, moments, size, later, may_be_extreme)
                     row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = (
                         moments
                     )

@@ -9,51 +9,94 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction import columns, compensated, custom, exact, folds, ranges
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
+from warpladder.reduction.rules import merge_compensated, merge_exact
+from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
+
+_EXTREMES = frozenset({"low", "high", "low_at", "high_at"})
 
 #: What was accumulated, by name: one number per row.
 Fields = dict[str, NDArray[Any]]
 
 
-class Part(Protocol):
-    """An accumulator of some fields."""
+class Part:
+    """An accumulator of some fields: its states, how they take in elements, what is made of them.
+
+    Attributes
+    ----------
+    spec
+        What its loops are compiled for.
+    """
+
+    spec: Any
 
     @property
     def skip_nan(self) -> bool:
         """Whether NaNs do not count."""
+        return bool(self.spec.skip_nan)
+
+    @property
+    def elements(self) -> np.dtype[Any] | None:
+        """What tiles bring the elements as; None where it does not matter."""
+        return np.dtype("uint8" if self.spec.values == "bool" else self.spec.values)
+
+    @property
+    def loop(self) -> Any:
+        """The loop that `add` calls, where fields are those of its states; else None."""
+        return None
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether tiles may lie across."""
+        return False
 
     def new(self, rows: int) -> Any:
         """Return the states of rows that have seen no element."""
+        raise NotImplementedError
 
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """Add a tile, whose columns count from ``first``, to the states of its rows."""
+        raise NotImplementedError
 
     def merge(self, states: Any, later: Any) -> None:
         """Let states take in those of the elements that follow."""
+        raise NotImplementedError
+
+    def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - for those that do
+        """Return how many elements of each row count, None where the states do not tell."""
+        return None
+
+    def is_settled(self, states: Any) -> bool:  # noqa: ARG002 - likewise
+        """Return whether these are of one row, and its answer is that whatever follows."""
+        return False
+
+    def answering(self, names: frozenset[str]) -> Part:  # noqa: ARG002 - likewise
+        """Return the part that answers these operations alone: it may settle sooner."""
+        return self
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """Return the fields of rows of which ``counts`` elements count."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class FoldPart:
+class FoldPart(Part):
     """Any of `states.FOLDS`, the count of elements, ``root``, and ``spread`` where it is needed."""
 
     spec: FoldSpec
 
     @property
-    def skip_nan(self) -> bool:
-        """Whether NaNs do not count."""
-        return self.spec.skip_nan
+    def takes_columns(self) -> bool:
+        """See `Part`."""
+        return columns.takes_columns(self.spec)
 
     def new(self, rows: int) -> Any:
         """See `Part`."""
@@ -64,7 +107,8 @@ class FoldPart:
         return new_states(self.spec, 1)
 
     @cached_property
-    def _kernel(self) -> Any:
+    def loop(self) -> Any:
+        """See `Part`."""
         # To look it up for each tile takes as long as to add some thousand numbers.
         return folds.fold_kernel(self.spec)
 
@@ -74,14 +118,26 @@ class FoldPart:
         if across:
             columns.add_columns(self.spec, tile, first, states)
         else:
-            self._kernel(data, mask, rows, length, pitch, first, states)
+            self.loop(data, mask, rows, length, pitch, first, states)
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
         merge_kernel(self.spec)(states, later)
 
+    def counts(self, states: Any) -> NDArray[np.int64] | None:
+        """See `Part`."""
+        found: NDArray[np.int64] = states["count"]
+        return found
+
+    def answering(self, names: frozenset[str]) -> Part:
+        """See `Part`."""
+        until = {frozenset({"any"}): "some", frozenset({"all"}): "none"}.get(names, "")
+        if self.spec.values == "bool" and self.spec.folds <= _EXTREMES:
+            until = until or "extremes"
+        return FoldPart(self.spec._replace(until=until))
+
     def is_settled(self, states: Any) -> bool:
-        """Return whether these are of one row, and its answer is that whatever follows."""
+        """See `Part`."""
         until = self.spec.until
         if not until or len(states) > 1 or not states["count"][0]:
             return False
@@ -108,19 +164,14 @@ class FoldPart:
 
 
 @dataclass(frozen=True)
-class CompensatedPart:
+class CompensatedPart(Part):
     """The field ``total``, or ``absolute``, as if summed in twice the precision."""
 
     spec: compensated.CompensatedSpec
 
-    @property
-    def skip_nan(self) -> bool:
-        """Whether NaNs do not count."""
-        return self.spec.skip_nan
-
     def new(self, rows: int) -> Any:
         """See `Part`."""
-        return np.zeros((rows, 2))
+        return np.zeros(rows, compensated.STATE)
 
     def add(self, tile: Tile, first: int, states: Any) -> None:  # noqa: ARG002 - see `Part`
         """See `Part`."""
@@ -129,7 +180,7 @@ class CompensatedPart:
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
-        compensated.merge_compensated(states, later)
+        merging(merge_compensated)(states, later)
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
         """See `Part`."""
@@ -138,7 +189,7 @@ class CompensatedPart:
 
 
 @dataclass(frozen=True)
-class ExactPart:
+class ExactPart(Part):
     """Exact sums and what is made of them.
 
     ``total``, ``mean``, ``absolute``, ``root`` (of squares), ``deviation`` (the sum of squared ones
@@ -146,9 +197,7 @@ class ExactPart:
     """
 
     wanted: frozenset[str]
-    values: str
-    masked: bool
-    skip_nan: bool
+    spec: exact.ExactSpec
 
     @property
     def _terms(self) -> tuple[str, ...]:
@@ -159,24 +208,25 @@ class ExactPart:
         }
         return tuple(term for term, fields in needed.items() if fields & self.wanted)
 
-    def _spec(self, term: str) -> exact.ExactSpec:
-        return exact.ExactSpec(self.values, term, self.masked, self.skip_nan)
+    def spec_of(self, term: str) -> exact.ExactSpec:
+        """Return what the loop of one of the terms is compiled for."""
+        return self.spec._replace(term=term)
 
     def new(self, rows: int) -> Any:
         """See `Part`."""
-        return {term: exact.new_limbs(self._spec(term), rows) for term in self._terms}
+        return {term: exact.new_limbs(self.spec_of(term), rows) for term in self._terms}
 
     def add(self, tile: Tile, first: int, states: Any) -> None:  # noqa: ARG002 - see `Part`
         """See `Part`."""
         data, mask, rows, length, pitch, _ = tile
         for term, limbs in states.items():
-            kernel = exact.exact_kernel(self._spec(term))
+            kernel = exact.exact_kernel(self.spec_of(term))
             kernel(data, mask, rows, length, pitch, limbs)
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
         for term, limbs in states.items():
-            exact.merge_exact(limbs, later[term])
+            merging(merge_exact)(limbs, later[term])
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """See `Part`."""
@@ -195,13 +245,22 @@ class ExactPart:
 
 
 @dataclass(frozen=True)
-class CustomPart:
+class CustomPart(Part):
     """A caller's operation; its field is called "op" and its name, like no other field."""
 
     op: custom.AssociativeOp
     dtype: np.dtype[Any]
     masked: bool
-    skip_nan: bool = False
+
+    @property
+    def skip_nan(self) -> bool:
+        """See `Part`."""
+        return False
+
+    @property
+    def elements(self) -> np.dtype[Any] | None:
+        """See `Part`."""
+        return None
 
     def new(self, rows: int) -> Any:
         """See `Part`."""

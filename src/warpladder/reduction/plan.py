@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from warpladder.device.environment import require_compiler
 from warpladder.errors import InputError
-from warpladder.reduction.columns import takes_columns
 from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.custom import AssociativeOp
+from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.layout import Tile, with_plain_truths
 from warpladder.reduction.ops import Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
@@ -40,7 +40,6 @@ _INDEXED_BLOCK, _LARGE_BLOCK = 1024, 16384
 _SUMS = frozenset({"total", "absolute", "square", "moments"})
 # What asks of booleans only whether they are true.
 _ANY_TRUTH = frozenset({"any", "all", "count_nonzero", "min", "max"})
-_EXTREMES = frozenset({"low", "high", "low_at", "high_at"})
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class Plan:
     @property
     def takes_columns(self) -> bool:
         """Whether all parts take tiles that lie across."""
-        return all(isinstance(part, FoldPart) and takes_columns(part.spec) for part in self.parts)
+        return all(part.takes_columns for part in self.parts)
 
     def new(self, rows: int) -> list[Any]:
         """Return the parts' states of rows that have seen no element."""
@@ -88,8 +87,7 @@ class Plan:
 
     def is_settled(self, states: Sequence[Any]) -> bool:
         """Return whether these are of one row, whose answer is the same whatever follows."""
-        part = self.parts[0]
-        return isinstance(part, FoldPart) and part.is_settled(states[0])
+        return self.parts[0].is_settled(states[0])
 
     def merge(self, states: Sequence[Any], later: Sequence[Any]) -> None:
         """Let states take in those of the elements that follow."""
@@ -108,8 +106,9 @@ class Plan:
         """
         counts: dict[bool, NDArray[np.int64]] = {}
         for part, state in zip(self.parts, states, strict=True):
-            if isinstance(part, FoldPart):
-                counts[part.skip_nan] = state["count"]
+            found = part.counts(state)
+            if found is not None:
+                counts[part.skip_nan] = found
         if False not in counts:
             counts[False] = np.full(rows, length)
         fields: dict[bool, Fields] = {False: {}, True: {}}
@@ -223,25 +222,13 @@ def make_plan(
                     f"op {request.name}: Numba has no float16; use values.astype('float32')"
                 )
             parts.append(CustomPart(request.op, result, masked))
-    if len(parts) == 1 and isinstance(parts[0], FoldPart):
-        spec = parts[0].spec
-        parts = [FoldPart(spec._replace(until=_until(requests, spec)))]
+    if len(parts) == 1:
+        parts = [parts[0].answering(frozenset(request.name for request in requests))]
     ordered = any(
         not isinstance(request.op, Op) or request.op.result == "index" for request in requests
     )
     counts_truths = values.kind == "b" and not _ANY_TRUTH.issuperset(r.name for r in requests)
     return Plan(requests, dtypes, tuple(parts), ordered, counts_truths, masked)
-
-
-def _until(requests: tuple[Request, ...], spec: FoldSpec) -> str:
-    """Return what settles the answer before the last element, see `FoldSpec`."""
-    names = {request.name for request in requests}
-    if names == {"any"}:
-        return "some"
-    if names == {"all"}:
-        return "none"
-    is_truth = spec.values == "bool"
-    return "extremes" if is_truth and spec.folds <= _EXTREMES else ""
 
 
 def _parts(
@@ -260,7 +247,7 @@ def _parts(
     parts: list[Part] = []
     sums = needs & (_SUMS if is_real else _SUMS - {"total"})
     if accuracy == "reproducible" and sums:
-        parts.append(ExactPart(frozenset(sums), values.name, masked, skip_nan))
+        parts.append(ExactPart(frozenset(sums), ExactSpec(values.name, "value", masked, skip_nan)))
         needs = needs - sums
     elif accuracy == "compensated" and not is_single:
         for fold in sorted(sums & {"total", "absolute"}):

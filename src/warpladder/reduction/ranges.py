@@ -14,73 +14,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.reduction.blocks import is_kept
+from warpladder.reduction.rules import SCALE, passes, times
 from warpladder.reduction.scalars import strict
 
-__all__ = [
-    "LARGEST_FACTOR",
-    "LARGEST_PRODUCT",
-    "LARGEST_SQUARE",
-    "LEAST_FACTOR",
-    "LEAST_PRODUCT",
-    "LEAST_SQUARE",
-    "SCALE",
-    "STEP",
-    "multiplied",
-    "passes",
-    "product_of",
-    "root_of",
-    "sum_of",
-    "times",
-]
-
-SCALE = 2.0**600
-"""What numbers are scaled by whose squares leave the range of float64."""
-
-LEAST_SQUARE, LARGEST_SQUARE = 2.0**-900, 2.0**900
-"""Between these a sum of squares has lost nothing."""
-
-LEAST_FACTOR, LARGEST_FACTOR = 2.0**-500, 2.0**500
-"""Factors between these have a product that float64 holds; `SCALE` brings others there."""
-
-LEAST_PRODUCT, LARGEST_PRODUCT = 2.0**-1000, 2.0**1000
-"""What is between these has neither overflowed nor vanished."""
-
-STEP = 600
-"""The exponent of `SCALE`."""
+__all__ = ["multiplied", "product_of", "root_of", "sum_of"]
 
 # Elements multiplied at a time where a block's product is out of range.
 _FEW = 64
 # A power of two that is 0 or infinite times any number between the two above.
 _MOST = 10_000
-
-
-@strict
-def _tamed(x: Any) -> Any:
-    """Return a number of moderate size, and the power of two that x is of it."""
-    size = abs(x)
-    if size > LARGEST_FACTOR:
-        return x / SCALE, STEP
-    if size < LEAST_FACTOR and x != 0:
-        return x * SCALE, -STEP
-    return x, 0
-
-
-@strict
-def passes(product: Any, factor: Any) -> Any:
-    """Tell whether a product of elements can stand for them: it has not overflowed or vanished.
-
-    Beside a zero it may have, as long as there is no infinity among them.
-    """
-    size = abs(factor)
-    return LEAST_PRODUCT <= size <= LARGEST_PRODUCT or (product == 0 and size < np.inf)
-
-
-@strict
-def times(product: Any, exponent: Any, factor: Any, more: Any) -> Any:
-    """Return ``product * 2^exponent`` times ``factor * 2^more``, in the same form."""
-    factor, step = _tamed(factor)
-    product, other = _tamed(product * factor)
-    return product, exponent + more + step + other
 
 
 @njit(nogil=True, fastmath={"reassoc", "nsz"})

@@ -1,27 +1,34 @@
 """Operations on single numbers that Python has no word for, as one machine instruction each.
 
 A loop over elements that uses them is still turned into full vectors by LLVM: `minimum` is how a
-NaN gets through a loop of minima, the bit casts are what exact sums are made of.
+NaN gets through a loop of minima, the bit casts are what exact sums are made of. `gpu.words` says
+what those are on a GPU that rules use.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 __all__ = [
+    "RULES",
+    "add_at",
     "as_bits",
     "as_float",
+    "compiled",
     "difference",
     "fused_multiply_add",
     "half_to_float",
+    "mark_at",
     "maximum",
     "minimum",
+    "rule",
     "select",
     "strict",
 ]
@@ -29,6 +36,31 @@ __all__ = [
 #: Compile a function whose floating-point operations stay as they are written. That has to be said:
 #: Numba compiles a plain ``njit`` function with the fast-math flags of whoever calls it.
 strict = njit(nogil=True, fastmath=False)
+
+RULES: list[Callable[..., Any]] = []
+"""What is a `rule`."""
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def compiled(function: _Function) -> _Function:
+    """Let loops for a CPU call a function, which stays a plain one and is compiled as `strict`.
+
+    What Numba keeps on disk is found by a key to which plain functions bring their code, and
+    compiled ones what no other process has: loops made for a set of folds may have only the former
+    among their variables.
+    """
+    overload(function, jit_options={"nogil": True, "fastmath": False}, strict=False)(
+        lambda *_: function
+    )
+    return function
+
+
+def rule(function: _Function) -> _Function:
+    """Let kernels for a GPU call a function too, as it is written."""
+    RULES.append(function)
+    return compiled(function)
+
 
 _BIAS = np.float32(2.0**112)
 _HALF_OVERFLOW = np.float32(65536)
@@ -104,7 +136,7 @@ def _difference(typingctx: Any, a: Any, b: Any) -> Any:  # noqa: ARG001 - Numba 
     return (a if isinstance(a, types.Float) else types.float64)(a, a), codegen
 
 
-@strict
+@compiled
 def difference(a: Any, b: Any) -> Any:
     """Return a - b of two floats of one type, or of two integers of 64 bits as the nearest float64.
 
@@ -114,8 +146,7 @@ def difference(a: Any, b: Any) -> Any:
 
 
 @intrinsic
-def as_bits(typingctx: Any, number: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-    """Return the 64 bits of a float64 as an integer."""
+def _as_bits(typingctx: Any, number: Any) -> Any:  # noqa: ARG001 - Numba reads these names
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
         return builder.bitcast(args[0], ir.IntType(64))
@@ -123,14 +154,37 @@ def as_bits(typingctx: Any, number: Any) -> Any:  # noqa: ARG001 - Numba reads t
     return types.int64(types.float64), codegen
 
 
+@compiled
+def as_bits(number: Any) -> Any:
+    """Return the 64 bits of a float64 as an integer."""
+    return _as_bits(number)
+
+
 @intrinsic
-def as_float(typingctx: Any, bits: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-    """Return the float64 with these 64 bits."""
+def _as_float(typingctx: Any, bits: Any) -> Any:  # noqa: ARG001 - Numba reads these names
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
         return builder.bitcast(args[0], ir.DoubleType())
 
     return types.float64(types.int64), codegen
+
+
+@compiled
+def as_float(bits: Any) -> Any:
+    """Return the float64 with these 64 bits."""
+    return _as_float(bits)
+
+
+@compiled
+def add_at(array: Any, i: Any, number: Any) -> None:
+    """Add to an element, to which on a GPU others may add as well."""
+    array[i] += number
+
+
+@compiled
+def mark_at(array: Any, i: Any, bits: Any) -> None:
+    """Set bits of an element, likewise."""
+    array[i] |= bits
 
 
 @intrinsic

@@ -11,19 +11,16 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import element_type
-from warpladder.reduction.moments import merged_moments
-from warpladder.reduction.ranges import times
-from warpladder.reduction.scalars import maximum, strict
+from warpladder.reduction.rules import merger_of_folds
 
 __all__ = [
     "BLOCK",
     "FOLDS",
-    "LOW_WORD",
     "FoldSpec",
-    "beats",
     "merge_kernel",
+    "merge_rule",
+    "merging",
     "new_states",
-    "rescaled",
     "shift_type",
 ]
 
@@ -54,9 +51,6 @@ FOLDS: dict[str, tuple[tuple[str, str, float], ...]] = {
     # The largest value, and the sum of exp(x - that).
     "exponential": (("peak", "f8", -np.inf), ("scaled", "f8", 0)),
 }
-
-LOW_WORD = 0xFFFFFFFF
-"""Takes the lower of an integer's two words."""
 
 
 class FoldSpec(NamedTuple):
@@ -124,90 +118,27 @@ def _first_state(spec: FoldSpec) -> NDArray[Any]:
     return np.array([values], np.dtype([(name, kind) for name, kind, _ in fields], align=True))
 
 
-@strict
-def rescaled(total: Any, old: Any, new: Any) -> Any:
-    """Return a sum of exp(x - old) as one of exp(x - new)."""
-    return total if old == new else total * np.exp(old - new)
-
-
-@strict
-def beats(new: Any, old: Any, ahead: Any) -> Any:
-    """Tell whether an extremum replaces the old one: it is ahead of it, or the first NaN."""
-    return ahead or (new != new and old == old)  # noqa: PLR0124 - NaN is not itself
-
-
-@strict
-def same(a: Any, b: Any) -> Any:
-    """Tell whether two numbers are equal or both NaN."""
-    return a == b or (a != a and b != b)  # noqa: PLR0124 - NaN is not itself
-
-
 @cache
 def merge_kernel(spec: FoldSpec) -> Any:
     """Return the compiled ``merge(states, later)``: states take in those of later elements."""
-    has = spec.folds.__contains__
-    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
-    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
-    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
-    has_nonzero, has_exponential = has("nonzero"), has("exponential")
-    is_real = spec.sums != "int64"
+    return merging(merge_rule(spec))
+
+
+@cache
+def merge_rule(spec: FoldSpec) -> Any:
+    """Return `rules.merger_of_folds` for a set of folds."""
+    is_real, may_be_extreme = spec.sums != "int64", spec.values == "float64"
+    return merger_of_folds(spec.folds, is_real=is_real, may_be_extreme=may_be_extreme)
+
+
+@cache
+def merging(merge: Any) -> Any:
+    """Return the compiled ``merge(states, later)`` that follows a rule for two states."""
 
     @cached
     @njit(nogil=True)
-    def merge(states, later):  # type: ignore[no-untyped-def]
-        for k in range(states.size):
-            a, b = states[k], later[k]
-            if b.count == 0:
-                continue
-            if has_total:
-                a.total += b.total
-            if has_whole:
-                low_word = a.whole_low + b.whole_low
-                a.whole_high += b.whole_high + (low_word >> 32)
-                a.whole_low = low_word & LOW_WORD
-            if has_product:
-                if is_real:
-                    a.product, a.exponent = times(a.product, a.exponent, b.product, b.exponent)
-                else:
-                    a.product *= b.product
-            if has_low:
-                ahead = a.count == 0 or b.low < a.low
-                # The elements of two states may also take turns.
-                if has_low_at:
-                    ahead |= same(a.low, b.low) and b.low_at < a.low_at
-                if beats(b.low, a.low, ahead):
-                    a.low = b.low
-                    if has_low_at:
-                        a.low_at = b.low_at
-            if has_high:
-                ahead = a.count == 0 or b.high > a.high
-                if has_high_at:
-                    ahead |= same(a.high, b.high) and b.high_at < a.high_at
-                if beats(b.high, a.high, ahead):
-                    a.high = b.high
-                    if has_high_at:
-                        a.high_at = b.high_at
-            if has_absolute:
-                a.absolute += b.absolute
-            if has_square:
-                a.tiny_square += b.tiny_square
-                a.square += b.square
-                a.huge_square += b.huge_square
-            if has_moments:
-                a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation = merged_moments(
-                    a.count,
-                    (a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation),
-                    b.count,
-                    (b.shift, b.offset, b.tiny_deviation, b.deviation, b.huge_deviation),
-                )
-            if has_nonzero:
-                a.nonzero += b.nonzero
-            if has_exponential:
-                peak = maximum(a.peak, b.peak)
-                if peak != -np.inf:
-                    a.scaled = rescaled(a.scaled, a.peak, peak)
-                    a.scaled += rescaled(b.scaled, b.peak, peak)
-                    a.peak = peak
-            a.count += b.count
+    def merge_all(states, later):  # type: ignore[no-untyped-def]
+        for k in range(len(states)):
+            merge(states, k, later, k)
 
-    return merge
+    return merge_all

@@ -1,12 +1,12 @@
 """The GPU engine: the same states as on the CPU, filled by kernels.
 
+`words`        the rules, and the words in which they are written on a GPU
 `layout`       where the elements of an array on a device lie, as a matrix
 `walk`         how blocks and threads go over the rows of a matrix, whatever they accumulate
 `folds`        sums, products, extrema, moments and the like
 `compensated`  sums as if added in twice the precision
 `exact`        exact sums, added in the `windows` of each thread
 `moments`      means and squared deviations
-`ranges`       products whose way leads out of the range of float64
 `custom`       a caller's operation
 `parts`        which of these answers a `Part`, and what is left to the host
 `workspace`    memory that one call after another uses
@@ -14,4 +14,5 @@
 `resident`     arrays that are on a device already
 """
 
-import warpladder.device.numba_target  # noqa: F401 - before kernels import `numba.cuda`
+import warpladder.device.numba_target
+import warpladder.reduction.gpu.words  # noqa: F401 - before kernels call rules

@@ -1,4 +1,4 @@
-"""Compensated sums: the accumulators of `warpladder.reduction.compensated` for a GPU.
+"""Compensated sums: the loops of `warpladder.reduction.compensated` for a GPU.
 
 A batch of at most 8 float64, or 64 shorter integers, is added by TwoSums, its sum and error join
 those of the thread, and those of threads and blocks are merged pairwise. No element goes through
@@ -15,23 +15,14 @@ from typing import Any
 import numpy as np
 from numba import cuda, uint32
 
-from warpladder.reduction.compensated import CompensatedSpec
-from warpladder.reduction.gpu.walk import SOME, Accumulator, batch_size
+from warpladder.reduction.compensated import STATE, CompensatedSpec
+from warpladder.reduction.gpu.walk import SOME, OnDevice, batch_size
+from warpladder.reduction.rules import merge_compensated, two_sum
 
-__all__ = ["COMPENSATED_PIECE", "compensated_accumulator"]
+__all__ = ["COMPENSATED_PIECE", "compensated_on_device"]
 
 COMPENSATED_PIECE = 1 << 18
 """Elements of a block's piece at the most: their number is in the bound."""
-
-_STATE = np.dtype([("high", "f8"), ("low", "f8")], align=True)
-
-
-@cuda.jit(device=True)
-def two_sum(a, b):
-    """Return a + b rounded, and the rounding error."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
 
 
 @cuda.jit(device=True)
@@ -40,21 +31,13 @@ def reset(state):
     state[0].high, state[0].low = 0.0, 0.0
 
 
-@cuda.jit(device=True)
-def merge(states, i, others, j):
-    """Let state i take in what other j has seen."""
-    a, b = states[i], others[j]
-    a.high, error = two_sum(a.high, b.high)
-    a.low += b.low + error
-
-
 @cache
-def compensated_accumulator(spec: CompensatedSpec) -> Accumulator:
-    """Return the accumulator of such a sum."""
+def compensated_on_device(spec: CompensatedSpec) -> OnDevice:
+    """Return what a device runs for such a sum."""
     size = batch_size(spec.values)
-    return Accumulator(
-        _STATE, spec.values, spec.masked, spec.skip_nan, size, reset,
-        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), merge,
+    return OnDevice(
+        STATE, spec.values, spec.masked, spec.skip_nan, size, reset,
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), merge_compensated,
     )  # fmt: skip
 
 

@@ -26,21 +26,19 @@ from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.gpu.layout import THREADS
-from warpladder.reduction.gpu.walk import SOME, Accumulator, draw_ticket, scanner
+from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, scanner
 from warpladder.reduction.gpu.windows import (
     WINDOWS,
     batch_adder,
-    deposit_number,
     empty_together,
     place_windows,
     short_adder,
     whole_adder,
 )
+from warpladder.reduction.rules import SQUARES_WITH_ERRORS, carry, deposit_number
 
 __all__ = ["exact_kernel"]
 
-_LOW_WORD = 0xFFFFFFFF
-_LEAST_SQUARE, _LARGEST_SQUARE = 2.0**-900, 2.0**1000
 # Numbers stay in registers until they have found their windows: as float64, so fewer of them.
 _BATCH, _SHORT_BATCH = 8, 16
 
@@ -62,6 +60,7 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
     element, is_short = element_type(spec.values), has_short_numbers(spec)
     is_whole = spec.values in {"int64", "uint64"}
     add_wholes = whole_adder(size, spec.term)
+    least, largest = SQUARES_WITH_ERRORS
 
     @cuda.jit(device=True)
     def take(state, batch, valid, first, width, hop):
@@ -96,7 +95,7 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
                 squares[j] = square
                 if has_errors:
                     errors[j] = libdevice.fma(x, x, -square)
-                is_safe = is_safe and (_LEAST_SQUARE < square < _LARGEST_SQUARE or x == 0)
+                is_safe = is_safe and (least < square < largest or x == 0)
             if is_safe:
                 add_batch(windows, 0, limbs, squares)
                 if has_errors:
@@ -119,11 +118,11 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
     """
     least = _SHORT_BATCH if has_short_numbers(spec) else _BATCH
     size = max(least, WIDE_BYTES // np.dtype(spec.values).itemsize)
-    accumulator = Accumulator(
+    part = OnDevice(
         WINDOWS, spec.values, spec.masked, spec.skip_nan, size, None,
         _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), None,
     )  # fmt: skip
-    scan = scanner(accumulator)
+    scan = scanner(part)
     has_errors = spec.term == "square" and has_rounded_squares(spec)
 
     @cached
@@ -152,12 +151,7 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
                 empty_together(windows, 1, of_block)
             cuda.syncthreads()
             if t == 0:
-                carried = int64(0)
-                for i in range(limbs - 2):
-                    word = of_block[i] + carried
-                    carried = word >> 32
-                    of_block[i] = word & _LOW_WORD
-                of_block[limbs - 2] += carried
+                carry(of_block)
             cuda.syncthreads()
             for i in range(t, limbs - 1, THREADS):
                 if of_block[i] != 0:

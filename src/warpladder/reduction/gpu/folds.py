@@ -1,4 +1,4 @@
-"""Sums, products, extrema, moments: the accumulators of `warpladder.reduction.folds` for a GPU.
+"""Sums, products, extrema, moments: the loops of `warpladder.reduction.folds` for a GPU.
 
 A state has the same fields as on the CPU, each in 8 bytes. A batch, 16 float32 or up to 64 shorter
 elements, is folded in the type in which sums are made, then joins the state in float64 or int64: a
@@ -19,42 +19,26 @@ import numpy as np
 from numba import cuda, uint32
 
 from warpladder.reduction.blocks import element_type
-from warpladder.reduction.gpu.moments import (
-    about_of,
-    merger_of_moments,
-    moments_of_batch,
-    whole_moments_of,
+from warpladder.reduction.gpu.moments import about_of, whole_moments_of
+from warpladder.reduction.gpu.walk import SOME, OnDevice, batch_size
+from warpladder.reduction.rules import (
+    LARGEST_SQUARE,
+    LEAST_SQUARE,
+    LIMITS_OF_SQUARES,
+    LOW_WORD,
+    SCALE,
+    is_new_high,
+    is_new_low,
+    larger,
+    merged_moments,
+    moments_of,
+    passes,
+    rescaled,
+    times,
 )
-from warpladder.reduction.gpu.ranges import multiplier, passes, times
-from warpladder.reduction.gpu.walk import SOME, Accumulator, batch_size
-from warpladder.reduction.moments import LIMITS_OF_SQUARES
-from warpladder.reduction.ranges import LARGEST_SQUARE, LEAST_SQUARE, SCALE
-from warpladder.reduction.states import FOLDS, LOW_WORD, FoldSpec, shift_type
+from warpladder.reduction.states import FOLDS, FoldSpec, merge_rule, shift_type
 
-__all__ = ["fold_accumulator"]
-
-
-@cuda.jit(device=True)
-def larger(a, b):
-    """Return the larger of two numbers; NaN where either is NaN."""
-    return a if a > b or a != a else b  # noqa: PLR0124 - NaN is not itself
-
-
-@cuda.jit(device=True)
-def beats(new, old, ahead, new_at, old_at):
-    """Tell whether a new extremum replaces the old one: it lies ahead of it, or is NaN.
-
-    Of equals the first counts.
-    """
-    new_is_nan, old_is_nan = new != new, old != old  # noqa: PLR0124 - likewise
-    is_same = new == old or (new_is_nan and old_is_nan)
-    return ahead or (new_is_nan and not old_is_nan) or (is_same and new_at < old_at)
-
-
-@cuda.jit(device=True)
-def rescaled(total, old, new):
-    """Return a sum of exp(x - old) as one of exp(x - new)."""
-    return total if old == new else total * math.exp(old - new)
+__all__ = ["folds_on_device"]
 
 
 def state_dtype(spec: FoldSpec) -> np.dtype[Any]:
@@ -71,12 +55,13 @@ def state_dtype(spec: FoldSpec) -> np.dtype[Any]:
 
 
 @cache
-def fold_accumulator(spec: FoldSpec) -> Accumulator:
-    """Return the accumulator for a set of folds."""
+def folds_on_device(spec: FoldSpec) -> OnDevice:
+    """Return what a device runs for a set of folds."""
     size = batch_size(spec.values)
-    return Accumulator(
+    return OnDevice(
         state_dtype(spec), spec.values, spec.masked, spec.skip_nan, size, _resetter(spec),
-        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), _merger(spec),
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True),
+        cuda.jit(device=True)(merge_rule(spec)),
     )  # fmt: skip
 
 
@@ -136,10 +121,8 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     whole = np.int32 if not is_float and kind.itemsize < 4 else np.int64
     takes_whole_moments = not is_float and not is_wide
     least_square, largest_square = LIMITS_OF_SQUARES[np.dtype(real).name]
-    merge_moments = merger_of_moments(spec.values)
     about, whole_moments = (of(spec.values, size, some) for of in (about_of, whole_moments_of))
-    multiplied = multiplier(size, some)
-    # Squares of shorter numbers are far from the ends of float64.
+    # Squares and differences of shorter numbers are far from the ends of float64.
     may_be_extreme = spec.values == "float64"
     # Of the exponentials, which in float64 would take three times as long as memory does.
     power = np.float32 if spec.sums == "float32" else np.float64
@@ -153,6 +136,14 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     has_short_whole = (has_whole and not is_wide) or (has_moments and takes_whole_moments)
     has_extreme = has_low or has_high or has_exponential
     sees_nan = is_float and has_extreme and not spec.skip_nan
+
+    @cuda.jit(device=True)
+    def multiplied(batch, valid, product, exponent):
+        """Multiply by a batch whose own product is out of range."""
+        for j in range(size):
+            if not some or (valid >> uint32(j)) & uint32(1):
+                product, exponent = times(product, exponent, np.float64(batch[j]), 0)
+        return product, exponent
 
     @cuda.jit(device=True)
     def squares(batch, valid, scale):
@@ -261,24 +252,22 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
             low = wide(extremes[0])
             if has_low_at:
                 # No element of the batch comes before ``first``.
-                if row.count == 0 or beats(low, row.low, low < row.low, first, row.low_at):
+                if row.count == 0 or is_new_low(low, row.low, first, row.low_at):
                     j = position(batch, valid, extremes[0])
                     low_at = first + j // width * hop + j % width
-                    if row.count == 0 or beats(low, row.low, low < row.low, low_at, row.low_at):
+                    if row.count == 0 or is_new_low(low, row.low, low_at, row.low_at):
                         row.low, row.low_at = low, low_at
-            elif row.count == 0 or beats(low, row.low, low < row.low, 0, 0):
+            elif row.count == 0 or is_new_low(low, row.low, 0, 0):
                 row.low = low
         if has_high:
             high = wide(extremes[1])
             if has_high_at:
-                if row.count == 0 or beats(high, row.high, high > row.high, first, row.high_at):
+                if row.count == 0 or is_new_high(high, row.high, first, row.high_at):
                     j = position(batch, valid, extremes[1])
                     high_at = first + j // width * hop + j % width
-                    if row.count == 0 or beats(
-                        high, row.high, high > row.high, high_at, row.high_at
-                    ):
+                    if row.count == 0 or is_new_high(high, row.high, high_at, row.high_at):
                         row.high, row.high_at = high, high_at
-            elif row.count == 0 or beats(high, row.high, high > row.high, 0, 0):
+            elif row.count == 0 or is_new_high(high, row.high, 0, 0):
                 row.high = high
         if has_absolute:
             row.absolute += np.float64(cells[absolute])
@@ -300,20 +289,20 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
                     if not some or (valid >> uint32(j)) & uint32(1):
                         d = np.float64(np.int64(batch[j]) - near)
                         squared += d * d
-                later = moments_of_batch(
+                later = moments_of(
                     n, np.float64(near), np.float64(np.int64(wholes[0]) - n * near), squared, 1.0
                 )
             elif is_wide:
                 near, distance, squared = whole_moments(batch, valid, n)
-                later = moments_of_batch(n, near, distance, squared, 1.0)
+                later = moments_of(n, near, distance, squared, 1.0)
             else:
                 shift, distance, scale = np.float64(mean), np.float64(cells[offset]), 1.0
                 squared = np.float64(cells[deviation])
                 if not least_square <= squared <= largest_square:
                     shift, distance, squared, scale = about(batch, valid, shift, squared)
-                later = moments_of_batch(n, shift, distance, squared, scale)
+                later = moments_of(n, shift, distance, squared, scale)
             moments = row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation
-            moments = merge_moments(row.count, moments, n, later)
+            moments = merged_moments(row.count, moments, n, later, may_be_extreme)
             row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = moments
         if has_nonzero:
             row.nonzero += nonzero
@@ -326,65 +315,3 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         row.count += n
 
     return take
-
-
-def _merger(spec: FoldSpec) -> Any:
-    has = spec.folds.__contains__
-    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
-    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
-    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
-    has_nonzero, has_exponential = has("nonzero"), has("exponential")
-    is_real, merge_moments = spec.sums != "int64", merger_of_moments(spec.values)
-
-    @cuda.jit(device=True)
-    def merge(states, i, others, j):
-        a, b = states[i], others[j]
-        if b.count == 0:
-            return
-        if has_total:
-            a.total += b.total
-        if has_whole:
-            a.whole_high += b.whole_high
-            a.whole_low += b.whole_low
-        if has_product:
-            if is_real:
-                a.product, a.exponent = times(a.product, a.exponent, b.product, b.exponent)
-            else:
-                a.product *= b.product
-        if has_low:
-            new_at = b.low_at if has_low_at else 0
-            old_at = a.low_at if has_low_at else 0
-            if a.count == 0 or beats(b.low, a.low, b.low < a.low, new_at, old_at):
-                a.low = b.low
-                if has_low_at:
-                    a.low_at = b.low_at
-        if has_high:
-            new_at = b.high_at if has_high_at else 0
-            old_at = a.high_at if has_high_at else 0
-            if a.count == 0 or beats(b.high, a.high, b.high > a.high, new_at, old_at):
-                a.high = b.high
-                if has_high_at:
-                    a.high_at = b.high_at
-        if has_absolute:
-            a.absolute += b.absolute
-        if has_square:
-            a.tiny_square += b.tiny_square
-            a.square += b.square
-            a.huge_square += b.huge_square
-        if has_moments:
-            a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation = merge_moments(
-                a.count,
-                (a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation),
-                b.count,
-                (b.shift, b.offset, b.tiny_deviation, b.deviation, b.huge_deviation),
-            )
-        if has_nonzero:
-            a.nonzero += b.nonzero
-        if has_exponential:
-            peak = larger(a.peak, b.peak)
-            if peak != -math.inf:
-                a.scaled = rescaled(a.scaled, a.peak, peak) + rescaled(b.scaled, b.peak, peak)
-                a.peak = peak
-        a.count += b.count
-
-    return merge

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from warpladder.device.workspace import Workspace
-from warpladder.reduction.exact import ExactSpec
-from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_accumulator
+from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_on_device
 from warpladder.reduction.gpu.custom import custom_states
 from warpladder.reduction.gpu.exact import exact_kernel
-from warpladder.reduction.gpu.folds import fold_accumulator
+from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.gpu.walk import LARGEST_PIECE, across, along, join, pieces_of
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
@@ -69,23 +68,55 @@ def start(
     callable
         Gives the states of the rows, of the host.
     """
-    if isinstance(part, ExactPart):
-        return _exact(device, part, matrix, workspace, stream)
-    if isinstance(part, CustomPart):
-        states, runs = custom_states(device, part, matrix, stream)
-        return lambda: _combined(part, _fetched(device, states, stream), runs)
-    assert isinstance(part, FoldPart | CompensatedPart)  # noqa: S101 - there are these four
-    there = _walk(device, part, matrix, workspace, first, stream)
-    if isinstance(part, FoldPart):
-        return lambda: _fold_states(part, _fetched(device, there, stream))
-    return lambda: _whole(part, _pairs(_fetched(device, there, stream)))
+    return _WAYS[type(part)](device, part, matrix, workspace, first, stream)
 
 
-def _fold_states(part: FoldPart, found: NDArray[Any]) -> Any:
-    states = part.new(len(found))
-    for name in states.dtype.names:
-        states[name] = found[name]
-    return _whole(part, states) if "whole" in part.spec.folds else states
+def _folds(
+    device: Device, part: FoldPart, matrix: Matrix, workspace: Workspace, first: int, stream: Any
+) -> Collect:
+    there = _walk(device, part, _fold_kernels(part), matrix, workspace, first, stream)
+
+    def collect() -> Any:
+        found = _fetched(device, there, stream)
+        states = part.new(len(found))
+        for name in states.dtype.names:
+            states[name] = found[name]
+        if "whole" not in part.spec.folds:
+            return states
+        # Merging settles what is to be carried.
+        settled = part.new(len(found))
+        part.merge(settled, states)
+        return settled
+
+    return collect
+
+
+def _compensated(
+    device: Device,
+    part: CompensatedPart,
+    matrix: Matrix,
+    workspace: Workspace,
+    first: int,
+    stream: Any,
+) -> Collect:
+    there = _walk(device, part, _compensated_kernels(part), matrix, workspace, first, stream)
+    return lambda: _fetched(device, there, stream)
+
+
+def _custom(
+    device: Device, part: CustomPart, matrix: Matrix, _: Workspace, __: int, stream: Any
+) -> Collect:
+    there, pieces = custom_states(device, part, matrix, stream)
+
+    def collect() -> Any:
+        """Merge the states of neighbouring pieces of each row, in their order."""
+        by_row = _fetched(device, there, stream).reshape(-1, pieces)
+        whole = part.new(len(by_row))
+        for piece in range(pieces):
+            part.merge(whole, np.ascontiguousarray(by_row[:, piece]))
+        return whole
+
+    return collect
 
 
 def _fetched(device: Device, there: Any, stream: Any) -> NDArray[Any]:
@@ -96,12 +127,8 @@ def _fetched(device: Device, there: Any, stream: Any) -> NDArray[Any]:
     return host
 
 
-def _pairs(states: NDArray[Any]) -> NDArray[np.float64]:
-    return np.stack([states["high"], states["low"]], axis=1)
-
-
 def _exact(
-    device: Device, part: ExactPart, matrix: Matrix, workspace: Workspace, stream: Any
+    device: Device, part: ExactPart, matrix: Matrix, workspace: Workspace, _: int, stream: Any
 ) -> Collect:
     values, mask, count, length = matrix
     marks = mask or Field(values.data, 0, 0, 0)
@@ -111,9 +138,9 @@ def _exact(
     for term, limbs in part.new(count).items():
         sums = workspace.zeros(device, ("sums", limbs.shape[1]), limbs.shape, np.int64)
         there[term] = workspace.empty(device, (part, term), limbs.shape, np.int64)
-        spec = ExactSpec(part.values, term, part.masked, part.skip_nan)
+        kernel = exact_kernel(part.spec_of(term), limbs.shape[1])
         device.launch(
-            exact_kernel(spec, limbs.shape[1]), min(count * each, _MOST_BLOCKS), THREADS,
+            kernel, min(count * each, _MOST_BLOCKS), THREADS,
             values.data, values.place, marks.data, marks.place, (count, length, each, size),
             sums, tickets, there[term], stream=stream,
         )  # fmt: skip
@@ -126,20 +153,34 @@ def _exact(
     return collect
 
 
+class _Kernels(NamedTuple):
+    """The dtype of states, the kernels of `walk`, and the largest piece of a row for them."""
+
+    dtype: np.dtype[Any]
+    along: Any
+    across: Any
+    join: Any
+    largest: int
+
+
 @cache
-def _kernels(part: FoldPart | CompensatedPart) -> tuple[np.dtype[Any], Any, Any, Any]:
-    """Return the dtype of states, and the kernels `walk.along`, `walk.across` and `walk.join`."""
-    if isinstance(part, FoldPart):
-        accumulator, registers = fold_accumulator(part.spec), _REGISTERS
-    else:
-        accumulator, registers = compensated_accumulator(part.spec), None
-    reduce_along = along(accumulator, registers)
-    return accumulator.dtype, reduce_along, across(accumulator), join(accumulator)
+def _fold_kernels(part: FoldPart) -> _Kernels:
+    there = folds_on_device(part.spec)
+    return _Kernels(
+        there.dtype, along(there, _REGISTERS), across(there), join(there), LARGEST_PIECE
+    )
+
+
+@cache
+def _compensated_kernels(part: CompensatedPart) -> _Kernels:
+    there = compensated_on_device(part.spec)
+    return _Kernels(there.dtype, along(there), across(there), join(there), COMPENSATED_PIECE)
 
 
 def _walk(
     device: Device,
-    part: FoldPart | CompensatedPart,
+    part: Part,
+    kernels: _Kernels,
     matrix: Matrix,
     workspace: Workspace,
     first: int,
@@ -147,8 +188,7 @@ def _walk(
 ) -> Any:
     """Launch the kernels for such rows; return the states of the rows, on the device."""
     values, mask, count, length = matrix
-    dtype, reduce_along, reduce_across, join_pieces = _kernels(part)
-    largest = LARGEST_PIECE if isinstance(part, FoldPart) else COMPENSATED_PIECE
+    dtype, reduce_along, reduce_across, join_pieces, largest = kernels
     own, each, size = pieces_of(count, length, values.pitch, values.step, largest)
     marks = mask or Field(values.data, 0, 0, 0)
     # Of one size for most arrays of one row, so that they are kept.
@@ -171,17 +211,9 @@ def _walk(
     return joined
 
 
-def _whole(part: Part, states: NDArray[Any]) -> Any:
-    """Return states as the part itself makes them, which also settles carries."""
-    whole = part.new(len(states))
-    part.merge(whole, states)
-    return whole
-
-
-def _combined(part: Part, states: NDArray[Any], pieces: int) -> Any:
-    """Merge the states of neighbouring pieces of each row, in their order."""
-    by_row = states.reshape(-1, pieces)
-    whole = part.new(len(by_row))
-    for piece in range(pieces):
-        part.merge(whole, np.ascontiguousarray(by_row[:, piece]))
-    return whole
+_WAYS: dict[type[Part], Callable[..., Collect]] = {
+    FoldPart: _folds,
+    CompensatedPart: _compensated,
+    ExactPart: _exact,
+    CustomPart: _custom,
+}

@@ -26,7 +26,6 @@ from warpladder.reduction.cpu import Cascade, Taker
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
 from warpladder.reduction.layout import Buffers, Rows, Span, Tile, with_plain_truths
-from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +117,7 @@ def accumulate(
     progress
         Called now and then with the fraction done.
     """
-    dtype = _dtype(plan)
+    dtype = plan.parts[0].elements
     runs, columns = _joined(rows, 8 if dtype is None else dtype.itemsize)
     total = len(runs) * max(len(columns), 1)
     copied: deque[_Copied] = deque()
@@ -204,16 +203,6 @@ def _neighbours_joined(spans: list[Span], most: int) -> list[Span]:
             both = (slice(slices[0].start, span.slices[0].stop),) if slices else ()
             joined[-1] = Span(begin, span.end, both)
     return joined
-
-
-def _dtype(plan: Plan) -> np.dtype[Any] | None:
-    """Return the dtype of elements, of which float16 come as their bits; None for that of tiles."""
-    part = plan.parts[0]
-    if isinstance(part, CustomPart):
-        return None
-    assert isinstance(part, FoldPart | CompensatedPart | ExactPart)  # noqa: S101 - the other three
-    name = part.values if isinstance(part, ExactPart) else part.spec.values
-    return np.dtype("uint8" if name == "bool" else name)
 
 
 def _staged(

@@ -5,7 +5,7 @@ follow each other in memory, each thread has four loads of 16 bytes on their way
 `tuned`; single elements before the first multiple of 16 bytes and behind the last tile. Where they
 do not, or a mask says which of them count, it has as many single loads on their way.
 
-What a thread has loaded is a *batch*, in registers. An accumulator is device functions that take
+What a thread has loaded is a *batch*, in registers. A part brings device functions that take
 a batch into a state, a record of 8-byte numbers in registers too:
 
 * ``reset(state)``;
@@ -40,7 +40,7 @@ from warpladder.reduction.gpu.layout import THREADS
 __all__ = [
     "LARGEST_PIECE",
     "SOME",
-    "Accumulator",
+    "OnDevice",
     "Pieces",
     "across",
     "along",
@@ -66,8 +66,8 @@ _SHORT = 64
 _MOST_BLOCKS = 1 << 20
 
 
-class Accumulator(NamedTuple):
-    """What is kept, of which elements, and the device functions for it.
+class OnDevice(NamedTuple):
+    """A `Part` on a device: what is kept, of which elements, and the device functions for it.
 
     ``dtype`` is a record of 8-byte numbers, ``values`` the name of the elements' dtype, ``size``
     how many of them ``take_all`` takes, whole groups of 16 bytes; ``take_some`` takes `SOME`.
@@ -137,13 +137,13 @@ def unpacker(count: int) -> Any:
     return unpack
 
 
-def scanner(accumulator: Accumulator) -> Any:
+def scanner(part: OnDevice) -> Any:
     """Return ``scan(state, data, start, step, mask, mask_start, mask_step, n, index)``.
 
     A block goes over ``data[start], data[start + step], ...``, n elements of which the first has
     the index ``index``.
     """
-    _, values, masked, skip_nan, size, _, take_all, take_some, _ = accumulator
+    _, values, masked, skip_nan, size, _, take_all, take_some, _ = part
     element = element_type(values)
     itemsize = np.dtype(values).itemsize
     width = WIDE_BYTES // itemsize
@@ -226,7 +226,7 @@ def draw_ticket(tickets, row, all_tickets):
 
 
 @cache
-def along(accumulator: Accumulator, registers: int | None = None) -> Any:
+def along(part: OnDevice, registers: int | None = None) -> Any:
     """Return the kernel in which a block has a piece of a row.
 
     ``kernel(data, place, mask, mask_place, shape, index, states, tickets)``; the places are those
@@ -235,8 +235,8 @@ def along(accumulator: Accumulator, registers: int | None = None) -> Any:
     of these are behind those of the rows, and there is a ticket at zero for each row, which is
     zero again afterwards. ``registers`` limits those of a thread.
     """
-    dtype, reset, merge = accumulator.dtype, accumulator.reset, accumulator.merge
-    scan, merge_block = scanner(accumulator), block_merger(merge)
+    dtype, reset, merge = part.dtype, part.reset, part.merge
+    scan, merge_block = scanner(part), block_merger(merge)
 
     @cuda.jit(device=True)
     def merge_pieces(states, state, of_threads, begin, left):
@@ -289,13 +289,13 @@ def along(accumulator: Accumulator, registers: int | None = None) -> Any:
 
 
 @cache
-def across(accumulator: Accumulator) -> Any:
+def across(part: OnDevice) -> Any:
     """Return the kernel in which each thread has a piece of a row.
 
     ``kernel(data, place, mask, mask_place, shape, index, states)``, as that of `along`, but states
     of several pieces are not yet joined to those of rows.
     """
-    dtype, values, masked, skip_nan, _, reset, _, take_some, _ = accumulator
+    dtype, values, masked, skip_nan, _, reset, _, take_some, _ = part
     element = element_type(values)
 
     @cached
@@ -330,13 +330,13 @@ def across(accumulator: Accumulator) -> Any:
 
 
 @cache
-def join(accumulator: Accumulator) -> Any:
+def join(part: OnDevice) -> Any:
     """Return the kernel that merges the states of each row's pieces, pairwise and in their order.
 
     ``kernel(states, count, pieces)``, the states as `across` leaves them: those of pieces are lost.
     A block has a row.
     """
-    merge = accumulator.merge
+    merge = part.merge
 
     @cached
     @cuda.jit

@@ -12,19 +12,30 @@ from typing import Any
 import numpy as np
 from numba import cuda, int64
 
+from warpladder.reduction.rules import (
+    HIGHEST,
+    LOW_WORD,
+    LOWEST,
+    MAGNITUDE,
+    WINDOW,
+    deposit,
+    deposit_number,
+    halves,
+    scale_for,
+    square_pieces,
+    window_constant,
+)
+from warpladder.reduction.scalars import as_bits, as_float
+
 __all__ = [
     "WINDOWS",
     "batch_adder",
-    "deposit_number",
     "empty_together",
     "place_windows",
     "short_adder",
     "whole_adder",
 ]
 
-_LOW_WORD, _PIECE, _MAGNITUDE = 0xFFFFFFFF, 0x3FFFFF, 0x7FFFFFFFFFFFFFFF
-_NAN, _PLUS, _MINUS = 1, 2, 4
-_WINDOW, _LOWEST, _HIGHEST = 50, -1074, 970
 _EVERYBODY = 0xFFFFFFFF
 
 WINDOWS = np.dtype(
@@ -38,82 +49,16 @@ WINDOWS = np.dtype(
 
 
 @cuda.jit(device=True)
-def bits_of(x):
-    """Return the 64 bits of a float64 as an integer."""
-    cell = cuda.local.array(1, np.float64)
-    bits = cell.view(np.int64)
-    cell[0] = x
-    return bits[0]
-
-
-@cuda.jit(device=True)
-def float_of(bits):
-    """Return the float64 with these 64 bits."""
-    cell = cuda.local.array(1, np.int64)
-    number = cell.view(np.float64)
-    cell[0] = bits
-    return number[0]
-
-
-@cuda.jit(device=True)
-def deposit(limbs, value, exponent):
-    """Add value * 2^exponent, the value below 2^62, while other threads do so too."""
-    position = exponent + 16 * (limbs.size - 1)
-    i, shift = position >> 5, position & 31
-    low = (value & _LOW_WORD) << shift
-    high = (value >> 32) << shift
-    cuda.atomic.add(limbs, i, low & _LOW_WORD)
-    cuda.atomic.add(limbs, i + 1, (low >> 32) + (high & _LOW_WORD))
-    # Near the top of the range the value is small and this is nothing.
-    if i + 2 < limbs.size - 1:
-        cuda.atomic.add(limbs, i + 2, high >> 32)
-
-
-@cuda.jit(device=True)
-def deposit_number(limbs, x, is_square):
-    """Add one number, or its square, whatever it is."""
-    bits = bits_of(x)
-    exponent = (bits >> 52) & 0x7FF
-    fraction = bits & 0xFFFFFFFFFFFFF
-    if exponent == 0x7FF:
-        kind = int64(_PLUS)
-        if bits < 0 and not is_square:
-            kind = int64(_MINUS)
-        if fraction != 0:
-            kind = int64(_NAN)
-        cuda.atomic.or_(limbs, limbs.size - 1, kind)
-        return
-    if exponent != 0:
-        fraction |= int64(1) << 52
-    else:
-        exponent = int64(1)
-    exponent -= 1075
-    if is_square:
-        high, low = fraction >> 27, fraction & 0x7FFFFFF
-        deposit(limbs, high * high, 2 * exponent + 54)
-        deposit(limbs, 2 * high * low, 2 * exponent + 27)
-        deposit(limbs, low * low, 2 * exponent)
-    else:
-        deposit(limbs, -fraction if bits < 0 else fraction, exponent)
-
-
-@cuda.jit(device=True)
-def constant_at(scale):
-    """Return 1.5 * 2^(52 + scale): adding it rounds to multiples of 2^scale."""
-    return float_of(((scale + 1075) << 52) | (int64(1) << 51))
-
-
-@cuda.jit(device=True)
 def place_windows(windows, which, scale):
     """Let empty windows stand at a scale."""
     row = windows[which]
-    row.scale, row.lower = scale, max(scale - _WINDOW - 1, _LOWEST)
+    row.scale, row.lower = scale, max(scale - WINDOW - 1, LOWEST)
     row.total, row.rest = 0, 0
-    row.constant = constant_at(row.scale)
-    row.lower_constant = constant_at(row.lower)
+    row.constant = window_constant(row.scale)
+    row.lower_constant = window_constant(row.lower)
     # 2^(scale + 50), below which a number fits; among the least ones a subnormal number.
-    power = scale + _WINDOW + 1023
-    row.limit = float_of(power << 52) if power > 0 else float_of(int64(1) << (51 + power))
+    power = scale + WINDOW + 1023
+    row.limit = as_float(power << 52) if power > 0 else as_float(int64(1) << (51 + power))
 
 
 @cuda.jit(device=True)
@@ -141,9 +86,9 @@ def empty_together(windows, which, limbs):
     row = windows[which]
     if cuda.all_sync(_EVERYBODY, row.scale == cuda.shfl_sync(_EVERYBODY, row.scale, 0)):
         # In halves, so that 32 of them fit.
-        total_low = sum_of_warp(row.total & _LOW_WORD)
+        total_low = sum_of_warp(row.total & LOW_WORD)
         total_high = sum_of_warp(row.total >> 32)
-        rest_low = sum_of_warp(row.rest & _LOW_WORD)
+        rest_low = sum_of_warp(row.rest & LOW_WORD)
         rest_high = sum_of_warp(row.rest >> 32)
         if cuda.threadIdx.x % 32 == 0:
             deposit(limbs, total_low, row.scale)
@@ -167,25 +112,25 @@ def batch_adder(size: int) -> Any:
                 x = numbers[j]
                 fits = fits and abs(x) < row.limit
                 shifted = x + row.constant
-                total += bits_of(shifted)
+                total += as_bits(shifted)
                 remainder = x - (shifted - row.constant)
                 shifted = remainder + row.lower_constant
-                rest += bits_of(shifted)
-                left |= bits_of(remainder - (shifted - row.lower_constant))
-            if fits and left & _MAGNITUDE == 0:
-                row.total += total - size * bits_of(row.constant)
-                row.rest += rest - size * bits_of(row.lower_constant)
+                rest += as_bits(shifted)
+                left |= as_bits(remainder - (shifted - row.lower_constant))
+            if fits and left & MAGNITUDE == 0:
+                row.total += total - size * as_bits(row.constant)
+                row.rest += rest - size * as_bits(row.lower_constant)
                 return
             if attempt == 1:
                 break
             top = int64(0)
             for j in range(size):
-                top = max(top, bits_of(numbers[j]) & _MAGNITUDE)
+                top = max(top, as_bits(numbers[j]) & MAGNITUDE)
             exponent = (top >> 52) - 1022
-            if exponent - _WINDOW > _HIGHEST:
+            if exponent - WINDOW > HIGHEST:
                 break
             # With some room above for the next ones.
-            aimed = min(max(exponent - _WINDOW + 2, _LOWEST), _HIGHEST)
+            aimed = scale_for(exponent)
             if aimed == row.scale:
                 break
             empty_windows(windows, which, limbs)
@@ -209,11 +154,11 @@ def short_adder(size: int) -> Any:
         total, fits = int64(0), top < row.limit
         for j in range(size):
             shifted = numbers[j] + row.constant
-            total += bits_of(shifted)
+            total += as_bits(shifted)
             # Nor does NaN fit.
             fits = fits & (shifted - row.constant == numbers[j])
         if fits:
-            row.total += total - size * bits_of(row.constant)
+            row.total += total - size * as_bits(row.constant)
         return fits
 
     return add_short
@@ -239,23 +184,22 @@ def whole_adder(size: int, term: str) -> Any:
             numbers[j] = 0.0
             v = batch[j]
             if is_square:
-                a, b = np.int64(v >> 44), np.int64(v >> 22) & _PIECE
-                c = np.int64(v & _PIECE)
-                sums[0] += a * a
-                sums[1] += 2 * a * b
-                sums[2] += b * b + 2 * a * c
-                sums[3] += 2 * b * c
-                sums[4] += c * c
+                pieces = square_pieces(v)
+                sums[0] += pieces[0]
+                sums[1] += pieces[1]
+                sums[2] += pieces[2]
+                sums[3] += pieces[3]
+                sums[4] += pieces[4]
             else:
-                sign = int64(-1 if is_absolute and v < 0 else 1)
-                sums[0] += sign * np.int64(v >> 32)
-                sums[1] += sign * np.int64(v & _LOW_WORD)
+                high, low = halves(v, is_absolute)
+                sums[0] += high
+                sums[1] += low
         if is_square:
             numbers[0] = np.float64(sums[0]) * 2.0**88
-            numbers[1] = np.float64(sums[1]) * 2.0**66
+            numbers[1] = np.float64(sums[1]) * 2.0**67
             numbers[2] = np.float64(sums[2]) * 2.0**44
             add_batch(windows, 0, limbs, numbers)
-            numbers[0], numbers[1] = np.float64(sums[3]) * 2.0**22, np.float64(sums[4])
+            numbers[0], numbers[1] = np.float64(sums[3]) * 2.0**23, np.float64(sums[4])
             numbers[2] = 0
             add_batch(windows, 1, limbs, numbers)
         else:
