@@ -126,8 +126,7 @@ class FoldPart(Part):
 
     def counts(self, states: Any) -> NDArray[np.int64] | None:
         """See `Part`."""
-        found: NDArray[np.int64] = states["count"]
-        return found
+        return np.asarray(states["count"])
 
     def answering(self, names: frozenset[str]) -> Part:
         """See `Part`."""

@@ -106,8 +106,7 @@ class Plan:
         """
         counts: dict[bool, NDArray[np.int64]] = {}
         for part, state in zip(self.parts, states, strict=True):
-            found = part.counts(state)
-            if found is not None:
+            if (found := part.counts(state)) is not None:
                 counts[part.skip_nan] = found
         if False not in counts:
             counts[False] = np.full(rows, length)

@@ -65,8 +65,6 @@ __all__ = [
 LOW_WORD = 0xFFFFFFFF
 """Takes the lower of an integer's two words."""
 
-# ---- order -----------------------------------------------------------------------------------
-
 
 @rule
 def outdoes(new: Any, old: Any, ahead: Any) -> Any:
@@ -171,9 +169,8 @@ def moments_of(n: Any, shift: Any, total: Any, squared: Any, scale: Any) -> Any:
     if left < 0:
         left = 0.0
     tiny, huge = scale > 1, scale < 1
-    if not (tiny or huge):
-        return shift, mean, 0.0, left, 0.0
-    return shift, mean / scale, left if tiny else 0.0, 0.0, left if huge else 0.0
+    middle = 0.0 if tiny or huge else left
+    return shift, mean / scale, left if tiny else 0.0, middle, left if huge else 0.0
 
 
 @rule
@@ -206,9 +203,6 @@ def merged_moments(count: Any, moments: Any, n: Any, later: Any, may_be_extreme:
         offset += shift / SCALE
         shift -= shift
     return shift, offset * SCALE, tiny, middle, huge
-
-
-# ---- merging states ----------------------------------------------------------------------------
 
 
 def merger_of_folds(folds: Collection[str], *, is_real: bool, may_be_extreme: bool) -> Any:
@@ -356,11 +350,7 @@ def deposit_number(limbs: Any, x: Any, is_square: Any) -> None:
     exponent = (bits >> 52) & 0x7FF
     fraction = bits & 0xFFFFFFFFFFFFF
     if exponent == 0x7FF:
-        kind = np.int64(PLUS)
-        if bits < 0 and not is_square:
-            kind = np.int64(MINUS)
-        if fraction != 0:
-            kind = np.int64(NAN)
+        kind = NAN if fraction != 0 else (MINUS if bits < 0 and not is_square else PLUS)
         mark_at(limbs, limbs.size - 1, kind)
         return
     if exponent != 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from warpladder.reduction.gpu.custom import custom_states
 from warpladder.reduction.gpu.exact import exact_kernel
 from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
-from warpladder.reduction.gpu.walk import LARGEST_PIECE, across, along, join, pieces_of
+from warpladder.reduction.gpu.walk import LARGEST_PIECE, OnDevice, across, along, join, pieces_of
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
 
 if TYPE_CHECKING:
@@ -71,17 +71,38 @@ def start(
     return _WAYS[type(part)](device, part, matrix, workspace, first, stream)
 
 
-def _folds(
-    device: Device, part: FoldPart, matrix: Matrix, workspace: Workspace, first: int, stream: Any
+def _walked(
+    device: Device, part: Part, matrix: Matrix, workspace: Workspace, first: int, stream: Any
 ) -> Collect:
-    there = _walk(device, part, _fold_kernels(part), matrix, workspace, first, stream)
+    """Launch the kernels for such rows."""
+    values, mask, count, length = matrix
+    dtype, reduce_along, reduce_across, join_pieces, largest = _kernels(part)
+    own, each, size = pieces_of(count, length, values.pitch, values.step, largest)
+    marks = mask or Field(values.data, 0, 0, 0)
+    # Of one size for most arrays of one row, so that they are kept.
+    enough = count + max(count * each, _STATES if count == 1 else 0)
+    states, joined = workspace.divided(device, part, count, enough, dtype)
+    given = (
+        values.data, values.place, marks.data, marks.place, (count, length, each, size), first,
+        states,
+    )  # fmt: skip
+    if own:
+        blocks = min(-(-count * each // THREADS), _MOST_BLOCKS)
+        device.launch(reduce_across, blocks, THREADS, *given, stream=stream)
+        if each > 1:
+            blocks = min(count, _MOST_BLOCKS)
+            device.launch(join_pieces, blocks, THREADS, states, count, each, stream=stream)
+    else:
+        tickets = workspace.zeros(device, "tickets", count, np.int32)
+        blocks = min(count * each, _MOST_BLOCKS)
+        device.launch(reduce_along, blocks, THREADS, *given, tickets, stream=stream)
 
     def collect() -> Any:
-        found = _fetched(device, there, stream)
+        found = _fetched(device, joined, stream)
         states = part.new(len(found))
         for name in states.dtype.names:
             states[name] = found[name]
-        if "whole" not in part.spec.folds:
+        if "whole_low" not in states.dtype.names:
             return states
         # Merging settles what is to be carried.
         settled = part.new(len(found))
@@ -89,18 +110,6 @@ def _folds(
         return settled
 
     return collect
-
-
-def _compensated(
-    device: Device,
-    part: CompensatedPart,
-    matrix: Matrix,
-    workspace: Workspace,
-    first: int,
-    stream: Any,
-) -> Collect:
-    there = _walk(device, part, _compensated_kernels(part), matrix, workspace, first, stream)
-    return lambda: _fetched(device, there, stream)
 
 
 def _custom(
@@ -153,67 +162,21 @@ def _exact(
     return collect
 
 
-class _Kernels(NamedTuple):
-    """The dtype of states, the kernels of `walk`, and the largest piece of a row for them."""
-
-    dtype: np.dtype[Any]
-    along: Any
-    across: Any
-    join: Any
-    largest: int
-
-
 @cache
-def _fold_kernels(part: FoldPart) -> _Kernels:
-    there = folds_on_device(part.spec)
-    return _Kernels(
-        there.dtype, along(there, _REGISTERS), across(there), join(there), LARGEST_PIECE
-    )
+def _kernels(part: Part) -> tuple[np.dtype[Any], Any, Any, Any, int]:
+    """Return the dtype of states, `walk.along`, `across` and `join`, and the largest piece."""
+    make, registers, largest = _WALKED[type(part)]
+    there = make(part.spec)
+    return there.dtype, along(there, registers), across(there), join(there), largest
 
 
-@cache
-def _compensated_kernels(part: CompensatedPart) -> _Kernels:
-    there = compensated_on_device(part.spec)
-    return _Kernels(there.dtype, along(there), across(there), join(there), COMPENSATED_PIECE)
-
-
-def _walk(
-    device: Device,
-    part: Part,
-    kernels: _Kernels,
-    matrix: Matrix,
-    workspace: Workspace,
-    first: int,
-    stream: Any,
-) -> Any:
-    """Launch the kernels for such rows; return the states of the rows, on the device."""
-    values, mask, count, length = matrix
-    dtype, reduce_along, reduce_across, join_pieces, largest = kernels
-    own, each, size = pieces_of(count, length, values.pitch, values.step, largest)
-    marks = mask or Field(values.data, 0, 0, 0)
-    # Of one size for most arrays of one row, so that they are kept.
-    enough = count + max(count * each, _STATES if count == 1 else 0)
-    states, joined = workspace.divided(device, part, count, enough, dtype)
-    given = (
-        values.data, values.place, marks.data, marks.place, (count, length, each, size), first,
-        states,
-    )  # fmt: skip
-    if own:
-        blocks = min(-(-count * each // THREADS), _MOST_BLOCKS)
-        device.launch(reduce_across, blocks, THREADS, *given, stream=stream)
-        if each > 1:
-            blocks = min(count, _MOST_BLOCKS)
-            device.launch(join_pieces, blocks, THREADS, states, count, each, stream=stream)
-    else:
-        tickets = workspace.zeros(device, "tickets", count, np.int32)
-        blocks = min(count * each, _MOST_BLOCKS)
-        device.launch(reduce_along, blocks, THREADS, *given, tickets, stream=stream)
-    return joined
-
-
+#: What makes the device functions, the registers of a thread, and the largest piece of a row.
+_WALKED: dict[type[Part], tuple[Callable[..., OnDevice], int | None, int]] = {
+    FoldPart: (folds_on_device, _REGISTERS, LARGEST_PIECE),
+    CompensatedPart: (compensated_on_device, None, COMPENSATED_PIECE),
+}
 _WAYS: dict[type[Part], Callable[..., Collect]] = {
-    FoldPart: _folds,
-    CompensatedPart: _compensated,
+    **dict.fromkeys(_WALKED, _walked),
     ExactPart: _exact,
     CustomPart: _custom,
 }
