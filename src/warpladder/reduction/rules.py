@@ -169,8 +169,9 @@ def moments_of(n: Any, shift: Any, total: Any, squared: Any, scale: Any) -> Any:
     if left < 0:
         left = 0.0
     tiny, huge = scale > 1, scale < 1
-    middle = 0.0 if tiny or huge else left
-    return shift, mean / scale, left if tiny else 0.0, middle, left if huge else 0.0
+    if not (tiny or huge):
+        return shift, mean, 0.0, left, 0.0
+    return shift, mean / scale, left if tiny else 0.0, 0.0, left if huge else 0.0
 
 
 @rule
