@@ -21,9 +21,9 @@ os.environ.setdefault("CUPY_ACCELERATORS", "cub")
 import numpy as np
 
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.device.grids import blocks_for
 from warpladder.reduction.rungs import one_word_finish, tuned
 from warpladder.reduction.rungs._combining import add
-from warpladder.reduction.rungs._launching import blocks_for
 
 __all__ = ["Contender", "cold_us", "contenders"]
 

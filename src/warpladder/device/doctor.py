@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["Diagnosis", "doctor"]
 
 _PACKAGES = (
-    "warpladder", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-core", "scipy", "joblib", "pyarrow",
-    "pandas", "networkx", "matplotlib",
+    "warpladder", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-core", "scipy", "joblib",
+    "pyarrow", "pandas", "networkx", "matplotlib",
 )  # fmt: skip
 
 

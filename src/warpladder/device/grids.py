@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["blocks_for", "round_up"]
+__all__ = ["WARP", "blocks_for", "round_up"]
+
+#: Threads that a GPU steps together.
+WARP = 32
 
 
 def blocks_for(count: int, threads: int) -> int:

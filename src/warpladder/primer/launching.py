@@ -4,27 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from warpladder.device.grids import blocks_for
+
 if TYPE_CHECKING:
     from warpladder.device.base import Device, Grid
 
-__all__ = ["THREADS", "blocks_for", "chunks_of", "launch"]
+__all__ = ["THREADS", "chunks_of", "launch"]
 
 #: Threads in a block where nothing asks for another number: eight warps, which every GPU takes.
 THREADS = 256
 
 #: Chunks start at multiples of so many elements: 256 bytes of 4-byte words, as allocations do.
 _CHUNK_STEP = 64
-
-
-def blocks_for(n: int, threads: int) -> int:
-    """Return how many blocks of ``threads`` threads have at least ``n`` of them together.
-
-    Examples
-    --------
-    >>> blocks_for(1000, 256), blocks_for(0, 256)
-    (4, 0)
-    """
-    return -(-n // threads)
 
 
 def launch(

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from numba import cuda
 
-from warpladder.primer.launching import THREADS, blocks_for, launch
+from warpladder.device.grids import blocks_for
+from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.tasks import READ_MISALIGNED
 from warpladder.rung import Bound, Prediction, Rung
 

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 
 from numba import cuda
 
-from warpladder.primer.launching import blocks_for, launch
+from warpladder.device.grids import blocks_for
+from warpladder.primer.launching import launch
 from warpladder.primer.tasks import MATRIX_ADD
 from warpladder.rung import Bound, Prediction, Rung
 

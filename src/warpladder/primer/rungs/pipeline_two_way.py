@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda
 
-from warpladder.primer.launching import THREADS, blocks_for, chunks_of, launch
+from warpladder.device.grids import blocks_for
+from warpladder.primer.launching import THREADS, chunks_of, launch
 from warpladder.primer.scramble import scrambled
 from warpladder.primer.tasks import SCRAMBLE
 from warpladder.rung import Bound, Prediction, Rung

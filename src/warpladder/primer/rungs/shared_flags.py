@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda, int32
 
-from warpladder.primer.launching import blocks_for, launch
+from warpladder.device.grids import blocks_for
+from warpladder.primer.launching import launch
 from warpladder.primer.tasks import COMMON_IDS
 from warpladder.rung import Bound, Prediction, Rung
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda
 
-from warpladder.primer.launching import THREADS, blocks_for, launch
+from warpladder.device.grids import blocks_for
+from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.tasks import TRANSLATION
 from warpladder.rung import Bound, Prediction, Ratio, Rung
 

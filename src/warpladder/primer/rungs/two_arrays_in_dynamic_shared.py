@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import cuda, float32, int32
 
-from warpladder.primer.launching import THREADS, blocks_for, launch
+from warpladder.device.grids import blocks_for
+from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.tasks import LARGER_OF_PAIR
 from warpladder.rung import Bound, Prediction, Rung
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numba import cuda
 
-from warpladder.reduction.rungs._launching import WARP
+from warpladder.device.grids import WARP
 
 __all__ = ["add", "block_combiner", "taker_of"]
 

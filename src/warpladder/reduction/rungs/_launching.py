@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.device.grids import WARP, blocks_for
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,30 +18,16 @@ if TYPE_CHECKING:
 __all__ = [
     "STEPS",
     "THREADS",
-    "WARP",
-    "blocks_for",
     "check_threads",
     "reduce_in_passes",
     "resident_blocks",
     "whole_warps",
 ]
 
-WARP = 32
 #: Threads in a block where nothing asks for another number: eight warps.
 THREADS = 256
 #: Where threads walk over the array, each has at least so many elements, if there are enough.
 STEPS = 8
-
-
-def blocks_for(n: int, elements: int) -> int:
-    """Return how many blocks that take ``elements`` each take ``n`` of them together.
-
-    Examples
-    --------
-    >>> blocks_for(1000, 256), blocks_for(0, 256)
-    (4, 0)
-    """
-    return -(-n // elements)
 
 
 def check_threads(threads: int) -> int:

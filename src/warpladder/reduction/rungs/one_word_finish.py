@@ -40,10 +40,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int64
 
+from warpladder.device.grids import blocks_for
 from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.errors import InputTypeError
 from warpladder.reduction.rungs._combining import add, block_combiner
-from warpladder.reduction.rungs._launching import blocks_for, whole_warps
+from warpladder.reduction.rungs._launching import whole_warps
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.tuned import IN_FLIGHT, scanner_of
 from warpladder.rung import Bound, Found, Prediction, Ratio, Rung

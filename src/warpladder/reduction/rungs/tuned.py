@@ -36,9 +36,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, uint32
 
+from warpladder.device.grids import blocks_for
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.rungs._combining import add, block_combiner, taker_of
-from warpladder.reduction.rungs._launching import blocks_for, whole_warps
+from warpladder.reduction.rungs._launching import whole_warps
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.last_block_finish import leave_and_count
 from warpladder.rung import Bound, Prediction, Ratio, Rung

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda, uint32
 
+from warpladder.device.grids import WARP
 from warpladder.reduction.rungs._launching import (
     STEPS,
     THREADS,
-    WARP,
     reduce_in_passes,
     resident_blocks,
     whole_warps,

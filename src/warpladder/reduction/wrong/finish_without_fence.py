@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32
 
-from warpladder.reduction.rungs._launching import STEPS, THREADS, blocks_for, whole_warps
+from warpladder.device.grids import blocks_for
+from warpladder.reduction.rungs._launching import STEPS, THREADS, whole_warps
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.reduction.rungs.warp_shuffle import add_across_block
 from warpladder.reduction.rungs.wide_loads import add_groups

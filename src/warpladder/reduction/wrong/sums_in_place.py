@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, uint32
 
-from warpladder.reduction.rungs._launching import THREADS, blocks_for, check_threads
+from warpladder.device.grids import blocks_for
+from warpladder.reduction.rungs._launching import THREADS, check_threads
 from warpladder.reduction.rungs._tasks import SUM
 from warpladder.rung import Bound, Rung, WrongRung
 
