@@ -14,7 +14,6 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device import cuda_memory as memory
@@ -28,8 +27,6 @@ from warpladder.device.cuda_streams import CudaEvent, CudaStream, core_stream
 from warpladder.errors import DeviceError, InputError, InputTypeError, TooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import DTypeLike, NDArray
 
     from warpladder.device.base import Grid
@@ -40,7 +37,6 @@ __all__ = ["CudaDevice"]
 _FILL_THREADS = 256
 # What a pool of memory keeps when nothing uses it: the next call then need not ask the driver.
 _KEPT_BYTES = 1 << 30
-_AS_IT_IS: AbstractContextManager[None] = nullcontext()
 
 
 class CudaDevice:
@@ -87,6 +83,7 @@ class CudaDevice:
         # Where there is one GPU, it need be made current once on each thread.
         self._is_alone = len(gpus) == 1
         self._entered = threading.local()
+        self._default = core_stream(None)
         self._time_kernels = time_kernels
         self._timed: list[tuple[CudaEvent, CudaEvent]] = []
         self._enter()
@@ -94,7 +91,7 @@ class CudaDevice:
             self._pool = core.DeviceMemoryResource(index, core.DeviceMemoryResourceOptions())
             _keep(self._pool, _KEPT_BYTES)
             self.properties = read_properties(self._gpu, self._memory_info()[1])
-        self._launcher = Launcher(core, index, self.properties)
+        self._launcher = Launcher(core, index, self.properties, self._ours_if_any)
         self.kernel_ms = 0.0 if time_kernels else math.nan
 
     def to_device(self, host_array: NDArray[Any], out: Any = None, *, stream: Any = None) -> Any:
@@ -235,11 +232,16 @@ class CudaDevice:
             Numba cannot compile the kernel.
         """
         self._enter()
-        with self._timing(stream) if self._time_kernels else _AS_IT_IS:
-            self._launcher.launch(
-                kernel, grid, block, args, self._ours_if_any, shared_bytes=shared_bytes,
-                queue=core_stream(stream), cooperative=cooperative,
-            )  # fmt: skip
+        queue = self._default if stream is None else core_stream(stream)
+        asked = kernel, grid, block, args, shared_bytes, queue, cooperative
+        if not self._time_kernels:
+            self._launcher.launch(*asked)
+            return
+        start, end = self.event(), self.event()
+        start.record(stream)
+        self._launcher.launch(*asked)
+        end.record(stream)
+        self._timed.append((start, end))
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
@@ -332,14 +334,6 @@ class CudaDevice:
 
     def _ours_if_any(self, arg: Any) -> Any:
         return self._as_ours(arg) if hasattr(arg, "__cuda_array_interface__") else arg
-
-    @contextmanager
-    def _timing(self, stream: Any) -> Iterator[None]:
-        start, end = self.event(), self.event()
-        start.record(stream)
-        yield
-        end.record(stream)
-        self._timed.append((start, end))
 
 
 def _cuda_core() -> Any:

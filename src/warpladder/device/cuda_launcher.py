@@ -58,10 +58,15 @@ class Launcher:
         Of the GPU.
     properties
         Of the GPU.
+    ours
+        Makes arrays of ours of those of other libraries.
     """
 
-    def __init__(self, core: Any, index: int, properties: DeviceProperties) -> None:
+    def __init__(
+        self, core: Any, index: int, properties: DeviceProperties, ours: Callable[[Any], Any]
+    ) -> None:
         self._core = core
+        self._ours = ours
         self._index = index
         self._properties = properties
         self._ready: dict[tuple[Any, ...], _Ready] = {}
@@ -76,19 +81,14 @@ class Launcher:
         grid: Grid,
         block: Grid,
         args: tuple[Any, ...],
-        ours: Callable[[Any], Any],
-        *,
         shared_bytes: int,
         queue: Any,
         cooperative: bool,
     ) -> None:
-        """Start ``kernel``, as `CudaDevice.launch` says, on a stream of cuda.core.
-
-        ``ours`` makes arrays of ours of those of other libraries.
-        """
+        """Start ``kernel``, as `CudaDevice.launch` says, on a stream of cuda.core."""
         described = kinds_and_words(args)
         if described is None:
-            args = tuple(ours(arg) for arg in args)
+            args = tuple(self._ours(arg) for arg in args)
             described = kinds_and_words(args)
         kinds, words = (None, []) if described is None else described
         key = (
