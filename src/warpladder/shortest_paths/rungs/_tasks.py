@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.environment import worker_count
-from warpladder.rung import Task, Work
+from warpladder.rung import AWKWARD_SIZES, Task, Work
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 from warpladder.shortest_paths.gpu_tiles.relaxing import relaxation
 
@@ -169,15 +169,20 @@ DISTANCES = Task(
     ceiling=relaxation,
     # CF's size.
     default_n=2048,
-    # Around warps (32), blocks (256 cells: 16 x 16) and tiles (32, 64, 128), and primes.
-    sizes=(0, 1, 2, 31, 32, 33, 61, 64, 65, 97, 130),
+    sizes=AWKWARD_SIZES,
 )
+
+# Two tiles of 32 in a row, with and without something behind them.
+DISTANCES_IN_SHARED_TILES = replace(DISTANCES, sizes=(*AWKWARD_SIZES, 64, 65))
 
 # A core takes seconds for CF's size.
 DISTANCES_BY_ONE_CORE = replace(DISTANCES, default_n=1024)
 
 # A single thread takes minutes where thousands take a moment, on a GPU as on the simulator.
-DISTANCES_BY_ONE_THREAD = replace(DISTANCES, default_n=128, sizes=(0, 1, 2, 3, 16, 17))
+DISTANCES_BY_ONE_THREAD = replace(DISTANCES, default_n=128, sizes=(0, 1, 2, 3, 17))
+
+# The simulator takes long over blocks that spin at n barriers.
+DISTANCES_BY_SPINNING = replace(DISTANCES, sizes=tuple(n for n in AWKWARD_SIZES if n < 130))
 
 # To tiles of 128 all sizes up to theirs are one tile, and 130 is four; the simulator is slow there.
 _ONE_TILE, _FOUR_TILES = (0, 1, 33, 128), (130,)

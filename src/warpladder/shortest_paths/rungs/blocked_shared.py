@@ -35,7 +35,7 @@ from numba import cuda, int32
 from warpladder.device.grids import round_up
 from warpladder.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import padded
-from warpladder.shortest_paths.rungs._tasks import DISTANCES
+from warpladder.shortest_paths.rungs._tasks import DISTANCES_IN_SHARED_TILES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,7 +125,7 @@ RUNG = Rung(
     title="Three phases over 32 x 32 tiles in shared memory",
     source="beyond",
     run=run,
-    task=DISTANCES,
+    task=DISTANCES_IN_SHARED_TILES,
     bound=Bound("shared", "two 4-byte loads per relaxation; 12 n**3 / 32 bytes to and from memory"),
     kernels=(close_diagonal, relax_panels, relax_rest),
     predicts=(

@@ -39,7 +39,7 @@ from numba import cuda
 from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Found, Prediction, Rung
 from warpladder.shortest_paths.rungs._launching import MAX_REGISTERS, THREADS, resident_together
-from warpladder.shortest_paths.rungs._tasks import DISTANCES
+from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_SPINNING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +95,7 @@ RUNG = Rung(
     title="One launch, a grid barrier from a flag per block",
     source="CF D",
     run=run,
-    task=DISTANCES,
+    task=DISTANCES_BY_SPINNING,
     bound=Bound("latency", "n meetings of all blocks, or n times the matrix read: 4 n**3 bytes"),
     kernels=(close_with_flags,),
     predicts=(
