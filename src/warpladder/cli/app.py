@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import sys
 import threading
@@ -133,6 +134,17 @@ def _show_warning(
         (file or sys.stderr).write(text)
 
 
+def _drop_unwritten() -> None:
+    """Give up output that cannot be written, on a full disk for instance.
+
+    Python would try once more when it ends, say so, and set a status of its own.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and status 1."""
     # A command makes many objects that live to its end; not searching them for garbage saves 10 %
@@ -148,6 +160,7 @@ def main() -> None:
         lines = (str(fault) or type(fault).__name__).split("\n")
         reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
+        _drop_unwritten()
         sys.exit(1)
     except _Signalled as ended:
         told = _ENDING[signal.Signals(ended.number).name]
