@@ -11,6 +11,9 @@ import pytest
 # First, since tests say `from numba import cuda`: it decides whose target that is.
 from warpladder.device.numba_target import FRONT_END
 
+#: The largest takes a minute on a quiet machine, five on a busy one.
+_LARGE_SECONDS = 1800
+
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in ("lab", "shortest_paths")]
 
 
@@ -28,7 +31,10 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs numba-cuda where that is not in use."""
+    """Give large tests time on slow machines; skip what needs numba-cuda where it is not in use."""
+    for item in items:
+        if item.get_closest_marker("large"):
+            item.add_marker(pytest.mark.timeout(_LARGE_SECONDS))
     if not FRONT_END.why_not:
         return
     skip = pytest.mark.skip(reason=f"needs numba-cuda, which {FRONT_END.why_not}")
