@@ -7,6 +7,7 @@ order and reads the fields at the end. An engine for GPUs needs to fill the same
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,7 +28,7 @@ _EXTREMES = frozenset({"low", "high", "low_at", "high_at"})
 Fields = dict[str, NDArray[Any]]
 
 
-class Part:
+class Part(ABC):
     """An accumulator of some fields: its states, how they take in elements, what is made of them.
 
     Attributes
@@ -58,17 +59,17 @@ class Part:
         """Whether tiles may lie across."""
         return False
 
+    @abstractmethod
     def new(self, rows: int) -> Any:
         """Return the states of rows that have seen no element."""
-        raise NotImplementedError
 
+    @abstractmethod
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """Add a tile, whose columns count from ``first``, to the states of its rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def merge(self, states: Any, later: Any) -> None:
         """Let states take in those of the elements that follow."""
-        raise NotImplementedError
 
     def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - for those that do
         """Return how many elements of each row count, None where the states do not tell."""
@@ -82,9 +83,9 @@ class Part:
         """Return the part that answers these operations alone: it may settle sooner."""
         return self
 
+    @abstractmethod
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """Return the fields of rows of which ``counts`` elements count."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
