@@ -110,16 +110,7 @@ class Launcher:
             raise
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
-        """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
-
-        That depends on the registers of the compiled kernel, and so on the types of its arguments:
-        the variant compiled last counts.
-
-        Raises
-        ------
-        LaunchError
-            The kernel was not compiled yet, or the device cannot launch such blocks at all.
-        """
+        """Return what `CudaDevice.max_active_blocks` does, and refuse what it does."""
         name = kernel_name(kernel)
         threads = math.prod(dimensions("block", block, self._properties.max_block_dim, name))
         self._check_block(name, threads, shared_bytes)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.call import joined
 from warpladder.device.foreign import like, numpy_dtype
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import (
@@ -95,7 +96,7 @@ def shortest_paths_on_gpu(
         solution = solve(graph, dtype, options, partial(floyd_warshall, device))
         dist = device.to_device(solution.dist)
         hops = None if solution.hops is None else device.to_device(solution.hops)
-        note = "; ".join(filter(None, [solution.note, obstacle]))
+        note = joined(solution.note, obstacle)
     # Whoever takes the answer may be on a stream that waits for nobody.
     device.synchronize()
     name = f"blocked Floyd-Warshall on {device.properties.name}, where the graph is"
@@ -104,7 +105,7 @@ def shortest_paths_on_gpu(
         None if hops is None else like(hops, given.weights),
         graph,
         "floyd-warshall",
-        "; ".join(filter(None, [name, note])),
+        joined(name, note),
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.call import joined
 from warpladder.device.foreign import like
 from warpladder.errors import InputError, TooLargeError
 from warpladder.shortest_paths import batches, cpu
@@ -78,7 +79,8 @@ def shortest_paths_of_batch_on_gpu(
         solution = BatchSolution(device.to_device(found.dist), hops, remarks)
     # Whoever takes the answer may be on a stream that waits for nobody.
     device.synchronize()
-    why = "; ".join(["blocked Floyd-Warshall on " + solution.remarks[0], *solution.remarks[1:]])
+    how, *remarks = solution.remarks
+    why = joined(f"blocked Floyd-Warshall on {how}", *remarks)
     return ShortestPathsBatch(
         like(solution.dist, graphs.weights),
         None if solution.hops is None else like(solution.hops, graphs.weights),
