@@ -1,4 +1,4 @@
-"""Rows of sets, as files and arrays have them: each row an id, and the ids that are related to it."""
+"""Rows of sets, as files and arrays have them: each an id, and the ids that are related to it."""
 
 from __future__ import annotations
 
