@@ -27,10 +27,10 @@ from numba import njit
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["MEASURES", "Rule", "as_rule", "counts", "least_shared", "value"]
+__all__ = ["COUNT", "MEASURES", "Rule", "as_rule", "counts", "least_shared", "value"]
 
 MEASURES = ("count", "jaccard", "cosine", "dice", "containment")
-_COUNT, _JACCARD, _COSINE, _DICE, _CONTAINMENT = range(5)
+COUNT, _JACCARD, _COSINE, _DICE, _CONTAINMENT = range(5)
 # More ids than that no row has: positions of ids are counted in 32 bits.
 _MOST = (1 << 31) - 1
 
@@ -82,7 +82,7 @@ def as_rule(measure: Any, threshold: Any) -> Rule:
             raise InputError(
                 f"threshold={threshold!r}: how many ids two rows share must be at least 1"
             )
-        return Rule(_COUNT, min(number, float(_MOST)))
+        return Rule(COUNT, min(number, float(_MOST)))
     if not 0 < number <= 1:
         raise InputError(
             f"threshold={threshold!r}: the {measure} of two rows must be above 0 and at most 1"
@@ -94,7 +94,7 @@ def as_rule(measure: Any, threshold: Any) -> Rule:
 @njit(nogil=True)
 def value(measure: Any, shared: Any, a: Any, b: Any) -> Any:
     """Return the value for two rows of ``a`` and ``b`` ids that share some."""
-    if measure == _COUNT:
+    if measure == COUNT:
         return float(shared)
     if measure == _JACCARD:
         return shared / (a + b - shared)
@@ -121,7 +121,7 @@ def least_shared(measure: Any, threshold: Any, a: Any) -> Any:
     ``containment`` any single id may be one. The answer is never above ``a`` + 1, with which it
     counts with none.
     """
-    if measure == _COUNT:
+    if measure == COUNT:
         return min(int(threshold), a + 1)
     if measure == _CONTAINMENT:
         return 1

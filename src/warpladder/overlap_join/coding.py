@@ -1,0 +1,325 @@
+"""Ids coded from 0 on, the rarest first; each row's codes ascending, none twice.
+
+The order is that of how often ids are listed. It puts what is rare, and so tells most, at the front
+of every row, where the prefix filter looks first, and the few ids that half of the rows have at the
+end, where signatures take them.
+
+Integers that lie close together are counted in a table as wide as their range; others, and a range
+far wider than there are ids, are sorted once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from warpladder.device.crew import share
+from warpladder.device.environment import worker_count
+from warpladder.device.kernel_cache import cached
+from warpladder.errors import InputError
+from warpladder.overlap_join.forms import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from warpladder.formats.sets import Sets
+
+__all__ = ["Coded", "coded", "row_lengths"]
+
+# Ids within a range up to so many times their number are looked up in a table of that range.
+_WIDEST_RANGE = 4
+_SMALLEST_TABLE = 1 << 22
+_MOST_CODES = (1 << 31) - 1
+# Below so many ids threads cost more than they give.
+_IDS_PER_WORKER = 1 << 16
+# Rows up to here are sorted by insertion; of 100 ids and more, digits take a fifth of the time that
+# Numba's quicksort takes.
+_SHORT_ROW = 32
+
+
+class Coded(NamedTuple):
+    """Both sides of a join, coded together.
+
+    Attributes
+    ----------
+    left, right
+        The rows; the same object where rows are joined with themselves.
+    frequency
+        In how many right rows each code is: int64.
+    """
+
+    left: Rows
+    right: Rows
+    frequency: NDArray[np.int64]
+
+
+def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None) -> Coded:
+    """Code the rows of a join.
+
+    Parameters
+    ----------
+    left
+        One side.
+    right
+        The other; None where rows are joined with themselves.
+    most_rows
+        Ids that more rows than this have, of both sides together, are left out.
+
+    Raises
+    ------
+    InputError
+        The ids of one side are strings and those of the other integers, or there are more than
+        2^31 - 1 rows or distinct ids.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from warpladder.formats.sets import Sets
+    >>> sets = Sets(np.array([0, 3, 5]), np.array([70, 50, 50, 70, 20]))
+    >>> rows = coded(sets).left
+    >>> rows.starts, rows.items, rows.universe
+    (array([0, 2, 4]), array([1, 2, 0, 2], dtype=int32), 3)
+    """
+    sides = [left] if right is None else [left, right]
+    if any(len(side) > _MOST_CODES for side in sides):
+        raise InputError(f"rows: there are more than {_MOST_CODES:,} of them")
+    values = _comparable(sides)
+    recode, universe = _codes_by_frequency(values)
+    rows = [
+        _sorted_rows(side, items, recode, universe)
+        for side, items in zip(sides, values, strict=True)
+    ]
+    frequency = [_frequency(one) for one in rows]
+    if most_rows is not None:
+        is_kept = sum(frequency) <= most_rows
+        rows = [_without(one, is_kept) for one in rows]
+        frequency = [np.where(is_kept, one, 0) for one in frequency]
+    return Coded(rows[0], rows[-1], frequency[-1])
+
+
+def row_lengths(rows: Rows) -> NDArray[np.int64]:
+    """Return how many ids each row has."""
+    return np.diff(rows.starts)
+
+
+def _comparable(sides: Sequence[Sets]) -> list[NDArray[Any]]:
+    """Return the ids of each side as integers that mean the same on both."""
+    if len({side.words is None for side in sides if side.items.size}) > 1:
+        raise InputError(
+            "other: its ids are of another kind than those of rows, integers against strings; "
+            "give both as strings"
+        )
+    first = sides[0].words
+    if first is None or len(sides) == 1 or sides[1].words is None or sides[1].words is first:
+        return [side.items for side in sides]
+    number = {word: index for index, word in enumerate(first)}
+    renumber = np.array(
+        [number.setdefault(word, len(number)) for word in sides[1].words], dtype=np.int64
+    )
+    return [sides[0].items, renumber[sides[1].items]]
+
+
+class _Recode(NamedTuple):
+    """How ids become codes: by a table from the least id on, or by their place among all."""
+
+    least: int
+    distinct: NDArray[Any]
+    table: NDArray[np.int32]
+
+
+def _codes_by_frequency(values: list[NDArray[Any]]) -> tuple[_Recode, int]:
+    """Return what codes ids, and how many codes there are."""
+    filled = [items for items in values if items.size]
+    none = np.empty(0, np.int64)
+    if not filled:
+        return _Recode(0, none, np.empty(0, np.int32)), 0
+    least = min(int(items.min()) for items in filled)
+    width = max(int(items.max()) for items in filled) - least + 1
+    total = sum(items.size for items in filled)
+    distinct: NDArray[Any] = none
+    if width <= max(_WIDEST_RANGE * total, _SMALLEST_TABLE) and width <= _MOST_CODES:
+        counts = sum(_table_counts(items, least, width) for items in filled)
+    else:
+        distinct, counts = np.unique(np.concatenate(filled), return_counts=True)
+    assert not isinstance(counts, int)
+    order = _by_frequency(counts)
+    # Ids of the table that no row has come first; they get no code.
+    unused = int(np.count_nonzero(counts == 0))
+    universe = len(order) - unused
+    if universe > _MOST_CODES:
+        raise InputError(f"rows: there are more than {_MOST_CODES:,} distinct ids")
+    table = np.empty(len(order), np.int32)
+    table[order] = np.arange(-unused, universe, dtype=np.int32)
+    return _Recode(least, distinct, table), universe
+
+
+def _by_frequency(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the order of what is counted by ascending counts, stably."""
+    # Numbers of 16 bits are sorted by their bits, in a tenth of the time.
+    few = np.minimum(counts, np.iinfo(np.uint16).max).astype(np.uint16)
+    order = np.argsort(few, kind="stable")
+    many = len(order) - int(np.count_nonzero(few == np.iinfo(np.uint16).max))
+    order[many:] = order[many:][np.argsort(counts[order[many:]], kind="stable")]
+    return order
+
+
+def _table_counts(items: NDArray[Any], least: int, width: int) -> NDArray[np.int64]:
+    return _counted(lambda first, last, counts: _count(items, first, last, least, counts),
+                    items.size, width)  # fmt: skip
+
+
+def _frequency(rows: Rows) -> NDArray[np.int64]:
+    items = rows.items
+    return _counted(lambda first, last, counts: _count(items, first, last, 0, counts),
+                    items.size, rows.universe)  # fmt: skip
+
+
+def _counted(
+    count: Callable[[int, int, NDArray[np.int64]], None], size: int, width: int
+) -> NDArray[np.int64]:
+    """Let several threads count, each in a table of its own where that is worth its while."""
+    workers = _workers(size, width)
+    tables = [np.zeros(width, np.int64) for _ in range(workers)]
+
+    def task(first: int, last: int) -> None:
+        count(first, last, tables[first * workers // size])
+
+    if size:
+        # Rounded up, so that a part's first number leads back to the part.
+        bounds = [-(-size * part // workers) for part in range(workers + 1)]
+        share(
+            lambda begin, end: [task(bounds[part], bounds[part + 1]) for part in range(begin, end)],
+            workers,
+            workers,
+        )
+    total = tables[0]
+    for table in tables[1:]:
+        total += table
+    return total
+
+
+def _workers(size: int, width: int) -> int:
+    return max(1, min(worker_count(), size // max(_IDS_PER_WORKER, width)))
+
+
+def _sorted_rows(sets: Sets, items: NDArray[Any], recode: _Recode, universe: int) -> Rows:
+    """Code one side: its rows ascending, without what they have twice."""
+    n = len(sets)
+    starts = np.ascontiguousarray(sets.starts, np.int64)
+    if recode.distinct.size:
+        items = np.searchsorted(recode.distinct, items)
+    least = 0 if recode.distinct.size else recode.least
+    codes = np.empty(items.size, np.int32)
+    lengths = np.empty(n, np.int64)
+
+    def task(first: int, last: int) -> None:
+        _recode_rows(items, starts, first, last, least, recode.table, codes, lengths)
+
+    workers = _workers(items.size, 0)
+    # Parts of about as many ids each.
+    bounds = np.searchsorted(starts, np.linspace(0, items.size, workers + 1)[1:-1])
+    bounds = np.concatenate(([0], bounds, [n]))
+    share(lambda begin, end: [task(*bounds[part : part + 2]) for part in range(begin, end)],
+          workers, workers)  # fmt: skip
+    kept = np.zeros(n + 1, np.int64)
+    np.cumsum(lengths, out=kept[1:])
+    if kept[-1] < items.size:
+        _close_gaps(codes, starts, lengths)
+        codes = codes[: kept[-1]].copy()
+    return Rows(kept, codes, universe)
+
+
+def _without(rows: Rows, is_kept: NDArray[np.bool_]) -> Rows:
+    """Return rows without some ids."""
+    stays = is_kept[rows.items]
+    before = np.zeros(stays.size + 1, np.int64)
+    np.cumsum(stays, out=before[1:])
+    return Rows(before[rows.starts], rows.items[stays], rows.universe)
+
+
+@cached
+@njit(nogil=True)
+def _count(items: Any, first: Any, last: Any, least: Any, counts: Any) -> None:
+    for k in range(first, last):
+        counts[items[k] - least] += 1
+
+
+@cached
+@njit(nogil=True)
+def _recode_rows(
+    items: Any, starts: Any, first: Any, last: Any, least: Any, table: Any, codes: Any, lengths: Any
+) -> None:
+    longest = 0
+    for i in range(first, last):
+        longest = max(longest, starts[i + 1] - starts[i])
+    spare = np.empty(longest, np.int32)
+    for i in range(first, last):
+        begin, end = starts[i], starts[i + 1]
+        for k in range(begin, end):
+            codes[k] = table[items[k] - least]
+        row = codes[begin:end]
+        if end - begin <= _SHORT_ROW:
+            _sort_by_insertion(row)
+        else:
+            _sort_by_digits(row, spare)
+        kept = 0
+        for k in range(end - begin):
+            if k == 0 or row[k] != row[kept - 1]:
+                row[kept] = row[k]
+                kept += 1
+        lengths[i] = kept
+
+
+@cached
+@njit(nogil=True)
+def _sort_by_insertion(row: Any) -> None:
+    for k in range(1, len(row)):
+        code = row[k]
+        place = k
+        while place > 0 and row[place - 1] > code:
+            row[place] = row[place - 1]
+            place -= 1
+        row[place] = code
+
+
+@cached
+@njit(nogil=True)
+def _sort_by_digits(row: Any, spare: Any) -> None:
+    """Sort numbers from 0 on by one digit of 8 bits after another, the lowest first."""
+    size = len(row)
+    most = np.int32(0)
+    for k in range(size):
+        most |= row[k]
+    ends = np.empty(256, np.int64)
+    shift = 0
+    while shift < 31 and (most >> shift) > 0:
+        ends[:] = 0
+        for k in range(size):
+            ends[(row[k] >> shift) & 255] += 1
+        place = 0
+        for digit in range(256):
+            count = ends[digit]
+            ends[digit] = place
+            place += count
+        for k in range(size):
+            digit = (row[k] >> shift) & 255
+            spare[ends[digit]] = row[k]
+            ends[digit] += 1
+        for k in range(size):
+            row[k] = spare[k]
+        shift += 8
+
+
+@cached
+@njit(nogil=True)
+def _close_gaps(codes: Any, starts: Any, lengths: Any) -> None:
+    """Move each row to the end of the one before it."""
+    place = 0
+    for i in range(len(lengths)):
+        for k in range(starts[i], starts[i] + lengths[i]):
+            codes[place] = codes[k]
+            place += 1

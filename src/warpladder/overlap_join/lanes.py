@@ -1,0 +1,132 @@
+"""Counters of 64 rows at once: the steps of a scan, written as LLVM vectors.
+
+A scan looks at the counters of all right rows for one left row. Compilers turn such a loop into
+vectors, too, but not into the one answer that is needed, a word with a bit for each row that counts;
+so each step is emitted here, through Numba's intrinsics, for 64 neighbouring counters. LLVM cuts
+them into the vectors that the CPU has. Measured on retail.dat, one core: 7 ns for 64 counters, the
+popcount of their signatures, the comparison, and clearing them.
+
+Counters are 8 or 16 bits wide; arrays are as long as a multiple of 64.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["LANES", "add_common", "at_least", "bits", "clear", "lowest", "note"]
+
+LANES = 64
+"""How many counters go together: as many as a word has bits."""
+
+_BYTE = ir.IntType(8)
+_WORD = ir.IntType(64)
+_LANE = ir.IntType(32)
+
+
+def _vector(element: ir.Type) -> ir.VectorType:
+    return ir.VectorType(element, LANES)
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
+    """Return a pointer to 64 elements of an array from an index on."""
+    view = context.make_array(signature.args[which])(context, builder, args[which])
+    first = builder.gep(view.data, [index])
+    return builder.bitcast(first, _vector(first.type.pointee).as_pointer())
+
+
+def _load(builder: Any, place: Any) -> Any:
+    return builder.load(place, align=1)
+
+
+def _all(builder: Any, value: Any) -> Any:
+    """Return a vector of one value 64 times."""
+    unknown = ir.Constant(_vector(value.type), ir.Undefined)
+    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
+    return builder.shuffle_vector(
+        one, unknown, ir.Constant(ir.VectorType(_LANE, LANES), [0] * LANES)
+    )
+
+
+@intrinsic
+def add_common(typingctx, counters, j, signatures, place, signature):
+    """Add to 64 counters from j on the bits that signatures from a place on share with one."""
+
+    def codegen(context, builder, sig, args):
+        there = _place(context, builder, sig, args, 0, args[1])
+        known = _load(builder, there)
+        theirs = _load(builder, _place(context, builder, sig, args, 2, args[3]))
+        common = builder.and_(theirs, _all(builder, args[4]))
+        kind = _vector(_BYTE)
+        name = f"llvm.ctpop.v{LANES}i8"
+        popcount = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(kind, [kind]), name
+        )
+        added = builder.call(popcount, [common])
+        if known.type.element.width > _BYTE.width:
+            added = builder.zext(added, known.type)
+        builder.store(builder.add(known, added), there, align=1)
+        return context.get_dummy_value()
+
+    return types.void(counters, types.intp, signatures, types.intp, types.uint8), codegen
+
+
+@intrinsic
+def at_least(typingctx, counters, j, least):
+    """Return a word with a bit for each of 64 counters from j on that is at least so much."""
+
+    def codegen(context, builder, sig, args):
+        known = _load(builder, _place(context, builder, sig, args, 0, args[1]))
+        enough = builder.icmp_unsigned(">=", known, _all(builder, args[2]))
+        return builder.bitcast(enough, _WORD)
+
+    return types.uint64(counters, types.intp, counters.dtype), codegen
+
+
+@intrinsic
+def clear(typingctx, counters, j):
+    """Set 64 counters from j on to 0."""
+
+    def codegen(context, builder, sig, args):
+        place = _place(context, builder, sig, args, 0, args[1])
+        builder.store(ir.Constant(place.type.pointee, None), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(counters, types.intp), codegen
+
+
+@intrinsic
+def note(typingctx, counts, j, word):
+    """Add the bits of a word to 64 counts from j on."""
+
+    def codegen(context, builder, sig, args):
+        place = _place(context, builder, sig, args, 0, args[1])
+        known = _load(builder, place)
+        bits_ = builder.bitcast(args[2], _vector(ir.IntType(1)))
+        builder.store(builder.add(known, builder.zext(bits_, known.type)), place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(counts, types.intp, types.uint64), codegen
+
+
+@intrinsic
+def bits(typingctx, word):
+    """Return how many bits of a word are set."""
+
+    def codegen(context, builder, sig, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def lowest(typingctx, word):
+    """Return the place of a word's lowest bit that is set; there is one."""
+
+    def codegen(context, builder, sig, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen

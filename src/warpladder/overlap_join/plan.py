@@ -1,0 +1,296 @@
+"""What a join will take, known before any of it is done: updates, pairs, memory, time, and the way.
+
+There are three ways on the CPU, and what each costs follows from how often each id occurs:
+
+* `counting` updates counters and looks at all of them: cheap where rows share much, so that lists
+  are long beside the number of rows;
+* `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
+* `prefixes` lists rows for a few of their ids and compares candidates: for high thresholds.
+
+The constants are measured on one core of the machine in benchmarks/results. They decide between
+ways whose times are far apart, and say seconds from minutes; they promise no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.call import joined
+from warpladder.device.environment import worker_count
+from warpladder.device.host_memory import in_words
+from warpladder.overlap_join.forms import Join, Rows
+from warpladder.overlap_join.index import BLOCK_BITS
+from warpladder.overlap_join.lanes import LANES
+from warpladder.overlap_join.measures import least_shared
+from warpladder.overlap_join.prefixes import prefix_frequency, prefix_lengths
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.overlap_join.coding import Coded
+
+__all__ = [
+    "Plan",
+    "Way",
+    "choose_way",
+    "expected_pairs_of",
+    "ids_of",
+    "memory_of",
+    "most_pairs_of",
+    "seconds_of",
+    "updates_of",
+]
+
+# Nanoseconds, on one core: an update of a counter in a list, the look at 64 counters, the same for
+# each eight hot ids, and the start of a list.
+_COUNTED, _LOOK, _SIGNED, _LIST = 1.3, 5.0, 4.0, 15.0
+# A row met twice in lists, with the start of a list, and a left row.
+_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 6.0, 40.0, 300.0
+# A row met in lists of prefixes: seen before, or compared.
+_MATCHED = 100.0
+# An id coded, and listed.
+_CODED = 60.0
+_MOST_HOT_BYTES = 4
+# How many ids of left rows, and how many right rows, are looked at to tell how many pairs to expect.
+_SAMPLED_IDS = 1 << 24
+_SAMPLED_ROWS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the CPU finds pairs.
+
+    Attributes
+    ----------
+    name
+        ``counting``, ``gathering`` or ``prefixes``.
+    hot_bytes
+        For counting: signatures take the ``8 * hot_bytes`` hottest ids.
+    seconds
+        Of one core, about.
+    why
+        For people.
+    """
+
+    name: str
+    hot_bytes: int
+    seconds: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a join will take.
+
+    Attributes
+    ----------
+    rows, other_rows
+        How many rows there are; ``other_rows`` is None where rows are joined with themselves.
+    ids
+        How many ids the rows list, of both sides together, and `universe` how many different ones.
+    universe
+        How many different ids there are.
+    updates
+        Over all pairs of rows, how many ids they share: what brute force by lists would count. For
+        rows joined with themselves, the sum of f (f - 1) / 2 over ids that f rows have.
+    expected_pairs
+        How many pairs there will be, from a sample of the rows; exact where that is all rows.
+    most_pairs
+        There cannot be more.
+    memory
+        Bytes of the host at most, without the rows as they were given; the result included, unless
+        pairs are only counted.
+    result_memory
+        Bytes of the result.
+    seconds
+        About how long it takes, once compiled.
+    engine
+        ``"cpu"`` or the name of the GPU.
+    method
+        Of the engine: ``counting``, ``gathering`` or ``prefixes``.
+    why
+        Why this engine and this method.
+    """
+
+    rows: int
+    other_rows: int | None
+    ids: int
+    universe: int
+    updates: int
+    expected_pairs: int
+    most_pairs: int
+    memory: int
+    result_memory: int
+    seconds: float
+    engine: str
+    method: str
+    why: str
+
+    def __str__(self) -> str:
+        """Return it in a few lines, for people."""
+        rows = f"{self.rows:,}"
+        if self.other_rows is not None:
+            rows += f" with {self.other_rows:,}"
+        return "\n".join(
+            (
+                f"rows      {rows}, {self.ids:,} ids of {self.universe:,}",
+                f"updates   {self.updates:,}",
+                f"pairs     about {self.expected_pairs:,}, at most {self.most_pairs:,}",
+                f"memory    {in_words(self.memory)}",
+                f"time      {_in_time(self.seconds)}",
+                f"engine    {self.engine}, {self.method}: {self.why}",
+            )
+        )
+
+
+def _in_time(seconds: float) -> str:
+    if seconds < 1:
+        return "less than a second"
+    if seconds < 120:
+        return f"about {seconds:.0f} s"
+    if seconds < 7200:
+        return f"about {seconds / 60:.0f} min"
+    return f"about {seconds / 3600:,.0f} h"
+
+
+def updates_of(join: Join, coded: Coded) -> int:
+    """Return how many ids all pairs of rows share."""
+    right = coded.frequency
+    if join.is_self:
+        return int(np.sum(right * (right - 1), dtype=object) if _is_large(right, right)
+                   else np.sum(right * (right - 1))) // 2  # fmt: skip
+    left = np.bincount(join.left.items, minlength=join.left.universe)
+    return int(np.sum(left.astype(object) * right) if _is_large(left, right)
+               else np.sum(left * right))  # fmt: skip
+
+
+def _is_large(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    return float(np.sum(a.astype(np.float64) * b)) > 2.0**62
+
+
+def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
+    """Return the way that takes the least time on the CPU."""
+    n, m = len(join.left), len(join.right)
+    both = 0.5 if join.is_self and not join.both_ways else 1.0
+    own = frequency if join.is_self else np.bincount(
+        join.left.items, minlength=join.left.universe
+    )  # fmt: skip
+    # In floats: they only have to be about right.
+    met = own.astype(np.float64) * frequency * both
+    lists = float(join.left.items.size)
+    total = float(met.sum())
+
+    looks = n * float(m) * both / LANES
+    blocks = max(1, -(-m >> BLOCK_BITS)) * both if m >> BLOCK_BITS else 1.0
+    counting = []
+    for hot_bytes in range(_MOST_HOT_BYTES + 1):
+        hot = 8 * hot_bytes
+        if hot > join.right.universe:
+            break
+        cold = total - float(met[len(met) - hot :].sum())
+        counting.append(
+            cold * _COUNTED + looks * (_LOOK + hot_bytes * _SIGNED) + lists * blocks * _LIST
+        )
+    hot_bytes = int(np.argmin(counting))
+    ways = [
+        Way("counting", hot_bytes, counting[hot_bytes] * 1e-9,
+            joined("rows share much", f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else "")),
+        Way("gathering", 0, (total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW) * 1e-9,
+            "rows share little"),
+    ]  # fmt: skip
+    short = prefix_frequency(join.right, prefix_lengths(join.right, join.rule))
+    own_short = short if join.is_self else prefix_frequency(
+        join.left, prefix_lengths(join.left, join.rule)
+    )  # fmt: skip
+    candidates = float((own_short.astype(np.float64) * short).sum()) * both
+    ways.append(
+        Way("prefixes", 0,
+            (candidates * _MATCHED + float(own_short.sum()) * _GATHERED_LIST + n * _GATHERED_ROW) * 1e-9,
+            "the threshold leaves few candidates"),
+    )  # fmt: skip
+    if _may_overflow(join):
+        ways = ways[1:]
+    return min(ways, key=lambda way: way.seconds)
+
+
+def _may_overflow(join: Join) -> bool:
+    """Tell whether two rows may share more ids than counters of 16 bits hold."""
+    longest = [int(np.diff(rows.starts).max(initial=0)) for rows in (join.left, join.right)]
+    return min(longest) > np.iinfo(np.uint16).max
+
+
+def seconds_of(way: Way, join: Join) -> float:
+    """Return about how many seconds a way takes on all cores, with the index."""
+    return (way.seconds + ids_of(join) * _CODED * 1e-9) / worker_count()
+
+
+def ids_of(join: Join) -> int:
+    """Return how many ids the rows list."""
+    return join.left.items.size + (0 if join.is_self else join.right.items.size)
+
+
+def most_pairs_of(join: Join, updates: int) -> int:
+    """Return how many pairs there can be at most."""
+    n, m = len(join.left), len(join.right)
+    every = n * m if not join.is_self else n * (n - 1) // (1 if join.both_ways else 2)
+    # Each pair takes as many updates as its rows share, which is once at the least.
+    each = int(join.rule.threshold) if join.rule.name == "count" else 1
+    return min(every, updates * (2 if join.both_ways else 1) // each)
+
+
+def memory_of(join: Join, way: Way) -> int:
+    """Return how many bytes the CPU engine takes at most, with the coded rows."""
+    n, m, workers = len(join.left), len(join.right), worker_count()
+    blocks = -(-m >> BLOCK_BITS) if way.name == "counting" else 1
+    coded = 4 * ids_of(join) + 8 * (n + m)
+    index = (2 if way.name == "counting" else 4) * join.right.items.size
+    starts = 8 * join.right.universe * blocks * (1 + workers)
+    each = 8 * max(m, 1 << 20) + (9 * m if way.name == "counting" else 8 * m)
+    return coded + index + starts + way.hot_bytes * (n + m) + workers * each
+
+
+def expected_pairs_of(join: Join) -> int:
+    """Return about how many pairs there will be; exactly, where there are few rows.
+
+    Some left rows meet some right rows, evenly taken; what they find stands for all.
+    """
+    from warpladder.overlap_join.cpu import CpuEngine
+
+    n, m = len(join.left), len(join.right)
+    if not (n and m):
+        return 0
+    lefts = (
+        np.arange(n)
+        if ids_of(join) <= _SAMPLED_IDS
+        else np.arange(0, n, -(-ids_of(join) // _SAMPLED_IDS))
+    )
+    rights = np.arange(0, m, -(-m // _SAMPLED_ROWS))
+    part = Join(_taken(join.left, lefts), _taken(join.right, rights), join.rule)
+    found = (
+        CpuEngine(part, Way("counting", 0, 0.1, "")).counted(0, len(lefts), lambda _: None).pairs
+    )
+    if not join.is_self:
+        return round(found * (n / len(lefts)) * (m / len(rights)))
+    # Each row that is in both samples has met itself.
+    lengths = np.diff(join.left.starts)
+    both = np.intersect1d(lefts, rights, assume_unique=True)
+    found -= sum(
+        int(least_shared(*join.rule, int(size)) <= size) for size in lengths[both].tolist()
+    )
+    pairs = len(lefts) * len(rights) - len(both)
+    expected = found * (n * (n - 1) / max(1, pairs))
+    return round(expected if join.both_ways else expected / 2)
+
+
+def _taken(rows: Rows, which: NDArray[np.int64]) -> Rows:
+    """Return some of the rows."""
+    if len(which) == len(rows):
+        return rows
+    lengths = np.diff(rows.starts)[which]
+    starts = np.zeros(len(which) + 1, np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    places = np.arange(starts[-1]) + np.repeat(rows.starts[which] - starts[:-1], lengths)
+    return Rows(starts, rows.items[places], rows.universe)
