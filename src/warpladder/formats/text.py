@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.files import is_gzip, read_bytes, told_as_gzip
@@ -16,7 +16,18 @@ if TYPE_CHECKING:
 
     from warpladder.formats.files import InputFile
 
-__all__ = ["TextFile", "is_content", "listed", "quoted", "read_chunks", "read_text", "shortened"]
+__all__ = [
+    "Block",
+    "TextFile",
+    "is_content",
+    "listed",
+    "quoted",
+    "read_blocks",
+    "read_chunks",
+    "read_first",
+    "read_text",
+    "shortened",
+]
 
 # A file without line ends is not read into memory as one line.
 _LONGEST_LINE = 64 << 20
@@ -99,6 +110,31 @@ def read_text(file: InputFile) -> TextFile:
     return TextFile(file.path, _decoded(file.path, data).split("\n"))
 
 
+class Block(NamedTuple):
+    """Some lines of a text file as bytes, as many as line ends and one more.
+
+    Attributes
+    ----------
+    path
+        The file.
+    data
+        The lines, the end of the last left out.
+    before
+        How many lines of the file come before them.
+    done
+        Which part of the file is read.
+    """
+
+    path: Path
+    data: bytes
+    before: int
+    done: float
+
+    def text(self, remedy: str = "") -> TextFile:
+        """Return the lines as text; ``remedy`` is what to do about a file that is none."""
+        return _chunk(self.path, self.data, self.before, remedy)
+
+
 def read_chunks(file: InputFile, size: int, remedy: str = "") -> Iterator[tuple[float, TextFile]]:
     """Yield a text file's lines, about ``size`` bytes at a time, and which part of it is read.
 
@@ -113,6 +149,29 @@ def read_chunks(file: InputFile, size: int, remedy: str = "") -> Iterator[tuple[
     remedy
         What to do about a file that is no text, for errors.
     """
+    for block in read_blocks(file, size):
+        yield block.done, block.text(remedy)
+
+
+def read_first(file: InputFile, size: int, comments: str, remedy: str = "") -> list[TextFile]:
+    """Return the first lines that count, each by itself: two, or more for a good sample.
+
+    That is about half of ``size`` bytes; the other parameters are those of `read_chunks`.
+    """
+    head: list[TextFile] = []
+    length = 0
+    for _, chunk in read_chunks(file, size, remedy):
+        for before, line in enumerate(chunk.lines, chunk.before):
+            if is_content(line, comments):
+                head.append(TextFile(file.path, [line], before))
+                length += len(line) + 1
+        if length > size // 2 and len(head) > 1:
+            break
+    return head
+
+
+def read_blocks(file: InputFile, size: int) -> Iterator[Block]:
+    """Yield a text file's lines as they are, about ``size`` bytes at a time, unpacked."""
     path, line = file.path, 0
     begun: list[bytes] = []
     try:
@@ -120,23 +179,23 @@ def read_chunks(file: InputFile, size: int, remedy: str = "") -> Iterator[tuple[
         with told_as_gzip(path), file.place.open("rb") as raw:
             packed = is_gzip(file)
             opened: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
-            block = opened.read(size).removeprefix(codecs.BOM_UTF8)
-            while block:
-                whole, found, tail = block.rpartition(b"\n")
+            read = opened.read(size).removeprefix(codecs.BOM_UTF8)
+            while read:
+                whole, found, tail = read.rpartition(b"\n")
                 if found:
-                    chunk = _chunk(path, b"".join([*begun, whole]), line, remedy)
-                    yield raw.tell() / whole_size, chunk
-                    line += len(chunk.lines)
+                    data = b"".join([*begun, whole])
+                    yield Block(path, data, line, raw.tell() / whole_size)
+                    line += 1 + data.count(b"\n")
                     begun = []
                 begun.append(tail)
                 if sum(map(len, begun)) > _LONGEST_LINE:
                     expected = f"lines of up to {_LONGEST_LINE >> 20} MiB"
                     raise FileFormatError(path, line + 1, expected, "a longer one")
-                block = opened.read(size)
+                read = opened.read(size)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     if any(begun):
-        yield 1.0, _chunk(path, b"".join(begun), line, remedy)
+        yield Block(path, b"".join(begun), line, 1.0)
 
 
 def _chunk(path: Path, data: bytes, before: int, remedy: str) -> TextFile:

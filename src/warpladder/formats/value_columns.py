@@ -13,7 +13,7 @@ from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.columns import choose_column
 from warpladder.formats.fields import Field, Layout, filled, is_float, parse_rows, split_row
 from warpladder.formats.files import InputFile
-from warpladder.formats.text import TextFile, is_content, quoted, read_chunks
+from warpladder.formats.text import TextFile, quoted, read_chunks, read_first
 
 __all__ = ["TextColumn"]
 
@@ -41,7 +41,7 @@ class TextColumn:
         self._file = file
         self.path = path = file.path
         self.done = 0.0
-        head = self._head()
+        head = read_first(file, _HEAD_BYTES, _COMMENTS, _ELSE_RAW)
         if not head:
             raise FileFormatError(path, None, "numbers, or a header alone", "an empty file")
         outside = _IN_QUOTES.sub("", head[0].lines[0])
@@ -99,19 +99,6 @@ class TextColumn:
         except FileFormatError:
             return False
         return True
-
-    def _head(self) -> list[TextFile]:
-        """Return the first lines that count, each by itself: two, or more for a good sample."""
-        head: list[TextFile] = []
-        size = 0
-        for _, chunk in read_chunks(self._file, _HEAD_BYTES, _ELSE_RAW):
-            for before, line in enumerate(chunk.lines, chunk.before):
-                if is_content(line, _COMMENTS):
-                    head.append(TextFile(self.path, [line], before))
-                    size += len(line) + 1
-            if size > _HEAD_BYTES // 2 and len(head) > 1:
-                break
-        return head
 
 
 def _is_name_above_number(name: str, below: str) -> bool:
