@@ -33,6 +33,8 @@ if TYPE_CHECKING:
         UnsupportedKernelError,
         WarpladderError,
     )
+    from warpladder.formats.set_files import read_sets
+    from warpladder.formats.sets import Sets
     from warpladder.formats.values import open_values
     from warpladder.reduction.api import reduce
     from warpladder.reduction.custom import AssociativeOp
@@ -54,6 +56,7 @@ __all__ = [
     "LaunchError",
     "MissingExtraError",
     "NegativeCycleError",
+    "Sets",
     "ShortestPaths",
     "ShortestPathsBatch",
     "TooLargeError",
@@ -64,6 +67,7 @@ __all__ = [
     "doctor",
     "open_values",
     "read_graph",
+    "read_sets",
     "reduce",
     "shortest_paths",
 ]
@@ -80,6 +84,7 @@ _HOME = {
     "LaunchError": "errors",
     "MissingExtraError": "errors",
     "NegativeCycleError": "errors",
+    "Sets": "formats.sets",
     "ShortestPaths": "shortest_paths.result",
     "ShortestPathsBatch": "shortest_paths.batch_result",
     "TooLargeError": "errors",
@@ -89,6 +94,7 @@ _HOME = {
     "doctor": "device.doctor",
     "open_values": "formats.values",
     "read_graph": "shortest_paths.intake",
+    "read_sets": "formats.set_files",
     "reduce": "reduction.api",
     "shortest_paths": "shortest_paths.api",
 }

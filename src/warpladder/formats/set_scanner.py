@@ -1,9 +1,9 @@
 """Lines of sets, parsed in bulk by compiled code: integers go from bytes to arrays.
 
 What a line looks like is a short program: its parts from left to right, with blanks anywhere
-between them. Lines ``1,"2;5;6"`` are an id, a literal comma and a list. The scanner takes a block of
-lines or nothing: whatever is not exactly as the program says is left to the reading line by line,
-which alone decides what is malformed.
+between them. Lines ``1,"2;5;6"`` are an id, a literal comma and a list. The scanner takes a block
+of lines or nothing: whatever is not exactly as the program says is left to the reading line by
+line, which alone decides what is malformed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Style(NamedTuple):
     has_quotes
         Whether fields may be in quotes.
     has_comments
-        Whether lines that begin with ``#`` do not count.
+        Whether lines that begin with ``#`` do not count; else they are left to others.
     keeps_blank_lines
         Whether a line without anything is a row.
     is_json
@@ -161,10 +161,10 @@ def _scan(
     while at <= len(data):
         at = _after_blanks(data, at, style)
         is_blank = _ends_line(data, at)
-        if is_blank and not style.keeps_blank_lines:
-            is_row = False
-        else:
-            is_row = is_blank or not style.has_comments or data[at] != _HASH
+        is_comment = not is_blank and data[at] == _HASH
+        if is_comment and not style.has_comments:
+            return -1, 0
+        is_row = bool(style.keeps_blank_lines) if is_blank else not is_comment
         if is_row:
             first = count
             for part in range(len(parts)):

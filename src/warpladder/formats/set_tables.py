@@ -1,0 +1,226 @@
+"""Tables of sets: what parts columns and ids, whether there is a header, which columns count.
+
+A table is in list form, with all related ids of a row in one field, or in long form, with one in
+each of many rows. What the first lines do not tell, and the person did not say, is refused.
+"""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING, Literal
+
+from warpladder.errors import FileFormatError, InputError
+from warpladder.formats.fields import Layout, is_integer, split_row
+from warpladder.formats.set_columns import SetColumns, choose_set_columns, names_sets
+from warpladder.formats.set_lines import LineGrammar
+from warpladder.formats.text import TextFile, quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["SEPARATORS", "as_delimiter", "table_grammar"]
+
+#: What may part columns.
+SEPARATORS = "\t,;|"
+_BRACKETS = ("{}", "[]", "()")
+# A list may have these whatever its ids are, blanks and commas only where all are integers: names
+# have them, too.
+_SURE_DELIMITERS = ";|"
+_DOUBT = {
+    "lists": " (give the delimiter of lists, or format='pairs' for one id in each)",
+    "pairs": " (the first lines have one id each; give format='pairs', or lists and a delimiter)",
+}
+
+
+def table_grammar(
+    head: list[TextFile],
+    form: Literal["lists", "pairs"] | None,
+    *,
+    ids: str | int | None,
+    items: str | int | None,
+    header: bool | None,
+    delimiter: str | None,
+) -> LineGrammar:
+    """Return what the lines of a table look like, from the first that count, each by itself."""
+    path = head[0].path
+    if delimiter is not None and form is None:
+        form = "lists"
+    separator = _separator_of(head, delimiter)
+    layout = Layout((), "fields", delimiter=separator)
+    fields = [split_row(line, 0, layout) for line in head]
+    count = len(fields[0])
+    names = fields[0] if _may_be_header(fields, header) else None
+    by_name = [one for one in (ids, items) if isinstance(one, str) and not one.isdecimal()]
+    chosen = choose_set_columns(path, names, count, ids, items)
+    if header is None:
+        header = bool(by_name) or _has_header(head, fields, chosen, delimiter)
+    rows = fields[1:] if header else fields
+    values = [row[chosen.items] for row in rows]
+    form_found, brackets, between = _list_style(path, values, separator, form, delimiter)
+    ids_column = chosen.ids
+    assert ids_column is not None  # noqa: S101 - a table of text has a column of ids
+    return LineGrammar(
+        "table",
+        delimiter=None if between == " " else between,
+        brackets=brackets,
+        separator=separator,
+        columns=count,
+        ids=ids_column,
+        items=chosen.items,
+        is_paired=form_found == "pairs",
+        first_line=head[0].before + 1 + header,
+        doubt="" if form == "pairs" or delimiter is not None else _DOUBT[form_found],
+    )
+
+
+def as_delimiter(delimiter: str | None) -> str | None:
+    """Return what parts the ids of a list, a blank for any blanks, checked."""
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n#{}[]()'):
+        raise InputError(
+            f"delimiter={delimiter!r} must be one character, as ';', '|', ',' or ' ' for blanks"
+        )
+    return delimiter
+
+
+def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
+    """Return what parts columns, None for blanks."""
+    path = head[0].path
+    counts = {
+        sign: [_field_count(line.lines[0], sign) for line in head]
+        for sign in SEPARATORS
+        if sign != delimiter
+    }
+    even = {sign: of[0] for sign, of in counts.items() if of[0] > 1 and len(set(of)) == 1}
+    pairs = [sign for sign, count in even.items() if count == 2]
+    for chosen in (list(even), pairs):
+        if len(chosen) == 1:
+            return chosen[0]
+    if even:
+        raise InputError(
+            f"{path}: {' or '.join(map(repr, pairs or even))} may part the columns; give the "
+            "delimiter, the other one, which parts the ids of a list"
+        )
+    if delimiter is not None:
+        # Lists in quotes may have the sign that parts columns.
+        of = [_field_count(line.lines[0], delimiter) for line in head]
+        return delimiter if of[0] > 1 and len(set(of)) == 1 and delimiter != " " else None
+    uneven = {sign: of for sign, of in counts.items() if max(of) > 1}
+    if uneven:
+        of = next(iter(uneven.values()))
+        line = next(i for i, count in enumerate(of) if count != of[0])
+        expected = f"{of[0]} fields, as in line {head[0].before + 1}"
+        hint = "lists in quotes; or format='fimi' and delimiter, for one set a line"
+        raise FileFormatError(
+            path, head[line].before + 1, f"{expected} ({hint})", quoted(head[line].lines[0], 30)
+        )
+    return None
+
+
+def _field_count(line: str, sign: str) -> int:
+    """Return how many fields a line has, 0 for quotes that do not close."""
+    if '"' not in line:
+        return line.count(sign) + 1
+    try:
+        return len(next(csv.reader([line], delimiter=sign, strict=True, skipinitialspace=True)))
+    except csv.Error:
+        return 0
+
+
+def _may_be_header(fields: list[list[str]], header: bool | None) -> bool:
+    if header is not None:
+        return header
+    return not any(map(is_integer, fields[0]))
+
+
+def _has_header(
+    head: list[TextFile], fields: list[list[str]], chosen: SetColumns, delimiter: str | None
+) -> bool:
+    """Tell whether the first line holds names; refuse to guess where it may be either."""
+    first, below = fields[0], fields[1:]
+    if names_sets(first):
+        return True
+    ids = chosen.ids or 0
+    used = (ids, chosen.items)
+    if any(map(is_integer, first)) or any(is_integer(first[column]) for column in used):
+        return False
+    if any(_looks_like_list(first[column], delimiter) for column in used):
+        return False
+    # No name stands in its own column again, and none stands above nothing but integers.
+    if any(row[column] == first[column] for row in below for column in used):
+        return False
+    for column in used:
+        listed = [_integers_in(row[column]) for row in below]
+        if listed and all(listed):
+            return True
+    raise FileFormatError(
+        head[0].path,
+        head[0].before + 1,
+        "names like 'id,related_ids', or header=True or False",
+        quoted(head[0].lines[0], 60),
+    )
+
+
+def _looks_like_list(value: str, delimiter: str | None) -> bool:
+    signs = _SURE_DELIMITERS + "{[" + (delimiter if delimiter and delimiter != " " else "")
+    return any(sign in value for sign in signs)
+
+
+def _integers_in(value: str) -> bool:
+    """Tell whether a field holds integers only, one or more."""
+    for sign in "{}[]();|,":
+        value = value.replace(sign, " ")
+    tokens = value.split()
+    return bool(tokens) and all(map(is_integer, tokens))
+
+
+def _list_style(
+    path: Path,
+    values: list[str],
+    separator: str | None,
+    form: Literal["lists", "pairs"] | None,
+    delimiter: str | None,
+) -> tuple[Literal["lists", "pairs"], str, str]:
+    """Return the form of a table, the brackets around lists, and what parts the ids in them."""
+    if form == "pairs":
+        return "pairs", "", ","
+    filled = [value for value in values if value]
+    brackets = next((pair for pair in _BRACKETS if _are_in(filled, pair)), "")
+    inner = [value[1:-1] for value in filled] if brackets else filled
+    if delimiter is not None:
+        return "lists", brackets, delimiter
+    signs = [sign for sign in _SURE_DELIMITERS if any(sign in value for value in inner)]
+    has_comma = any("," in value for value in inner)
+    has_blank = any(len(value.split()) > 1 for value in inner)
+    are_integers = all(not value.strip() or _integers_in(value) for value in inner)
+    if len(signs) > 1 or (signs and has_comma):
+        raise _unclear(path, inner, "more than one sign may part the ids of a list")
+    if signs:
+        return "lists", brackets, signs[0]
+    if has_comma and (brackets or are_integers):
+        return "lists", brackets, ","
+    if has_blank and not has_comma and are_integers:
+        return "lists", brackets, " "
+    if has_comma or has_blank:
+        raise _unclear(path, inner, "it is not clear whether fields are lists or names")
+    if brackets:
+        return "lists", brackets, ","
+    if form == "lists":
+        # Not one list has two ids yet; the next sign that does not part columns will do.
+        return "lists", "", next(sign for sign in ";," if sign != separator)
+    if len(filled) < len(values):
+        raise _unclear(path, values, "a row has no related ids, so this may be lists or damaged")
+    return "pairs", "", ","
+
+
+def _unclear(path: Path, values: list[str], why: str) -> InputError:
+    shown = next((value for value in values if len(value.split()) > 1 or "," in value), values[0])
+    return InputError(
+        f"{path}: {why}, as in {quoted(shown, 30)}; give the delimiter of lists, or "
+        "format='pairs' for one id in each"
+    )
+
+
+def _are_in(values: list[str], brackets: str) -> bool:
+    return bool(values) and all(
+        value[:1] == brackets[0] and value[-1:] == brackets[1] for value in values
+    )
