@@ -27,7 +27,14 @@ from warpladder.device.environment import worker_count
 from warpladder.overlap_join.forms import Rows
 from warpladder.rung import AWKWARD_SIZES, Task, Work
 
-__all__ = ["PARTNERS", "SHARED_IDS", "SHARED_IDS_BY_ONE_CORE", "Problem", "shape_of"]
+__all__ = [
+    "PARTNERS",
+    "SHARED_IDS",
+    "SHARED_IDS_BY_ONE_THREAD",
+    "SHARED_IDS_BY_TILES",
+    "Problem",
+    "shape_of",
+]
 
 #: Ids of the shortest stretch.
 _SHORTEST = 3
@@ -54,7 +61,7 @@ def shape_of(n: int) -> Shape:
     """Return the shape of a problem of n rows.
 
     From 1,000 rows on it is IM's: 1,000 ids to a row. Below are the sizes at which kernels are
-    verified on the simulator, to which every comparison is an effort: up to 33 rows they have 36
+    verified on the simulator, to which every comparison is an effort: up to 16 rows they have 36
     ids, more than a warp has threads, and then 8.
 
     Examples
@@ -64,7 +71,7 @@ def shape_of(n: int) -> Shape:
     """
     if n >= 1000:
         return Shape(1000, 50_000, 37)
-    return Shape(36, 180, 8) if n <= 33 else Shape(8, 40, 2)
+    return Shape(36, 180, 8) if n <= 16 else Shape(8, 40, 2)
 
 
 def _make(n: int, seed: int) -> Problem:
@@ -110,7 +117,8 @@ def _shared(problem: Problem) -> NDArray[np.int32]:
 
 def _partners(problem: Problem) -> NDArray[np.int32]:
     related = _shared(problem) >= problem.threshold
-    return related.sum(axis=1, dtype=np.int32)
+    partners: NDArray[np.int32] = related.sum(axis=1, dtype=np.int32)
+    return partners
 
 
 def _updates(problem: Problem) -> int:
@@ -137,11 +145,16 @@ SHARED_IDS = Task(
     size_word="rows",
     # Of IM's sizes the largest that every kernel of the ladder does in seconds.
     default_n=4000,
-    sizes=AWKWARD_SIZES,
+    # And a few rows, for which blocks of a thread for each id have two warps.
+    sizes=tuple(sorted((*AWKWARD_SIZES, 13))),
 )
 
-#: Sizes for what goes one step at a time.
-SHARED_IDS_BY_ONE_CORE = replace(SHARED_IDS, default_n=1000)
+#: Where a pair is compared by one thread, and few of them run at a time.
+SHARED_IDS_BY_ONE_THREAD = replace(
+    SHARED_IDS, default_n=1000, sizes=tuple(n for n in AWKWARD_SIZES if n < 97)
+)
+#: Tiles are of 64 rows.
+SHARED_IDS_BY_TILES = replace(SHARED_IDS, sizes=(*SHARED_IDS.sizes, 64, 65))
 
 PARTNERS = replace(
     SHARED_IDS,

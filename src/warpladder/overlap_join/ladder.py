@@ -1,0 +1,44 @@
+"""The overlap join, from merging every two rows to counting only what they share.
+
+Which rows have ids in common? The source compares every id of a row with every id of each other
+row. First the comparisons: who does them, each of them once, several to a step. Then the count that
+threads have in common: in a queue, by flags, by votes. Then fewer of them: 32 ids in a word.
+"""
+
+from __future__ import annotations
+
+from warpladder.overlap_join.rungs import (
+    atomics,
+    ballot_count,
+    bitmap_tiles,
+    flat_rows,
+    pair_per_thread,
+    row_against_chunk,
+    sets_on_cpu,
+    shared_flags,
+    unrolled,
+    upper_triangle,
+)
+from warpladder.rung import Ladder
+
+__all__ = ["LADDER"]
+
+LADDER = Ladder(
+    name="overlap-join",
+    title="The ids that each two of many rows share",
+    rungs=(
+        sets_on_cpu.RUNG,
+        # A thread for each pair: how many at a time, each once, fewer branches.
+        row_against_chunk.RUNG,
+        pair_per_thread.RUNG,
+        upper_triangle.RUNG,
+        unrolled.RUNG,
+        # A thread for each id of a pair, and how they count together.
+        atomics.RUNG,
+        shared_flags.RUNG,
+        flat_rows.RUNG,
+        ballot_count.RUNG,
+        # Words of 32 ids.
+        bitmap_tiles.RUNG,
+    ),
+)
