@@ -17,6 +17,7 @@ LADDERS: dict[str, str] = {
     "primer": "warpladder.primer.ladder:LADDER",
     "shortest-paths": "warpladder.shortest_paths.ladder:LADDER",
     "reduction": "warpladder.reduction.ladder:LADDER",
+    "overlap-join": "warpladder.overlap_join.ladder:LADDER",
 }
 
 

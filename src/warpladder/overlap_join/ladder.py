@@ -19,6 +19,7 @@ from warpladder.overlap_join.rungs import (
     unrolled,
     upper_triangle,
 )
+from warpladder.overlap_join.wrong import fillers_return, id_per_thread, sum_without_barrier
 from warpladder.rung import Ladder
 
 __all__ = ["LADDER"]
@@ -40,5 +41,10 @@ LADDER = Ladder(
         ballot_count.RUNG,
         # Words of 32 ids.
         bitmap_tiles.RUNG,
+    ),
+    wrong=(
+        id_per_thread.WRONG,
+        sum_without_barrier.WRONG,
+        fillers_return.WRONG,
     ),
 )

@@ -129,10 +129,10 @@ def count_pairs(
 ) -> NDArray[np.int32]:
     """Return the matrix of shared ids that one launch of a kernel leaves in one of zeros.
 
-    ``kernel(*layout, shared, n)`` is not launched where there are no rows: CUDA refuses a grid of
+    ``kernel(*layout, shared)`` is not launched where there are no rows: CUDA refuses a grid of
     no blocks.
     """
     shared = device.full((n, n), 0, np.int32)
     if n:
-        device.launch(kernel, grid, block, *layout, shared, n)
+        device.launch(kernel, grid, block, *layout, shared)
     return device.to_host(shared)

@@ -43,7 +43,7 @@ __all__ = ["RUNG", "count_by_atomics", "run"]
 
 
 @cuda.jit
-def count_by_atomics(heap, at, room, shared, n):
+def count_by_atomics(heap, at, room, shared):
     """Look for one id of row ``blockIdx.y`` in row ``blockIdx.x``."""
     i, j, t = cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.x
     if i < j and t < room:

@@ -43,12 +43,12 @@ WARPS = 8
 
 
 @cuda.jit
-def count_by_ballots(ids, width, room, shared, n):
+def count_by_ballots(ids, width, room, shared):
     """Count what row ``blockIdx.y`` shares with the row of this warp."""
     i = cuda.blockIdx.y
     j = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     lane = cuda.threadIdx.x
-    if i < j and j < n:
+    if i < j < len(shared):
         count = 0
         for first in range(0, width, WARP):
             wanted = ids[i * width + first + lane]

@@ -52,17 +52,17 @@ THREADS = SIDE * SIDE
 
 
 @cuda.jit
-def set_bits(starts, items, bitmaps, n):
+def set_bits(starts, items, bitmaps):
     """Set the bits of one row for each warp."""
     i = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
-    if i < n:
+    if i < len(starts) - 1:
         for k in range(starts[i] + cuda.threadIdx.x, starts[i + 1], WARP):
             item = items[k]
             cuda.atomic.or_(bitmaps, (item >> 5, i), uint32(1 << (item & 31)))
 
 
 @cuda.jit
-def count_tiles(bitmaps, words, shared, n):
+def count_tiles(bitmaps, shared):
     """Count what 64 rows share with 64 others, or with themselves."""
     left = cuda.shared.array((DEPTH, TILE), uint32)
     right = cuda.shared.array((DEPTH, TILE), uint32)
@@ -78,7 +78,7 @@ def count_tiles(bitmaps, words, shared, n):
     for r in range(CELLS):
         for c in range(CELLS):
             counts[r, c] = 0
-    for first in range(0, words, DEPTH):
+    for first in range(0, len(bitmaps), DEPTH):
         for skipped in range(0, DEPTH, THREADS // TILE):
             w = uint32(first + skipped) + word
             left[skipped + word, place] = bitmaps[w, row + place]
@@ -96,7 +96,7 @@ def count_tiles(bitmaps, words, shared, n):
         i = row + y + r * SIDE
         for c in range(CELLS):
             j = column + x + c * SIDE
-            if i < j and j < n:
+            if i < j < len(shared):
                 shared[i, j] = counts[r, c]
                 shared[j, i] = counts[r, c]
 
@@ -107,7 +107,7 @@ def bitmaps(device: Device, rows: Rows) -> Any:
     words = round_up(blocks_for(rows.universe, WARP), DEPTH)
     made = device.full((words, round_up(n, TILE)), 0, np.uint32)
     starts, items = device.to_device(rows.starts), device.to_device(rows.items)
-    device.launch(set_bits, blocks_for(n, 8), (WARP, 8), starts, items, made, n)
+    device.launch(set_bits, blocks_for(n, 8), (WARP, 8), starts, items, made)
     return made
 
 
@@ -118,8 +118,7 @@ def run(device: Device, problem: Problem) -> NDArray[np.int32]:
     if n:
         made = bitmaps(device, problem.rows)
         tiles = blocks_for(n, TILE)
-        words = made.shape[0]
-        device.launch(count_tiles, (tiles, tiles), (SIDE, SIDE), made, words, shared, n)
+        device.launch(count_tiles, (tiles, tiles), (SIDE, SIDE), made, shared)
     return device.to_host(shared)
 
 

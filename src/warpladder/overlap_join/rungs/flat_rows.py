@@ -14,8 +14,8 @@ is coalesced is for the ids of the first row: 4 sectors where it was 5; and 4 wh
 last 4 ids of 36, because their warp reads the fillers, too.
 
 IM saw no change either, until the program was compiled for the card: then 0.66 s for 1,000 rows
-with flags and 0.87 s with atomics, and 26 minutes for 50,000 rows. Its flat rows keep their id, 1001
-numbers each, so that only one in eight begins at a sector.
+with flags and 0.87 s with atomics, and 26 minutes for 50,000 rows. Its flat rows keep their own id,
+1,001 numbers each, so that only one in eight begins at a sector.
 
 Source: IM coalesced access
 """
@@ -48,7 +48,7 @@ __all__ = ["RUNG", "count_in_flat_rows", "run"]
 
 
 @cuda.jit
-def count_in_flat_rows(ids, width, room, shared, n):
+def count_in_flat_rows(ids, width, room, shared):
     """Look for one id of row ``blockIdx.y`` in row ``blockIdx.x``."""
     flags = cuda.shared.array(MAX_THREADS, int32)
     i, j, t = cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.x

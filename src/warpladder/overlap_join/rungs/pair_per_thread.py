@@ -41,10 +41,10 @@ BLOCK = (32, 8)
 
 
 @cuda.jit
-def compare_all(heap, at, room, shared, n):
+def compare_all(heap, at, room, shared):
     """Compare the two rows of this thread."""
     j, i = cuda.grid(2)
-    if i < n and j < n and i != j:
+    if max(i, j) < len(shared) and i != j:
         shared[i, j] = shared_by(heap, at[i], at[j], room)
 
 

@@ -53,10 +53,10 @@ def shared_by(heap, left, right, room):
 
 
 @cuda.jit
-def compare_with_chunk(heap, at, room, shared, n, i):
+def compare_with_chunk(heap, at, room, shared, i):
     """Compare row i with the row of this thread."""
     j = cuda.grid(1)
-    if j < n and j != i:
+    if j < len(shared) and j != i:
         shared[i, j] = shared_by(heap, at[i], at[j], room)
 
 
@@ -66,7 +66,7 @@ def run(device: Device, problem: Problem, threads: int = 1) -> NDArray[np.int32]
     shared = device.full((n, n), 0, np.int32)
     layout = rows_apart(device, problem.rows)
     for i in range(n):
-        device.launch(compare_with_chunk, blocks_for(n, threads), threads, *layout, shared, n, i)
+        device.launch(compare_with_chunk, blocks_for(n, threads), threads, *layout, shared, i)
     return device.to_host(shared)
 
 
@@ -76,9 +76,7 @@ RUNG = Rung(
     source="IM row against chunk",
     run=run,
     task=SHARED_IDS_BY_ONE_THREAD,
-    bound=Bound(
-        "latency", "n launches, each as long as one thread takes for 1,000,000 comparisons"
-    ),
+    bound=Bound("latency", "n launches, each as long as a thread takes for 1,000,000 comparisons"),
     kernels=(compare_with_chunk,),
     predicts=(
         Prediction("launches", "==", 2, 2, "one for each row"),

@@ -50,10 +50,10 @@ def count_in(ids, first, room, wanted):
 
 
 @cuda.jit
-def compare_half_unrolled(heap, at, room, shared, n):
+def compare_half_unrolled(heap, at, room, shared):
     """Compare the two rows of this thread, if the first one comes first."""
     j, i = cuda.grid(2)
-    if i < j and j < n:
+    if i < j < len(shared):
         left, right = at[i] + 1, at[j] + 1
         count = 0
         for k in range(room):

@@ -40,10 +40,10 @@ __all__ = ["RUNG", "compare_half", "run"]
 
 
 @cuda.jit
-def compare_half(heap, at, room, shared, n):
+def compare_half(heap, at, room, shared):
     """Compare the two rows of this thread, if the first one comes first."""
     j, i = cuda.grid(2)
-    if i < j and j < n:
+    if i < j < len(shared):
         count = shared_by(heap, at[i], at[j], room)
         shared[i, j] = count
         shared[j, i] = count
