@@ -119,7 +119,7 @@ def threads_for(room: int) -> int:
     """
     if room > MAX_THREADS:
         raise InputError(
-            f"a row of {room} ids: a block has at most {MAX_THREADS} threads, one each"
+            f"a row has room for {room} ids: a block has a thread for each, at most {MAX_THREADS}"
         )
     return round_up(room, WARP)
 

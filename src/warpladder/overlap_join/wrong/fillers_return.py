@@ -81,5 +81,5 @@ WRONG = WrongRung(
         max_n=65535,
     ),
     caught_by="synccheck",
-    n=13,
+    n=5,
 )

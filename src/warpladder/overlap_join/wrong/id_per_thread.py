@@ -71,6 +71,6 @@ WRONG = WrongRung(
         max_n=65535,
     ),
     caught_by="racecheck",
-    n=13,
+    n=5,
     visible_under=("lockstep", "warps", "warps-reverse", "warps-random"),
 )

@@ -80,6 +80,6 @@ WRONG = WrongRung(
         max_n=65535,
     ),
     caught_by="racecheck",
-    n=13,
+    n=5,
     visible_under=("warps", "warps-random"),
 )
