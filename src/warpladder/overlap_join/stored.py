@@ -1,0 +1,291 @@
+"""From an engine to a file: whatever the size of the answer, in parts, and going on after a kill.
+
+What the engine finds is cut into blocks, each written and then forgotten; `GrowingFile` keeps what
+is finished. Where a block ends depends on the rows and the pairs alone, not on how the engine deals
+them out nor on where a run began. So a run that was killed and gone on with writes the same file,
+byte for byte, as one that was not.
+
+A block ends with the left row that makes it large enough; and, where pairs are rare, after some
+share of the work, so that there is always something to go on from.
+
+The grouped form wants each pair of rows joined with themselves from both of its rows, and its lines
+in order: no bounded memory holds what an early row has with all later ones until those come. So the
+engine is asked to find such pairs twice (`Join.both_ways`), which doubles the work.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warpladder.errors import InputError
+from warpladder.formats.files import as_path
+from warpladder.formats.growing import GrowingFile
+from warpladder.formats.pair_blocks import PairBlock
+from warpladder.formats.pairs import Packed, is_packed, pair_encoder, pair_format
+from warpladder.overlap_join.gathered import values
+from warpladder.overlap_join.result import PAIRS_OF_A_BLOCK
+from warpladder.version import __version__
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from warpladder.call import Progress
+    from warpladder.formats.pair_blocks import PairEncoder
+    from warpladder.overlap_join.forms import Engine, Found, Join, Rows
+
+__all__ = ["Stored", "part_of_rows", "row_work", "write_overlaps"]
+
+# A killed run has lost at most so much of its work, however few pairs it finds.
+_STRETCHES = 256
+# So many rows are joined faster than a block is written.
+_FEWEST_ROWS = 1024
+
+
+class Stored(NamedTuple):
+    """What was written.
+
+    Attributes
+    ----------
+    path
+        The file.
+    pairs
+        How many pairs are in it.
+    first, last
+        The left rows whose pairs they are.
+    resumed_at
+        The left row from which this run went on; ``first`` where it did all.
+    """
+
+    path: Path
+    pairs: int
+    first: int
+    last: int
+    resumed_at: int
+
+
+def row_work(join: Join) -> NDArray[np.float64]:
+    """Return about how much work each left row is, in updates of a counter.
+
+    It depends on the rows alone, so that parts made on different machines fit together. Ids count
+    as if each were as frequent as any other; a row that meets only those behind it has the less to
+    do the later it stands.
+    """
+    lengths = np.diff(join.left.starts).astype(np.float64)
+    others = float(len(join.right.items))
+    if join.is_self and not join.both_ways:
+        behind = others - join.left.starts[1:]
+    else:
+        behind = np.full(len(lengths), others)
+    # A row costs something even if it meets none.
+    work: NDArray[np.float64] = lengths * behind / max(join.left.universe, 1) + lengths + 1
+    return work
+
+
+def part_of_rows(work: NDArray[np.float64], part: tuple[int, int]) -> tuple[int, int]:
+    """Return the left rows of one of several parts of about equal work: the first, and the end.
+
+    Parameters
+    ----------
+    work
+        Of each left row.
+    part
+        Which of how many, counted from 1.
+
+    Raises
+    ------
+    InputError
+        There is no such part.
+
+    Examples
+    --------
+    >>> work = np.array([9.0, 5, 3, 1])
+    >>> part_of_rows(work, (1, 2)), part_of_rows(work, (2, 2))
+    ((0, 1), (1, 4))
+    """
+    number, count = part
+    if not 1 <= number <= count:
+        raise InputError(f"part={number}/{count}: parts are numbered from 1 to {max(count, 1)}")
+    first, last = _bounds(work, 0, len(work), count)[[number - 1, number]].tolist()
+    return first, last
+
+
+def write_overlaps(
+    engine: Engine,
+    join: Join,
+    path: str | os.PathLike[str],
+    *,
+    ids: tuple[Any, Any] = (None, None),
+    format: str | None = None,  # noqa: A002 - as users call it
+    part: tuple[int, int] = (1, 1),
+    resume: bool = False,
+    identity: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Stored:
+    """Write the pairs of a join to a file, whole or not at all.
+
+    Parameters
+    ----------
+    engine
+        Made for the join.
+    join
+        What is joined.
+    path
+        The file; one that is there is replaced once the new one is complete.
+    ids
+        The ids of the left and of the right rows: int64, objects that are strings, or None for
+        positions; the same object twice where rows are joined with themselves.
+    format
+        As in `warpladder.formats.pairs.PAIR_FORMATS`; by default that of the extension. ``grouped``
+        of rows joined with themselves needs a join ``both_ways``.
+    part
+        Which of how many parts to write, counted from 1: the pairs of consecutive left rows. The
+        tables of all parts, one behind the other, are the whole answer.
+    resume
+        Whether to go on with what a run that did not end has left.
+    identity
+        What else the answer depends on, by name: options that the join does not tell.
+    progress
+        Called with the fraction of the work done.
+
+    Raises
+    ------
+    InputError
+        The format is not known or cannot hold an id; the file cannot be written; there is no such
+        part; an earlier run has left something, and ``resume`` was not asked for, or it was asked
+        for and that is something else.
+    MissingExtraError
+        The format needs a package that is not installed.
+    """
+    path = as_path(path)
+    name = pair_format(path, format)
+    # Made of the rows alone, as what is gone on with may have been begun by another machine.
+    work = row_work(join)
+    first, last = part_of_rows(work, part)
+    has_values = join.rule.name != "count"
+    encoder: PairEncoder = pair_encoder(name, *ids, with_value=has_values)
+    if is_packed(path):
+        encoder = Packed(encoder)
+    known = _identity(join, ids, name, part, identity or {})
+    with GrowingFile(path, known, resume=resume) as file:
+        begin, head = (file.notes[-1][0], b"") if file.notes else (first, encoder.head())
+        ends = _bounds(work, first, last, min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS)))
+        advanced = _as_fraction(progress, work, first, begin, last)
+        found = engine.found(begin, last, advanced) if begin < last else ()
+        for block in _blocks(found, begin, ends):
+            measured = _with_values(block, join) if has_values else block
+            data, note = encoder.body(measured, file.length + len(head))
+            end = block.first + len(block.counts)
+            file.append(head + data, [end, len(block.right), note])
+            head = b""
+        file.finish(head + encoder.tail([note for *_, note in file.notes], file.length + len(head)))
+    return Stored(path, sum(pairs for _, pairs, _ in file.notes), first, last, begin)
+
+
+def _bounds(work: NDArray[np.float64], first: int, last: int, count: int) -> NDArray[np.int64]:
+    """Return where stretches of rows of about equal work begin, and the end of the last."""
+    done = np.cumsum(work[first:last])
+    total = done[-1] if len(done) else 0.0
+    shares = total * np.arange(1, count) / max(count, 1)
+    # The row with which a share is reached belongs to it.
+    inner = np.minimum(first + np.searchsorted(done, shares, side="left") + 1, last)
+    return np.concatenate(([first], inner, [last])).astype(np.int64)
+
+
+def _blocks(pieces: Iterable[Found], first: int, ends: NDArray[np.int64]) -> Iterator[PairBlock]:
+    """Cut what an engine finds into blocks.
+
+    Parameters
+    ----------
+    pieces
+        The pairs of the left rows from ``first`` on, in order, cut anyhow.
+    first
+        Where a block begins.
+    ends
+        Rows before which a block ends, whatever is in it; the last is the end of all.
+    """
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]] = []
+    size = 0
+    for row, counts, right, shared in pieces:
+        assert row == first + sum(len(part[0]) for part in parts), "a row was skipped"  # noqa: S101
+        sums = np.concatenate(([0], np.cumsum(counts)))
+        begin, rows = 0, len(counts)
+        while begin < rows:
+            # The first row with which the block is large enough, or the last before an end.
+            enough = int(np.searchsorted(sums, sums[begin] + PAIRS_OF_A_BLOCK - size, side="left"))
+            end = int(ends[np.searchsorted(ends, row + begin, side="right")]) - row
+            is_full = min(enough, end) <= rows
+            stop = min(enough, end, rows)
+            pairs = slice(sums[begin], sums[stop])
+            parts.append((counts[begin:stop], right[pairs], shared[pairs]))
+            size += int(sums[stop] - sums[begin])
+            begin = stop
+            if is_full:
+                block = PairBlock(first, *map(np.concatenate, zip(*parts, strict=True)))
+                yield block
+                first += len(block.counts)
+                parts, size = [], 0
+    # What is found of a row that nobody writes would be missing without a word.
+    assert not parts, "the last rows are missing"  # noqa: S101
+
+
+def _with_values(block: PairBlock, join: Join) -> PairBlock:
+    first, counts, right, shared, _ = block
+    found = values(join.rule, first, counts, right, shared, join.left.starts, join.right.starts)
+    return block._replace(value=found)
+
+
+def _as_fraction(
+    progress: Progress | None, work: NDArray[np.float64], first: int, begin: int, last: int
+) -> Callable[[int], None]:
+    """Return what takes numbers of left rows done and tells the fraction of the work."""
+    if progress is None:
+        return lambda rows: None  # noqa: ARG005 - nobody listens
+    done = np.concatenate(([0.0], np.cumsum(work[first:last])))
+    place = begin - first
+
+    def advanced(rows: int) -> None:
+        nonlocal place
+        place = min(place + rows, last - first)
+        progress(float(done[place] / done[-1]))
+
+    return advanced
+
+
+def _identity(
+    join: Join, ids: tuple[Any, Any], name: str, part: tuple[int, int], others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the bytes of the file depend on."""
+    sides = [join.left] if join.is_self else [join.left, join.right]
+    content = [_rows_checksum(rows) for rows in sides]
+    content += [_ids_checksum(one) for one in ids[: len(sides)]]
+    return {
+        "warpladder": __version__,
+        "measure": join.rule.name,
+        "threshold": join.rule.threshold,
+        "format": name,
+        "part": "/".join(map(str, part)),
+        **others,
+        "a checksum of the rows": "-".join(f"{checksum:08x}" for checksum in content),
+    }
+
+
+def _rows_checksum(rows: Rows) -> int:
+    return zlib.crc32(rows.items.data, zlib.crc32(rows.starts.data))
+
+
+def _ids_checksum(ids: NDArray[Any] | None) -> int:
+    if ids is None:
+        return 0
+    if ids.dtype != object:
+        return zlib.crc32(np.ascontiguousarray(ids).data)
+    checksum = 0
+    for text in ids:
+        checksum = zlib.crc32(text.encode("utf-8", "surrogatepass") + b"\0", checksum)
+    return checksum
