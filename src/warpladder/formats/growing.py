@@ -219,7 +219,7 @@ def _whole(data: IO[bytes], records: Iterable[_Record]) -> Iterator[_Record]:
     for record in records:
         left = record.length - data.tell()
         checksum = 0
-        while left and (read := data.read(min(left, _CHECKED_BYTES))):
+        while left > 0 and (read := data.read(min(left, _CHECKED_BYTES))):
             checksum = zlib.crc32(read, checksum)
             left -= len(read)
         if left or checksum != record.checksum:
