@@ -49,7 +49,9 @@ BLOCKS = [
 ]
 
 
-def written(name: str, left: Any, right: Any, with_value: bool = False, blocks: Any = BLOCKS) -> bytes:
+def written(
+    name: str, left: Any, right: Any, with_value: bool = False, blocks: Any = BLOCKS
+) -> bytes:
     encoder = pair_encoder(name, left, right, with_value=with_value)
     return put_together(encoder, blocks if with_value else without_values(blocks))
 
@@ -208,7 +210,9 @@ def test_any_integer(numbers: list[int]) -> None:
     for given_ones in (numbers, [abs(number) % 2**63 for number in numbers]):
         ids = np.array(given_ones, np.int64)
         n = len(ids)
-        block = PairBlock(0, np.ones(n, np.int64), np.arange(n, dtype=np.int32), np.ones(n, np.int32))
+        block = PairBlock(
+            0, np.ones(n, np.int64), np.arange(n, dtype=np.int32), np.ones(n, np.int32)
+        )
         lines = written("pairs", ids, ids, blocks=[block]).decode().splitlines()
         assert lines == [f"{number} {number} 1" for number in given_ones]
 
@@ -264,7 +268,7 @@ def test_formats_by_extension_and_name() -> None:
             if one.is_text:
                 assert pair_format(f"x{suffix}.gz") == name
             else:
-                with pytest.raises(InputError, match="drop the .gz"):
+                with pytest.raises(InputError, match=r"drop the \.gz"):
                     pair_format(f"x{suffix}.gz")
     with pytest.raises(InputError, match=r"use one of \.txt, \.pairs, \.csv.* or name the format"):
         pair_format("x.xls")
