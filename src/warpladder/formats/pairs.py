@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from typing import TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import InputError
 from warpladder.formats.atomic import check_writable
@@ -12,7 +12,7 @@ from warpladder.formats.parquet import import_pyarrow
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from warpladder.formats.pair_blocks import PairBlock, PairEncoder, RowIds
@@ -22,8 +22,10 @@ __all__ = [
     "Packed",
     "PairFormat",
     "check_pair_target",
+    "is_packed",
     "pair_encoder",
     "pair_format",
+    "write_pairs",
 ]
 
 
@@ -147,6 +149,21 @@ def pair_encoder(
     if format == "jsonl":
         return json_lines(left, right)
     return plain_text(left, right, grouped=format == "grouped")
+
+
+def write_pairs(file: IO[bytes], encoder: PairEncoder, blocks: Iterable[PairBlock]) -> int:
+    """Write blocks to an open file, one after another; return how many pairs they have."""
+    head = encoder.head()
+    file.write(head)
+    length, pairs, notes = len(head), 0, []
+    for block in blocks:
+        data, note = encoder.body(block, length)
+        file.write(data)
+        length += len(data)
+        pairs += len(block.right)
+        notes.append(note)
+    file.write(encoder.tail(notes, length))
+    return pairs
 
 
 class Packed:

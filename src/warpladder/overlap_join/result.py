@@ -230,7 +230,12 @@ class Overlaps:
         """
         from warpladder.formats.atomic import atomic_write
         from warpladder.formats.files import as_path
-        from warpladder.formats.pairs import check_pair_target, pair_encoder, pair_format
+        from warpladder.formats.pairs import (
+            check_pair_target,
+            pair_encoder,
+            pair_format,
+            write_pairs,
+        )
 
         name = pair_format(path, format)
         check_pair_target(path, name)
@@ -240,13 +245,7 @@ class Overlaps:
         if name == "grouped" and not self.is_both_ways:
             pairs = Overlaps(*self._of_both_ways(), self.sides, self.rule, True, self.why)
         with atomic_write(as_path(path)) as file:
-            length = file.write(encoder.head())
-            notes = []
-            for block in pairs._blocks(PAIRS_OF_A_BLOCK):
-                data, note = encoder.body(block, length)
-                length += file.write(data)
-                notes.append(note)
-            file.write(encoder.tail(notes, length))
+            write_pairs(file, encoder, pairs._blocks(PAIRS_OF_A_BLOCK))
 
     @property
     def _has_values(self) -> bool:

@@ -16,7 +16,7 @@ engine is asked to find such pairs twice (`Join.both_ways`), which doubles the w
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from warpladder.errors import InputError
 from warpladder.formats.files import as_path
 from warpladder.formats.growing import GrowingFile
 from warpladder.formats.pair_blocks import PairBlock
-from warpladder.formats.pairs import Packed, is_packed, pair_encoder, pair_format
+from warpladder.formats.pairs import Packed, is_packed, pair_encoder, pair_format, write_pairs
 from warpladder.overlap_join.gathered import values
 from warpladder.overlap_join.result import PAIRS_OF_A_BLOCK
 from warpladder.version import __version__
@@ -32,7 +32,6 @@ from warpladder.version import __version__
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
     from warpladder.formats.pair_blocks import PairEncoder
     from warpladder.overlap_join.forms import Engine, Found, Join, Rows
 
-__all__ = ["Stored", "part_of_rows", "row_work", "write_overlaps"]
+__all__ = ["Stored", "part_of_rows", "row_work", "stream_overlaps", "write_overlaps"]
 
 # A killed run has lost at most so much of its work, however few pairs it finds.
 _STRETCHES = 256
@@ -53,17 +52,14 @@ class Stored(NamedTuple):
 
     Attributes
     ----------
-    path
-        The file.
     pairs
-        How many pairs are in it.
+        How many pairs there are.
     first, last
         The left rows whose pairs they are.
     resumed_at
         The left row from which this run went on; ``first`` where it did all.
     """
 
-    path: Path
     pairs: int
     first: int
     last: int
@@ -148,7 +144,8 @@ def write_overlaps(
         Which of how many parts to write, counted from 1: the pairs of consecutive left rows. The
         tables of all parts, one behind the other, are the whole answer.
     resume
-        Whether to go on with what a run that did not end has left.
+        Whether to go on with what a run that did not end has left. Without it that is refused; an
+        error or Ctrl-C leaves what is finished, and a note on the error says so.
     identity
         What else the answer depends on, by name: options that the join does not tell.
     progress
@@ -165,27 +162,73 @@ def write_overlaps(
     """
     path = as_path(path)
     name = pair_format(path, format)
-    # Made of the rows alone, as what is gone on with may have been begun by another machine.
-    work = row_work(join)
-    first, last = part_of_rows(work, part)
-    has_values = join.rule.name != "count"
-    encoder: PairEncoder = pair_encoder(name, *ids, with_value=has_values)
+    encoder = _encoder(join, name, ids)
     if is_packed(path):
         encoder = Packed(encoder)
+    work = row_work(join)
+    first, last = part_of_rows(work, part)
     known = _identity(join, ids, name, part, identity or {})
     with GrowingFile(path, known, resume=resume) as file:
         begin, head = (file.notes[-1][0], b"") if file.notes else (first, encoder.head())
-        ends = _bounds(work, first, last, min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS)))
-        advanced = _as_fraction(progress, work, first, begin, last)
-        found = engine.found(begin, last, advanced) if begin < last else ()
-        for block in _blocks(found, begin, ends):
-            measured = _with_values(block, join) if has_values else block
-            data, note = encoder.body(measured, file.length + len(head))
+        for block in _found_blocks(engine, join, work, (first, begin, last), progress):
+            data, note = encoder.body(block, file.length + len(head))
             end = block.first + len(block.counts)
             file.append(head + data, [end, len(block.right), note])
             head = b""
         file.finish(head + encoder.tail([note for *_, note in file.notes], file.length + len(head)))
-    return Stored(path, sum(pairs for _, pairs, _ in file.notes), first, last, begin)
+    return Stored(sum(pairs for _, pairs, _ in file.notes), first, last, begin)
+
+
+def stream_overlaps(
+    engine: Engine,
+    join: Join,
+    file: IO[bytes],
+    format: str,  # noqa: A002 - as above
+    *,
+    ids: tuple[Any, Any] = (None, None),
+    part: tuple[int, int] = (1, 1),
+    progress: Progress | None = None,
+) -> Stored:
+    """Write the pairs of a join to what cannot be gone on with: a pipe, say.
+
+    The arguments are those of `write_overlaps`, and so is what is raised about them.
+    """
+    encoder = _encoder(join, format, ids)
+    work = row_work(join)
+    first, last = part_of_rows(work, part)
+    blocks = _found_blocks(engine, join, work, (first, first, last), progress)
+    return Stored(write_pairs(file, encoder, blocks), first, last, first)
+
+
+def _encoder(join: Join, name: str, ids: tuple[Any, Any]) -> PairEncoder:
+    return pair_encoder(name, *ids, with_value=join.rule.name != "count")
+
+
+def _found_blocks(
+    engine: Engine,
+    join: Join,
+    work: NDArray[np.float64],
+    rows: tuple[int, int, int],
+    progress: Progress | None,
+) -> Iterator[PairBlock]:
+    """Yield the pairs of some left rows, as they are found.
+
+    Parameters
+    ----------
+    engine, join, progress
+        As in `write_overlaps`.
+    work
+        Of each left row.
+    rows
+        The first left row, the one to begin with, where others did those before it, and the end.
+    """
+    first, begin, last = rows
+    if begin == last:
+        return
+    ends = _bounds(work, first, last, min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS)))
+    found = engine.found(begin, last, _as_fraction(progress, work, rows))
+    for block in _blocks(found, begin, ends):
+        yield block if join.rule.name == "count" else _with_values(block, join)
 
 
 def _bounds(work: NDArray[np.float64], first: int, last: int, count: int) -> NDArray[np.int64]:
@@ -242,17 +285,18 @@ def _with_values(block: PairBlock, join: Join) -> PairBlock:
 
 
 def _as_fraction(
-    progress: Progress | None, work: NDArray[np.float64], first: int, begin: int, last: int
+    progress: Progress | None, work: NDArray[np.float64], rows: tuple[int, int, int]
 ) -> Callable[[int], None]:
     """Return what takes numbers of left rows done and tells the fraction of the work."""
     if progress is None:
-        return lambda rows: None  # noqa: ARG005 - nobody listens
+        return lambda _: None
+    first, begin, last = rows
     done = np.concatenate(([0.0], np.cumsum(work[first:last])))
     place = begin - first
 
-    def advanced(rows: int) -> None:
+    def advanced(count: int) -> None:
         nonlocal place
-        place = min(place + rows, last - first)
+        place = min(place + count, last - first)
         progress(float(done[place] / done[-1]))
 
     return advanced
