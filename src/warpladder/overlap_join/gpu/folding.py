@@ -1,0 +1,132 @@
+"""Pairs counted where several right rows have one counter, and how many of them are best.
+
+A counter of several rows is a filter: where it has not come to what a left row needs, none of its
+rows has. Counters that have are candidates. They are written out like pairs, and each of their rows
+is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpladder.device.grids import WARP, blocks_for
+from warpladder.overlap_join.gpu.counting import Counts, Launcher, Pairs, Stretch, meeting_of
+from warpladder.overlap_join.gpu.tuning import checking_share, folds_to_try
+from warpladder.overlap_join.gpu_counters.checking import check_candidates
+from warpladder.overlap_join.measures import least_shared
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+    from warpladder.overlap_join.forms import Join
+    from warpladder.overlap_join.gpu.index import Block, Blocks
+    from warpladder.overlap_join.gpu.tuning import Tuning
+    from warpladder.overlap_join.gpu_counters.sampling import Likeness
+
+__all__ = ["Folding", "best_folding"]
+
+_THREADS, _BLOCKS_PER_MULTIPROCESSOR = 256, 16
+#: Left rows for which a folding is tried, and the share of all time that candidates may take then.
+_TRIED, _MOST_SHARE = 2048, 0.5
+
+
+class Folding:
+    """Counts pairs with so many rows to a counter as the tuning says, which may be one.
+
+    Parameters
+    ----------
+    device, join, tuning
+        Where, what, and how it is divided.
+    places
+        How many candidates there is room for, those of one left row at least.
+    """
+
+    def __init__(self, device: Device, join: Join, tuning: Tuning, places: int) -> None:
+        self.tuning = tuning
+        self._device, self._join, self._places = device, join, places
+        self._launcher = Launcher(device, join, tuning)
+        self._rows = 1 << 31
+
+    def tuned(self, tuning: Tuning) -> Folding:
+        """Return the same with another tuning."""
+        return Folding(self._device, self._join, tuning, self._places)
+
+    def count(self, stretch: Stretch, block: Block, counts: Counts) -> None:
+        """Add the pairs of left rows with a block to the counts."""
+        if self.tuning.fold == 1:
+            self._launcher.count(stretch, block, counts)
+            return
+        first = 0
+        while first < len(stretch.left):
+            last = min(first + self._rows, len(stretch.left))
+            some = stretch.rows(first, last)
+            room = self.candidates(some, block)
+            found = int(self._device.to_host(room.taken)[0])
+            if found > self._places:
+                self._rows = max(int(0.8 * (last - first) * self._places / found), 1)
+                continue
+            if found:
+                self._check(some, block, room, found, counts, first)
+            first = last
+
+    def candidates(self, stretch: Stretch, block: Block) -> Pairs:
+        """Return the counters of a block that have come to what left rows need."""
+        device = self._device
+        room = Pairs(
+            device.empty(self._places, np.int32),
+            device.empty(self._places, np.int32),
+            device.full(1, 0, np.int64),
+            device.empty(0, np.int64),
+            device.empty(0, np.uint32),
+            0,
+            0,
+        )
+        self._launcher.count(stretch, block, room)
+        return room
+
+    def _check(
+        self, stretch: Stretch, block: Block, room: Pairs, found: int, counts: Counts, first: int
+    ) -> None:
+        device, left, right = self._device, stretch.left, block.part
+        blocks = min(
+            blocks_for(found * self.tuning.fold * WARP, _THREADS),
+            _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors,
+        )
+        device.launch(
+            check_candidates, blocks, _THREADS, found, room.right, room.shared,
+            self.tuning.counters, self.tuning.fold, left.starts, left.items, right.starts,
+            right.items, meeting_of(self._join), left.first - right.first, right.first,
+            *self._join.rule, counts.of_left[first : first + len(left)], counts.of_right,
+        )  # fmt: skip
+
+
+def best_folding(
+    plain: Folding, likeness: Likeness, tried: Stretch, blocks_of: Callable[[Tuning], Blocks]
+) -> Folding:
+    """Return the folding that costs least, by what is reckoned and by trying it.
+
+    Parameters
+    ----------
+    plain
+        With one row to a counter.
+    likeness
+        Of rows of both sides.
+    tried
+        Left rows to try it on.
+    blocks_of
+        Returns the right side in blocks.
+    """
+    join = plain._join
+    least = least_shared(*join.rule, round(likeness.size))
+    for tuning in folds_to_try(plain.tuning, len(join.right), likeness, least):
+        folding = plain.tuned(tuning)
+        some = tried.rows(0, min(len(tried.left), _TRIED))
+        blocks = blocks_of(tuning)
+        # Of rows that meet only later ones, those in the middle meet all of the last block.
+        taken = folding.candidates(some, blocks.block(len(blocks) - 1)).taken
+        found = int(plain._device.to_host(taken)[0])
+        if checking_share(tuning, likeness, found / len(some.left)) <= _MOST_SHARE:
+            return folding
+    return plain

@@ -1,0 +1,338 @@
+"""The kernel: a thread block takes a row, counts in its shared memory, and scans the counters.
+
+Each of the block's counters stands for a row of the other side. The ids of the row are shared out
+to groups of threads; a group goes along the list of its id, and each thread adds one to the counter
+of what it found there. Where lists begin and what stands in them is a load that waits for a load,
+so every group takes several ids at a time: all their loads first, then what hangs on them.
+
+Counters are as narrow as goes: of 8 bits as long as the row has at most 255 ids. A longer row may
+make one of them overflow, and that shows: what overflows leaves a word, or is carried into the next
+counter as one where 256 had been counted. Either way the counters of the row no longer add up to
+the number of additions. Such a row, and one that needs a higher count, is put on a list, to be done
+again with wider counters.
+
+With themselves rows share all their ids. These would be the first to overflow, so what a row adds
+to its own counter is taken off again: additions modulo 2**32 cannot tell what came first.
+
+The commonest ids need no list. A row has a *signature*, words with a bit for each of them; how many
+bits two signatures have in common is added to the counter when it is scanned.
+
+Then the counters are scanned, each warp along its own stretch of them, and what was found is
+counted. All warps together then know where each of them has to write, so that what a row has found
+stands in order.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from numba import cuda, int32, uint32, uint64
+
+from warpladder.device.grids import WARP
+from warpladder.device.kernel_cache import cached
+from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
+from warpladder.overlap_join.gpu_counters.prefix import EVERYBODY, sum_up_to, sum_warp
+from warpladder.overlap_join.measures import counts
+
+__all__ = ["ALL", "BOTH_WAYS", "LATER", "MOST_WORDS_OF_A_THREAD", "Shape", "counting_kernel"]
+
+#: Which rows of the right side meet a left row: all of another side, of the same side those that
+#: stand behind it, or all but itself.
+ALL, LATER, BOTH_WAYS = range(3)
+#: A thread's counters add up in 16 bits: of so many words, with twice 255 in each half.
+MOST_WORDS_OF_A_THREAD = 128
+#: Stands for no posting.
+_NONE = 0xFFFFFFFF
+
+
+class Shape(NamedTuple):
+    """What the kernel is compiled for.
+
+    Attributes
+    ----------
+    bits
+        Of a counter: 8, 16 or 32.
+    threads, resident
+        In a block, and how many blocks of them a multiprocessor has at a time.
+    lanes
+        Threads that go along a list together: a power of two up to 32.
+    in_flight
+        Lists that they fetch at a time.
+    words
+        Of a signature.
+    keeps
+        Whether pairs are written out, not only counted.
+    """
+
+    bits: int = 8
+    threads: int = 1024
+    resident: int = 2
+    lanes: int = 16
+    in_flight: int = 4
+    words: int = 0
+    keeps: bool = False
+
+
+@cuda.jit(device=True)
+def add_posting(counters, posting, low, count, ranged, bits, shift, in_word):
+    """Add one to the counter of a posting, if it is one of these."""
+    which = posting
+    if ranged:
+        which = uint32(posting - low)
+        if which >= count:
+            return
+    one = uint32(uint32(1) << uint32((which & (in_word - 1)) * bits))
+    cuda.atomic.add(counters, uint32(which >> shift), one)
+
+
+@cache
+def counting_kernel(shape: Shape) -> Any:
+    """Return the kernel for such a shape.
+
+    Its arguments are, of the left rows: how many; which, if not all; where they begin, their ids,
+    how many of these have lists, the least that each has to share, and their signatures. Of the
+    block of right rows: the index; how many ids each has, and their signatures. Then the first
+    counter of this launch, the words of counters, how many counters there are in all, and into how
+    many each of several rows is folded; which rows meet (`ALL`, `LATER`, `BOTH_WAYS`), where the
+    first left row stands in the block, and which right row is the block's first; the measure and
+    the threshold. Then what is made: counts for rows of both sides, or pairs, how many there are,
+    and where each run of them stands; and rows to be done again.
+    """
+    bits, threads, resident, lanes, in_flight, words, keeps = shape
+    _, in_word, shift, most, ones, tops = layout_of(bits)
+    warps, groups = threads // WARP, threads // lanes
+    checked, ranged = bits == 8, bits > 8
+    registers = min(255, 65_536 // (threads * resident) // 8 * 8)
+    field, pairs_of_fields = (1 << bits) - 1, 0x00FF00FF
+
+    @cached
+    @cuda.jit(max_registers=registers)
+    def count_in_shared(
+        rows, which, starts, items, lengths, leasts, signatures,
+        begins, postings, right_starts, right_signatures,
+        low, own_words, counters_in_all, fold, meeting, offset, right_first, measure, threshold,
+        of_left, of_right, pairs_right, pairs_shared, taken,
+        run_begins, run_lengths, column, columns, again, again_count,
+    ):  # fmt: skip
+        """Count what the left rows share with the rows of a block, and keep what is enough."""
+        counters = cuda.shared.array(0, uint32)
+        of_warps = cuda.shared.array(WARP, int32)
+        lost = cuda.shared.array(1, int32)
+        place_of_row = cuda.shared.array(1, int32)
+        begin_of = cuda.local.array(in_flight, uint32)
+        end_of = cuda.local.array(in_flight, uint32)
+        first_of = cuda.local.array(in_flight, uint32)
+
+        t = uint32(cuda.threadIdx.x & (threads - 1))
+        lane, warp = t & (WARP - 1), t // WARP
+        lane_of_group, group = t & (lanes - 1), t // lanes
+        stretch = uint32(own_words // warps)
+        first_word, last_word = uint32(warp * stretch), uint32((warp + 1) * stretch)
+        mine_first = uint32(first_word + lane)
+        count = uint32(own_words << shift)
+        from_counter = uint32(low)
+        right_rows = right_starts.shape[0] - 1
+
+        word = mine_first
+        while word < last_word:
+            counters[word] = 0
+            word = uint32(word + WARP)
+        if t == 0:
+            lost[0] = 0
+        cuda.syncthreads()
+
+        turn = cuda.blockIdx.x
+        while turn < rows:
+            row = turn
+            if which.size:
+                row = which[turn]
+            turn += cuda.gridDim.x
+            begin = starts[row]
+            size = starts[row + 1] - begin
+            least = leasts[row]
+            if least > size:
+                continue
+            if checked and (least > most or (words and size > most)):
+                if t == 0:
+                    again[cuda.atomic.add(again_count, 0, 1)] = row
+                continue
+
+            # ---- count ---------------------------------------------------------------------
+            length = uint32(lengths[row])
+            made = int32(0)
+            me = row + offset
+            if t == 0 and meeting != ALL and me >= 0 and me < right_rows:
+                own = uint32(uint32(me % counters_in_all) - from_counter)
+                if own < count:
+                    all_of_it = uint32(length << uint32((own & (in_word - 1)) * bits))
+                    cuda.atomic.add(counters, uint32(own >> shift), uint32(-all_of_it))
+                    made = int32(-int32(length))
+            k = group
+            while k < length:
+                for u in range(in_flight):
+                    begin_of[u] = 0
+                    end_of[u] = 0
+                    at = uint32(k + u * groups)
+                    if at < length:
+                        code = uint32(items[uint64(begin + at)])
+                        begin_of[u] = begins[code]
+                        end_of[u] = begins[uint32(code + 1)]
+                for u in range(in_flight):
+                    first_of[u] = _NONE
+                    at = uint32(begin_of[u] + lane_of_group)
+                    if at < end_of[u]:
+                        first_of[u] = postings[at]
+                for u in range(in_flight):
+                    if checked and lane_of_group == 0:
+                        made = int32(made + int32(end_of[u] - begin_of[u]))
+                    if first_of[u] != _NONE:
+                        add_posting(
+                            counters, first_of[u], from_counter, count, ranged, bits, shift, in_word
+                        )
+                    at, end = uint32(begin_of[u] + lane_of_group + lanes), end_of[u]
+                    while at < end and end - at > 3 * lanes:
+                        second = uint32(postings[uint32(at + lanes)])
+                        third = uint32(postings[uint32(at + 2 * lanes)])
+                        fourth = uint32(postings[uint32(at + 3 * lanes)])
+                        add_posting(
+                            counters, uint32(postings[at]), from_counter, count, ranged, bits,
+                            shift, in_word,
+                        )  # fmt: skip
+                        add_posting(
+                            counters, second, from_counter, count, ranged, bits, shift, in_word
+                        )
+                        add_posting(
+                            counters, third, from_counter, count, ranged, bits, shift, in_word
+                        )
+                        add_posting(
+                            counters, fourth, from_counter, count, ranged, bits, shift, in_word
+                        )
+                        at = uint32(at + 4 * lanes)
+                    while at < end:
+                        add_posting(
+                            counters, uint32(postings[at]), from_counter, count, ranged, bits,
+                            shift, in_word,
+                        )  # fmt: skip
+                        at = uint32(at + lanes)
+                k = uint32(k + in_flight * groups)
+            cuda.syncthreads()
+
+            # ---- scan ----------------------------------------------------------------------
+            lower, whole = threshold_words(uint32(least), bits, ones, tops)
+            # Counters before this one do not count; that of the row itself never does.
+            cut, myself = int32(0), int32(-1)
+            if fold == 1 and meeting == LATER:
+                cut = int32(min(max(me + 1 - low, 0), count))
+            if words and meeting == BOTH_WAYS:
+                myself = int32(max(min(me - low, count), -1))
+            hits, sums = int32(0), uint32(0)
+            word = mine_first
+            while word < last_word:
+                x = counters[word]
+                if checked:
+                    halves = uint32((x & pairs_of_fields) + ((x >> 8) & pairs_of_fields))
+                    sums = uint32(sums + halves)
+                if words:
+                    for b in range(in_word):
+                        j = low + (word << shift) + b
+                        if j < right_rows:
+                            common = uint32(0)
+                            for s in range(words):
+                                both = signatures[s, row] & right_signatures[s, j]
+                                common = uint32(common + cuda.popc(both))
+                            x = uint32(x + (common << uint32(b * bits)))
+                    counters[word] = x
+                found = reached(x, lower, whole, tops)
+                if found:
+                    j = int32(word << shift)
+                    inside = j <= myself < j + in_word
+                    if j < cut or inside or (measure and fold == 1):
+                        for b in range(in_word):
+                            by = uint32(b * bits)
+                            if (found >> uint32(by + bits - 1)) & 1:
+                                kept = j + b >= cut and j + b != myself
+                                if kept and measure and fold == 1:
+                                    other = low + j + b
+                                    others = right_starts[other + 1] - right_starts[other]
+                                    shared = (x >> by) & uint32(field)
+                                    kept = counts(measure, threshold, shared, size, others)
+                                if not kept:
+                                    x = uint32(x & ~uint32(uint32(field) << by))
+                        counters[word] = x
+                        found = reached(x, lower, whole, tops)
+                    hits = int32(hits + cuda.popc(found))
+                word = uint32(word + WARP)
+            hits = sum_warp(hits)
+            if checked:
+                made = int32(made - int32((sums & 0xFFFF) + (sums >> 16)))
+                made = sum_warp(made)
+            if lane == 0:
+                of_warps[warp] = hits
+                if checked and made:
+                    cuda.atomic.add(lost, 0, made)
+            cuda.syncthreads()
+
+            # ---- write, and clear for the next row --------------------------------------------
+            overflown = checked and lost[0] != 0
+            if overflown:
+                hits = int32(0)
+                if t == 0:
+                    again[cuda.atomic.add(again_count, 0, 1)] = row
+            place = int32(0)
+            if keeps and not overflown:
+                found_before = int32(0)
+                if lane < warps:
+                    found_before = of_warps[lane]
+                found_before = sum_up_to(found_before, lane)
+                found_in_all = cuda.shfl_sync(EVERYBODY, found_before, WARP - 1)
+                if found_in_all:
+                    if t == 0:
+                        from_place = cuda.atomic.add(taken, 0, found_in_all)
+                        # What does not fit is not written; how much it is, is known.
+                        fits = from_place + found_in_all <= pairs_right.size
+                        place_of_row[0] = from_place if fits else -1
+                        if columns and fits:
+                            run_begins[row * columns + column] = from_place
+                            run_lengths[row * columns + column] = found_in_all
+                    cuda.syncthreads()
+                    place = place_of_row[0]
+                    if place < 0:
+                        hits = int32(0)
+                    found_before = cuda.shfl_sync(EVERYBODY, found_before, warp) - hits
+                    place = int32(place + found_before)
+            if hits == 0:
+                word = mine_first
+                while word < last_word:
+                    counters[word] = 0
+                    word = uint32(word + WARP)
+            else:
+                if not keeps and lane == 0:
+                    cuda.atomic.add(of_left, row, hits)
+                word = mine_first
+                while word < last_word:
+                    x = counters[word]
+                    counters[word] = 0
+                    found = reached(x, lower, whole, tops)
+                    if keeps:
+                        mine = int32(cuda.popc(found))
+                        up_to = sum_up_to(mine, lane)
+                        at = place + up_to - mine
+                        place = int32(place + cuda.shfl_sync(EVERYBODY, up_to, WARP - 1))
+                    if found:
+                        other = right_first + low + int32(word << shift)
+                        for b in range(in_word):
+                            if (found >> uint32(b * bits + bits - 1)) & 1:
+                                if keeps:
+                                    pairs_right[at] = other + b
+                                    shared = (x >> uint32(b * bits)) & uint32(field)
+                                    pairs_shared[at] = shared if fold == 1 else row
+                                    at += 1
+                                else:
+                                    cuda.atomic.add(of_right, other + b, 1)
+                    word = uint32(word + WARP)
+            cuda.syncthreads()
+            if t == 0:
+                lost[0] = 0
+
+    return count_in_shared
