@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     )
     from warpladder.formats.set_files import read_sets
     from warpladder.formats.sets import Sets
+    from warpladder.overlap_join.api import overlap_join
+    from warpladder.overlap_join.result import OverlapCounts, Overlaps
     from warpladder.formats.values import open_values
     from warpladder.reduction.api import reduce
     from warpladder.reduction.custom import AssociativeOp
@@ -56,6 +58,8 @@ __all__ = [
     "LaunchError",
     "MissingExtraError",
     "NegativeCycleError",
+    "OverlapCounts",
+    "Overlaps",
     "Sets",
     "ShortestPaths",
     "ShortestPathsBatch",
@@ -66,6 +70,7 @@ __all__ = [
     "__version__",
     "doctor",
     "open_values",
+    "overlap_join",
     "read_graph",
     "read_sets",
     "reduce",
@@ -84,6 +89,8 @@ _HOME = {
     "LaunchError": "errors",
     "MissingExtraError": "errors",
     "NegativeCycleError": "errors",
+    "OverlapCounts": "overlap_join.result",
+    "Overlaps": "overlap_join.result",
     "Sets": "formats.sets",
     "ShortestPaths": "shortest_paths.result",
     "ShortestPathsBatch": "shortest_paths.batch_result",
@@ -93,6 +100,7 @@ _HOME = {
     "WarpladderError": "errors",
     "doctor": "device.doctor",
     "open_values": "formats.values",
+    "overlap_join": "overlap_join.api",
     "read_graph": "shortest_paths.intake",
     "read_sets": "formats.set_files",
     "reduce": "reduction.api",

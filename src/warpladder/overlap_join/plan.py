@@ -13,7 +13,7 @@ ways whose times are far apart, and say seconds from minutes; they promise no mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -286,9 +286,9 @@ def expected_pairs_of(join: Join) -> int:
 
 
 def _taken(rows: Rows, which: NDArray[np.int64]) -> Rows:
-    """Return some of the rows."""
+    """Return some of the rows, which are not the same rows even if they are all."""
     if len(which) == len(rows):
-        return rows
+        return replace(rows)
     lengths = np.diff(rows.starts)[which]
     starts = np.zeros(len(which) + 1, np.int64)
     np.cumsum(lengths, out=starts[1:])

@@ -53,9 +53,7 @@ class BestOfEach:
 
     def _best(self, piece: Found) -> Found:
         left = np.repeat(np.arange(len(piece.counts)), piece.counts)
-        alike = values(
-            self._join.rule, *piece, self._join.left.starts, self._join.right.starts
-        )
+        alike = values(self._join.rule, *piece, self._join.left.starts, self._join.right.starts)
         order = np.lexsort((piece.right, -alike, left))
         begins = np.cumsum(piece.counts) - piece.counts
         # Left rows stay where they are, so what stands so far behind the first is known.

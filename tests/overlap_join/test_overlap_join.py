@@ -1,0 +1,326 @@
+"""The call against brute force: every measure, every way, both sides, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import warpladder as wl
+from warpladder.errors import InputError, InputTypeError, TooLargeError
+from warpladder.overlap_join import api, cpu
+from warpladder.overlap_join.coding import coded
+from warpladder.overlap_join.forms import Join
+from warpladder.overlap_join.intake import as_sets
+from warpladder.overlap_join.measures import MEASURES, as_rule
+from warpladder.overlap_join.plan import Way, choose_way, expected_pairs_of, updates_of
+
+IM_ROWS = {1: {2, 5, 6, 10, 11}, 2: {5, 10, 11, 15}, 3: {6, 10, 11, 17}, 4: {3, 10, 12, 17}}
+WAYS = [Way("counting", 0, 0.1, ""), Way("counting", 1, 0.1, ""), Way("counting", 2, 0.1, ""),
+        Way("gathering", 0, 0.1, ""), Way("prefixes", 0, 0.1, "")]  # fmt: skip
+
+Row = list[int]
+Pair = tuple[int, int, int]
+
+
+def alike(measure: str, a: set[int], b: set[int]) -> float:
+    shared = len(a & b)
+    if not shared:
+        return 0.0
+    return {
+        "count": float(shared),
+        "jaccard": shared / len(a | b),
+        "cosine": shared / math.sqrt(len(a) * len(b)),
+        "dice": 2 * shared / (len(a) + len(b)),
+        "containment": shared / min(len(a), len(b)),
+    }[measure]
+
+
+def brute(
+    rows: list[Row], measure: str, threshold: float, other: list[Row] | None = None
+) -> list[Pair]:
+    lefts = [set(row) for row in rows]
+    rights = lefts if other is None else [set(row) for row in other]
+    return [
+        (i, j, len(a & b))
+        for i, a in enumerate(lefts)
+        for j, b in enumerate(rights)
+        if (other is not None or i < j) and alike(measure, a, b) >= threshold
+    ]
+
+
+def found(way: Way, rows: list[Row], measure: str, threshold: float, other: Any = None,
+          both_ways: bool = False) -> list[Pair]:  # fmt: skip
+    codes = coded(as_sets(rows, "rows"), None if other is None else as_sets(other, "other"))
+    join = Join(codes.left, codes.right, as_rule(measure, threshold), both_ways)
+    hot = way.hot_bytes if 8 * way.hot_bytes <= join.right.universe else 0
+    engine = cpu.CpuEngine(join, Way(way.name, hot, way.seconds, ""))
+    pairs: list[Pair] = []
+    done = []
+    for first, counts, right, shared in engine.found(0, len(join.left), done.append):
+        left = np.repeat(np.arange(first, first + len(counts)), counts)
+        pairs += zip(left.tolist(), right.tolist(), shared.tolist(), strict=True)
+    assert sum(done) == len(join.left)
+    counted = engine.counted(0, len(join.left), lambda _: None)
+    assert counted.pairs == len(pairs)
+    lefts, rights = ([pair[side] for pair in pairs] for side in (0, 1))
+    assert counted.of_left.tolist() == np.bincount(lefts, minlength=len(join.left)).tolist()
+    assert counted.of_right.tolist() == np.bincount(rights, minlength=len(join.right)).tolist()
+    return pairs
+
+
+def random_rows(n: int, universe: int, most: int, seed: int) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    # A few ids that most rows have, the others rare, and some rows empty.
+    odds = 1 / np.arange(1, universe + 1)
+    odds /= odds.sum()
+    return [
+        rng.choice(universe, rng.integers(0, most + 1), p=odds).tolist() for _ in range(n)
+    ]  # fmt: skip
+
+
+def test_the_sources_rows() -> None:
+    answer = wl.overlap_join(IM_ROWS, 2)
+    assert isinstance(answer, wl.Overlaps)
+    assert answer.groups() == {1: [2, 3], 2: [1, 3], 3: [1, 2, 4], 4: [3]}
+    assert list(answer) == [(1, 2, 3), (1, 3, 3), (2, 3, 2), (3, 4, 2)]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 61, 130, 197])
+def test_every_way_finds_what_brute_force_finds(n: int, way: Way) -> None:
+    rows = random_rows(n, 40, 12, n)
+    for measure, threshold in [("count", 1), ("count", 3), ("jaccard", 0.5), ("cosine", 0.4),
+                               ("dice", 0.6), ("containment", 0.75)]:  # fmt: skip
+        assert found(way, rows, measure, threshold) == brute(rows, measure, threshold)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+def test_every_way_joins_with_other_rows_and_from_both_rows(way: Way) -> None:
+    rows, other = random_rows(75, 40, 12, 1), random_rows(130, 50, 9, 2)
+    for measure, threshold in [("count", 2), ("jaccard", 0.4)]:
+        expected = brute(rows, measure, threshold, other)
+        assert found(way, rows, measure, threshold, other) == expected
+        once = brute(rows, measure, threshold)
+        twice = sorted(once + [(j, i, shared) for i, j, shared in once])
+        assert found(way, rows, measure, threshold, both_ways=True) == twice
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+def test_rows_of_more_ids_than_a_byte_counts(way: Way) -> None:
+    rng = np.random.default_rng(5)
+    rows = [rng.choice(700, size, replace=False).tolist() for size in (254, 255, 256, 257, 600, 3)]
+    rows.append(list(range(700)))
+    for threshold in (1, 90, 255, 256, 257):
+        assert found(way, rows, "count", threshold) == brute(rows, "count", threshold)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+def test_more_rows_than_a_block_has(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Blocks of 64 rows, so that there are several of them, the last one with a few rows.
+    monkeypatch.setattr(cpu, "BLOCK_BITS", 6)
+    rows = random_rows(131, 30, 8, 7)
+    assert found(way, rows, "count", 2) == brute(rows, "count", 2)
+    other = random_rows(70, 30, 8, 8)
+    assert found(way, rows, "count", 2, other) == brute(rows, "count", 2, other)
+
+
+def test_pairs_that_do_not_fit_where_they_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu, "_LEAST_KEPT", 1)
+    rows = [[1, 2, 3]] * 70
+    for way in WAYS:
+        assert found(way, rows, "count", 2) == brute(rows, "count", 2)
+
+
+def test_gathering_in_slots_and_in_counters() -> None:
+    # Lists of the hottest id are longer than the slots hold, those of the last row's ids are not.
+    rows = [[0, i % 7 + 1, i % 11 + 20, i % 400 + 100] for i in range(2300)]
+    rows += [[5000, 5001, 120], [5000, 5001, 120, 121]]
+    by_gathering = found(WAYS[3], rows, "count", 3)
+    assert by_gathering == found(WAYS[0], rows, "count", 3)
+    assert by_gathering[-1] == (2300, 2301, 3)
+    sets = [set(row) for row in rows]
+    assert all(len(sets[i] & sets[j]) == shared for i, j, shared in by_gathering)
+
+
+rows_of_sets = st.lists(st.lists(st.integers(0, 12), max_size=9), max_size=14)
+
+
+@given(rows=rows_of_sets, measure=st.sampled_from(MEASURES), part=st.integers(1, 6),
+       whole=st.integers(1, 6), other=st.none() | rows_of_sets)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_thresholds_at_their_edge(
+    rows: list[Row], measure: str, part: int, whole: int, other: list[Row] | None
+) -> None:
+    threshold = part if measure == "count" else min(part, whole) / max(part, whole)
+    expected = brute(rows, measure, threshold, other)
+    answer = wl.overlap_join(rows, threshold, other=other, measure=measure)  # type: ignore[arg-type]
+    assert list(answer) == expected
+    for way in WAYS[1:]:
+        assert found(way, rows, measure, threshold, other) == expected
+
+
+@given(rows=rows_of_sets, k=st.integers(1, 4), measure=st.sampled_from(MEASURES))
+@settings(max_examples=60, deadline=None)
+def test_the_best_of_each_row(rows: list[Row], k: int, measure: str) -> None:
+    threshold = 1 if measure == "count" else 0.1
+    sets = [set(row) for row in rows]
+    expected = []
+    for i, a in enumerate(sets):
+        values = [(-alike(measure, a, b), j) for j, b in enumerate(sets) if j != i]
+        best = sorted((value, j) for value, j in values if -value >= threshold)[:k]
+        expected += [(i, j, len(a & sets[j])) for _, j in best]
+    answer = wl.overlap_join(rows, threshold, measure=measure, top_k=k)  # type: ignore[arg-type]
+    assert list(answer) == expected
+    counts = wl.overlap_join(rows, threshold, measure=measure, top_k=k, count_only=True)  # type: ignore[arg-type]
+    assert counts.pairs == len(expected)
+
+
+def test_counts_and_degrees() -> None:
+    rows = random_rows(150, 40, 10, 3)
+    pairs = brute(rows, "count", 2)
+    counts = wl.overlap_join(rows, 2, count_only=True)
+    assert isinstance(counts, wl.OverlapCounts)
+    both = [row for pair in pairs for row in pair[:2]]
+    assert counts.pairs == len(pairs)
+    assert counts.degrees.tolist() == np.bincount(both, minlength=150).tolist()
+    other = random_rows(40, 40, 10, 4)
+    against = wl.overlap_join(rows, 2, other=other, count_only=True)
+    lefts, rights, _ = zip(*brute(rows, "count", 2, other), strict=True)
+    assert against.degrees.tolist() == np.bincount(lefts, minlength=150).tolist()
+    assert against.other_degrees.tolist() == np.bincount(rights, minlength=40).tolist()
+
+
+def test_stop_ids_are_left_out() -> None:
+    rows = [[0, 1], [0, 1], [0, 2], [0, 2, 3]]
+    assert list(wl.overlap_join(rows, 1, max_frequency=2)) == [(0, 1, 1), (2, 3, 1)]
+    assert list(wl.overlap_join(rows, 1, max_frequency=0.5)) == [(0, 1, 1), (2, 3, 1)]
+    assert list(wl.overlap_join(rows, 1, max_frequency=0.49)) == []
+    assert len(wl.overlap_join(rows, 1, max_frequency=4)) == 6
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        lambda i: i - 30,
+        lambda i: (i - 20) << 57,
+        lambda i: f"id {i}",
+        lambda i: 10**12 + 977 * i,
+    ],
+)
+def test_any_ids(ids: Any) -> None:
+    rows = random_rows(60, 40, 10, 11)
+    named = [[ids(i) for i in row] for row in rows]
+    other = random_rows(30, 60, 10, 12)
+    named_other = [[ids(i) for i in row] for row in other]
+    assert list(wl.overlap_join(named, 2)) == brute(rows, "count", 2)
+    against = wl.overlap_join(named, 2, other=named_other)
+    assert list(against) == brute(rows, "count", 2, other)
+
+
+def test_plan() -> None:
+    rows = random_rows(300, 60, 12, 9)
+    sets = [set(row) for row in rows]
+    plan = wl.overlap_join.plan(rows, 2)  # type: ignore[attr-defined]
+    assert plan.updates == sum(len(a & b) for i, a in enumerate(sets) for b in sets[i + 1 :])
+    # There are few rows, so all of them are the sample.
+    assert plan.expected_pairs == len(brute(rows, "count", 2))
+    assert plan.expected_pairs <= plan.most_pairs <= plan.updates // 2
+    assert plan.method in {"counting", "gathering", "prefixes"}
+    assert (plan.engine, plan.rows, plan.other_rows) == ("cpu", 300, None)
+    assert "updates" in str(plan)
+    other = random_rows(100, 60, 12, 10)
+    against = wl.overlap_join.plan(rows, 2, other=other)  # type: ignore[attr-defined]
+    assert against.updates == sum(len(a & set(b)) for a, b in product(sets, other))
+    assert against.expected_pairs == len(brute(rows, "count", 2, other))
+
+
+def test_a_sample_tells_about_how_many_pairs_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    from warpladder.overlap_join import plan
+
+    monkeypatch.setattr(plan, "_SAMPLED_IDS", 3000)
+    monkeypatch.setattr(plan, "_SAMPLED_ROWS", 400)
+    rows = random_rows(1500, 60, 12, 9)
+    codes = coded(as_sets(rows, "rows"))
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    pairs = cpu.CpuEngine(join, WAYS[0]).counted(0, 1500, lambda _: None).pairs
+    # 500 x 400 of a million pairs, of which a third count.
+    assert expected_pairs_of(join) == pytest.approx(pairs, rel=0.1)
+
+
+def test_the_way_that_is_chosen() -> None:
+    def way(rows: Any, threshold: float = 2, measure: str = "count") -> Way:
+        codes = coded(as_sets(rows, "rows"))
+        return choose_way(
+            Join(codes.left, codes.right, as_rule(measure, threshold)), codes.frequency
+        )
+
+    rng = np.random.default_rng(1)
+    sparse = rng.integers(0, 40_000, (40_000, 4))
+    assert way(sparse).name == "gathering"
+    assert way(rng.integers(0, 500, (2000, 20))).name == "counting"
+    hot = np.concatenate([np.zeros((4000, 1), int), rng.integers(1, 500, (4000, 20))], axis=1)
+    assert (way(hot).name, way(hot).hot_bytes) == ("counting", 1)
+    assert way(rng.integers(0, 2000, (4000, 200)), 0.95, "jaccard").name == "prefixes"
+
+
+def test_updates_beyond_64_bits_are_counted() -> None:
+    codes = coded(as_sets([[1, 2], [1]], "rows"))
+    many = codes._replace(frequency=np.array([1, 1 << 31]))
+    assert updates_of(Join(codes.left, codes.left, as_rule("count", 1)), many) == (1 << 30) * (
+        (1 << 31) - 1
+    )
+
+
+def test_progress_ascends_to_one() -> None:
+    told: list[float] = []
+    wl.overlap_join(random_rows(200, 40, 10, 3), 2, progress=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+def test_what_progress_raises_passes() -> None:
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        wl.overlap_join(random_rows(200, 40, 10, 3), 2, progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"threshold": 0}, InputError, "threshold=0: how many ids two rows share must be at"),
+        ({"threshold": 1.5}, InputError, "threshold=1.5: two rows share a whole number of ids"),
+        ({"threshold": "2"}, InputTypeError, "threshold='2' must be a number"),
+        ({"threshold": float("nan")}, InputError, "threshold=nan"),
+        ({"threshold": 2, "measure": "jaccard"}, InputError, "threshold=2: the jaccard of two"),
+        ({"threshold": 0, "measure": "dice"}, InputError, "above 0 and at most 1"),
+        ({"measure": "hamming"}, InputError, "measure='hamming' is not known; use one of count"),
+        ({"top_k": 0}, InputError, "top_k=0 must be a whole number from 1 on"),
+        ({"top_k": True}, InputError, "top_k=True"),
+        ({"top_k": 1.5}, InputError, "top_k=1.5"),
+        ({"max_frequency": 0}, InputError, "max_frequency=0"),
+        ({"max_frequency": "x"}, InputError, "max_frequency='x'"),
+        ({"device": "tpu"}, InputError, "device='tpu'"),
+        ({"progress": 3}, InputTypeError, "progress=3 cannot be called"),
+        ({"count_only": 3}, InputTypeError, "count_only=3 must be True or False"),
+        ({"other": [["a"]]}, InputError, "other: its ids are of another kind"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told):
+        wl.overlap_join([[1, 2], [2, 1]], **options)
+
+
+def test_pairs_that_cannot_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from warpladder.device.host_memory import HostMemory
+
+    monkeypatch.setattr(api, "host_memory", lambda: HostMemory(1000, 2000, "this test has"))
+    with pytest.raises(TooLargeError, match=r"about 1,225 pairs are to be expected.*count_only"):
+        wl.overlap_join([[1, 2, 3]] * 50, 2)
