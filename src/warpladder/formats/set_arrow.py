@@ -130,5 +130,7 @@ class ArrowSets:
         words = values.dictionary.to_pylist()
         if None in words:
             raise self._refuse("text in every entry of a dictionary", "none in one")
-        places: NDArray[np.integer[Any]] = values.indices.to_numpy(zero_copy_only=False)
-        return self.builder.words.of(words)[places]
+        coded: NDArray[np.int32] = self.builder.words.of(words)[
+            values.indices.to_numpy(zero_copy_only=False)
+        ]
+        return coded

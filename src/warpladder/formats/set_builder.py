@@ -54,6 +54,8 @@ class SetsBuilder:
     ----------
     words
         The words so far and their numbers.
+    has_words
+        As given; it may be told later.
 
     Examples
     --------
@@ -64,7 +66,7 @@ class SetsBuilder:
     """
 
     def __init__(self, *, has_ids: bool, has_words: bool = False, is_paired: bool = False) -> None:
-        self._has_ids, self._has_words, self._is_paired = has_ids, has_words, is_paired
+        self._has_ids, self.has_words, self._is_paired = has_ids, has_words, is_paired
         self.words = WordNumbers()
         self._items = _Integers()
         self._lengths = _Integers()
@@ -101,7 +103,7 @@ class SetsBuilder:
         RepeatedIdError
             Two rows have one id, and they are not to be merged.
         """
-        words = self.words.known() if self._has_words else None
+        words = self.words.known() if self.has_words else None
         items = self._items.whole()
         if self._is_paired:
             numbers = self._lengths.whole(np.int32)
@@ -137,7 +139,9 @@ class SetsBuilder:
         if not merge:
             # Before the first that repeats, each row has its own number.
             second = int(np.argmax(numbers != np.arange(len(numbers))))
-            raise RepeatedIdError(ids[second], int(numbers[second]), second)
+            raise RepeatedIdError(
+                ids[second : second + 1].tolist()[0], int(numbers[second]), second
+            )
         known = self._rows
         assert known is not None  # noqa: S101 - ids have just been numbered
         starts, items = grouped(numbers, lengths, items, len(known))

@@ -156,7 +156,9 @@ def _check(
             line = chunk.before + index + 1
             if type(value) is str:
                 raise NotIntegersError(what, line, value)
-            expected = f"text as other {what} are" if is_text else f"integers or text as {what}"
+            expected = f"integers or text as {what}"
+            if is_text:
+                expected = f"text, as other {what} are; integers and text do not mix"
             raise chunk.error(index, expected, quoted(json.dumps(value)))
         if type(value) is int and not _INT64.min <= value <= _INT64.max:
             raise chunk.error(index, "ids of 64 bits with a sign (or text)", str(value)[:60])

@@ -213,7 +213,7 @@ def _list_style(
 
 
 def _unclear(path: Path, values: list[str], why: str) -> InputError:
-    shown = next((value for value in values if len(value.split()) > 1 or "," in value), values[0])
+    shown = next((value for value in values if any(sign in value for sign in " ,;|")), "")
     return InputError(
         f"{path}: {why}, as in {quoted(shown, 30)}; give the delimiter of lists, or "
         "format='pairs' for one id in each"
