@@ -25,7 +25,8 @@ FLOORS = (
     ("__main__",),
 )
 # `primer` is a ladder without a call; `call` says where a call runs, which a simulated device may.
-BETWEEN = {("errors", "version")}
+# Compiled code that reads files is kept like any other (`device.kernel_cache`).
+BETWEEN = {("errors", "version"), ("formats", "device")}
 
 
 def module_of(path: Path) -> str:
