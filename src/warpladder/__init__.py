@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     )
     from warpladder.formats.set_files import read_sets
     from warpladder.formats.sets import Sets
+    from warpladder.formats.values import open_values
     from warpladder.overlap_join.api import overlap_join
     from warpladder.overlap_join.result import OverlapCounts, Overlaps
-    from warpladder.formats.values import open_values
     from warpladder.reduction.api import reduce
     from warpladder.reduction.custom import AssociativeOp
     from warpladder.shortest_paths.api import shortest_paths

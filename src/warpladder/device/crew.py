@@ -15,7 +15,7 @@ from typing import Any
 
 from warpladder.device.environment import worker_count
 
-__all__ = ["in_background", "in_parts", "share"]
+__all__ = ["each", "in_background", "in_parts", "share"]
 
 
 def in_background(call: Callable[..., Any], *args: Any) -> Future[Any]:
@@ -50,6 +50,16 @@ def share(task: Callable[[int, int], object], size: int, parts: int) -> None:
             part.result()
     finally:
         wait(shared)
+
+
+def each(task: Callable[[int], object], count: int) -> None:
+    """Let kept threads call ``task(0)`` to ``task(count - 1)``; return when all are done."""
+
+    def some(first: int, last: int) -> None:
+        for number in range(first, last):
+            task(number)
+
+    share(some, count, count)
 
 
 @cache

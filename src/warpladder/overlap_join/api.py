@@ -158,9 +158,9 @@ def overlap_join(
     Cost: with f rows for an id, the sum over ids of f (f - 1) / 2 updates of counters, some 10^9 a
     second on a core, less those of the few ids that most rows have, which go as bits; at worst a
     look at n^2 / 128 words. For rows that share little, lists are walked instead; for thresholds
-    high beside the rows, only a few ids of each are looked at [1]_ [2]_. ``overlap_join.plan``, with
-    the same arguments, says what would be done, and what it takes. All of it is exact on either
-    device.
+    high beside the rows, only a few ids of each are looked at [1]_ [2]_. ``overlap_join.plan``,
+    with the same arguments, says what would be done, and what it takes. All of it is exact on
+    either device.
 
     Rows without ids are like none. Memory: the ids, twice, and 8 bytes a pair.
 

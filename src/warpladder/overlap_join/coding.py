@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from warpladder.device.crew import share
+from warpladder.device.crew import each
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
-from warpladder.overlap_join.forms import Rows
+from warpladder.overlap_join.forms import Rows, parts_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,7 +95,7 @@ def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None)
     ]
     frequency = [_frequency(one) for one in rows]
     if most_rows is not None:
-        is_kept = sum(frequency) <= most_rows
+        is_kept = np.sum(frequency, axis=0) <= most_rows
         rows = [_without(one, is_kept) for one in rows]
         frequency = [np.where(is_kept, one, 0) for one in frequency]
     return Coded(rows[0], rows[-1], frequency[-1])
@@ -142,10 +142,9 @@ def _codes_by_frequency(values: list[NDArray[Any]]) -> tuple[_Recode, int]:
     total = sum(items.size for items in filled)
     distinct: NDArray[Any] = none
     if width <= max(_WIDEST_RANGE * total, _SMALLEST_TABLE) and width <= _MOST_CODES:
-        counts = sum(_table_counts(items, least, width) for items in filled)
+        counts = np.sum([_table_counts(items, least, width) for items in filled], axis=0)
     else:
         distinct, counts = np.unique(np.concatenate(filled), return_counts=True)
-    assert not isinstance(counts, int)
     order = _by_frequency(counts)
     # Ids of the table that no row has come first; they get no code.
     unused = int(np.count_nonzero(counts == 0))
@@ -184,18 +183,8 @@ def _counted(
     """Let several threads count, each in a table of its own where that is worth its while."""
     workers = _workers(size, width)
     tables = [np.zeros(width, np.int64) for _ in range(workers)]
-
-    def task(first: int, last: int) -> None:
-        count(first, last, tables[first * workers // size])
-
-    if size:
-        # Rounded up, so that a part's first number leads back to the part.
-        bounds = [-(-size * part // workers) for part in range(workers + 1)]
-        share(
-            lambda begin, end: [task(bounds[part], bounds[part + 1]) for part in range(begin, end)],
-            workers,
-            workers,
-        )
+    bounds = [size * part // workers for part in range(workers + 1)]
+    each(lambda part: count(bounds[part], bounds[part + 1], tables[part]), workers)
     total = tables[0]
     for table in tables[1:]:
         total += table
@@ -216,15 +205,14 @@ def _sorted_rows(sets: Sets, items: NDArray[Any], recode: _Recode, universe: int
     codes = np.empty(items.size, np.int32)
     lengths = np.empty(n, np.int64)
 
-    def task(first: int, last: int) -> None:
+    workers = _workers(items.size, 0)
+    bounds = parts_of_rows(starts, workers)
+
+    def recode_part(part: int) -> None:
+        first, last = bounds[part : part + 2]
         _recode_rows(items, starts, first, last, least, recode.table, codes, lengths)
 
-    workers = _workers(items.size, 0)
-    # Parts of about as many ids each.
-    bounds = np.searchsorted(starts, np.linspace(0, items.size, workers + 1)[1:-1])
-    bounds = np.concatenate(([0], bounds, [n]))
-    share(lambda begin, end: [task(*bounds[part : part + 2]) for part in range(begin, end)],
-          workers, workers)  # fmt: skip
+    each(recode_part, workers)
     kept = np.zeros(n + 1, np.int64)
     np.cumsum(lengths, out=kept[1:])
     if kept[-1] < items.size:

@@ -248,14 +248,14 @@ def _tally(
         if code >= cold:
             break
         bucket = np.int64(code) * index.blocks + block
-        place, end = index.starts[bucket], index.starts[bucket + 1]
+        coming, end = index.starts[bucket], index.starts[bucket + 1]
         if begin:
             # Rows come in order, so what has been passed once is behind all that follow.
-            place = scratch.cursors[code]
-            while place < end and index.postings[place] < begin:
-                place += 1
-            scratch.cursors[code] = place
-        for place in range(place, end):
+            coming = scratch.cursors[code]
+            while coming < end and index.postings[coming] < begin:
+                coming += 1
+            scratch.cursors[code] = coming
+        for place in range(coming, end):
             counters[index.postings[place]] += one
 
 

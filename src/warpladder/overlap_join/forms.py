@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from warpladder.overlap_join.measures import Rule
 
-__all__ = ["Counted", "Engine", "Found", "Join", "Rows"]
+__all__ = ["Counted", "Engine", "Found", "Join", "Rows", "parts_of_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +35,19 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+
+def parts_of_rows(starts: NDArray[np.int64], parts: int) -> list[int]:
+    """Return where rows are cut into so many parts of about as many ids each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> parts_of_rows(np.array([0, 4, 5, 6, 8]), 2)
+    [0, 1, 4]
+    """
+    inner = starts.searchsorted([starts[-1] * part // parts for part in range(1, parts)])
+    return [0, *inner.tolist(), len(starts) - 1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from warpladder.device.crew import share
+from warpladder.device.crew import each
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
+from warpladder.overlap_join.forms import parts_of_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,26 +76,17 @@ def build_index(rows: Rows, ids: int, prefixes: NDArray[np.int64], bits: int) ->
     buckets = ids * blocks
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
-    bounds = np.searchsorted(rows.starts, np.linspace(0, rows.items.size, workers + 1)[1:-1])
-    bounds = np.concatenate(([0], bounds, [n]))
+    bounds = parts_of_rows(rows.starts, workers)
     places = np.zeros((workers, buckets + 1), np.int64)
 
-    def count(first: int, last: int) -> None:
-        for part in range(first, last):
-            _count(rows.starts, rows.items, prefixes, ids, *bounds[part : part + 2], bits, blocks,
-                   places[part])  # fmt: skip
+    def given(part: int) -> tuple[Any, ...]:
+        return rows.starts, rows.items, prefixes, ids, *bounds[part : part + 2], bits, blocks
 
-    share(count, workers, workers)
+    each(lambda part: _count(*given(part), places[part]), workers)
     starts = np.empty(buckets + 1, np.int64)
     _start(places, starts)
     postings = np.empty(starts[-1], np.uint16 if bits <= BLOCK_BITS else np.int32)
-
-    def fill(first: int, last: int) -> None:
-        for part in range(first, last):
-            _fill(rows.starts, rows.items, prefixes, ids, *bounds[part : part + 2], bits, blocks,
-                  places[part], postings)  # fmt: skip
-
-    share(fill, workers, workers)
+    each(lambda part: _fill(*given(part), places[part], postings), workers)
     return Index(bits, blocks, starts, postings)
 
 

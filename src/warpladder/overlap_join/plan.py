@@ -54,7 +54,7 @@ _MATCHED = 100.0
 # An id coded, and listed.
 _CODED = 60.0
 _MOST_HOT_BYTES = 4
-# How many ids of left rows, and how many right rows, are looked at to tell how many pairs to expect.
+# So many ids of left rows, and so many right rows, tell how many pairs to expect.
 _SAMPLED_IDS = 1 << 24
 _SAMPLED_ROWS = 512
 
@@ -195,22 +195,19 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
             cold * _COUNTED + looks * (_LOOK + hot_bytes * _SIGNED) + lists * blocks * _LIST
         )
     hot_bytes = int(np.argmin(counting))
-    ways = [
-        Way("counting", hot_bytes, counting[hot_bytes] * 1e-9,
-            joined("rows share much", f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else "")),
-        Way("gathering", 0, (total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW) * 1e-9,
-            "rows share little"),
-    ]  # fmt: skip
+    bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
+    gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
     short = prefix_frequency(join.right, prefix_lengths(join.right, join.rule))
     own_short = short if join.is_self else prefix_frequency(
         join.left, prefix_lengths(join.left, join.rule)
     )  # fmt: skip
     candidates = float((own_short.astype(np.float64) * short).sum()) * both
-    ways.append(
-        Way("prefixes", 0,
-            (candidates * _MATCHED + float(own_short.sum()) * _GATHERED_LIST + n * _GATHERED_ROW) * 1e-9,
-            "the threshold leaves few candidates"),
-    )  # fmt: skip
+    matching = candidates * _MATCHED + own_short.sum() * _GATHERED_LIST + n * _GATHERED_ROW
+    ways = [
+        Way("counting", hot_bytes, counting[hot_bytes] * 1e-9, joined("rows share much", bits)),
+        Way("gathering", 0, gathering * 1e-9, "rows share little"),
+        Way("prefixes", 0, float(matching) * 1e-9, "the threshold leaves few candidates"),
+    ]
     if _may_overflow(join):
         ways = ways[1:]
     return min(ways, key=lambda way: way.seconds)

@@ -50,7 +50,7 @@ def new_scratch(right: Rows) -> Scratch:
 
 
 def prefix_lengths(rows: Rows, rule: Rule) -> NDArray[np.int64]:
-    """Return how many of its first ids each row is looked up by; 0 for one that can have no pair."""
+    """Return how many of its first ids each row is looked up by; 0 for rows without pairs."""
     lengths = np.empty(len(rows), np.int64)
     _prefix_lengths(rows.starts, rule, lengths)
     return lengths

@@ -1,4 +1,4 @@
-"""The best of each row: of the pairs an engine finds, the k that are most alike for each left row."""
+"""The best of each row: the k pairs that are most alike, of those an engine finds for it."""
 
 from __future__ import annotations
 
