@@ -18,7 +18,8 @@ from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.intake import as_sets
 from warpladder.overlap_join.measures import MEASURES, as_rule
-from warpladder.overlap_join.plan import Way, choose_way, expected_pairs_of, updates_of
+from warpladder.overlap_join.plan import Way, choose_way, updates_of
+from warpladder.overlap_join.sample import expected_pairs_of
 
 IM_ROWS = {1: {2, 5, 6, 10, 11}, 2: {5, 10, 11, 15}, 3: {6, 10, 11, 17}, 4: {3, 10, 12, 17}}
 WAYS = [Way("counting", 0, 0.1, ""), Way("counting", 1, 0.1, ""), Way("counting", 2, 0.1, ""),
@@ -241,10 +242,10 @@ def test_plan() -> None:
 
 
 def test_a_sample_tells_about_how_many_pairs_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    from warpladder.overlap_join import plan
+    from warpladder.overlap_join import sample
 
-    monkeypatch.setattr(plan, "_SAMPLED_IDS", 3000)
-    monkeypatch.setattr(plan, "_SAMPLED_ROWS", 400)
+    monkeypatch.setattr(sample, "_SAMPLED_IDS", 3000)
+    monkeypatch.setattr(sample, "_SAMPLED_ROWS", 400)
     rows = random_rows(1500, 60, 12, 9)
     codes = coded(as_sets(rows, "rows"))
     join = Join(codes.left, codes.right, as_rule("count", 2))

@@ -29,7 +29,6 @@ from warpladder.overlap_join.plan import (
     Plan,
     Way,
     choose_way,
-    expected_pairs_of,
     ids_of,
     memory_of,
     most_pairs_of,
@@ -37,6 +36,7 @@ from warpladder.overlap_join.plan import (
     updates_of,
 )
 from warpladder.overlap_join.result import OverlapCounts, Overlaps, Side
+from warpladder.overlap_join.sample import expected_pairs_of
 from warpladder.overlap_join.top import BestOfEach
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ ways whose times are far apart, and say seconds from minutes; they promise no mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,22 +21,20 @@ import numpy as np
 from warpladder.call import joined
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import in_words
-from warpladder.overlap_join.forms import Join, Rows
 from warpladder.overlap_join.index import BLOCK_BITS
 from warpladder.overlap_join.lanes import LANES
-from warpladder.overlap_join.measures import least_shared
 from warpladder.overlap_join.prefixes import prefix_frequency, prefix_lengths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.overlap_join.coding import Coded
+    from warpladder.overlap_join.forms import Join
 
 __all__ = [
     "Plan",
     "Way",
     "choose_way",
-    "expected_pairs_of",
     "ids_of",
     "memory_of",
     "most_pairs_of",
@@ -54,9 +52,6 @@ _MATCHED = 100.0
 # An id coded, and listed.
 _CODED = 60.0
 _MOST_HOT_BYTES = 4
-# So many ids of left rows, and so many right rows, tell how many pairs to expect.
-_SAMPLED_IDS = 1 << 24
-_SAMPLED_ROWS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,47 +242,3 @@ def memory_of(join: Join, way: Way) -> int:
     starts = 8 * join.right.universe * blocks * (1 + workers)
     each = 8 * max(m, 1 << 20) + (9 * m if way.name == "counting" else 8 * m)
     return coded + index + starts + way.hot_bytes * (n + m) + workers * each
-
-
-def expected_pairs_of(join: Join) -> int:
-    """Return about how many pairs there will be; exactly, where there are few rows.
-
-    Some left rows meet some right rows, evenly taken; what they find stands for all.
-    """
-    from warpladder.overlap_join.cpu import CpuEngine
-
-    n, m = len(join.left), len(join.right)
-    if not (n and m):
-        return 0
-    lefts = (
-        np.arange(n)
-        if ids_of(join) <= _SAMPLED_IDS
-        else np.arange(0, n, -(-ids_of(join) // _SAMPLED_IDS))
-    )
-    rights = np.arange(0, m, -(-m // _SAMPLED_ROWS))
-    part = Join(_taken(join.left, lefts), _taken(join.right, rights), join.rule)
-    found = (
-        CpuEngine(part, Way("counting", 0, 0.1, "")).counted(0, len(lefts), lambda _: None).pairs
-    )
-    if not join.is_self:
-        return round(found * (n / len(lefts)) * (m / len(rights)))
-    # Each row that is in both samples has met itself.
-    lengths = np.diff(join.left.starts)
-    both = np.intersect1d(lefts, rights, assume_unique=True)
-    found -= sum(
-        int(least_shared(*join.rule, int(size)) <= size) for size in lengths[both].tolist()
-    )
-    pairs = len(lefts) * len(rights) - len(both)
-    expected = found * (n * (n - 1) / max(1, pairs))
-    return round(expected if join.both_ways else expected / 2)
-
-
-def _taken(rows: Rows, which: NDArray[np.int64]) -> Rows:
-    """Return some of the rows, which are not the same rows even if they are all."""
-    if len(which) == len(rows):
-        return replace(rows)
-    lengths = np.diff(rows.starts)[which]
-    starts = np.zeros(len(which) + 1, np.int64)
-    np.cumsum(lengths, out=starts[1:])
-    places = np.arange(starts[-1]) + np.repeat(rows.starts[which] - starts[:-1], lengths)
-    return Rows(starts, rows.items[places], rows.universe)
