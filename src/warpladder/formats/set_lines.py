@@ -74,6 +74,8 @@ class LineGrammar:
         signs = (self.separator, self.delimiter, *self.brackets)
         if text.items or not all(sign is None or sign.isascii() for sign in signs):
             return None
+        if self.separator is None and not self.is_paired:
+            return None
         codes = [BLANK if sign is None else ord(sign) for sign in signs]
         opening, closing = codes[2:] or (0, 0)
         is_table = self.form == "table"
@@ -93,7 +95,7 @@ class LineGrammar:
             closing=closing,
             stop=codes[0] if is_table else opening,
             is_single=self.is_paired,
-            has_quotes=is_table,
+            has_quotes=is_table and self.separator is not None,
             has_comments=not text.ids,
             keeps_blank_lines=self.form == "fimi",
         )

@@ -133,7 +133,11 @@ def scanned(data: bytes, skipped: int, program: Program) -> Scanned | None:
     lengths = np.empty(most, np.int32)
     items = np.empty(len(data) // 2 + 1, np.int64)
     given = np.frombuffer(data or b"\n", np.uint8)[: len(data)]
-    rows, count = _scan(given, skipped, *program, ids, ends, lengths, items, lines)
+    # As integers all of them, or Numba would compile for every combination of types.
+    style = Style(*map(int, program.style))
+    rows, count = _scan(
+        given, skipped, program.parts, program.literals, style, ids, ends, lengths, items, lines
+    )
     if rows < 0:
         return None
     return Scanned(ids[:rows], ends[:rows], lengths[:rows], items[:count], lines[:rows])
@@ -169,6 +173,9 @@ def _scan(
             first = count
             for part in range(len(parts)):
                 at = _after_blanks(data, at, style)
+                # An integer ends where no digit is; between columns has to be more.
+                if part and style.separator == BLANK and not _is_blank(data[at - 1]):
+                    return -1, 0
                 kind = parts[part, 0]
                 if kind == _LITERAL:
                     at = _after_literal(data, at, literals, parts[part, 1], parts[part, 2])
@@ -217,6 +224,11 @@ def _after_blanks(data: Any, at: int, style: Style) -> int:
 
 
 @njit(nogil=True)
+def _is_blank(sign: int) -> bool:
+    return sign in (_SPACE, _TAB)
+
+
+@njit(nogil=True)
 def _after_literal(data: Any, at: int, literals: Any, begin: int, end: int) -> int:
     """Return the place after it, -1 where something else stands."""
     for place in range(begin, end):
@@ -241,13 +253,13 @@ def _text(data: Any, at: int, stop: int, style: Style) -> tuple[int, int, int]:
     begin = at
     while not (_ends_line(data, at) or data[at] == stop):
         sign = data[at]
-        if stop == BLANK and sign in (_SPACE, _TAB):
+        if stop == BLANK and _is_blank(sign):
             break
         if sign == _CR or (style.has_quotes and sign == _QUOTE):
             return -1, 0, 0
         at += 1
     end = at
-    while end > begin and (data[end - 1] == _SPACE or data[end - 1] == _TAB):
+    while end > begin and _is_blank(data[end - 1]):
         end -= 1
     return at, begin, end
 
