@@ -28,6 +28,9 @@ SMALL = {
     "crossover": "4,8",
     "growth": "4,8,16",
     "scaling": "8,20",
+    "blocks": "17",
+    "updates": "2",
+    "concurrency": "64",
 }
 
 

@@ -52,9 +52,10 @@ def explore(
 ) -> None:
     """Explore a question: run what it is about, and read what comes out.
 
-    The questions are those that HB sets its students. Counters come from the
-    simulator and need no GPU; times are measured on this machine; what only a
-    GPU could tell is said to be not measured where there is none.
+    The questions are those that HB sets its students and that IM came upon.
+    Counters come from the simulator and need no GPU; times are measured on
+    this machine; what only a GPU could tell is said to be not measured where
+    there is none.
 
     [bold]warpladder explore[/]             list the questions
 

@@ -18,6 +18,7 @@ EXPLORATIONS = {
             *("order", "barrier", "pitch", "columns"),
             *("multiples", "crossover", "growth", "scaling"),
         ),
+        "overlap_join": ("blocks", "updates", "concurrency"),
     }.items()
     for name in names
 }

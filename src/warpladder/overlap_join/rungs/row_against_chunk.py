@@ -56,7 +56,7 @@ def shared_by(heap, left, right, room):
 def compare_with_chunk(heap, at, room, shared, i):
     """Compare row i with the row of this thread."""
     j = cuda.grid(1)
-    if j < len(shared) and j != i:
+    if j < len(at) and j != i:
         shared[i, j] = shared_by(heap, at[i], at[j], room)
 
 

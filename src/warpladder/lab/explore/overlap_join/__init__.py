@@ -1,0 +1,1 @@
+"""What is asked about the overlap join: each exploration is one file of its name."""
