@@ -22,6 +22,7 @@ from warpladder.cli.explore import explore
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.options import Command
+from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
@@ -44,6 +45,7 @@ app = typer.Typer(
 )
 app.command("paths", cls=Command)(paths)
 app.command("reduce", cls=Command)(reduce)
+app.command("overlap", cls=Command)(overlap)
 app.add_typer(make_graph, name="make-graph")
 app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
@@ -145,6 +147,14 @@ def _drop_unwritten() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _tell_notes(fault: BaseException) -> None:
+    """Print what was remarked on an error on its way up, as where to go on from."""
+    from warpladder.cli.output import printable
+
+    for note in getattr(fault, "__notes__", ()):
+        typer.echo(f"warpladder: {printable(note)}", err=True)
+
+
 def main() -> None:
     """Run the command line; an error of ours is one line on standard error and status 1."""
     # A command makes many objects that live to its end; not searching them for garbage saves 10 %
@@ -160,6 +170,7 @@ def main() -> None:
         lines = (str(fault) or type(fault).__name__).split("\n")
         reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
+        _tell_notes(fault)
         _drop_unwritten()
         sys.exit(1)
     except _Signalled as ended:
@@ -167,4 +178,5 @@ def main() -> None:
         # Whoever hung up may have taken the terminal away.
         with suppress(OSError):
             typer.echo(f"warpladder: {told}; no file was changed", err=True)
+            _tell_notes(ended)
         sys.exit(_SIGNALLED_STATUS + ended.number)

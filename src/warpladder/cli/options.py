@@ -61,7 +61,7 @@ def options_named(
     options
         For an argument's name, or its name with a value (``directed=False``), what to call it.
     errors
-        Which errors.
+        Which errors; notes are spelled of all.
 
     Examples
     --------
@@ -79,8 +79,12 @@ def options_named(
     """
     try:
         yield
-    except errors as fault:
-        fault.args = (_spelled(str(fault), literals, options),)
+    except BaseException as fault:
+        if isinstance(fault, errors):
+            fault.args = (_spelled(str(fault), literals, options),)
+        # Remarks on what was kept, for instance, which Ctrl-C gets, too.
+        notes = getattr(fault, "__notes__", [])
+        notes[:] = [_spelled(note, literals, options) for note in notes]
         raise
 
 

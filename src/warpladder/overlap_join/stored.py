@@ -39,7 +39,15 @@ if TYPE_CHECKING:
     from warpladder.formats.pair_blocks import PairEncoder
     from warpladder.overlap_join.forms import Engine, Found, Join, Rows
 
-__all__ = ["Stored", "part_of_rows", "row_work", "stream_overlaps", "write_overlaps"]
+__all__ = [
+    "Stored",
+    "as_fraction",
+    "part_of_rows",
+    "row_work",
+    "stream_overlaps",
+    "with_values",
+    "write_overlaps",
+]
 
 # A killed run has lost at most so much of its work, however few pairs it finds.
 _STRETCHES = 256
@@ -226,9 +234,9 @@ def _found_blocks(
     if begin == last:
         return
     ends = _bounds(work, first, last, min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS)))
-    found = engine.found(begin, last, _as_fraction(progress, work, rows))
+    found = engine.found(begin, last, as_fraction(progress, work, rows))
     for block in _blocks(found, begin, ends):
-        yield block if join.rule.name == "count" else _with_values(block, join)
+        yield block if join.rule.name == "count" else with_values(block, join)
 
 
 def _bounds(work: NDArray[np.float64], first: int, last: int, count: int) -> NDArray[np.int64]:
@@ -278,13 +286,14 @@ def _blocks(pieces: Iterable[Found], first: int, ends: NDArray[np.int64]) -> Ite
     assert not parts, "the last rows are missing"  # noqa: S101
 
 
-def _with_values(block: PairBlock, join: Join) -> PairBlock:
+def with_values(block: PairBlock, join: Join) -> PairBlock:
+    """Return a block with how alike its pairs are."""
     first, counts, right, shared, _ = block
     found = values(join.rule, first, counts, right, shared, join.left.starts, join.right.starts)
     return block._replace(value=found)
 
 
-def _as_fraction(
+def as_fraction(
     progress: Progress | None, work: NDArray[np.float64], rows: tuple[int, int, int]
 ) -> Callable[[int], None]:
     """Return what takes numbers of left rows done and tells the fraction of the work."""
