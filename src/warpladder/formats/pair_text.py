@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupedText", "PairText", "csv_text", "json_lines", "plain_text"]
 
-Spell = Callable[[str], str] if TYPE_CHECKING else Any
-
 # So many pairs at once stay in the core's own cache.
 _SLICE = 8192
 # Above that the texts of all rows are not kept in cells of one width.
@@ -64,13 +62,14 @@ class PairText:
 
     def body(self, block: PairBlock, offset: int) -> tuple[bytes, str]:  # noqa: ARG002 - others need it
         """Return a line for each pair."""
-        left, text = block.left, []
+        lefts, row = _cells_of_rows(self._left, block)
+        text = []
         before_left, before_right, before_shared, before_value, end = self._parts
-        for begin in range(0, len(left), _SLICE):
+        for begin in range(0, len(row), _SLICE):
             part = slice(begin, begin + _SLICE)
-            columns = [
+            columns: list[bytes | NDArray[Any]] = [
                 before_left,
-                self._left.cells(left[part]),
+                lefts[row[part]],
                 before_right,
                 self._right.cells(block.right[part]),
                 before_shared,
@@ -78,7 +77,7 @@ class PairText:
             ]
             if block.value is not None:
                 columns += [before_value, _value_cells(block.value[part])]
-            text.append(_joined([*columns, end], len(left[part])))
+            text.append(_joined([*columns, end], len(row[part])))
         return b"".join(text), ""
 
     def tail(self, notes: Sequence[str], offset: int) -> bytes:  # noqa: ARG002 - as above
@@ -104,13 +103,13 @@ class GroupedText:
         heads[(ends - block.counts)[has_pairs]] = True
         lasts = np.zeros(len(block.right), np.bool_)
         lasts[ends[has_pairs] - 1] = True
-        left, text = block.left, []
-        for begin in range(0, len(left), _SLICE):
+        lefts, row = _cells_of_rows(self._left, block)
+        text = []
+        for begin in range(0, len(row), _SLICE):
             part = slice(begin, begin + _SLICE)
             is_head = heads[part]
-            rows = self._left.cells(left[part][is_head])
-            names = np.zeros(len(is_head), rows.dtype)
-            names[is_head] = rows
+            names = np.zeros(len(is_head), lefts.dtype)
+            names[is_head] = lefts[row[part][is_head]]
             text.append(
                 _joined(
                     [
@@ -174,7 +173,7 @@ def plain_text(left: RowIds, right: RowIds, *, grouped: bool) -> PairText | Grou
     return GroupedText(*ids) if grouped else PairText(*ids, "", ("", " ", " ", " ", "\n"))
 
 
-def _without_nul(spell: Spell) -> Spell:
+def _without_nul(spell: Callable[[str], str]) -> Callable[[str], str]:
     """Return how to spell ids, those refused that no text file is read with."""
 
     def checked(text: str) -> str:
@@ -191,7 +190,7 @@ def _without_nul(spell: Spell) -> Spell:
 class _Ids:
     """The text of the ids of one side."""
 
-    def __init__(self, ids: RowIds, spell: Spell) -> None:
+    def __init__(self, ids: RowIds, spell: Callable[[str], str]) -> None:
         self._ids = ids
         self._texts: NDArray[Any] | None = None
         if ids is None or ids.dtype != object:
@@ -211,9 +210,16 @@ class _Ids:
         return _as_cells(found.astype("S")) if found.dtype == object else found
 
 
-def _both(left: RowIds, right: RowIds, spell: Spell) -> tuple[_Ids, _Ids]:
+def _both(left: RowIds, right: RowIds, spell: Callable[[str], str]) -> tuple[_Ids, _Ids]:
     ids = _Ids(left, spell)
     return ids, ids if right is left else _Ids(right, spell)
+
+
+def _cells_of_rows(ids: _Ids, block: PairBlock) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the ids of the left rows that have pairs, and of each pair which of them is its."""
+    has_pairs = np.flatnonzero(block.counts)
+    row = np.repeat(np.arange(len(has_pairs)), block.counts[has_pairs])
+    return ids.cells(block.first + has_pairs), row
 
 
 def _encoded(text: str) -> bytes:
@@ -264,14 +270,16 @@ def _number_cells(numbers: NDArray[Any]) -> NDArray[np.void]:
         groups += 1
     last, before = _digits()
     cells = np.empty((len(numbers), groups), np.uint32)
-    rest = numbers
-    for group in reversed(range(groups)):
+    rest, digits = numbers, last
+    for group in range(groups - 1, 0, -1):
         above = rest // 10_000
         four = rest - above * 10_000
         # Zeros in front are written where other digits stand before them.
         four += 10_000 * (above > 0)
-        (last if group == groups - 1 else before).take(four, out=cells[:, group])
-        rest = above
+        # All are in the table; looking whether they are would take a copy.
+        digits.take(four, out=cells[:, group], mode="clip")
+        rest, digits = above, before
+    digits.take(rest, out=cells[:, 0], mode="clip")
     return cells.view(f"V{4 * groups}").ravel()
 
 
