@@ -28,7 +28,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_matrix
 
 import warpladder as wl
 from overlap_sets import planted_rows, uniform_rows, zipf_rows
@@ -72,7 +72,7 @@ def _sets(folder: Path | None) -> dict[str, Any]:
 
 
 def _matrix(sets: wl.Sets) -> Any:
-    matrix = csr_array((np.ones(sets.items.size, np.int32), sets.items, sets.starts))
+    matrix = csr_matrix((np.ones(sets.items.size, np.int32), sets.items, sets.starts))
     matrix.sum_duplicates()
     matrix.data[:] = 1
     return matrix
