@@ -51,7 +51,7 @@ _PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
 _IN_QUOTES = re.compile('"[^"]*"')
 # What stands before a set in braces is no column of a table.
-_BRACES = re.compile(r"[^{}\[,;|\"]*\{[^{}]*\}\s*")
+_BRACES = re.compile(r"[^{}\[,;|\"]*\{")
 _GUESS = " (read as one set a line; else give the format)"
 
 
@@ -186,7 +186,7 @@ def _format_of(
     path = head[0].path
     if lines[0].lstrip()[0] in "{[":
         return "jsonl"
-    if any(map(_BRACES.fullmatch, lines[:2])):
+    if any(map(_BRACES.match, lines[:2])):
         return "braces"
     outside = [_IN_QUOTES.sub("", line) for line in lines]
     has_separator = any(sign in line for line in outside for sign in SEPARATORS)

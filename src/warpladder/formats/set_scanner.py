@@ -27,7 +27,6 @@ _PLUS, _MINUS, _ZERO, _NINE = (ord(sign) for sign in "+-09")
 _LARGEST = np.uint64((1 << 63) - 1)
 _TEN = np.uint64(10)
 _MOST = 1 << 62
-_QUOTES = np.frombuffer(b'"', np.uint8)
 
 
 class Style(NamedTuple):
@@ -179,16 +178,19 @@ def _scan(
                 kind = parts[part, 0]
                 if kind == _LITERAL:
                     at = _after_literal(data, at, literals, parts[part, 1], parts[part, 2])
-                elif kind == _LIST:
-                    at, count = _list(data, at, style, items, count)
-                elif kind == _INTEGER:
-                    at = _integer(data, at, style, ids, row)
-                elif kind == _TEXT:
-                    at, ids[row], ends[row] = _text(data, at, style.stop, style)
-                    if ids[row] == ends[row]:
-                        return -1, 0
+                elif kind in (_INTEGER, _LIST):
+                    # One call for both: what is called twice is compiled twice.
+                    is_id = kind == _INTEGER
+                    out, end = (ids, row) if is_id else (items, count)
+                    at, end = _list(data, at, style, is_id, out, end)
+                    count = count if is_id else end
                 else:
-                    at = _text(data, at, style.separator, style)[0]
+                    stop = style.stop if kind == _TEXT else style.separator
+                    at, begin, end = _text(data, at, stop, style)
+                    if kind == _TEXT:
+                        ids[row], ends[row] = begin, end
+                        if begin == end:
+                            return -1, 0
                 if at < 0:
                     return -1, 0
             at = _after_blanks(data, at, style)
@@ -265,39 +267,32 @@ def _text(data: Any, at: int, stop: int, style: Style) -> tuple[int, int, int]:
 
 
 @njit(nogil=True)
-def _integer(data: Any, at: int, style: Style, ids: Any, row: int) -> int:
-    """Return the place after an integer, in quotes or not, -1 for a fault."""
-    is_quoted = style.has_quotes and at < len(data) and data[at] == _QUOTE
-    if is_quoted:
-        at = _after_blanks(data, at + 1, style)
-    at, count = _integers(data, at, 1, style, ids, row)
-    if at < 0 or count == row:
-        return -1
-    return _after_literal(data, at, _QUOTES, 0, 1) if is_quoted else at
-
-
-@njit(nogil=True)
-def _list(data: Any, at: int, style: Style, items: Any, count: int) -> tuple[int, int]:
-    """Return the place after a list of integers, -1 for a fault, and how many items there are."""
+def _list(data: Any, at: int, style: Style, is_id: bool, out: Any, count: int) -> tuple[int, int]:
+    """Return the place after an integer or a list of them, in quotes or not, and as `_integers`."""
     first = count
     is_quoted = style.has_quotes and at < len(data) and data[at] == _QUOTE
     if is_quoted:
         at = _after_blanks(data, at + 1, style)
-    if style.opening:
+    is_bracketed = style.opening and not is_id
+    if is_bracketed:
         if at >= len(data) or data[at] != style.opening:
             return -1, 0
         at = _after_blanks(data, at + 1, style)
     # A comma that parts columns and ids does the latter in quotes only.
     is_open = is_quoted or style.delimiter != style.separator
-    most = 1 if style.is_single or not is_open else _MOST
-    at, count = _integers(data, at, most, style, items, count)
-    if at < 0 or (style.is_single and count == first):
+    is_single = is_id or style.is_single
+    most = 1 if is_single or not is_open else _MOST
+    at, count = _integers(data, at, most, style, out, count)
+    if at < 0 or (is_single and count == first):
         return -1, 0
-    if style.opening:
-        if at >= len(data) or data[at] != style.closing:
-            return -1, 0
-        at = _after_blanks(data, at + 1, style)
-    return (_after_literal(data, at, _QUOTES, 0, 1) if is_quoted else at), count
+    for sign in (style.closing if is_bracketed else 0, _QUOTE if is_quoted else 0):
+        if sign:
+            if at >= len(data) or data[at] != sign:
+                return -1, 0
+            at += 1
+            if sign != _QUOTE:
+                at = _after_blanks(data, at, style)
+    return at, count
 
 
 @njit(nogil=True)

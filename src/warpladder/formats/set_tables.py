@@ -100,19 +100,20 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
             f"{path}: {' or '.join(map(repr, pairs or even))} may part the columns; give the "
             "delimiter, the other one, which parts the ids of a list"
         )
-    if delimiter is not None:
-        # Lists in quotes may have the sign that parts columns.
-        of = [_field_count(line.lines[0], delimiter) for line in head]
-        return delimiter if of[0] > 1 and len(set(of)) == 1 and delimiter != " " else None
     uneven = {sign: of for sign, of in counts.items() if max(of) > 1}
     if uneven:
-        of = next(iter(uneven.values()))
+        sign, of = next(iter(uneven.items()))
         line = next(i for i, count in enumerate(of) if count != of[0])
+        # It may be for quotes that do not close.
+        split_row(head[line], 0, Layout((), "fields", delimiter=sign))
         expected = f"{of[0]} fields, as in line {head[0].before + 1}"
         hint = "lists in quotes; or format='fimi' and delimiter, for one set a line"
         raise FileFormatError(
             path, head[line].before + 1, f"{expected} ({hint})", quoted(head[line].lines[0], 30)
         )
+    if delimiter in set(SEPARATORS) and any('"' in line.lines[0] for line in head):
+        # Lists in quotes may have the sign that parts columns.
+        return delimiter
     return None
 
 
@@ -149,7 +150,7 @@ def _has_header(
     if any(row[column] == first[column] for row in below for column in used):
         return False
     for column in used:
-        listed = [_integers_in(row[column]) for row in below]
+        listed = [_integers_in(row[column]) for row in below if row[column]]
         if listed and all(listed):
             return True
     raise FileFormatError(
