@@ -49,8 +49,8 @@ class IntegerNumbers:
     """Numbers of integers, likewise: a hash table in compiled code.
 
     Its slots hold numbers, at most half of them are taken, and what is not at its place is in the
-    next that is free. Measured on one core: 14 million distinct ids in 1.9 s, 14 million of 1,000
-    ids in 0.1 s.
+    next that is free. Measured on one core: 14 million distinct ids in 1.5 s, 14 million of 1,000
+    ids in 0.07 s.
 
     Examples
     --------

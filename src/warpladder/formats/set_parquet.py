@@ -88,12 +88,15 @@ def _read(
         )
         yield sets, 0.0
         rows, done = table.metadata.num_rows, 0
-        for batch in table.iter_batches(_batch_rows(table, wanted[0]), columns=wanted):
-            # By name: a column "a.b" comes with a struct "a" that has a field "b".
-            columns = [batch.column(name) for name in wanted]
-            sets.add(columns[1] if len(columns) > 1 else None, columns[0])
-            done += len(batch)
-            yield sets, done / rows
+        size = _batch_rows(table, wanted[0])
+        # Batches over two row groups are none that pyarrow makes of every type.
+        for group in range(table.metadata.num_row_groups):
+            for batch in table.iter_batches(size, row_groups=[group], columns=wanted):
+                # By name: a column "a.b" comes with a struct "a" that has a field "b".
+                columns = [batch.column(name) for name in wanted]
+                sets.add(columns[1] if len(columns) > 1 else None, columns[0])
+                done += len(batch)
+                yield sets, done / rows
 
 
 def _batch_rows(table: Any, name: str) -> int:

@@ -92,6 +92,8 @@ def _ids_of(column: Any, argument: str) -> NDArray[Any] | list[str]:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu":
         return fitting(column.to_numpy(), where).astype(np.int64, copy=False)
     values = column.tolist()
+    if getattr(column, "nlevels", 1) > 1:
+        raise InputTypeError(f"{argument}: an index of several levels names no rows; reset it")
     # Missing ones have several forms, of which some are not equal to themselves.
     missing = np.flatnonzero(column.isna())
     if len(missing):

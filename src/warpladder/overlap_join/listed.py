@@ -120,7 +120,10 @@ def as_ids(values: list[Any], where: Where) -> NDArray[np.int64] | list[str]:
             return np.array(values if kinds <= {int} else list(map(int, values)), np.int64)
         except OverflowError:
             place = next(i for i, one in enumerate(values) if not _INT64.min <= one <= _INT64.max)
-            raise InputError(f"{where(place)} has {values[place]:.30g}, which {_BEYOND}") from None
+            large = int(values[place])
+            # Python writes no integer of thousands of digits.
+            shown = large if large.bit_length() < 200 else f"one of {large.bit_length()} bits"
+            raise InputError(f"{where(place)} has {shown}, which {_BEYOND}") from None
     if all(issubclass(kind, str) for kind in kinds):
         return values if kinds == {str} else list(map(str, values))
     raise _odd(values, where)

@@ -1,0 +1,308 @@
+"""Whatever callers have becomes the same sets, or is refused by name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import warpladder as wl
+from warpladder.overlap_join import listed
+from warpladder.overlap_join.intake import as_sets
+
+ROWS = [[2, 5, 6], [], [10], [5, 5]]
+WORDS = [[f"x{item}" for item in row] for row in ROWS]
+IDS = [7, -1, 2**40, 0]
+
+
+def plain(given_rows: Any) -> list[tuple[Any, list[Any]]]:
+    sets = as_sets(given_rows, "rows")
+    assert sets.starts.dtype == np.int64
+    items = sets.items if sets.words is None else sets.words[sets.items]
+    ids = [None] * len(sets) if sets.ids is None else sets.ids.tolist()
+    cuts = zip(sets.starts, sets.starts[1:], strict=False)
+    return [(one, items[a:b].tolist()) for one, (a, b) in zip(ids, cuts, strict=True)]
+
+
+WITHOUT_IDS = {
+    "lists": lambda rows: rows,
+    "tuples": lambda rows: tuple(map(tuple, rows)),
+    "a generator of generators": lambda rows: ((item for item in row) for row in rows),
+    "mixed": lambda rows: [rows[0], tuple(rows[1]), np.array(rows[2]), pd.Series(rows[3])],
+    "arrays of objects": lambda rows: [np.array(row, object) for row in rows],
+    "an array of objects": lambda rows: pd.Series(rows).to_numpy(),
+    "dicts": lambda rows: [
+        dict.fromkeys(row) if len(set(row)) == len(row) else row for row in rows
+    ],
+    "pandas": pd.Series,
+    "a frame": lambda rows: pd.DataFrame({"a": rows}),
+    "Arrow": pa.array,
+    "large lists": lambda rows: pa.array(rows).cast(pa.large_list(pa.array(rows).type.value_type)),
+    "chunks": lambda rows: pa.chunked_array([rows[:1], rows[1:]]),
+    "a slice": lambda rows: pa.array([rows[2], *rows])[1:],
+    "a table": lambda rows: pa.table({"a": rows}),
+    "a batch": lambda rows: pa.record_batch({"a": rows}),
+    "pandas of Arrow": lambda rows: pd.Series(rows, dtype=pd.ArrowDtype(pa.array(rows).type)),
+}
+
+
+@pytest.mark.parametrize("make", WITHOUT_IDS.values(), ids=WITHOUT_IDS.keys())
+@pytest.mark.parametrize("rows", [ROWS, WORDS], ids=["integers", "words"])
+def test_rows_by_position(make, rows):
+    assert plain(make(rows)) == [(None, row) for row in rows]
+
+
+WITH_IDS = {
+    "a dict": lambda ids, rows: dict(zip(ids, rows, strict=True)),
+    "a Series": lambda ids, rows: pd.Series(rows, index=ids),
+    "a frame": lambda ids, rows: pd.DataFrame({"id": ids, "r": rows}, index=list("efgh")),
+    "a frame, other order": lambda ids, rows: pd.DataFrame({"items": rows, "x": ids}),
+    "a table": lambda ids, rows: pa.table({"related_ids": rows, "id": ids}),
+}
+
+
+@pytest.mark.parametrize("make", WITH_IDS.values(), ids=WITH_IDS.keys())
+@pytest.mark.parametrize("rows", [ROWS, WORDS], ids=["integers", "words"])
+@pytest.mark.parametrize("ids", [IDS, list("bacd")], ids=["integers", "names"])
+def test_rows_with_ids(make, rows, ids):
+    assert plain(make(ids, rows)) == list(zip(ids, rows, strict=True))
+    found = as_sets(make(ids, rows), "rows").ids
+    assert found.dtype == (np.int64 if ids is IDS else object)
+
+
+LONG = {
+    "pandas": pd.DataFrame,
+    "nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),
+    "categories": lambda columns: pd.DataFrame(columns).astype({"id": "category"}),
+    "Arrow": pa.table,
+}
+
+
+@pytest.mark.parametrize("make", LONG.values(), ids=LONG.keys())
+def test_long_form(make):
+    ids, items = [7, 3, 7, 7, -1], [2, 2, 5, 2, 9]
+    expected = [(7, [2, 5, 2]), (3, [2]), (-1, [9])]
+    assert plain(make({"id": ids, "related_id": items})) == expected
+    words = {"item": [f"x{item}" for item in items], "id": [f"y{one}" for one in ids]}
+    assert plain(make(words)) == [
+        (f"y{one}", [f"x{item}" for item in row]) for one, row in expected
+    ]
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(st.lists(st.integers(-(2**63), 2**63 - 1))),
+    batch=st.sampled_from([1, 3, 1 << 14]),
+)
+def test_any_lists(rows, batch):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listed, "_ROWS", batch)
+        expected = [(None, row) for row in rows]
+        assert plain(rows) == expected
+        assert plain([np.array(row, np.int64) for row in rows]) == expected
+        assert plain(iter([[np.int64(item) for item in row] for row in rows])) == expected
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1, 1), (31, 7), (33, 2)])
+@pytest.mark.parametrize("dtype", ["i1", "u2", "i4", ">i4", "i8", "u8"])
+def test_arrays_of_two_dimensions(shape, dtype):
+    array = np.random.default_rng(1).integers(0, 99, shape).astype(dtype)
+    expected = [(None, row.tolist()) for row in array]
+    assert plain(array) == expected
+    assert plain(np.asfortranarray(array)) == expected
+    assert as_sets(array, "rows").items.dtype == np.int32
+    assert plain(array.astype("U")) == [(None, list(map(str, row))) for _, row in expected]
+    assert plain(array.astype(object)) == expected
+    if array.size:
+        array = array.astype(np.int64)
+        array[0, 0] = 2**40
+        assert as_sets(array, "rows").items.dtype == np.int64
+        assert plain(array)[0] == (None, array[0].tolist())
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "lil", "dok", "bsr"])
+@pytest.mark.parametrize("dtype", [bool, "i1", float, complex])
+def test_sparse(kind, dtype):
+    dense = np.random.default_rng(2).integers(-1, 2, (33, 17)) * np.arange(1, 18)
+    for make in (sp.csr_array, sp.csr_matrix):
+        matrix = make(dense.astype(dtype)).asformat(kind)
+        assert plain(matrix) == [(None, np.flatnonzero(row).tolist()) for row in dense]
+
+
+def test_sparse_oddities():
+    # Zeros that are stored do not count; what stands twice counts by its sum; NaN is not zero.
+    parts = [1, -1, 0, np.nan, 2, 3], ([0, 0, 0, 0, 2, 2], [1, 1, 2, 3, 4, 4])
+    coo = sp.coo_array(parts, shape=(3, 5))
+    expected = [(None, [3]), (None, []), (None, [4])]
+    assert plain(coo) == expected
+    csr = sp.csr_array((parts[0], parts[1][1], [0, 4, 4, 6]), shape=(3, 5))
+    before = csr.data.copy()
+    assert plain(csr) == expected
+    assert np.array_equal(csr.data, before, equal_nan=True)
+    assert plain(sp.csr_array((0, 5))) == []
+    with pytest.raises(wl.InputTypeError, match="a sparse array of two dimensions"):
+        as_sets(sp.coo_array(np.array([1, 0])), "rows")
+
+
+def test_files_and_sets(tmp_path):
+    path = tmp_path / "a.dat"
+    path.write_text("1 2\n3\n")
+    for name in (path, str(path)):
+        assert plain(name) == [(None, [1, 2]), (None, [3])]
+    sets = as_sets(path, "rows")
+    assert as_sets(sets, "rows") is sets
+    with path.open() as file, pytest.raises(wl.InputTypeError, match="give its path instead"):
+        as_sets(file, "rows")
+    with pytest.raises(wl.InputError, match="cannot read"):
+        as_sets("no such file", "rows")
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (wl.Sets(np.array([0, 2]), np.array([3])), "grow from 0 to the 1 items"),
+        (wl.Sets(np.array([0, 2, 1]), np.array([3])), "grow from 0 to the 1 items"),
+        (wl.Sets(np.array([1, 1]), np.array([3])), "grow from 0"),
+        (wl.Sets(np.array([], np.int64), np.array([], int)), "grow from 0"),
+        (
+            wl.Sets(np.array([0, 1], "i4"), np.array([3])),
+            "starts of Sets must be an array of int64",
+        ),
+        (wl.Sets(np.array([0, 1]), np.array([3.0])), "and items one of integers"),
+        (wl.Sets(np.array([0, 1]), [3]), "and items one of integers"),
+        (wl.Sets(np.array([0, 1]), np.array([3]), ids=np.array([1, 2])), "2 ids for 1 rows"),
+        (wl.Sets(np.array([0, 1]), np.array([1]), np.array(["a"], object)), "positions in their"),
+        (wl.Sets(np.array([0, 1]), np.array([2**63], "u8")), "beyond integers of 64 bits"),
+    ],
+)
+def test_sets_that_do_not_hold_together(sets, message):
+    with pytest.raises((wl.InputError, wl.InputTypeError), match=message):
+        as_sets(sets, "rows")
+
+
+NAN = float("nan")
+REFUSED = [
+    (5, "int is not taken; give a path"),
+    (None, "NoneType is not taken"),
+    (b"a.dat", "bytes is not taken"),
+    ([1, 2], "row 0 is 1, not a set of ids"),
+    ([[1], None], "row 1 is None, not a set"),
+    ([[1], "ab"], "row 1 is 'ab', not a set"),
+    ([(1, [2, 5])], r"row 0 has \[2, 5\], which is no id; for rows with ids give \{id: set\}"),
+    ([[1], [2, None]], "row 1 has None, which is no id; drop it"),
+    ([[1], [], [NAN]], "row 2 has nan, a float, .* a missing id"),
+    ([[1], [2.0]], "row 1 has 2.0, a float, .* give integers, by int"),
+    ([[1], [np.array([1.5])[0]]], "row 1 has .*1.5.*, a float"),
+    ([np.array([1]), np.array([1.5])], "row 1 has 1.5, a float"),
+    ([[1], [True]], "row 1 has True, which is no id"),
+    ([[1], [np.True_]], "row 1 has .*True.*, which is no id"),
+    ([[1], [b"a"]], "row 1 has b'a', which is no id"),
+    ([[1], ["a"]], "row 1 has 'a' where others are integers; integers and text do not mix"),
+    ([["a"], [], ["b", 1]], "row 2 has 1 where others are text"),
+    ([[1], [2**63]], "row 1 has 9223372036854775808, which is beyond"),
+    ([[1], [-(2**63) - 1]], "row 1 has -9223372036854775809, which is beyond"),
+    ([[1], [10**5000]], "row 1 has one of 16610 bits, which is beyond"),
+    ([[1], [np.uint64(2**63)]], "row 1 has 9223372036854775808, which is beyond"),
+    ([np.array([-1]), np.array([2**63], "u8")], "row 0 has 9223372036854775808, which is beyond"),
+    ([[np.timedelta64(1)]], "row 0 has .*timedelta64.*, which is no id"),
+    ({1: [1], "a": [2]}, "the id of row 1 has 'a' where others are integers"),
+    ({1: [1], None: [2]}, "the id of row 1 has None, which is no id; drop it"),
+    ({1: [1], 2.5: [2]}, "the id of row 1 has 2.5, a float"),
+    ({(1, 2): [1]}, r"the id of row 0 has \(1, 2\), which is no id; give integers or text"),
+    ({1: 2}, "row 0 is 2, not a set"),
+    (np.arange(3), r"this array has shape \(3,\)"),
+    (np.array(3), r"this array has shape \(\)"),
+    (np.zeros((2, 2, 2), int), r"this array has shape \(2, 2, 2\)"),
+    (np.ones((2, 2)), r"dtype float64 is not taken for ids; give integers"),
+    (np.ones((2, 2), bool), "dtype bool is not taken for ids; give scipy.sparse.csr_array"),
+    (np.array([[1, 2], [3, 2**63]], "u8"), "row 1 has 9223372036854775808, which is beyond"),
+    (np.ma.masked_array([[1, 2]], [[True, False]]), "a masked array is not taken"),
+    (pd.Series([1, 2]), "a Series of lists is taken, this is one of int64"),
+    (pd.Series([[1], None]), "row 1 is None, not a set"),
+    (pd.Series([[1], [2]], index=[5, 5]), "5 is the id of row 0 and of row 1, .* unite them first"),
+    (pd.Series([[1], [2]], index=[5, NAN]), "index None, row 1 has no id"),
+    (pd.Series([[1]], index=pd.MultiIndex.from_tuples([(1, 2)])), "an index of several levels"),
+    (pd.Index([1, 2]), "Index is not taken"),
+    (
+        pd.DataFrame({"r": [[1], [2]]}, index=[1, 3]),
+        r"the index of this .*reset_index\(drop=True\)",
+    ),
+    (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), "not clear .* give a DataFrame of two of them"),
+    (pd.DataFrame({"id": [1, None], "r": [1, 2]}), "column 'id', row 1 has no id"),
+    (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
+    (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),
+    (pd.DataFrame({"id": [1, 1], "r": [[1], [2]]}), "1 is the id of row 0 and of row 1"),
+    (pd.DataFrame({"id": np.array([2**63], "u8"), "r": [1]}), "row 0 has 9223372036854775808"),
+    (pa.array([1]), "a Table, or an array of lists, found an array of int64"),
+    (pa.array([[1], None]), "in every row of column 'other', found none in row 1"),
+    (pa.array([[1], [], [None]]), "in every row of column 'other', found none in row 2"),
+    (pa.array([[1.5]]), "integers or text in column 'other', found type double"),
+    (pa.array([[2**63]], pa.list_(pa.uint64())), "64 bits with a sign .* 9223372036854775808"),
+    (pa.table({"id": [1, 1], "r": [[1], [2]]}), "1 is the id of row 0 and of row 1"),
+    (pa.scalar(1), "Int64Scalar is not taken"),
+    (pa.table({"a": [1]}), "sets need a column of ids and one of items"),
+]
+
+
+@pytest.mark.parametrize(("rows", "message"), REFUSED)
+def test_what_is_refused(rows, message):
+    with pytest.raises((wl.InputError, wl.InputTypeError), match=rf"^other: .*{message}"):
+        as_sets(rows, "other")
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_kinds_that_change_between_batches(monkeypatch, batch):
+    monkeypatch.setattr(listed, "_ROWS", batch)
+    with pytest.raises(wl.InputTypeError, match=r"row [23] .*integers and text do not mix"):
+        as_sets([[], [1], [], ["a"]], "rows")
+    assert plain([[], [], ["a"], []]) == [(None, []), (None, []), (None, ["a"]), (None, [])]
+
+
+def test_arrays_on_a_device():
+    from warpladder.simulator import SimulatedDevice
+
+    array = np.array([[1, 2], [3, 4]])
+    assert plain(SimulatedDevice().to_device(array)) == plain(array)
+
+
+def test_arrow_needs_pyarrow(monkeypatch):
+    class Stream:
+        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+            return pa.table({"set": ROWS}).__arrow_c_stream__(requested_schema)
+
+    assert plain(Stream()) == [(None, row) for row in ROWS]
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(wl.MissingExtraError, match="needs pyarrow"):
+        as_sets(Stream(), "rows")
+
+
+def test_polars():
+    polars = pytest.importorskip("polars")
+    for rows in (ROWS, WORDS):
+        assert plain(polars.Series(rows)) == [(None, row) for row in rows]
+        frame = polars.DataFrame({"id": IDS, "related_ids": rows})
+        assert plain(frame) == list(zip(IDS, rows, strict=True))
+        with pytest.raises(wl.InputTypeError, match=r"a LazyFrame is not taken; .collect"):
+            as_sets(frame.lazy(), "rows")
+    pairs = polars.DataFrame({"id": ["b", "a", "b"], "item": ["x", "x", "y"]})
+    assert plain(pairs) == [("b", ["x", "y"]), ("a", ["x"])]
+    with pytest.raises(wl.InputTypeError, match="found none in row 1"):
+        as_sets(polars.Series([[1], None]), "rows")
+
+
+def test_the_data_of_the_source():
+    path = Path(__file__).parents[2] / "data" / "related_ids.txt"
+    assert plain(path) == [
+        (1, [2, 5, 6, 10, 11]),
+        (2, [5, 10, 11, 15]),
+        (3, [6, 10, 11, 17]),
+        (4, [3, 10, 12, 17]),
+    ]
