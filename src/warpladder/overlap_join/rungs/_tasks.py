@@ -32,6 +32,7 @@ __all__ = [
     "SHARED_IDS",
     "SHARED_IDS_BY_ONE_THREAD",
     "SHARED_IDS_BY_TILES",
+    "SHARED_IDS_ROW_BY_ROW",
     "Problem",
     "shape_of",
 ]
@@ -143,15 +144,17 @@ SHARED_IDS = Task(
     # An id that d rows have is shared by d (d - 1) / 2 pairs: so often the answer grows by one.
     unit="updates",
     size_word="rows",
-    # Of IM's sizes the largest that every kernel of the ladder does in seconds.
+    # Of IM's sizes the largest that most kernels of the ladder do in seconds.
     default_n=4000,
     # And a few rows, for which blocks of a thread for each id have two warps.
     sizes=tuple(sorted((*AWKWARD_SIZES, 13))),
 )
 
-#: Where a pair is compared by one thread, and few of them run at a time.
-SHARED_IDS_BY_ONE_THREAD = replace(
-    SHARED_IDS, default_n=1000, sizes=tuple(n for n in AWKWARD_SIZES if n < 97)
+#: Where a pair is compared by one thread.
+SHARED_IDS_BY_ONE_THREAD = replace(SHARED_IDS, default_n=1000)
+#: And by one in a warp, a launch for every row: seconds on the simulator, half a minute on a GPU.
+SHARED_IDS_ROW_BY_ROW = replace(
+    SHARED_IDS_BY_ONE_THREAD, sizes=tuple(n for n in AWKWARD_SIZES if n < 97)
 )
 #: Tiles are of 64 rows.
 SHARED_IDS_BY_TILES = replace(SHARED_IDS, sizes=(*SHARED_IDS.sizes, 64, 65))

@@ -23,7 +23,7 @@ from numba import cuda
 
 from warpladder.device.grids import blocks_for
 from warpladder.overlap_join.rungs._launching import count_pairs, rows_apart
-from warpladder.overlap_join.rungs._tasks import SHARED_IDS
+from warpladder.overlap_join.rungs._tasks import SHARED_IDS_BY_ONE_THREAD
 from warpladder.overlap_join.rungs.row_against_chunk import shared_by
 from warpladder.rung import Bound, Prediction, Ratio, Rung
 
@@ -60,7 +60,7 @@ RUNG = Rung(
     title="A thread for each pair, in one launch",
     source="beyond",
     run=run,
-    task=SHARED_IDS,
+    task=SHARED_IDS_BY_ONE_THREAD,
     bound=Bound("issue", "n**2 pairs, each id with each, over the rate of comparisons"),
     kernels=(compare_all,),
     predicts=(

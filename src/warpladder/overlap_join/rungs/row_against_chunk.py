@@ -27,7 +27,7 @@ from numba import cuda
 
 from warpladder.device.grids import blocks_for
 from warpladder.overlap_join.rungs._launching import rows_apart
-from warpladder.overlap_join.rungs._tasks import SHARED_IDS_BY_ONE_THREAD
+from warpladder.overlap_join.rungs._tasks import SHARED_IDS_ROW_BY_ROW
 from warpladder.rung import Bound, Prediction, Rung
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ RUNG = Rung(
     title="One row against all, in blocks of one thread",
     source="IM row against chunk",
     run=run,
-    task=SHARED_IDS_BY_ONE_THREAD,
+    task=SHARED_IDS_ROW_BY_ROW,
     bound=Bound("latency", "n launches, each as long as a thread takes for 1,000,000 comparisons"),
     kernels=(compare_with_chunk,),
     predicts=(

@@ -24,7 +24,7 @@ from numba import cuda
 
 from warpladder.device.grids import blocks_for
 from warpladder.overlap_join.rungs._launching import count_pairs, rows_apart
-from warpladder.overlap_join.rungs._tasks import SHARED_IDS
+from warpladder.overlap_join.rungs._tasks import SHARED_IDS_BY_ONE_THREAD
 from warpladder.overlap_join.rungs.pair_per_thread import BLOCK
 from warpladder.overlap_join.rungs.row_against_chunk import shared_by
 from warpladder.rung import Bound, Prediction, Ratio, Rung
@@ -61,7 +61,7 @@ RUNG = Rung(
     title="Each pair compared once, its count written twice",
     source="IM upper triangle",
     run=run,
-    task=SHARED_IDS,
+    task=SHARED_IDS_BY_ONE_THREAD,
     bound=Bound("issue", "n**2 / 2 pairs, each id with each, over the rate of comparisons"),
     kernels=(compare_half,),
     predicts=(

@@ -33,7 +33,6 @@ from warpladder.lab.explore.exploration import (
     Table,
 )
 from warpladder.lab.explore.measure import Spread, in_turn, unsteady
-from warpladder.lab.verify import pose
 from warpladder.overlap_join.rungs._launching import rows_apart
 from warpladder.overlap_join.rungs.row_against_chunk import RUNG, compare_with_chunk
 
@@ -95,7 +94,7 @@ def _count(n: int, threads: int) -> Counters:
 
 
 def _laid_out(device: Any, n: int) -> tuple[Any, Any]:
-    layout = rows_apart(device, pose(RUNG.task, n).rows)
+    layout = rows_apart(device, RUNG.task.make(n, 0).rows)
     return layout, device.full((1, n), 0, "int32")
 
 
@@ -222,5 +221,5 @@ EXPLORATION = Exploration(
     largest=999,
     why_largest="rows of more have 1,000 ids here, a million steps for the simulator",
     rung=f"overlap-join/{RUNG.name}",
-    gpu_sizes=(4000, 50_000),
+    gpu_sizes=(4000, 20_000),
 )

@@ -41,9 +41,10 @@ from warpladder.lab.explore.exploration import (
 from warpladder.lab.explore.measure import Spread, in_turn, unsteady, wall_seconds
 from warpladder.lab.gpu_timing import CopyWatch
 from warpladder.lab.registry import find_rung
-from warpladder.lab.verify import count, pose, run
+from warpladder.lab.verify import count, run
 from warpladder.primer.launching import THREADS
 from warpladder.primer.scramble import scrambled
+from warpladder.primer.tasks import SCRAMBLE
 
 __all__ = ["EXPLORATION", "modelled"]
 
@@ -216,7 +217,7 @@ def _time_ways(gpu: Any, n: int) -> dict[str, Spread]:
     DeviceError
         A way leaves other words, so that its time means nothing.
     """
-    problem = pose(find_rung("primer/pipeline-serial")[1].task, n)
+    problem = SCRAMBLE.make(n, 0)
     devices = {name: (name, gpu) for name in _WAYS}
     devices[_PAGEABLE] = (_THREE_WAY, _Without(gpu, pinned=False))
     devices[_DEFAULT_STREAM] = (_THREE_WAY, _Without(gpu, streams=False))

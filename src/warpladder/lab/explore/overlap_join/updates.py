@@ -196,7 +196,7 @@ def _times(setting: Setting, rungs: dict[str, Rung]) -> dict[int, dict[str, Spre
     if setting.gpu is None:
         return times
     for n in setting.watch(setting.gpu_sizes, lambda n: f"timing n = {n}", lambda n: n**2):
-        problem = pose(shared_flags.RUNG.task, n)
+        problem = shared_flags.RUNG.task.make(n, 0)
         answers = {name: rungs[name].run(setting.gpu, problem) for name in _TIMED}
         differ = [name for name, one in answers.items() if (one != answers[_TIMED[0]]).any()]
         if differ:
@@ -303,5 +303,5 @@ EXPLORATION = Exploration(
     largest=16,
     why_largest="rows of more have 8 ids each here, and a pair takes one warp only",
     rung=f"overlap-join/{shared_flags.RUNG.name}",
-    gpu_sizes=(1000, 2000),
+    gpu_sizes=(1000,),
 )
