@@ -139,7 +139,7 @@ def overlap(
     number, most_bytes = as_part(part), as_bytes(memory)
     form = None
     if output is not None:
-        form = format or "csv" if is_piped else pair_format(output, format)
+        form = pair_format(output, format or ("csv" if is_piped else None))
         if not is_piped:
             check_pair_target(output, form)
     read: dict[str, Any] = {

@@ -134,8 +134,8 @@ class Run:
             "file": sides[0][0],
             "rows": len(rows[0]),
             **({} if other is None else {"other": sides[1][0], "other_rows": len(other)}),
-            "ids": len(self._join.left.items),
-            "different_ids": self._join.left.universe,
+            "ids": self._prepared.plan.ids,
+            "different_ids": self._prepared.plan.universe,
             **{name: value for name, value in asked.items() if value is not None},
             **({"part": "{}/{}".format(*part)} if part != (1, 1) else {}),
             "why": self._prepared.plan.why,
@@ -162,7 +162,8 @@ class Run:
 
     def looked_at(self) -> dict[str, Any]:
         """Find all pairs, and keep the first of them."""
-        pairs, first = 0, []
+        pairs = 0
+        first: list[dict[str, Any]] = []
         with progress_bar("joining") as progress:
             for piece in self._engine().found(*self._rows, self._advanced(progress)):
                 if len(first) < _SHOWN:
