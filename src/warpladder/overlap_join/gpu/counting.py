@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpladder.device.occupancy import occupancy
+from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.overlap_join.gpu.tuning import BESIDE
 from warpladder.overlap_join.gpu_counters.counting import (
     ALL,
@@ -184,9 +185,11 @@ class Launcher:
         if low >= min(right_rows, tuning.counters):
             return
         keeps = isinstance(into, Pairs)
+        wide = WIDE_BYTES // block.lists.postings.dtype.itemsize if tuning.is_wide else 0
+        at_once = 1 if words // tuning.threads % 4 else 4
         shape = Shape(
-            bits, tuning.threads, tuning.resident, tuning.lanes, tuning.in_flight, tuning.words,
-            keeps,
+            bits, tuning.threads, tuning.resident, tuning.lanes, tuning.in_flight, wide, at_once,
+            tuning.words, keeps,
         )  # fmt: skip
         self._device.launch(
             counting_kernel(shape), min(rows, self._resident_blocks(words)), tuning.threads,

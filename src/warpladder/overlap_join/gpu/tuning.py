@@ -29,6 +29,8 @@ __all__ = ["BESIDE", "Tuning", "checking_share", "folds_to_try", "tuning_for"]
 #: Shared memory that the kernel needs beside the counters, in bytes.
 BESIDE = 256
 _IN_WORD = layout_of(8).in_word
+#: Words that a thread scans together.
+_AT_ONCE = 4
 #: What things take on an H200, in picoseconds: a counter cleared and scanned, a list fetched, an id
 #: of a candidate looked up, a signature's word compared, an addition.
 _SCAN, _LIST, _LOOK, _COMPARE, _ADD = 0.1, 75.0, 3.0, 1.0, 0.45
@@ -46,7 +48,7 @@ class Tuning:
         Of a block of right rows, of 8 bits: a multiple of what a block of threads takes at once.
     fold
         Right rows to a counter.
-    threads, resident, lanes, in_flight
+    threads, resident, lanes, in_flight, is_wide
         As in `counting.Shape`.
     words
         Of signatures.
@@ -58,6 +60,7 @@ class Tuning:
     resident: int = 2
     lanes: int = 16
     in_flight: int = 4
+    is_wide: bool = False
     words: int = 0
 
 
@@ -80,16 +83,17 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
     # Of a list, how many postings come from one right row.
     met = (likeness.shared - (in_words if words else 0)) / max(likeness.size, 1)
     threads = min(1024, gpu.max_threads_per_block)
+    unit = _AT_ONCE * _IN_WORD * threads
     for resident in (2, 1):
         each = gpu.shared_bytes_per_multiprocessor // resident
         room = min(each - gpu.shared_bytes_reserved_per_block, gpu.shared_bytes_per_block_optin)
-        most = (room - BESIDE) // (_IN_WORD * threads) * _IN_WORD * threads
+        most = (room - BESIDE) // unit * unit
         # Postings of 16 bits where lists are long anyway.
         most = min(most, 1 << 16) if resident == 2 else min(most, MOST_WORDS_OF_A_THREAD * threads)
         if met * most >= 32 or rows <= most:
             break
     wanted = math.ceil(rows / 8) if halves and met * rows / 8 >= 64 else rows
-    counters = round_up(max(min(most, wanted), 1), _IN_WORD * threads)
+    counters = round_up(max(min(most, wanted), 1), unit)
     list_length = met * min(counters, rows)
     lanes = 32 if list_length >= 24 else 16 if list_length >= 10 else 8
     return Tuning(

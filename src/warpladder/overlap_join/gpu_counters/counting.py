@@ -31,6 +31,8 @@ from numba import cuda, int32, uint32, uint64
 
 from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
+from warpladder.device.wide_loads import load_16_bytes
+from warpladder.overlap_join.gpu_counters.adding import add_four, add_posting, bounds_of_wide
 from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
 from warpladder.overlap_join.gpu_counters.prefix import EVERYBODY, sum_up_to, sum_warp
 from warpladder.overlap_join.measures import counts
@@ -40,7 +42,7 @@ __all__ = ["ALL", "BOTH_WAYS", "LATER", "MOST_WORDS_OF_A_THREAD", "Shape", "coun
 #: Which rows of the right side meet a left row: all of another side, of the same side those that
 #: stand behind it, or all but itself.
 ALL, LATER, BOTH_WAYS = range(3)
-#: A thread's counters add up in 16 bits: of so many words, with twice 255 in each half.
+#: A thread notes in 32 bits for which of its words, one or four at a time, there is more to do.
 MOST_WORDS_OF_A_THREAD = 128
 #: Stands for no posting.
 _NONE = 0xFFFFFFFF
@@ -59,6 +61,10 @@ class Shape(NamedTuple):
         Threads that go along a list together: a power of two up to 32.
     in_flight
         Lists that they fetch at a time.
+    wide
+        How many postings a thread takes in one load of 16 bytes; 0 where it takes one.
+    at_once
+        Words of counters that a thread scans together; its own are up to 32 times as many.
     words
         Of a signature.
     keeps
@@ -70,20 +76,30 @@ class Shape(NamedTuple):
     resident: int = 2
     lanes: int = 16
     in_flight: int = 4
+    wide: int = 0
+    at_once: int = 4
     words: int = 0
     keeps: bool = False
 
 
 @cuda.jit(device=True)
-def add_posting(counters, posting, low, count, ranged, bits, shift, in_word):
-    """Add one to the counter of a posting, if it is one of these."""
-    which = posting
-    if ranged:
-        which = uint32(posting - low)
-        if which >= count:
-            return
-    one = uint32(uint32(1) << uint32((which & (in_word - 1)) * bits))
-    cuda.atomic.add(counters, uint32(which >> shift), one)
+def without(word, found, low, place, cut, myself, measure, threshold, size, starts, bits):
+    """Return a word without counters of those in ``found`` that do not count after all.
+
+    These stand before ``cut``, or are the row's own, or the measure says so.
+    """
+    field = uint32((uint64(1) << bits) - 1)
+    for which in range(32 // bits):
+        by = uint32(which * bits)
+        if (found >> uint32(by + bits - 1)) & 1:
+            kept = place + which >= cut and place + which != myself
+            if kept and measure:
+                other = low + place + which
+                sizes = size, starts[other + 1] - starts[other]
+                kept = counts(measure, threshold, (word >> by) & field, sizes[0], sizes[1])
+            if not kept:
+                word = uint32(word & ~uint32(field << by))
+    return word
 
 
 @cache
@@ -99,12 +115,12 @@ def counting_kernel(shape: Shape) -> Any:
     the threshold. Then what is made: counts for rows of both sides, or pairs, how many there are,
     and where each run of them stands; and rows to be done again.
     """
-    bits, threads, resident, lanes, in_flight, words, keeps = shape
+    bits, threads, resident, lanes, in_flight, wide, at_once, words, keeps = shape
     _, in_word, shift, most, ones, tops = layout_of(bits)
     warps, groups = threads // WARP, threads // lanes
-    checked, ranged = bits == 8, bits > 8
+    checked, has_eight = bits == 8, wide == 8
     registers = min(255, 65_536 // (threads * resident) // 8 * 8)
-    field, pairs_of_fields = (1 << bits) - 1, 0x00FF00FF
+    pairs_of_fields = 0x00FF00FF
 
     @cached
     @cuda.jit(max_registers=registers)
@@ -120,9 +136,11 @@ def counting_kernel(shape: Shape) -> Any:
         of_warps = cuda.shared.array(WARP, int32)
         lost = cuda.shared.array(1, int32)
         place_of_row = cuda.shared.array(1, int32)
+        code_of = cuda.local.array(in_flight, uint32)
         begin_of = cuda.local.array(in_flight, uint32)
         end_of = cuda.local.array(in_flight, uint32)
         first_of = cuda.local.array(in_flight, uint32)
+        word_of = cuda.local.array(at_once, uint32)
 
         t = uint32(cuda.threadIdx.x & (threads - 1))
         lane, warp = t & (WARP - 1), t // WARP
@@ -170,99 +188,112 @@ def counting_kernel(shape: Shape) -> Any:
                     made = int32(-int32(length))
             k = group
             while k < length:
+                # Loads of all, then what waits for them.
                 for u in range(in_flight):
-                    begin_of[u] = 0
-                    end_of[u] = 0
-                    at = uint32(k + u * groups)
-                    if at < length:
-                        code = uint32(items[uint64(begin + at)])
-                        begin_of[u] = begins[code]
-                        end_of[u] = begins[uint32(code + 1)]
+                    at = uint32(min(uint32(k + u * groups), uint32(length - 1)))
+                    code_of[u] = items[uint64(begin + at)]
                 for u in range(in_flight):
-                    first_of[u] = _NONE
-                    at = uint32(begin_of[u] + lane_of_group)
-                    if at < end_of[u]:
-                        first_of[u] = postings[at]
+                    begin_of[u] = begins[code_of[u]]
+                    end_of[u] = begins[uint32(code_of[u] + 1)]
                 for u in range(in_flight):
+                    if uint32(k + u * groups) >= length:
+                        end_of[u] = begin_of[u]
                     if checked and lane_of_group == 0:
                         made = int32(made + int32(end_of[u] - begin_of[u]))
-                    if first_of[u] != _NONE:
-                        add_posting(
-                            counters, first_of[u], from_counter, count, ranged, bits, shift, in_word
-                        )
-                    at, end = uint32(begin_of[u] + lane_of_group + lanes), end_of[u]
-                    while at < end and end - at > 3 * lanes:
-                        second = uint32(postings[uint32(at + lanes)])
-                        third = uint32(postings[uint32(at + 2 * lanes)])
-                        fourth = uint32(postings[uint32(at + 3 * lanes)])
-                        add_posting(
-                            counters, uint32(postings[at]), from_counter, count, ranged, bits,
-                            shift, in_word,
-                        )  # fmt: skip
-                        add_posting(
-                            counters, second, from_counter, count, ranged, bits, shift, in_word
-                        )
-                        add_posting(
-                            counters, third, from_counter, count, ranged, bits, shift, in_word
-                        )
-                        add_posting(
-                            counters, fourth, from_counter, count, ranged, bits, shift, in_word
-                        )
-                        at = uint32(at + 4 * lanes)
-                    while at < end:
-                        add_posting(
-                            counters, uint32(postings[at]), from_counter, count, ranged, bits,
-                            shift, in_word,
-                        )  # fmt: skip
-                        at = uint32(at + lanes)
+                if wide:
+                    for u in range(in_flight):
+                        begin_wide, end_wide = bounds_of_wide(begin_of[u], end_of[u], wide)
+                        at = uint32(begin_of[u] + lane_of_group)
+                        if at < begin_wide:
+                            add_posting(counters, postings[at], from_counter, count, bits)
+                        at = uint32(end_wide + lane_of_group)
+                        if at < end_of[u]:
+                            add_posting(counters, postings[at], from_counter, count, bits)
+                        at = uint32(begin_wide + wide * lane_of_group)
+                        while at < end_wide:
+                            x = load_16_bytes(postings, at)
+                            add_four(counters, x[0], x[1], x[2], x[3], from_counter, count, bits)
+                            if has_eight:
+                                add_four(
+                                    counters, x[4], x[5], x[6], x[7], from_counter, count, bits
+                                )
+                            at = uint32(at + wide * lanes)
+                else:
+                    for u in range(in_flight):
+                        at = uint32(begin_of[u] + lane_of_group)
+                        first_of[u] = _NONE
+                        if at < end_of[u]:
+                            first_of[u] = postings[at]
+                    for u in range(in_flight):
+                        if first_of[u] != _NONE:
+                            add_posting(counters, first_of[u], from_counter, count, bits)
+                        at = uint32(begin_of[u] + lane_of_group + lanes)
+                        while at < end_of[u]:
+                            add_posting(counters, postings[at], from_counter, count, bits)
+                            at = uint32(at + lanes)
                 k = uint32(k + in_flight * groups)
             cuda.syncthreads()
 
             # ---- scan ----------------------------------------------------------------------
             lower, whole = threshold_words(uint32(least), bits, ones, tops)
+            exact = measure if fold == 1 else 0
             # Counters before this one do not count; that of the row itself never does.
             cut, myself = int32(0), int32(-1)
             if fold == 1 and meeting == LATER:
                 cut = int32(min(max(me + 1 - low, 0), count))
             if words and meeting == BOTH_WAYS:
                 myself = int32(max(min(me - low, count), -1))
-            hits, sums = int32(0), uint32(0)
-            word = mine_first
-            while word < last_word:
-                x = counters[word]
-                if checked:
-                    halves = uint32((x & pairs_of_fields) + ((x >> 8) & pairs_of_fields))
-                    sums = uint32(sums + halves)
-                if words:
-                    for b in range(in_word):
-                        j = low + (word << shift) + b
-                        if j < right_rows:
-                            common = uint32(0)
-                            for s in range(words):
-                                both = signatures[s, row] & right_signatures[s, j]
-                                common = uint32(common + cuda.popc(both))
-                            x = uint32(x + (common << uint32(b * bits)))
-                    counters[word] = x
-                found = reached(x, lower, whole, tops)
-                if found:
-                    j = int32(word << shift)
-                    inside = j <= myself < j + in_word
-                    if j < cut or inside or (measure and fold == 1):
+            hits, sums, pending = int32(0), uint32(0), uint32(0)
+            # First for several words at a time whether there is anything at all. Mostly there is
+            # not, and they are cleared.
+            step = uint32(0)
+            while step < own_words // (threads * at_once):
+                word = uint32(mine_first + step * (at_once * WARP))
+                some = uint32(words)
+                for u in range(at_once):
+                    word_of[u] = counters[uint32(word + u * WARP)]
+                for u in range(at_once):
+                    x = word_of[u]
+                    if checked:
+                        halves = uint32((x & pairs_of_fields) + ((x >> 8) & pairs_of_fields))
+                        sums = uint32(sums + halves)
+                    some = uint32(some | reached(x, lower, whole, tops))
+                if some:
+                    pending = uint32(pending | (uint32(1) << step))
+                else:
+                    for u in range(at_once):
+                        counters[uint32(word + u * WARP)] = 0
+                step = uint32(step + 1)
+            while pending:
+                step = uint32(cuda.ffs(pending) - 1)
+                pending = uint32(pending & uint32(pending - 1))
+                word = uint32(mine_first + step * (at_once * WARP))
+                end_of_step = uint32(word + at_once * WARP)
+                while word < end_of_step:
+                    x = counters[word]
+                    if words:
                         for b in range(in_word):
-                            by = uint32(b * bits)
-                            if (found >> uint32(by + bits - 1)) & 1:
-                                kept = j + b >= cut and j + b != myself
-                                if kept and measure and fold == 1:
-                                    other = low + j + b
-                                    others = right_starts[other + 1] - right_starts[other]
-                                    shared = (x >> by) & uint32(field)
-                                    kept = counts(measure, threshold, shared, size, others)
-                                if not kept:
-                                    x = uint32(x & ~uint32(uint32(field) << by))
-                        counters[word] = x
-                        found = reached(x, lower, whole, tops)
-                    hits = int32(hits + cuda.popc(found))
-                word = uint32(word + WARP)
+                            j = low + (word << shift) + b
+                            if j < right_rows:
+                                common = uint32(0)
+                                for s in range(words):
+                                    both = signatures[s, row] & right_signatures[s, j]
+                                    common = uint32(common + cuda.popc(both))
+                                x = uint32(x + (common << uint32(b * bits)))
+                    found = reached(x, lower, whole, tops)
+                    if found:
+                        place = int32(word << shift)
+                        inside = place <= myself < place + in_word
+                        if place < cut or inside or exact:
+                            x = without(
+                                x, found, low, place, cut, myself, exact, threshold, size,
+                                right_starts, bits,
+                            )  # fmt: skip
+                            found = reached(x, lower, whole, tops)
+                        hits = int32(hits + cuda.popc(found))
+                    # What has been found is looked at once more; nothing else is.
+                    counters[word] = x if found else uint32(0)
+                    word = uint32(word + WARP)
             hits = sum_warp(hits)
             if checked:
                 made = int32(made - int32((sums & 0xFFFF) + (sums >> 16)))
@@ -275,11 +306,10 @@ def counting_kernel(shape: Shape) -> Any:
 
             # ---- write, and clear for the next row --------------------------------------------
             overflown = checked and lost[0] != 0
-            if overflown:
-                hits = int32(0)
-                if t == 0:
-                    again[cuda.atomic.add(again_count, 0, 1)] = row
-            place = int32(0)
+            forgotten = overflown
+            if overflown and t == 0:
+                again[cuda.atomic.add(again_count, 0, 1)] = row
+            from_here = int32(0)
             if keeps and not overflown:
                 found_before = int32(0)
                 if lane < warps:
@@ -296,17 +326,16 @@ def counting_kernel(shape: Shape) -> Any:
                             run_begins[row * columns + column] = from_place
                             run_lengths[row * columns + column] = found_in_all
                     cuda.syncthreads()
-                    place = place_of_row[0]
-                    if place < 0:
-                        hits = int32(0)
+                    from_here = place_of_row[0]
+                    forgotten = from_here < 0
                     found_before = cuda.shfl_sync(EVERYBODY, found_before, warp) - hits
-                    place = int32(place + found_before)
-            if hits == 0:
+                    from_here = int32(from_here + found_before)
+            if hits and forgotten:
                 word = mine_first
                 while word < last_word:
                     counters[word] = 0
                     word = uint32(word + WARP)
-            else:
+            elif hits:
                 if not keeps and lane == 0:
                     cuda.atomic.add(of_left, row, hits)
                 word = mine_first
@@ -317,17 +346,17 @@ def counting_kernel(shape: Shape) -> Any:
                     if keeps:
                         mine = int32(cuda.popc(found))
                         up_to = sum_up_to(mine, lane)
-                        at = place + up_to - mine
-                        place = int32(place + cuda.shfl_sync(EVERYBODY, up_to, WARP - 1))
+                        to = from_here + up_to - mine
+                        from_here = int32(from_here + cuda.shfl_sync(EVERYBODY, up_to, WARP - 1))
                     if found:
                         other = right_first + low + int32(word << shift)
                         for b in range(in_word):
                             if (found >> uint32(b * bits + bits - 1)) & 1:
                                 if keeps:
-                                    pairs_right[at] = other + b
-                                    shared = (x >> uint32(b * bits)) & uint32(field)
-                                    pairs_shared[at] = shared if fold == 1 else row
-                                    at += 1
+                                    pairs_right[to] = other + b
+                                    shared = (x >> uint32(b * bits)) & uint32(most)
+                                    pairs_shared[to] = shared if fold == 1 else row
+                                    to += 1
                                 else:
                                     cuda.atomic.add(of_right, other + b, 1)
                     word = uint32(word + WARP)
