@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -85,6 +85,22 @@ class Prepared:
 
             engine = GpuEngine(self.join, self._target.device)
         return engine if self._most is None else BestOfEach(engine, self.join, self._most)
+
+
+@overload
+def overlap_join(
+    rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
+    top_k: int | None = ..., max_frequency: float | None = ..., count_only: Literal[False] = ...,
+    device: Literal["auto", "cpu", "cuda"] | Device = ..., progress: Progress | None = ...,
+) -> Overlaps: ...  # fmt: skip
+
+
+@overload
+def overlap_join(
+    rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
+    top_k: int | None = ..., max_frequency: float | None = ..., count_only: Literal[True],
+    device: Literal["auto", "cpu", "cuda"] | Device = ..., progress: Progress | None = ...,
+) -> OverlapCounts: ...  # fmt: skip
 
 
 def overlap_join(
