@@ -149,7 +149,7 @@ def _value_bytes(kind: int, value: Any) -> bytes | bytearray:
     if kind in _INTEGERS:
         return _signed_bytes(value)
     if kind == _BINARY:
-        return _number_bytes(len(value)) + value
+        return _number_bytes(len(value)) + bytes(value)
     if kind == _STRUCT:
         return _struct_bytes(value)
     inner, elements = value
