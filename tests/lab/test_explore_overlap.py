@@ -62,6 +62,7 @@ def test_blocks_are_timed_on_a_gpu():
     rows = {row["threads"]: row["20"] for row in findings.tables[-1].rows}
     assert rows[256] == pytest.approx(0.256)
     assert "at n = 20, blocks of 1 threads are fastest, 1.0 times" in findings.answer[-1]
+    assert "They fill no warp" in findings.answer[-1]
     assert findings.remarks == ()
     assert run("blocks", 17).remarks == ("Kernel times are not measured: there is none.",)
 

@@ -10,7 +10,8 @@ threads of a warp have a pair.
 Expect: at n = 32 a warp does what 31 warps did, in 1/31 of the requests. The sectors remain as many
 as before: threads of a warp read 31 rows at the same place, and rows lie far apart. So a request
 for ids to compare with takes 31 sectors, 27 on average over all requests, where one for 32
-neighbouring ids takes 4. Caches help: the other ids in a sector are next.
+neighbouring ids takes 4. Caches help, for the other ids of a sector are next; but the cache, too,
+takes a line of 128 bytes at a time, and so a clock for each thread. That limits, not instructions.
 
 Source: beyond
 """
@@ -61,7 +62,7 @@ RUNG = Rung(
     source="beyond",
     run=run,
     task=SHARED_IDS_BY_ONE_THREAD,
-    bound=Bound("issue", "n**2 pairs, each id with each, over the rate of comparisons"),
+    bound=Bound("shared", "a line of L1 for each comparison of n**2 pairs, one a clock"),
     kernels=(compare_all,),
     predicts=(
         Prediction("launches", "==", 1, 32, "all pairs at once"),

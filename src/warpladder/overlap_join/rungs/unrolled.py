@@ -15,7 +15,8 @@ Expect: the same loads. For an id that is looked for, at n = 2, the inner loop h
 to go on and 36 to count; now it has 9 + 1. IM found 20 % by `#pragma unroll`, with 1.7 s for 1,000
 rows. Compilers unroll such loops by themselves today, but they must keep to what the loop says: of
 25 instructions to a comparison (`warpladder sass`, for 9.0) the address costs most, and here it is
-6 instructions in all.
+6 instructions in all. That shows only where instructions limit: the loads of a warp still come from
+31 rows, and the next step is about them.
 
 Source: IM unroll
 """
@@ -82,7 +83,7 @@ RUNG = Rung(
     source="IM unroll",
     run=run,
     task=SHARED_IDS_BY_ONE_THREAD,
-    bound=Bound("issue", "n**2 / 2 pairs, each id with each, over the rate of comparisons"),
+    bound=Bound("shared", "a line of L1 for each comparison of n**2 / 2 pairs, one a clock"),
     kernels=(compare_half_unrolled,),
     predicts=(
         Prediction(

@@ -62,7 +62,7 @@ RUNG = Rung(
     source="IM upper triangle",
     run=run,
     task=SHARED_IDS_BY_ONE_THREAD,
-    bound=Bound("issue", "n**2 / 2 pairs, each id with each, over the rate of comparisons"),
+    bound=Bound("shared", "a line of L1 for each comparison of n**2 / 2 pairs, one a clock"),
     kernels=(compare_half,),
     predicts=(
         Prediction(

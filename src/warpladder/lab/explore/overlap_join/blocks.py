@@ -45,6 +45,11 @@ _THREADS = (1, 8, 32, 33, 64, 100, 128, 256, 512, 1000, 1024)
 #: Of IM's card, of one with fewer places for threads, and of an H200.
 _CAPABILITIES = ((6, 1), (8, 6), (9, 0))
 
+_PART_FILLED = (
+    " They fill no warp: each thread reads a row of its own, in a line of its own, so that lines "
+    "limit and not lanes; and part-filled warps are more of them, which hide each other's waiting."
+)
+
 
 def _run(setting: Setting) -> Findings:
     jobs = [(n, threads) for n in setting.sizes for threads in _THREADS]
@@ -178,7 +183,7 @@ def _answer(
         ratio = spreads[1].median / spreads[best].median
         said.append(
             f"On this GPU, at n = {size}, blocks of {best} threads are fastest, {ratio:.1f} times "
-            "as fast as blocks of one."
+            f"as fast as blocks of one.{_PART_FILLED if best % WARP else ''}"
         )
     return tuple(said)
 

@@ -12,7 +12,9 @@ one, three ways (1 + 2 / c) / 3. Where the kernel takes ten times as long as a c
 to hide: 11/12 and 10/12 at the best, which is how IM can say that concurrency is there and not
 seen. On the default stream chunks gain nothing, and from pageable memory little, since the driver
 copies such memory by itself first. Two kernels of b blocks take one wave together where 2 * b
-blocks have places, and two where they have not.
+blocks have places, and two where they have not. Places are the least that it takes: where the first
+kernel leaves multiprocessors idle the second one is for nothing, and where both keep the same ones
+busy each slows the other down.
 
 Source: IM concurrency
 """
@@ -194,7 +196,10 @@ class _Without:
         return getattr(self._gpu, name)
 
     def pinned(self, shape: Any, dtype: Any) -> Any:
-        return self._gpu.pinned(shape, dtype) if self._pinned else np.empty(shape, dtype)
+        if self._pinned:
+            return self._gpu.pinned(shape, dtype)
+        # Touched, so that no copy has to wait for pages.
+        return np.full(shape, 1, dtype)
 
     def to_device(self, *args: Any, stream: Any = None) -> Any:
         return self._gpu.to_device(*args, stream=self._kept(stream))
