@@ -1,8 +1,8 @@
 """Arrays that callers have on a GPU, whichever library made them.
 
-CuPy, PyTorch, Numba and others describe their arrays by ``__cuda_array_interface__``; arrays of the
-simulated device count as well. Nothing is copied to take them, and answers go back as arrays of
-the caller's library.
+CuPy, PyTorch, Numba and others describe their arrays by ``__cuda_array_interface__``, some by DLPack
+alone; arrays of the simulated device count as well. Nothing is copied to take them, and answers go
+back as arrays of the caller's library.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.select import choose_device, gpu_of
+from warpladder.device.select import choose_device, gpu, gpu_of
 from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,35 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["device_of", "is_on_gpu", "like", "numpy_dtype", "to_numpy"]
+__all__ = ["adopted", "device_of", "is_on_gpu", "like", "numpy_dtype", "to_numpy"]
+
+# DLPack's numbers for memory of a GPU, and for memory that a GPU and the host share.
+_GPU_MEMORY = (2, 13)
+# Its number for the stream on which work of ours waits for the exporter's.
+_DEFAULT_STREAM = 1
+
+
+def adopted(array: Any) -> Any:
+    """Return an array on a GPU that only DLPack describes as a `CudaArray`, all else as it is.
+
+    Examples
+    --------
+    >>> array = np.ones(3)
+    >>> adopted(array) is array
+    True
+    """
+    if hasattr(array, "__cuda_array_interface__") or not hasattr(array, "__dlpack_device__"):
+        return array
+    kind, number = array.__dlpack_device__()
+    if kind not in _GPU_MEMORY:
+        return array
+    from cuda.core.utils import StridedMemoryView
+
+    from warpladder.device.cuda_array import CudaArray
+
+    view = StridedMemoryView.from_dlpack(array, stream_ptr=_DEFAULT_STREAM)
+    strides = view.strides and tuple(stride * view.dtype.itemsize for stride in view.strides)
+    return CudaArray.at(gpu(number), view, view.ptr, view.shape, view.dtype, strides)
 
 
 def is_on_gpu(array: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.call import Progress, check_option, check_progress, target_for
-from warpladder.device.foreign import device_of, is_on_gpu, numpy_dtype, to_numpy
+from warpladder.device.foreign import adopted, device_of, is_on_gpu, numpy_dtype, to_numpy
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.cpu import accumulate
@@ -208,6 +208,7 @@ def reduce(
     def plan_for(elements: np.dtype[Any], *, masked: bool = False) -> Plan:
         return make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
 
+    values, where = adopted(values), adopted(where)
     if is_on_gpu(values):
         there = device_of(values, device, "values")
         return _named(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.device.foreign import is_on_gpu, numpy_dtype
+from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.shortest_paths.batch import Batch
@@ -33,6 +33,7 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
     InputTypeError
         It is nothing that can be taken for a graph.
     """
+    graph = adopted(graph)
     if is_on_gpu(graph):
         return _on_gpu(graph, no_edge)
     if getattr(graph, "ndim", None) == 3:
