@@ -313,6 +313,14 @@ def test_rows_of_one_id(tmp_path):
     assert read(path, "1 {2}\n3 {4}\n", merge=True) == [(1, [2]), (3, [4])]
 
 
+def test_long_lists(tmp_path):
+    """Longer than the csv module takes fields to be."""
+    row = list(range(10**6, 10**6 + 20_000))
+    text = f'1,"{";".join(map(str, row))}"\nx,"2;5"\n'
+    assert read(tmp_path / "a", text) == [("1", row), ("x", [2, 5])]
+    assert read(tmp_path / "a", text + '"y""z",7\n', header=False)[2] == ('y"z', [7])
+
+
 def test_lists_are_split_as_written():
     assert list_tokens("(a, b c)", "()", ",") == ["a", "b c"]
     assert list_tokens("[\"a\", 'b', c]", "[]", ",") == ["a", "b", "c"]

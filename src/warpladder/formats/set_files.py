@@ -117,9 +117,9 @@ def read_sets(
 
     Notes
     -----
-    Integers go from bytes to arrays in compiled code: O(bytes), 165 MB/s on one core. Memory is
-    that of the result, of long form three times that. Text takes a Python object for each id at a
-    time, about 4 million a second.
+    Integers go from bytes to arrays in compiled code: O(bytes), about 100 MB/s on one core. Memory
+    is that of the result, of long form three times that. Text takes a Python object for each id of
+    a block, about a million a second.
 
     Examples
     --------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from warpladder.formats.fields import Layout, split_row
 from warpladder.formats.set_rows import Rows, Text, rows_from_tokens
 from warpladder.formats.text import is_content, quoted
 
@@ -15,11 +16,11 @@ if TYPE_CHECKING:
     from warpladder.formats.set_scanner import Program
     from warpladder.formats.text import TextFile
 
-__all__ = ["COMMENTS", "LineGrammar", "list_tokens"]
+__all__ = ["COMMENTS", "LineGrammar", "list_tokens", "split_fields"]
 
 COMMENTS = "#"
-# In one id this looks like several, where nobody said what is between ids.
-_SEVERAL = re.compile(r"[0-9]\s+[+-]?[0-9]|[,;|{}\[\]]")
+_LIST_SIGNS = ",;|{}[]"
+_TWO_NUMBERS = re.compile(r"[0-9]\s+[+-]?[0-9]")
 _NO_SEPARATOR = "\n"
 
 
@@ -134,7 +135,7 @@ class LineGrammar:
             if not brace:
                 raise chunk.error(index, "a line like '1 {2, 5, 6}'")
             return row_id.strip(), brace + rest
-        fields = split_row(chunk, index, Layout((), "fields", delimiter=self.separator))
+        fields = split_fields(chunk, index, self.separator)
         if len(fields) != self.columns:
             raise self._fault(chunk, index, f"{self.columns} fields, as in the lines before", line)
         return fields[self.ids], fields[self.items]
@@ -150,10 +151,23 @@ class LineGrammar:
             between = "blanks" if self.delimiter is None else repr(self.delimiter)
             around = f" in {self.brackets}" if self.brackets else ""
             raise self._fault(chunk, index, f"ids with {between} between them{around}", listed)
-        if self.doubt and any(map(_SEVERAL.search, tokens)):
+        if self.doubt and self._is_several(listed):
             expected = "one id" if self.is_paired else "one id between two delimiters"
             raise self._fault(chunk, index, expected, listed)
         return tokens
+
+    def _is_several(self, listed: str) -> bool:
+        """Tell whether one id looks like several, where nobody said what is between ids."""
+        if self._signs.search(listed):
+            return True
+        may_have_blanks = self.delimiter is None and not self.is_paired
+        return not may_have_blanks and " " in listed and bool(_TWO_NUMBERS.search(listed))
+
+    @cached_property
+    def _signs(self) -> re.Pattern[str]:
+        """What parts ids elsewhere."""
+        signs = sorted(set(_LIST_SIGNS) - {self.delimiter, *self.brackets})
+        return re.compile(f"[{re.escape(''.join(signs))}]")
 
     def _fault(self, chunk: TextFile, index: int, expected: str, found: str) -> FileFormatError:
         return chunk.error(index, expected, f"{quoted(found, 40)}{self.doubt}")
@@ -163,6 +177,25 @@ class LineGrammar:
         line = chunk.lines[index].strip()
         if (text.ids or text.items) and len(line) > 1 and not line[1].isspace():
             raise chunk.error(index, "a blank after the # of a comment, as ids are text here")
+
+
+def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str]:
+    """Split a line into fields without the blanks around them."""
+    line = chunk.lines[index]
+    if separator is None:
+        return line.split()
+    if '"' not in line:
+        return list(map(str.strip, line.split(separator)))
+    limit = csv.field_size_limit()
+    try:
+        # Lists are longer than fields mostly are.
+        csv.field_size_limit(max(limit, len(line)))
+        reader = csv.reader([line], delimiter=separator, strict=True, skipinitialspace=True)
+        return [field.strip() for field in next(reader)]
+    except csv.Error as error:
+        raise chunk.error(index, "fields with closed quotes") from error
+    finally:
+        csv.field_size_limit(limit)
 
 
 def list_tokens(text: str, brackets: str, delimiter: str | None) -> list[str] | None:

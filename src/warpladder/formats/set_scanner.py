@@ -15,6 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.uncounted import uncounted
 
 __all__ = ["BLANK", "Program", "Scanned", "Style", "parts_of", "scanned"]
 
@@ -117,8 +118,8 @@ def parts_of(*parts: str | bytes) -> tuple[NDArray[np.int64], NDArray[np.uint8]]
 def scanned(data: bytes, skipped: int, program: Program) -> Scanned | None:
     r"""Return the rows of a block of lines, of which some at its beginning are to be skipped.
 
-    None where only the reading line by line can tell. Measured on one core: 165 MB/s for lines of
-    ten short ids, which is 36 million ids a second.
+    None where only the reading line by line can tell. Measured on one core: 280 MB/s for lines of
+    twenty ids of seven digits, 110 for ten of four, 90 for one.
 
     Examples
     --------
@@ -127,11 +128,11 @@ def scanned(data: bytes, skipped: int, program: Program) -> Scanned | None:
     >>> rows.ids.tolist(), rows.lengths.tolist(), rows.items.tolist()
     ([1, 7], [3, 0], [2, 5, 6])
     """
-    most = data.count(b"\n") + 1
+    given = np.frombuffer(data or b"\n", np.uint8)[: len(data)]
+    most = int(np.count_nonzero(given == _LF)) + 1
     ids, ends, lines = (np.empty(most, np.int64) for _ in range(3))
     lengths = np.empty(most, np.int32)
     items = np.empty(len(data) // 2 + 1, np.int64)
-    given = np.frombuffer(data or b"\n", np.uint8)[: len(data)]
     # As integers all of them, or Numba would compile for every combination of types.
     style = Style(*map(int, program.style))
     rows, count = _scan(
@@ -203,7 +204,7 @@ def _scan(
     return row, count
 
 
-@njit(nogil=True)
+@uncounted
 def _after_line(data: Any, at: int) -> int:
     """Return where the next line begins; behind the last that is one more than there are bytes."""
     while at < len(data) and data[at] != _LF:
@@ -211,26 +212,26 @@ def _after_line(data: Any, at: int) -> int:
     return at + 1
 
 
-@njit(nogil=True)
+@uncounted
 def _ends_line(data: Any, at: int) -> bool:
     if at < len(data) and data[at] == _CR:
         at += 1
     return at >= len(data) or data[at] == _LF
 
 
-@njit(nogil=True)
+@uncounted
 def _after_blanks(data: Any, at: int, style: Style) -> int:
     while at < len(data) and (data[at] == _SPACE or (data[at] == _TAB and style.separator != _TAB)):
         at += 1
     return at
 
 
-@njit(nogil=True)
+@uncounted
 def _is_blank(sign: int) -> bool:
     return sign in (_SPACE, _TAB)
 
 
-@njit(nogil=True)
+@uncounted
 def _after_literal(data: Any, at: int, literals: Any, begin: int, end: int) -> int:
     """Return the place after it, -1 where something else stands."""
     for place in range(begin, end):
@@ -240,7 +241,7 @@ def _after_literal(data: Any, at: int, literals: Any, begin: int, end: int) -> i
     return at
 
 
-@njit(nogil=True)
+@uncounted
 def _text(data: Any, at: int, stop: int, style: Style) -> tuple[int, int, int]:
     """Return the place after a field of text, -1 for a fault; where it begins and ends."""
     if style.has_quotes and at < len(data) and data[at] == _QUOTE:
@@ -266,7 +267,7 @@ def _text(data: Any, at: int, stop: int, style: Style) -> tuple[int, int, int]:
     return at, begin, end
 
 
-@njit(nogil=True)
+@uncounted
 def _list(data: Any, at: int, style: Style, is_id: bool, out: Any, count: int) -> tuple[int, int]:
     """Return the place after an integer or a list of them, in quotes or not, and as `_integers`."""
     first = count
@@ -295,12 +296,11 @@ def _list(data: Any, at: int, style: Style, is_id: bool, out: Any, count: int) -
     return at, count
 
 
-@njit(nogil=True)
+@uncounted
 def _integers(data: Any, at: int, most: int, style: Style, out: Any, count: int) -> tuple[int, int]:
     """Return the place after integers and blanks, -1 for a fault, and where `out` is filled to.
 
-    All in one function: with calls for each integer, which count references to the arrays, it takes
-    four times as long.
+    All in one function: with calls for each integer it takes twice as long.
     """
     size, delimiter, is_json = len(data), style.delimiter, style.is_json
     is_tab_blank = style.separator != _TAB

@@ -6,13 +6,12 @@ each of many rows. What the first lines do not tell, and the person did not say,
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING, Literal
 
 from warpladder.errors import FileFormatError, InputError
-from warpladder.formats.fields import Layout, is_integer, split_row
+from warpladder.formats.fields import is_integer
 from warpladder.formats.set_columns import SetColumns, choose_set_columns, names_sets
-from warpladder.formats.set_lines import LineGrammar
+from warpladder.formats.set_lines import LineGrammar, split_fields
 from warpladder.formats.text import TextFile, quoted
 
 if TYPE_CHECKING:
@@ -46,8 +45,7 @@ def table_grammar(
     if delimiter is not None and form is None:
         form = "lists"
     separator = _separator_of(head, delimiter)
-    layout = Layout((), "fields", delimiter=separator)
-    fields = [split_row(line, 0, layout) for line in head]
+    fields = [split_fields(line, 0, separator) for line in head]
     count = len(fields[0])
     names = fields[0] if _may_be_header(fields, header) else None
     by_name = [one for one in (ids, items) if isinstance(one, str) and not one.isdecimal()]
@@ -86,7 +84,7 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
     """Return what parts columns, None for blanks."""
     path = head[0].path
     counts = {
-        sign: [_field_count(line.lines[0], sign) for line in head]
+        sign: [_field_count(line, sign) for line in head]
         for sign in SEPARATORS
         if sign != delimiter
     }
@@ -105,7 +103,7 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
         sign, of = next(iter(uneven.items()))
         line = next(i for i, count in enumerate(of) if count != of[0])
         # It may be for quotes that do not close.
-        split_row(head[line], 0, Layout((), "fields", delimiter=sign))
+        split_fields(head[line], 0, sign)
         expected = f"{of[0]} fields, as in line {head[0].before + 1}"
         hint = "lists in quotes; or format='fimi' and delimiter, for one set a line"
         raise FileFormatError(
@@ -117,13 +115,11 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
     return None
 
 
-def _field_count(line: str, sign: str) -> int:
+def _field_count(line: TextFile, sign: str) -> int:
     """Return how many fields a line has, 0 for quotes that do not close."""
-    if '"' not in line:
-        return line.count(sign) + 1
     try:
-        return len(next(csv.reader([line], delimiter=sign, strict=True, skipinitialspace=True)))
-    except csv.Error:
+        return len(split_fields(line, 0, sign))
+    except FileFormatError:
         return 0
 
 

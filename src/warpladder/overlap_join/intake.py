@@ -52,7 +52,7 @@ def as_sets(given: Any, argument: str) -> Sets:
     Notes
     -----
     Arrays, sparse matrices and columns of Arrow are taken without Python objects for their ids;
-    lists take about 60 ns an id.
+    lists take about 100 ns an id.
 
     Examples
     --------
