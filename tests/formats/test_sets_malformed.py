@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -35,6 +35,8 @@ MALFORMED = [
     (f"1 {{2}}\n2 {{{LARGE}}}\n", {}, 2, "64 bits with a sign", LARGE),
     (f"1 {{2}}\n{LARGE} {{2}}\n", {}, 2, "64 bits with a sign", LARGE),
     (f"1 {{2}}\n2 {{-{LARGE[:-1]}9}}\n", {}, 2, "64 bits with a sign", f"-{LARGE[:-1]}9"),
+    # What is left of it in 64 bits is 1.
+    (f"1 2 3\n{2**64 + 1}\n", {}, 2, "64 bits with a sign", "18446744073709551617"),
     (f"1 2 3\n{'9' * 5000}\n", {}, 2, "64 bits with a sign", "999..."),
     ("id,related_ids\n1,2;5\n2\n", {}, 3, "2 fields, as in line 1", "'2'"),
     ("id,related_ids\n1,2;5\n2,5;6,7\n", {}, 3, "2 fields, as in line 1", "'2,5;6,7'"),
@@ -48,6 +50,7 @@ MALFORMED = [
     ("1,2\n1,5\n" * 9999 + "2,5 6\n", {}, 19999, "one id", "'5 6' (the first lines have one"),
     ("1,2\n1,\n", {"format": "pairs"}, 2, "one id and one related id", "'1,'"),
     ("1 2\n1 5 6\n", {"format": "pairs"}, 2, "2 fields", "'1 5 6'"),
+    ("1 2\n1\n", {"format": "pairs"}, 2, "2 fields", "'1'"),
     ("1 2 3\n" * 19999 + "4 5,6\n", {}, 20000, "one id", "'4 5,6' (read as one set a line"),
     ("alice,tea;milk\nbob,milk\n#tags,tea\n", {}, 3, "a blank after the #", "'#tags,tea'"),
     ('{"id": 1, "related_ids": [2]}\n{"id": 2}\n', {}, 2, 'like {"id": 1, "', '{"id": 2}'),
@@ -111,7 +114,7 @@ UNCLEAR = [
     ("id,b,c\n1,2;5,3\n", {}, "not clear which column holds the items"),
     ("id,items\n1,2;5\n", {"ids": "row"}, "ids='row' is no column; columns found: 'id', 'items'"),
     ("id,items\n1,2;5\n", {"items": 7}, "items=7 is no column"),
-    ("1,2;5;6\n", {"items": "items"}, "items='items' is no column; columns found: 2 without names"),
+    ("1,2;5;6\n", {"items": "items"}, "items='items' is no column; columns found: '1', '2;5;6'"),
     ("id,items\n1,2;5\n", {"ids": 1, "items": 1}, "must be different columns"),
     ("id,items,items\n1,2;5,3\n", {"items": "items"}, "'items' stands there twice"),
     ("1 {2}\n", {"ids": 1}, "ids=1 has no meaning .* read as braces; it is for lists, pairs"),
@@ -194,23 +197,33 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         wl.read_sets(path)
 
 
+class Good(NamedTuple):
+    """A good file, and how it is read."""
+
+    content: bytes
+    options: dict[str, Any] = {}  # noqa: RUF012 - none is changed
+
+
 GOOD = {
-    "braces": b"id related_ids\n1 {2, 5}\n20 {}\n3 {-7}\n",
-    "names": "zo\u00eb {tea, 'x'}\nbo {}\n".encode(),
-    "table": b'id,note,related_ids\n1,"a,b",2;5\n2,,7\n',
-    "in quotes": b'1,"[2, 5]"\n"2",[]\n',
-    "pairs": b"id\trelated\n1\t2\n7\t3\n1\t9\n",
-    "one a line": b"2 5 6\n\n7 \n",
-    "objects": b'{"id": 1, "related_ids": [2, 5]}\n{"id": 2, "related_ids": []}\n',
-    "packed": gzip.compress(b"1 {2, 5}\n20 {3}\n", mtime=0),
+    "braces": Good(b"id related_ids\n1 {2, 5}\n20 {}\n3 {-7}\n"),
+    "names": Good("zo\u00eb {tea, 'x'}\nbo {}\n".encode()),
+    "table": Good(b'id,note,related_ids\n1,"a,b",2;5\n2,,7\n'),
+    "in quotes": Good(b'1,"[2, 5]"\n"2",[]\n'),
+    "lists asked for": Good(b"1\t2 5\n20\t\n", {"format": "lists", "delimiter": " "}),
+    "pairs": Good(b"id\trelated\n1\t2\n7\t3\n1\t9\n"),
+    "pairs asked for": Good(b"1 2\n7 3\n1 9\n", {"format": "pairs"}),
+    "one a line": Good(b"2 5 6\n\n7 \n"),
+    "one a line asked for": Good(b"2,5\n7\n", {"format": "fimi", "delimiter": ","}),
+    "objects": Good(b'{"id": 1, "related_ids": [2, 5]}\n{"id": 2, "related_ids": []}\n'),
+    "packed": Good(gzip.compress(b"1 {2, 5}\n20 {3}\n", mtime=0)),
 }
 
 
-def answer(path: Path, content: bytes) -> wl.Sets | None:
+def answer(path: Path, content: bytes, options: dict[str, Any]) -> wl.Sets | None:
     """What is read, None for a refusal of ours that is as it should be."""
     path.write_bytes(content)
     try:
-        sets = wl.read_sets(path)
+        sets = wl.read_sets(path, **options)
     except WarpladderError as error:
         message = str(error)
         assert str(path) in message
@@ -226,15 +239,15 @@ def answer(path: Path, content: bytes) -> wl.Sets | None:
 @pytest.mark.parametrize("name", GOOD)
 def test_a_file_cut_or_changed_anywhere(tmp_path: Path, name: str) -> None:
     path = tmp_path / "sets"
-    content = GOOD[name]
-    assert answer(path, content) is not None
+    content, options = GOOD[name]
+    assert answer(path, content, options) is not None
     for place in range(len(content)):
-        read = answer(path, content[:place])
+        read = answer(path, content[:place], options)
         assert read is None or name != "packed"
         for change in (0x01, 0x80):
             changed = bytearray(content)
             changed[place] ^= change
-            answer(path, bytes(changed))
+            answer(path, bytes(changed), options)
 
 
 DAMAGE = st.lists(
@@ -254,9 +267,9 @@ DAMAGE = st.lists(
 def test_a_file_damaged_in_several_places(
     tmp_path: Path, name: str, damage: list[tuple[float, int, bytes | str]]
 ) -> None:
-    content = GOOD[name]
+    content, options = GOOD[name]
     for where, removed, inserted in damage:
         begin = int(where * len(content))
         junk = inserted.encode() if isinstance(inserted, str) else inserted
         content = content[:begin] + junk + content[begin + removed :]
-    answer(tmp_path / "sets", content)
+    answer(tmp_path / "sets", content, options)

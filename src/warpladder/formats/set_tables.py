@@ -47,11 +47,15 @@ def table_grammar(
     separator = _separator_of(head, delimiter)
     fields = [split_fields(line, 0, separator) for line in head]
     count = len(fields[0])
-    names = fields[0] if _may_be_header(fields, header) else None
-    by_name = [one for one in (ids, items) if isinstance(one, str) and not one.isdecimal()]
+    # Of a line with another number of fields, reading will say so.
+    fields = [row for row in fields if len(row) == count]
+    is_by_name = any(isinstance(one, str) and not one.isdecimal() for one in (ids, items))
+    if header is None and is_by_name:
+        header = True
+    names = fields[0] if _may_be_header(fields[0], header) else None
     chosen = choose_set_columns(path, names, count, ids, items)
     if header is None:
-        header = bool(by_name) or _has_header(head, fields, chosen, delimiter)
+        header = _has_header(head[0], fields, chosen, delimiter)
     rows = fields[1:] if header else fields
     values = [row[chosen.items] for row in rows]
     form_found, brackets, between = _list_style(path, values, separator, form, delimiter)
@@ -123,14 +127,12 @@ def _field_count(line: TextFile, sign: str) -> int:
         return 0
 
 
-def _may_be_header(fields: list[list[str]], header: bool | None) -> bool:
-    if header is not None:
-        return header
-    return not any(map(is_integer, fields[0]))
+def _may_be_header(first: list[str], header: bool | None) -> bool:
+    return not any(map(is_integer, first)) if header is None else header
 
 
 def _has_header(
-    head: list[TextFile], fields: list[list[str]], chosen: SetColumns, delimiter: str | None
+    line: TextFile, fields: list[list[str]], chosen: SetColumns, delimiter: str | None
 ) -> bool:
     """Tell whether the first line holds names; refuse to guess where it may be either."""
     first, below = fields[0], fields[1:]
@@ -149,12 +151,7 @@ def _has_header(
         listed = [_integers_in(row[column]) for row in below if row[column]]
         if listed and all(listed):
             return True
-    raise FileFormatError(
-        head[0].path,
-        head[0].before + 1,
-        "names like 'id,related_ids', or header=True or False",
-        quoted(head[0].lines[0], 60),
-    )
+    raise line.error(0, "names like 'id,related_ids', or header=True or False")
 
 
 def _looks_like_list(value: str, delimiter: str | None) -> bool:
