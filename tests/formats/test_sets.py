@@ -205,6 +205,7 @@ GRAMMARS = [
     LineGrammar("braces", delimiter=",", brackets="{}"),
     LineGrammar("table", delimiter=";", separator=",", columns=2, ids=0, items=1),
     LineGrammar("table", delimiter=",", separator=",", columns=3, ids=2, items=0),
+    LineGrammar("table", delimiter=",", separator=",", columns=2, ids=0, items=1),
     LineGrammar("table", delimiter=None, separator="\t", columns=2, ids=0, items=1),
     LineGrammar("table", delimiter=",", brackets="[]", separator=",", columns=2, ids=0, items=1),
     LineGrammar("table", separator=",", columns=2, ids=0, items=1, is_paired=True),
@@ -318,7 +319,7 @@ def test_long_lists(tmp_path):
     row = list(range(10**6, 10**6 + 20_000))
     text = f'1,"{";".join(map(str, row))}"\nx,"2;5"\n'
     assert read(tmp_path / "a", text) == [("1", row), ("x", [2, 5])]
-    assert read(tmp_path / "a", text + '"y""z",7\n', header=False)[2] == ('y"z', [7])
+    assert read(tmp_path / "a", text + '"y""z",7\n')[2] == ('y"z', [7])
 
 
 def test_lists_are_split_as_written():

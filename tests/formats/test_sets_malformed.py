@@ -41,6 +41,7 @@ MALFORMED = [
     ("id,related_ids\n1,2;5\n2\n", {}, 3, "2 fields, as in line 1", "'2'"),
     ("id,related_ids\n1,2;5\n2,5;6,7\n", {}, 3, "2 fields, as in line 1", "'2,5;6,7'"),
     ("1,2;5;6\n" + 9999 * "2,5\n" + "3,5,6\n", {"merge": True}, 10001, "2 fields", "'3,5,6'"),
+    ('1,"2,5"\n' * 9999 + "3,5,6\n", {}, 10000, "2 fields", "'3,5,6'"),
     ("1,2;5\n2,;6\n", {"delimiter": ";"}, 2, "ids with ';' between them", "';6'"),
     ("1,2;5;6\n,5;6\n", {}, 2, "an id", "',5;6'"),
     ('1,"2;5"\n2,"5;6\n', {"delimiter": ";"}, 2, "closed quotes", "'2,\"5;6'"),
