@@ -55,6 +55,10 @@ def lines_of(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
+def size_of(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -382,26 +386,28 @@ def test_killed_and_resumed(many: Path, tmp_path: Path, in_small_blocks: None) -
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere processes are ended otherwise")
 @pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.txt.gz"])
 def test_killed_at_any_moment(tmp_path: Path, name: str) -> None:
-    """Seventy million pairs; killed again and again, after other times each."""
+    """Fifty million pairs; killed again and again, some time after a run has got further."""
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 3000, (20_000, 30))
-    pq.write_table(
-        pa.table({"id": np.arange(20_000), "related": list(rows)}), tmp_path / "rows.parquet"
-    )
-    path, whole = tmp_path / name, tmp_path / f"whole-{name}"
-    command = [sys.executable, "-c", _PROGRAM, "overlap", str(tmp_path / "rows.parquet"), "-t", "1"]
-    subprocess.run([*command, "-o", str(whole)], check=True, capture_output=True)
-    kills = 0
-    while True:
-        with subprocess.Popen([*command, "-o", str(path), "--resume"], stdout=-1, stderr=-1) as run:
-            sleep(2.5 + rng.random() * 3)
-            kills += run.poll() is None
+    table = pa.table({"id": np.arange(20_000), "related": list(rows)})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    path, whole, journal = (tmp_path / one for one in (name, f"whole-{name}", f"{name}.journal"))
+    syncing = "from warpladder.formats import growing; growing.SYNC_SECONDS = 0.2\n"
+    command = [sys.executable, "-c", syncing + _PROGRAM, "overlap", tmp_path / "rows.parquet"]
+    command += ["-t", "1", "--resume", "-o"]
+    subprocess.run([*command, whole], check=True, capture_output=True)
+    for _ in range(4):
+        before = size_of(journal)
+        with subprocess.Popen([*command, path], stdout=-1, stderr=-1) as run:
+            # Until another piece is there; the journal begins with 300 bytes of its own.
+            while run.poll() is None and size_of(journal) < max(before, 400) + 60:
+                sleep(0.01)
+            sleep(rng.random() / 2)
             run.kill()
-        if run.returncode == 0:
-            break
         assert run.returncode == -signal.SIGKILL
         assert not path.exists()
-    assert kills
+    done = subprocess.run([*command, path, "--json"], check=True, capture_output=True)
+    assert json.loads(done.stdout)["resumed_at_row"] > 0
     assert path.read_bytes() == whole.read_bytes()
     assert names(tmp_path) == sorted(["rows.parquet", name, f"whole-{name}"])
 
