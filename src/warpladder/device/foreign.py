@@ -1,8 +1,8 @@
 """Arrays that callers have on a GPU, whichever library made them.
 
-CuPy, PyTorch, Numba and others describe their arrays by ``__cuda_array_interface__``, some by DLPack
-alone; arrays of the simulated device count as well. Nothing is copied to take them, and answers go
-back as arrays of the caller's library.
+CuPy, PyTorch, Numba and others describe their arrays by ``__cuda_array_interface__``, some by
+DLPack alone; arrays of the simulated device count as well. Nothing is copied to take them, and
+answers go back as arrays of the caller's library.
 """
 
 from __future__ import annotations
