@@ -78,6 +78,16 @@ def test_rows_with_ids(make, rows, ids):
     assert found.dtype == (np.int64 if ids is IDS else object)
 
 
+def test_an_index_of_numbers():
+    """Plain is only one that nobody made; what is left of a longer one names rows."""
+    series = pd.Series(ROWS)
+    assert plain(series[1:]) == list(zip([1, 2, 3], ROWS[1:], strict=True))
+    assert plain(series[::2]) == [(0, ROWS[0]), (2, ROWS[2])]
+    assert plain(series[:2]) == [(None, ROWS[0]), (None, ROWS[1])]
+    with pytest.raises(wl.InputTypeError, match="the index of this DataFrame may name its rows"):
+        as_sets(series.to_frame("set")[1:], "rows")
+
+
 LONG = {
     "pandas": pd.DataFrame,
     "nullable": lambda columns: pd.DataFrame(columns).convert_dtypes(),

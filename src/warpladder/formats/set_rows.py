@@ -14,7 +14,6 @@ import numpy as np
 
 from warpladder.errors import FileFormatError
 from warpladder.formats.fields import is_integer
-from warpladder.formats.set_builder import RepeatedIdError, SetsBuilder
 from warpladder.formats.text import quoted, read_blocks
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.formats.files import InputFile
+    from warpladder.formats.set_builder import RepeatedIdError
     from warpladder.formats.set_scanner import Program
     from warpladder.formats.sets import Sets
     from warpladder.formats.text import Block, TextFile
@@ -109,6 +109,9 @@ def read_rows(
     progress: Callable[[float], None] | None,
 ) -> Sets:
     """Read a whole file."""
+    # Numba comes with it, which whoever only asks for the formats need not wait for.
+    from warpladder.formats.set_builder import RepeatedIdError, SetsBuilder
+
     text = Text()
     faults: list[NotIntegersError] = []
     while True:
