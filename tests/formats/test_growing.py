@@ -123,6 +123,17 @@ def test_any_torn_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert names(tmp_path) == {"x"}
 
 
+def test_interrupted_again_behind_a_torn_line(tmp_path: Path) -> None:
+    path, journal = tmp_path / "x", tmp_path / "x.journal"
+    for stop in (2, 3):
+        with pytest.raises(RuntimeError):
+            grow(path, resume=True, stop=stop)
+        with journal.open("ab") as file:
+            file.write(b"torn")
+        assert len(journal.read_bytes().splitlines()) == 2 + stop
+    assert grow(path, resume=True) == [3]
+
+
 def test_a_stale_journal_alone_means_nothing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         grow(tmp_path / "x", stop=3)
