@@ -307,7 +307,9 @@ def _prepare(
     is_estimated: bool = False,
 ) -> Prepared:
     require_compiler()
-    stop = None if share is None else share if share >= 1 else share * sum(map(len, sides))
+    stop = share
+    if share is not None and share < 1:
+        stop = _rows_of_share(share, sum(map(len, sides)))
     with naming_memory("rows", "its ids as codes"):
         codes = coded(sides[0], sides[1] if len(sides) > 1 else None, stop)
     join = Join(codes.left, codes.right, rule, both_ways or (most is not None and len(sides) == 1))
@@ -360,6 +362,12 @@ def _prepare(
     return Prepared(join, planned, way, target, most)
 
 
+def _rows_of_share(share: float, rows: int) -> int:
+    """Return the most rows that are no more than a share of all, compared as their quotient is."""
+    most = round(share * rows)
+    return most if most <= 0 or most / rows <= share else most - 1
+
+
 def _as_options(
     threshold: Any, measure: Any, top_k: Any, max_frequency: Any
 ) -> tuple[Rule, int | None, float | None]:
@@ -372,14 +380,16 @@ def _as_options(
         except TypeError:
             most = 0
         if isinstance(top_k, (bool, np.bool_)) or most < 1:
-            raise InputError(f"top_k={top_k!r} must be a whole number from 1 on, or None")
+            raise InputError(f"top_k={top_k!r:.60} must be a whole number from 1 on, or None")
+        # There are never more rows, and arrays compare with no larger number.
+        most = min(most, np.iinfo(np.int32).max)
     if max_frequency is None:
         return rule, most, None
     try:
         share = float(max_frequency)
     except (TypeError, ValueError, OverflowError):
         share = 0.0
-    if isinstance(max_frequency, (bool, str)) or not share > 0:
+    if isinstance(max_frequency, (bool, np.bool_, str, bytes)) or not share > 0:
         raise InputError(
             f"max_frequency={max_frequency!r} must be a number of rows from 1 on, a share of them "
             "below 1, or None"

@@ -38,8 +38,9 @@ __all__ = ["ALL", "LATER", "OTHERS", "Scratch", "Side", "new_scratch", "side_of"
 ALL, LATER, OTHERS = range(3)
 _BLOCK = 1 << BLOCK_BITS
 _ONE, _EVERY = np.uint64(1), np.uint64(0xFFFF_FFFF_FFFF_FFFF)
-# Counts of 8 bits hold so many.
+# Counters of 8 and of 16 bits hold so many.
 _MOST_IN_BYTE = 255
+_MOST_IN_WORD = (1 << 16) - 1
 
 
 class Side(NamedTuple):
@@ -72,25 +73,25 @@ class Scratch(NamedTuple):
         Pairs of right rows not yet added up: uint8, for each.
     cursors
         For each id with a list, where in the part of `block` the rows to come begin.
-    block
-        Of which block the cursors are, in an array of one; -1 for none.
+    at
+        Of which block the cursors are, -1 for none; and the row behind the last one visited.
     """
 
     bytes: NDArray[np.uint8]
     words: NDArray[np.uint16]
     noted: NDArray[np.uint8]
     cursors: NDArray[np.int64]
-    block: NDArray[np.int64]
+    at: NDArray[np.int64]
 
 
 def new_scratch(right: Side, cold: int) -> Scratch:
-    """Return what a thread needs that visits rows in ascending order."""
+    """Return what a thread needs."""
     return Scratch(
         np.zeros(_BLOCK, np.uint8),
         np.zeros(_BLOCK, np.uint16),
         np.zeros(right.padded, np.uint8),
         np.empty(cold, np.int64),
-        np.full(1, -1),
+        np.array([-1, 0]),
     )
 
 
@@ -134,7 +135,7 @@ def visit_rows(
     rule
         As `Rule`.
     scratch
-        A `Scratch` of this thread, which visits rows in ascending order.
+        A `Scratch` of this thread; quickest where rows ascend from one call to the next.
     degrees
         Where the pairs of right rows are added up; None where pairs are kept.
     out
@@ -151,13 +152,19 @@ def visit_rows(
     rows = len(right.starts) - 1
     found = 0
     unnoted = 0
+    if first < scratch.at[1]:
+        # Cursors have passed rows that are to come again.
+        scratch.at[0] = -1
+    scratch.at[1] = last
     for i in range(first, last):
         if out is not None and len(out[1]) - found < rows:
+            scratch.at[1] = i
             return i, found
         before = found
         size = left.starts[i + 1] - left.starts[i]
         least = least_shared(measure, threshold, size)
-        if least <= size:
+        # No row of the other side has more ids than counters hold, if this one has.
+        if least <= min(size, _MOST_IN_WORD):
             block = i >> index.bits if which == LATER else 0
             while block < index.blocks:
                 if size <= _MOST_IN_BYTE:
@@ -239,8 +246,8 @@ def _tally(
 ) -> None:
     """Count the ids that left row i shares with each row of a block, from its row ``begin`` on."""
     one = counters.dtype.type(1)
-    if begin and scratch.block[0] != block:
-        scratch.block[0] = block
+    if begin and scratch.at[0] != block:
+        scratch.at[0] = block
         for code in range(cold):
             scratch.cursors[code] = index.starts[np.int64(code) * index.blocks + block]
     for k in range(left.starts[i], left.starts[i + 1]):

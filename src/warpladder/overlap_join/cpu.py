@@ -2,8 +2,12 @@
 
 The three ways of finding pairs (`counting`, `gathering`, `prefixes`) are each one compiled function
 that visits some left rows; here they get their index, each thread its own scratch memory, and
-stretches of about equal work. Stretches are dealt out in order, so a thread's rows ascend; what is
-found is handed on in order, too, whichever is ready first.
+stretches of about equal work. Stretches are dealt out in order; what is found is handed on in
+order, too, whichever is ready first.
+
+Nobody knows before how much a stretch finds. One that finds more than a thread has room for ends
+where the room does; what is left of it is dealt out next, and stretches are cut shorter for a
+while. So what waits to be handed on is bounded, however alike rows are.
 """
 
 from __future__ import annotations
@@ -93,42 +97,38 @@ class CpuEngine:
         free: deque[tuple[Any, _Kept]] = deque()
         size = max(_LEAST_KEPT, len(self._join.right))
 
-        def find(begin: int, end: int) -> list[Found]:
+        def find(begin: int, end: int) -> tuple[int, Found]:
             scratch, kept = free.pop() if free else (
                 self._new_scratch(),
                 _Kept(np.empty(size, np.int32), np.empty(size, np.int32)),
             )  # fmt: skip
-            pieces = []
-            while begin < end:
-                counts = np.empty(end - begin, np.int64)
-                behind, pairs = self._call(begin, end, scratch, (none, none), (counts, *kept))
-                right, shared = (array[:pairs].copy() for array in kept)
-                pieces.append(Found(begin, counts[: behind - begin], right, shared))
-                begin = behind
+            counts = np.empty(end - begin, np.int64)
+            behind, pairs = self._call(begin, end, scratch, (none, none), (counts, *kept))
+            right, shared = (array[:pairs].copy() for array in kept)
             free.append((scratch, kept))
-            return pieces
+            return behind, Found(begin, counts[: behind - begin], right, shared)
 
-        for begin, end, pieces in self._in_order(find, first, last):
-            yield from pieces
-            advanced(end - begin)
+        for begin, behind, piece in self._in_order(find, first, last):
+            yield piece
+            advanced(behind - begin)
 
     def counted(self, first: int, last: int, advanced: Callable[[int], None]) -> Counted:
         """Count the pairs of left rows, and those of each row."""
         of_left = np.zeros(len(self._join.left), np.int64)
         free: deque[tuple[Any, NDArray[np.int64]]] = deque()
 
-        def count(begin: int, end: int) -> int:
+        def count(begin: int, end: int) -> tuple[int, int]:
             scratch, of_right = free.pop() if free else (
                 self._new_scratch(), np.zeros(len(self._join.right), np.int64)
             )  # fmt: skip
-            pairs = self._call(begin, end, scratch, (of_left, of_right), None)[1]
+            visited = self._call(begin, end, scratch, (of_left, of_right), None)
             free.append((scratch, of_right))
-            return int(pairs)
+            return visited
 
         total = 0
-        for begin, end, pairs in self._in_order(count, first, last):
+        for begin, behind, pairs in self._in_order(count, first, last):
             total += pairs
-            advanced(end - begin)
+            advanced(behind - begin)
         of_right = np.zeros(len(self._join.right), np.int64)
         for _, counted in free:
             of_right += counted
@@ -142,21 +142,42 @@ class CpuEngine:
         return int(behind), int(pairs)
 
     def _in_order(
-        self, visit: Callable[[int, int], Any], first: int, last: int
+        self, visit: Callable[[int, int], tuple[int, Any]], first: int, last: int
     ) -> Iterator[tuple[int, int, Any]]:
-        """Let kept threads visit stretches of rows; yield each with what came of it, in order."""
-        coming = deque(pairwise(self._bounds(first, last)))
-        running: deque[tuple[int, int, Future[Any]]] = deque()
+        """Let kept threads visit stretches of rows; yield each with what came of it, in order.
+
+        A visit says before which row it has ended, which may be within its stretch.
+        """
+        stretches: deque[tuple[int, int, Future[Any] | None]] = deque(
+            (begin, end, None) for begin, end in pairwise(self._bounds(first, last))
+        )
+        # One more than there are threads, so that none waits for its next.
+        ahead = worker_count() + 1
+        most_rows = last - first
         try:
-            while coming or running:
-                # One more than there are threads, so that none waits for its next.
-                while coming and len(running) <= worker_count():
-                    begin, end = coming.popleft()
-                    running.append((begin, end, in_background(visit, begin, end)))
-                begin, end, visited = running.popleft()
-                yield begin, end, visited.result()
+            while stretches:
+                place = 0
+                while place < min(ahead, len(stretches)):
+                    begin, end, visited = stretches[place]
+                    if visited is None:
+                        if end - begin > most_rows:
+                            stretches.insert(place + 1, (begin + most_rows, end, None))
+                            end = begin + most_rows
+                        stretches[place] = begin, end, in_background(visit, begin, end)
+                    place += 1
+                begin, end, visited = stretches[0]
+                assert visited is not None  # noqa: S101 - it was just begun
+                behind, found = visited.result()
+                stretches.popleft()
+                if behind < end:
+                    # Half of what found room, since rows that follow may find more.
+                    most_rows = max(1, (behind - begin) // 2)
+                    stretches.appendleft((behind, end, None))
+                else:
+                    most_rows = min(most_rows + most_rows // 8 + 1, last - first)
+                yield begin, behind, found
         finally:
-            wait([visited for _, _, visited in running])
+            wait([visited for *_, visited in stretches if visited is not None])
 
     def _bounds(self, first: int, last: int) -> list[int]:
         """Cut rows into stretches of about equal work."""

@@ -164,13 +164,57 @@ def _checked(sets: Sets, argument: str) -> Sets:
         raise InputError(
             f"{argument}: starts of Sets must grow from 0 to the {len(items)} items there are"
         )
-    if sets.ids is not None and len(sets.ids) != len(sets):
-        raise InputError(f"{argument}: Sets have {len(sets.ids)} ids for {len(sets)} rows")
+    _check_names(sets, argument)
     if (
         sets.words is not None
         and len(items)
         and not 0 <= items.min() <= items.max() < len(sets.words)
     ):
         raise InputError(f"{argument}: items of Sets must be positions in their words")
-    fitted = fitting(items, lambda _: f"{argument}: items of Sets")
+    # Those of another machine may have their bytes the other way round.
+    native = items if items.dtype.isnative else items.astype(items.dtype.newbyteorder("="))
+    fitted = fitting(native, lambda _: f"{argument}: items of Sets")
     return sets if fitted is items else Sets(starts, fitted, sets.words, sets.ids)
+
+
+def _check_names(sets: Sets, argument: str) -> None:
+    """Check the ids of rows, and the strings that are ids."""
+    ids, words = sets.ids, sets.words
+    if ids is not None:
+        is_array = isinstance(ids, np.ndarray) and ids.ndim == 1
+        if not is_array or (ids.dtype != np.int64 and not _are_words(ids)):
+            raise InputTypeError(
+                f"{argument}: ids of Sets must be an array of int64 or of strings (dtype object)"
+            )
+        if len(ids) != len(sets):
+            raise InputError(f"{argument}: Sets have {len(ids)} ids for {len(sets)} rows")
+        repeated = _repeated(ids)
+        if repeated is not None:
+            raise InputError(f"{argument}: ids of Sets: {repeated!r} names two rows")
+    if words is not None:
+        is_array = isinstance(words, np.ndarray) and words.ndim == 1
+        if not is_array or not _are_words(words):
+            raise InputTypeError(
+                f"{argument}: words of Sets must be an array of strings (dtype object)"
+            )
+        repeated = _repeated(words)
+        if repeated is not None:
+            raise InputError(f"{argument}: words of Sets: {repeated!r} stands twice")
+
+
+def _are_words(array: Any) -> bool:
+    return array.dtype == object and set(map(type, array)) <= {str}
+
+
+def _repeated(values: Any) -> Any:
+    """Return what stands twice in an array, None where nothing does."""
+    if values.dtype == object:
+        seen: set[str] = set()
+        for value in values:
+            if value in seen:
+                return value
+            seen.add(value)
+        return None
+    ordered = np.sort(values)
+    places = np.flatnonzero(ordered[1:] == ordered[:-1])
+    return ordered[places[0]].item() if len(places) else None

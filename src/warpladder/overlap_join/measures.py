@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
@@ -69,9 +70,9 @@ def as_rule(measure: Any, threshold: Any) -> Rule:
     try:
         number = float(threshold)
     except (TypeError, ValueError, OverflowError):
-        raise InputTypeError(f"threshold={threshold!r} must be a number") from None
-    if isinstance(threshold, (bool, str)):
-        raise InputTypeError(f"threshold={threshold!r} must be a number")
+        number = None
+    if number is None or isinstance(threshold, (bool, np.bool_, str, bytes, bytearray)):
+        raise InputTypeError(f"threshold={threshold!r:.60} must be a number")
     if measure == "count":
         if not number.is_integer():
             raise InputError(
