@@ -332,7 +332,7 @@ def _prepare(
     ):
         expected = min(at_most, expected_pairs_of(join))
     result = 8 * len(join.left) + (0 if count_only else _PAIR_BYTES * expected)
-    needed = memory_of(join, way) + result
+    needed = memory_of(join, way, at_most) + result
     planned = Plan(
         rows=len(join.left),
         other_rows=None if join.is_self else len(join.right),

@@ -233,12 +233,23 @@ def most_pairs_of(join: Join, updates: int) -> int:
     return min(every, updates * (2 if join.both_ways else 1) // each)
 
 
-def memory_of(join: Join, way: Way) -> int:
-    """Return how many bytes the CPU engine takes at most, with the coded rows."""
+def memory_of(join: Join, way: Way, most_pairs: int) -> int:
+    """Return how many bytes the CPU engine takes at most, with the coded rows.
+
+    Parameters
+    ----------
+    join, way
+        What is done, and how.
+    most_pairs
+        How many pairs there can be.
+    """
     n, m, workers = len(join.left), len(join.right), worker_count()
     blocks = -(-m >> BLOCK_BITS) if way.name == "counting" else 1
     coded = 4 * ids_of(join) + 8 * (n + m)
     index = (2 if way.name == "counting" else 4) * join.right.items.size
     starts = 8 * join.right.universe * blocks * (1 + workers)
-    each = 8 * max(m, 1 << 20) + (9 * m if way.name == "counting" else 8 * m)
-    return coded + index + starts + way.hot_bytes * (n + m) + workers * each
+    room = 8 * max(m, 1 << 20)
+    # Of the stretches ahead, begun and cut, what is found and not taken yet.
+    waiting = min(2 * (workers + 1) * room, 8 * most_pairs)
+    each = room + (9 * m if way.name == "counting" else 8 * m)
+    return coded + index + starts + way.hot_bytes * (n + m) + workers * each + waiting
