@@ -36,9 +36,23 @@ class Clocks:
         self._by_all = np.zeros((warps, WARP_SIZE), dtype=np.int32)
         #: By warp, lane and other lane: up to which time the one knows of the other.
         self._by_each: NDArray[np.int32] | None = None
+        self._common: tuple[int | None, int | None] | None = None
+
+    @property
+    def common(self) -> tuple[int | None, int | None]:
+        """The epoch of all blocks and the time of all lanes; None where they differ."""
+        if self._common is None:
+            self._common = _one(self.epoch), _one(self.now)
+        return self._common
+
+    def pass_barrier(self, blocks: Any = slice(None)) -> None:
+        """Let the threads of these blocks pass a barrier of their block."""
+        self.epoch[blocks] += 1
+        self._common = None
 
     def meet(self, lanes: Lanes, masks: Any, alive: NDArray[np.int64]) -> None:
         """Let threads pass a barrier of the lanes in their masks; ``alive`` has those of a warp."""
+        self._common = None
         warp, everyone = lanes.warp, alive[lanes.warp]
         whole = (masks & everyone) == everyone
         together = np.zeros(len(self.now), dtype=bool)
@@ -70,3 +84,8 @@ class Clocks:
         if self._by_each is not None:
             np.maximum(time, self._by_each[warp, lane, other], out=time)
         return time
+
+
+def _one(numbers: NDArray[Any]) -> int | None:
+    first = int(numbers.flat[0])
+    return first if (numbers == first).all() else None

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.simulator.checks.clocks import Clocks
+from warpladder.simulator.checks.moments import Moments
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.program import Site
@@ -28,68 +29,72 @@ __all__ = ["RaceChecker"]
 Found = tuple[int, tuple[str, Site, int], tuple[str, Site, int], str]
 
 
-class _Past:
-    """The last access of one kind to every place of a buffer."""
-
-    __slots__ = ("block_epoch", "clock", "ident", "lane_clock", "site")
-
-    def __init__(self, places: int) -> None:
-        self.ident = np.full(places, -1, dtype=np.int32)
-        self.block_epoch = np.zeros(places, dtype=np.int32)
-        self.lane_clock = np.zeros(places, dtype=np.int32)
-        self.clock = np.zeros(places, dtype=np.int32)
-        self.site = np.zeros(places, dtype=np.int32)
-
-    def record(self, place: NDArray[Any], now: _Now, pick: Any = slice(None)) -> None:
-        self.ident[place] = now.ident[pick]
-        self.block_epoch[place] = now.block_epoch[pick]
-        self.lane_clock[place] = now.lane_clock[pick]
-        self.clock[place] = now.clock[pick]
-        self.site[place] = now.site
-
-    def copy_from(self, other: _Past, place: NDArray[Any]) -> None:
-        for name in self.__slots__:
-            getattr(self, name)[place] = getattr(other, name)[place]
-
-
 class _Shadow:
-    """What is remembered of one buffer."""
+    """What is remembered of one buffer: the last access of each kind to every place.
 
-    __slots__ = ("atomic", "reader", "reader_before", "writer")
+    None where there was no such access yet. The thread and the number of the moment stand in one
+    number, since what takes time is to fetch and to put: the thread in its upper half, -1 for
+    nobody, and the moment in the lower.
+    """
+
+    __slots__ = ("atomic", "places", "reader", "reader_before", "writer")
 
     def __init__(self, places: int) -> None:
-        self.writer = _Past(places)
-        self.atomic = _Past(places)
-        self.reader = _Past(places)
-        self.reader_before = _Past(places)
+        self.places = places
+        self.writer: NDArray[np.int64] | None = None
+        self.atomic: NDArray[np.int64] | None = None
+        self.reader: NDArray[np.int64] | None = None
+        self.reader_before: NDArray[np.int64] | None = None
+
+    def made(self, kind: str) -> NDArray[np.int64]:
+        """Return the last accesses of this kind, made if need be."""
+        past: NDArray[np.int64] | None = getattr(self, kind)
+        if past is None:
+            past = np.full(self.places, -1, dtype=np.int64)
+            setattr(self, kind, past)
+        return past
+
+
+#: With which accesses of the past one of each kind may race, and how their verbs are called.
+_OPPONENTS = {
+    "load": (("writer", "store"), ("atomic", "atomic")),
+    "atomic": (("writer", "store"), ("reader", "load"), ("reader_before", "load")),
+    "store": (
+        ("writer", "store"),
+        ("atomic", "atomic"),
+        ("reader", "load"),
+        ("reader_before", "load"),
+    ),
+}
 
 
 class _Now:
-    """The threads of one access, and their clocks."""
+    """The threads of one access, and its moment."""
 
-    __slots__ = (
-        "block_epoch",
-        "clock",
-        "clocks",
-        "ident",
-        "lane",
-        "lane_clock",
-        "own_seen",
-        "seen",
-        "site",
-        "warp",
-    )  # fmt: skip
+    __slots__ = ("clocks", "ident", "lanes", "last", "moment", "site")
 
     def __init__(self, checker: RaceChecker, clocks: Clocks, lanes: Lanes, site: int) -> None:
-        self.ident = lanes.ident
-        self.block_epoch = clocks.epoch[lanes.slot]
-        self.clocks, self.warp, self.lane = clocks, lanes.warp, lanes.lane
-        self.lane_clock = clocks.now[lanes.warp, lanes.lane]
-        blocks = lanes.slot + lanes.first_block
-        self.clock = checker.clock[blocks]
-        self.seen = checker.seen[blocks]
-        self.own_seen = checker.own_seen[self.ident] if checker.own_seen is not None else self.seen
-        self.site = site
+        self.ident, self.lanes, self.clocks, self.site = lanes.ident, lanes, clocks, site
+        number = checker.moments.number
+        epoch, time = clocks.common
+        clock = checker.common_clock
+        if time is None:
+            epochs = clocks.epoch[lanes.slot] if epoch is None else epoch
+            releases = checker.clock[self.blocks] if clock is None else clock
+            self.moment = number(site, epochs, clocks.now[lanes.warp, lanes.lane], releases)
+        elif epoch is None or clock is None:
+            batch = slice(lanes.first_block, lanes.first_block + len(clocks.epoch))
+            self.moment = number(site, clocks.epoch, time, checker.clock[batch])[lanes.slot]
+        else:
+            self.moment = number(site, epoch, time, clock)
+        #: As places remember it.
+        self.last = self.ident << 32 | self.moment
+
+    @property
+    def blocks(self) -> NDArray[np.int64]:
+        """The block of each thread in the grid."""
+        numbers: NDArray[np.int64] = self.lanes.slot + self.lanes.first_block
+        return numbers
 
 
 class RaceChecker:
@@ -103,6 +108,9 @@ class RaceChecker:
         self.geometry = geometry
         self.report_same_value = report_same_value
         self.clock = np.zeros(geometry.blocks, dtype=np.int32)
+        #: That of all blocks; None where they differ.
+        self.common_clock: int | None = 0
+        self.moments = Moments()
         self.fenced = np.zeros(geometry.blocks, dtype=bool)
         #: Number of the last release that each block has seen.
         self.seen = np.zeros(geometry.blocks, dtype=np.int64)
@@ -142,8 +150,10 @@ class RaceChecker:
             buffer.shadow = _Shadow(max(1, len(buffer.raw) // buffer.granule))
             self._watched.append(buffer)
         now = _Now(self, clocks, lanes, self._number(site))
-        at = np.broadcast_to(np.asarray(position), (lanes.count,))
-        first = at * view.unit // buffer.granule
+        at = position
+        if not isinstance(at, np.ndarray) or at.ndim == 0:
+            at = np.full(lanes.count, position)
+        first = at if view.unit == buffer.granule else at * view.unit // buffer.granule
         changed = None
         if verb == "store" and not self.report_same_value:
             changed = _changed(buffer, view, at, value)
@@ -175,59 +185,77 @@ class RaceChecker:
         changed: NDArray[np.bool_] | None,
         value: Any,
     ) -> tuple[int, tuple[int, int], str, str] | None:
-        opponents = {
-            "load": ((shadow.writer, "store"), (shadow.atomic, "atomic")),
-            "atomic": (
-                (shadow.writer, "store"),
-                (shadow.reader, "load"),
-                (shadow.reader_before, "load"),
-            ),
-            "store": (
-                (shadow.writer, "store"),
-                (shadow.atomic, "atomic"),
-                (shadow.reader, "load"),
-                (shadow.reader_before, "load"),
-            ),
-        }[verb]
-        for past, verb_before in opponents:
+        for kind, verb_before in _OPPONENTS[verb]:
+            past: NDArray[np.int64] | None = getattr(shadow, kind)
+            if past is None:
+                continue
             bad = self._unordered(past, place, now)
             if changed is not None:
                 bad &= changed
             if bad.any():
                 k = int(np.flatnonzero(bad)[0])
-                spot = place[k]
-                return k, (past.ident[spot], past.site[spot]), verb_before, ""
+                ident, moment = divmod(int(past[place[k]]), 1 << 32)
+                site = int(self.moments.table[moment, Moments.SITE])
+                return k, (ident, site), verb_before, ""
         if verb == "load":
             self._record_reads(shadow, place, now)
         elif verb == "atomic":
-            shadow.atomic.record(place, now)
+            shadow.made("atomic")[place] = now.last
         else:
             return self._record_writes(shadow, place, now, changed, value)
         return None
 
-    def _unordered(self, past: _Past, place: NDArray[np.int64], now: _Now) -> NDArray[np.bool_]:
+    def _unordered(
+        self, past: NDArray[np.int64], place: NDArray[np.int64], now: _Now
+    ) -> NDArray[np.bool_]:
         """Return which threads' accesses nothing keeps apart from the past one at their place."""
-        before = past.ident[place]
-        bad: NDArray[np.bool_] = (before >= 0) & (before != now.ident)
+        last = past[place]
+        before = last >> 32
+        bad: NDArray[np.bool_] = before != now.ident
+        bad &= before >= 0
         if not bad.any():
             return bad
+        who = np.flatnonzero(bad)
+        bad[who] = ~self._ordered(last[who], now, who)
+        return bad
+
+    def _ordered(
+        self, last: NDArray[np.int64], now: _Now, who: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Return whether the accesses of threads now come after the last ones at their places.
+
+        ``who`` are positions among the threads of now; the last accesses are those of others.
+        """
         tpb = self.geometry.threads_per_block
-        block, block_before = now.ident // tpb, before // tpb
-        same_block = block == block_before
-        same_warp = same_block & (now.ident % tpb // WARP_SIZE == before % tpb // WARP_SIZE)
-        ordered: NDArray[np.bool_] = same_block & (past.block_epoch[place] != now.block_epoch)
-        near = np.flatnonzero(bad & same_warp & ~ordered)
+        before = last >> 32
+        was = self.moments.table[last & 0xFFFFFFFF]
+        one = not isinstance(now.moment, np.ndarray)
+        mine = self.moments.table[now.moment if one else now.moment[who]]
+        ident = now.ident[who]
+        block_before = before // tpb
+        same_block = block_before == ident // tpb
+        ordered: NDArray[np.bool_] = same_block & (
+            was[:, Moments.EPOCH] != mine[..., Moments.EPOCH]
+        )
+        near = np.flatnonzero(same_block & ~ordered)
         if len(near):
-            other = before[near] % tpb % WARP_SIZE
-            known = now.clocks.known(now.warp[near], now.lane[near], other)
-            ordered[near] = past.lane_clock[place[near]] <= known
-        undecided = np.flatnonzero(bad & ~ordered)
+            rank, rank_before = ident[near] % tpb, before[near] % tpb
+            same_warp = rank // WARP_SIZE == rank_before // WARP_SIZE
+            near, other = near[same_warp], rank_before[same_warp] % WARP_SIZE
+            lanes = now.lanes
+            known = now.clocks.known(lanes.warp[who[near]], lanes.lane[who[near]], other)
+            ordered[near] = was[near, Moments.TIME] <= known
+        undecided = np.flatnonzero(~ordered)
         if len(undecided) and self._releases:
-            seen = np.where(same_block, now.own_seen, now.seen)
+            thread = who[undecided]
+            seen = self.seen[now.blocks[thread]]
+            if self.own_seen is not None:
+                own = self.own_seen[ident[undecided]]
+                seen = np.where(same_block[undecided], own, seen)
             ordered[undecided] = self._visible(
-                block_before[undecided], past.clock[place[undecided]], seen[undecided]
+                block_before[undecided], was[undecided, Moments.CLOCK], seen
             )
-        return bad & ~ordered
+        return ordered
 
     def _visible(
         self, blocks: NDArray[Any], clocks: NDArray[Any], seen: NDArray[np.int64]
@@ -255,6 +283,8 @@ class RaceChecker:
                 mine = self.fenced[blocks] & (self.clock[blocks] == clock)
                 times[blocks[mine]] = numbers[mine]
             self.clock[releasing] += 1
+            first = int(self.clock[0])
+            self.common_clock = first if (self.clock == first).all() else None
             self.fenced[releasing] = False
             self._releases += len(releasing)
         self.seen[blocks] = numbers
@@ -267,12 +297,16 @@ class RaceChecker:
             ]
 
     def _record_reads(self, shadow: _Shadow, place: NDArray[np.int64], now: _Now) -> None:
-        others = place[shadow.reader.ident[place] != now.ident]
-        shadow.reader_before.copy_from(shadow.reader, others)
-        shadow.reader.record(place, now)
-        outdone = shadow.reader.ident[place] != now.ident
+        if shadow.reader is not None:
+            last = shadow.reader[place]
+            others = last >> 32 != now.ident
+            if others.any():
+                shadow.made("reader_before")[place[others]] = last[others]
+        reader = shadow.made("reader")
+        reader[place] = now.last
+        outdone = reader[place] != now.last
         if outdone.any():
-            shadow.reader_before.record(place[outdone], now, outdone)
+            shadow.made("reader_before")[place[outdone]] = now.last[outdone]
 
     def _record_writes(
         self,
@@ -283,8 +317,9 @@ class RaceChecker:
         value: Any,
     ) -> tuple[int, tuple[int, int], str, str] | None:
         pick = slice(None) if changed is None else changed
-        shadow.writer.record(place[pick], now, pick)
-        met = shadow.writer.ident[place] != now.ident
+        writer = shadow.made("writer")
+        writer[place[pick]] = now.last[pick]
+        met = writer[place] != now.last
         if changed is not None:
             met &= changed
         if not met.any():

@@ -47,7 +47,7 @@ def _pass_block_barrier(batch: BatchState, sync: Sync, frame: Frame) -> None:
     """Everyone who is left is here: nobody has to wait."""
     if batch.launch.checks.sync and batch.exited.any():
         batch.launch.faults.barrier_after_exit(frame.lanes, sync.site, batch.exited)
-    batch.clocks.epoch += 1
+    batch.clocks.pass_barrier()
     if sync.result is not None and sync.reduce is not None:
         values = frame.spread(frame.variables[sync.predicate])  # type: ignore[index]
         slots = frame.spread(frame.lanes.slot)
@@ -157,7 +157,7 @@ def _release_blocks(batch: BatchState) -> bool:
         batch.launch.faults.divergent_barrier(
             batch.lanes, free, batch.counters & (AT_BLOCK - 1), batch.barrier_site, batch.exited
         )
-    batch.clocks.epoch[np.unique(slot[free])] += 1
+    batch.clocks.pass_barrier(np.unique(slot[free]))
     batch.counters[free] &= ~np.int32(AT_BLOCK)
     _reduce_predicates(batch, free)
     return True
