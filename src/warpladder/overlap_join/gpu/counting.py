@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from warpladder.device.occupancy import occupancy
-from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.overlap_join.gpu.tuning import BESIDE
 from warpladder.overlap_join.gpu_counters.counting import (
     ALL,
@@ -20,6 +19,7 @@ from warpladder.overlap_join.gpu_counters.counting import (
     Shape,
     counting_kernel,
 )
+from warpladder.overlap_join.gpu_counters.lists import posting_type
 from warpladder.overlap_join.gpu_counters.packed import layout_of
 from warpladder.overlap_join.gpu_counters.rows import Prepared
 
@@ -47,11 +47,12 @@ class Pairs(NamedTuple):
         Of each pair the right row, and how many ids it shares; or the counter and the left row,
         where several rows are folded into one: int32.
     taken
-        How many places are asked for, of which there may be fewer: int64.
+        How many places are asked for, of which there may be fewer, and how many runs there are
+        where they stand in no order: int64.
     run_begins, run_lengths
         Where the run of each left row and part of a block stands, and how long it is.
     parts, columns
-        Columns of the table, for each block and in all; 0 where no table is kept.
+        Columns of the table, for each block and in all; 0 where runs stand in no order.
     """
 
     right: Any
@@ -185,11 +186,11 @@ class Launcher:
         if low >= min(right_rows, tuning.counters):
             return
         keeps = isinstance(into, Pairs)
-        wide = WIDE_BYTES // block.lists.postings.dtype.itemsize if tuning.is_wide else 0
+        is_narrow = posting_type(tuning.counters) == np.uint16
         at_once = 1 if words // tuning.threads % 4 else 4
         shape = Shape(
-            bits, tuning.threads, tuning.resident, tuning.lanes, tuning.in_flight, wide, at_once,
-            tuning.words, keeps,
+            bits, tuning.threads, tuning.resident, tuning.lanes, tuning.in_flight, is_narrow,
+            at_once, tuning.words, keeps,
         )  # fmt: skip
         self._device.launch(
             counting_kernel(shape), min(rows, self._resident_blocks(words)), tuning.threads,

@@ -127,7 +127,7 @@ class GpuEngine:
             room = Pairs(
                 given[0][:, 0],
                 given[1][:, 0],
-                device.full(1, 0, np.int64),
+                device.full(2, 0, np.int64),
                 device.full(runs, 0, np.int64),
                 device.full(runs, 0, np.uint32),
                 parts,

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warpladder.device.grids import WARP, blocks_for
 from warpladder.overlap_join.gpu.counting import Counts, Launcher, Pairs, Stretch, meeting_of
 from warpladder.overlap_join.gpu.tuning import checking_share, folds_to_try
-from warpladder.overlap_join.gpu_counters.checking import check_candidates
+from warpladder.overlap_join.gpu_counters.checking import THREADS, check_candidates
 from warpladder.overlap_join.measures import least_shared
 
 if TYPE_CHECKING:
@@ -27,7 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Folding", "best_folding"]
 
-_THREADS, _BLOCKS_PER_MULTIPROCESSOR = 256, 16
+_BLOCKS_PER_MULTIPROCESSOR = 16
+#: Left rows at a time: there is a table of them.
+_MOST_ROWS = 1 << 20
 #: Left rows for which a folding is tried, and the share of all time that candidates may take then.
 _TRIED, _MOST_SHARE = 2048, 0.5
 
@@ -47,7 +48,7 @@ class Folding:
         self.tuning = tuning
         self._device, self._join, self._places = device, join, places
         self._launcher = Launcher(device, join, tuning)
-        self._rows = 1 << 31
+        self._rows = _MOST_ROWS
 
     def tuned(self, tuning: Tuning) -> Folding:
         """Return the same with another tuning."""
@@ -63,23 +64,25 @@ class Folding:
             last = min(first + self._rows, len(stretch.left))
             some = stretch.rows(first, last)
             room = self.candidates(some, block)
-            found = int(self._device.to_host(room.taken)[0])
+            found, runs = (int(number) for number in self._device.to_host(room.taken))
             if found > self._places:
                 self._rows = max(int(0.8 * (last - first) * self._places / found), 1)
                 continue
-            if found:
-                self._check(some, block, room, found, counts, first)
+            if runs:
+                self._check(some, block, room, runs, counts, first)
             first = last
 
     def candidates(self, stretch: Stretch, block: Block) -> Pairs:
         """Return the counters of a block that have come to what left rows need."""
         device = self._device
+        # A row has one of every part of a block.
+        most_runs = 4 * len(stretch.left)
         room = Pairs(
             device.empty(self._places, np.int32),
             device.empty(self._places, np.int32),
-            device.full(1, 0, np.int64),
-            device.empty(0, np.int64),
-            device.empty(0, np.uint32),
+            device.full(2, 0, np.int64),
+            device.empty(most_runs, np.int64),
+            device.empty(most_runs, np.uint32),
             0,
             0,
         )
@@ -87,17 +90,14 @@ class Folding:
         return room
 
     def _check(
-        self, stretch: Stretch, block: Block, room: Pairs, found: int, counts: Counts, first: int
+        self, stretch: Stretch, block: Block, room: Pairs, runs: int, counts: Counts, first: int
     ) -> None:
         device, left, right = self._device, stretch.left, block.part
-        blocks = min(
-            blocks_for(found * self.tuning.fold * WARP, _THREADS),
-            _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors,
-        )
+        blocks = min(runs, _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors)
         device.launch(
-            check_candidates, blocks, _THREADS, found, room.right, room.shared,
-            self.tuning.counters, self.tuning.fold, left.starts, left.items, right.starts,
-            right.items, meeting_of(self._join), left.first - right.first, right.first,
+            check_candidates, blocks, THREADS, runs, room.run_begins, room.run_lengths,
+            room.right, room.shared, self.tuning.counters, self.tuning.fold, left.starts,
+            left.items, right.starts, right.items, meeting_of(self._join), left.first - right.first, right.first,
             *self._join.rule, counts.of_left[first : first + len(left)], counts.of_right,
         )  # fmt: skip
 

@@ -48,7 +48,7 @@ class Tuning:
         Of a block of right rows, of 8 bits: a multiple of what a block of threads takes at once.
     fold
         Right rows to a counter.
-    threads, resident, lanes, in_flight, is_wide
+    threads, resident, lanes, in_flight
         As in `counting.Shape`.
     words
         Of signatures.
@@ -60,7 +60,6 @@ class Tuning:
     resident: int = 2
     lanes: int = 16
     in_flight: int = 4
-    is_wide: bool = False
     words: int = 0
 
 
@@ -110,16 +109,19 @@ def folds_to_try(tuning: Tuning, rows: int, likeness: Likeness, least: int) -> l
     if tuning.words:
         return []
     costs = {}
-    fold = 1
-    while fold <= _MOST_FOLDED and (fold == 1 or fold * tuning.counters < 2 * rows):
+    most = min(-(-rows // tuning.counters), _MOST_FOLDED)
+    for fold in range(1, most + 1):
         folded = min(fold * tuning.counters, rows)
         chance = _chance_of(least, likeness.shared * fold)
         by_row = (tuning.counters * _SCAN + likeness.size * _LIST) / folded
         check = chance * likeness.size * _LOOK if fold > 1 else 0.0
         costs[fold] = by_row + likeness.shared * _ADD + check
-        fold *= 2
-    best = min(costs, key=costs.__getitem__)
-    return [_folded(tuning, 1 << power, likeness) for power in range(best.bit_length() - 1, 0, -1)]
+    fold = min(costs, key=costs.__getitem__)
+    found = []
+    while fold > 1:
+        found.append(_folded(tuning, fold, likeness))
+        fold = min(fold * 3 // 4, fold - 1)
+    return found
 
 
 def checking_share(tuning: Tuning, likeness: Likeness, candidates: float) -> float:

@@ -1,45 +1,66 @@
-"""One added to the counter of each row on a list: postings taken one by one, or 16 bytes at a time.
+"""One added to the counter of each row on a list, with the postings of 16 bytes at a time.
 
-Which is the better depends on the lists. Of one of a few rows each thread of the group takes a
-posting or none. A long one is taken in wide loads, each of which saves seven others or three, with
-their addresses and comparisons; what lies before the first multiple of 16 bytes and behind the last
-is taken one by one.
+A wide load brings four postings of 32 bits or eight of 16, in four words. Lists begin and end
+anywhere, so of the first and the last 16 bytes some belong to the lists beside it.
 """
 
 from __future__ import annotations
 
 from numba import cuda, uint32
 
-__all__ = ["add_four", "add_posting", "bounds_of_wide"]
+from warpladder.device.shared_adds import add_where
+
+__all__ = ["add_words"]
 
 
 @cuda.jit(device=True)
-def add_posting(counters, posting, low, count, bits):
-    """Add one to the counter of a posting.
+def add_posting(wanted, counters, base, posting, low, count, bits):
+    """Add one to the counter of a posting that is wanted.
 
     Counters of 8 bits are there for every posting; of wider ones only ``count`` from ``low`` on.
     """
     which = uint32(posting)
     if bits > 8:
         which = uint32(which - low)
-        if which >= count:
-            return
+        wanted = wanted and which < count
     in_word = 32 // bits
     one = uint32(uint32(1) << uint32((which & (in_word - 1)) * bits))
-    cuda.atomic.add(counters, uint32(which // in_word), one)
+    add_where(wanted, counters, base, uint32(which // in_word), one)
 
 
 @cuda.jit(device=True)
-def add_four(counters, first, second, third, fourth, low, count, bits):
-    """Do so for four."""
-    add_posting(counters, first, low, count, bits)
-    add_posting(counters, second, low, count, bits)
-    add_posting(counters, third, low, count, bits)
-    add_posting(counters, fourth, low, count, bits)
+def add_word(counters, base, word, place, length, is_narrow, low, count, bits):
+    """Do so for the postings in a word, the first of which is number ``place`` of its list."""
+    if is_narrow:
+        first, second = word & 0xFFFF, word >> 16
+        add_posting(uint32(place) < length, counters, base, first, low, count, bits)
+        add_posting(uint32(place + 1) < length, counters, base, second, low, count, bits)
+    else:
+        add_posting(uint32(place) < length, counters, base, word, low, count, bits)
 
 
 @cuda.jit(device=True)
-def bounds_of_wide(begin, end, width):
-    """Return where the part of a list begins and ends that wide loads of so many postings take."""
-    lower = min(uint32((begin + width - 1) & ~(width - 1)), end)
-    return lower, max(uint32(end & ~(width - 1)), lower)
+def add_words(counters, base, words, place, length, is_narrow, low, count, bits):
+    """Do so for those in four words.
+
+    Parameters
+    ----------
+    counters, base
+        Of the block, in shared memory, and where they begin there.
+    words
+        What a wide load brought.
+    place
+        Where in its list the first posting stands; below zero, that is beyond any length, where it
+        stands before.
+    length
+        Of the list.
+    is_narrow
+        Whether postings have 16 bits.
+    low, count, bits
+        Which counters there are, and their width.
+    """
+    step = 2 if is_narrow else 1
+    add_word(counters, base, words[0], place, length, is_narrow, low, count, bits)
+    add_word(counters, base, words[1], place + step, length, is_narrow, low, count, bits)
+    add_word(counters, base, words[2], place + 2 * step, length, is_narrow, low, count, bits)
+    add_word(counters, base, words[3], place + 3 * step, length, is_narrow, low, count, bits)

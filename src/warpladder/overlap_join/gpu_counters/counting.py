@@ -31,8 +31,9 @@ from numba import cuda, int32, uint32, uint64
 
 from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
+from warpladder.device.shared_adds import shared_address
 from warpladder.device.wide_loads import load_16_bytes
-from warpladder.overlap_join.gpu_counters.adding import add_four, add_posting, bounds_of_wide
+from warpladder.overlap_join.gpu_counters.adding import add_words
 from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
 from warpladder.overlap_join.gpu_counters.prefix import EVERYBODY, sum_up_to, sum_warp
 from warpladder.overlap_join.measures import counts
@@ -44,8 +45,6 @@ __all__ = ["ALL", "BOTH_WAYS", "LATER", "MOST_WORDS_OF_A_THREAD", "Shape", "coun
 ALL, LATER, BOTH_WAYS = range(3)
 #: A thread notes in 32 bits for which of its words, one or four at a time, there is more to do.
 MOST_WORDS_OF_A_THREAD = 128
-#: Stands for no posting.
-_NONE = 0xFFFFFFFF
 
 
 class Shape(NamedTuple):
@@ -61,8 +60,8 @@ class Shape(NamedTuple):
         Threads that go along a list together: a power of two up to 32.
     in_flight
         Lists that they fetch at a time.
-    wide
-        How many postings a thread takes in one load of 16 bytes; 0 where it takes one.
+    is_narrow
+        Whether postings have 16 bits, not 32.
     at_once
         Words of counters that a thread scans together; its own are up to 32 times as many.
     words
@@ -76,7 +75,7 @@ class Shape(NamedTuple):
     resident: int = 2
     lanes: int = 16
     in_flight: int = 4
-    wide: int = 0
+    is_narrow: bool = True
     at_once: int = 4
     words: int = 0
     keeps: bool = False
@@ -115,10 +114,12 @@ def counting_kernel(shape: Shape) -> Any:
     the threshold. Then what is made: counts for rows of both sides, or pairs, how many there are,
     and where each run of them stands; and rows to be done again.
     """
-    bits, threads, resident, lanes, in_flight, wide, at_once, words, keeps = shape
+    bits, threads, resident, lanes, in_flight, is_narrow, at_once, words, keeps = shape
     _, in_word, shift, most, ones, tops = layout_of(bits)
     warps, groups = threads // WARP, threads // lanes
-    checked, has_eight = bits == 8, wide == 8
+    checked = bits == 8
+    in_posting_word = 2 if is_narrow else 1
+    in_load = 4 * in_posting_word
     registers = min(255, 65_536 // (threads * resident) // 8 * 8)
     pairs_of_fields = 0x00FF00FF
 
@@ -137,11 +138,18 @@ def counting_kernel(shape: Shape) -> Any:
         lost = cuda.shared.array(1, int32)
         place_of_row = cuda.shared.array(1, int32)
         code_of = cuda.local.array(in_flight, uint32)
+        next_begin = cuda.local.array(in_flight, uint32)
+        next_end = cuda.local.array(in_flight, uint32)
         begin_of = cuda.local.array(in_flight, uint32)
-        end_of = cuda.local.array(in_flight, uint32)
+        length_of = cuda.local.array(in_flight, uint32)
+        place_of = cuda.local.array(in_flight, uint32)
         first_of = cuda.local.array(in_flight, uint32)
+        second_of = cuda.local.array(in_flight, uint32)
+        third_of = cuda.local.array(in_flight, uint32)
+        fourth_of = cuda.local.array(in_flight, uint32)
         word_of = cuda.local.array(at_once, uint32)
 
+        base = cuda.shfl_sync(EVERYBODY, shared_address(counters), 0)
         t = uint32(cuda.threadIdx.x & (threads - 1))
         lane, warp = t & (WARP - 1), t // WARP
         lane_of_group, group = t & (lanes - 1), t // lanes
@@ -186,52 +194,59 @@ def counting_kernel(shape: Shape) -> Any:
                     all_of_it = uint32(length << uint32((own & (in_word - 1)) * bits))
                     cuda.atomic.add(counters, uint32(own >> shift), uint32(-all_of_it))
                     made = int32(-int32(length))
-            k = group
-            while k < length:
-                # Loads of all, then what waits for them.
+            if length:
+                # What waits for a load is asked for one round later than the load: lists for where
+                # they begin, that for the ids of the round after.
+                last_one = uint32(length - 1)
                 for u in range(in_flight):
-                    at = uint32(min(uint32(k + u * groups), uint32(length - 1)))
+                    code_of[u] = items[uint64(begin + min(uint32(group + u * groups), last_one))]
+                for u in range(in_flight):
+                    next_begin[u] = begins[code_of[u]]
+                    next_end[u] = begins[uint32(code_of[u] + 1)]
+                k = group
+                ahead = uint32(in_flight * groups)
+                for u in range(in_flight):
+                    at = min(uint32(k + ahead + u * groups), last_one)
                     code_of[u] = items[uint64(begin + at)]
-                for u in range(in_flight):
-                    begin_of[u] = begins[code_of[u]]
-                    end_of[u] = begins[uint32(code_of[u] + 1)]
-                for u in range(in_flight):
-                    if uint32(k + u * groups) >= length:
-                        end_of[u] = begin_of[u]
-                    if checked and lane_of_group == 0:
-                        made = int32(made + int32(end_of[u] - begin_of[u]))
-                if wide:
+                while k < length:
                     for u in range(in_flight):
-                        begin_wide, end_wide = bounds_of_wide(begin_of[u], end_of[u], wide)
-                        at = uint32(begin_of[u] + lane_of_group)
-                        if at < begin_wide:
-                            add_posting(counters, postings[at], from_counter, count, bits)
-                        at = uint32(end_wide + lane_of_group)
-                        if at < end_of[u]:
-                            add_posting(counters, postings[at], from_counter, count, bits)
-                        at = uint32(begin_wide + wide * lane_of_group)
-                        while at < end_wide:
+                        begin_of[u] = next_begin[u]
+                        length_of[u] = 0
+                        if uint32(k + u * groups) < length:
+                            length_of[u] = next_end[u] - next_begin[u]
+                        if checked and lane_of_group == 0:
+                            made = int32(made + int32(length_of[u]))
+                        # From a multiple of 16 bytes on, before the list's begin or at it.
+                        place = uint32(in_load * lane_of_group - (begin_of[u] & (in_load - 1)))
+                        place_of[u] = place
+                        at = uint32(begin_of[u] + place) // in_posting_word
+                        if length_of[u] == 0 or int32(place) >= int32(length_of[u]):
+                            at = uint32(0)
+                        x = load_16_bytes(postings, at)
+                        first_of[u], second_of[u], third_of[u], fourth_of[u] = x
+                    for u in range(in_flight):
+                        next_begin[u] = begins[code_of[u]]
+                        next_end[u] = begins[uint32(code_of[u] + 1)]
+                    for u in range(in_flight):
+                        at = min(uint32(k + 2 * ahead + u * groups), last_one)
+                        code_of[u] = items[uint64(begin + at)]
+                    for u in range(in_flight):
+                        x = first_of[u], second_of[u], third_of[u], fourth_of[u]
+                        place = place_of[u]
+                        add_words(
+                            counters, base, x, place, length_of[u], is_narrow, from_counter, count,
+                            bits,
+                        )  # fmt: skip
+                        place = uint32(place + in_load * lanes)
+                        while place < length_of[u]:
+                            at = uint32(begin_of[u] + place) // in_posting_word
                             x = load_16_bytes(postings, at)
-                            add_four(counters, x[0], x[1], x[2], x[3], from_counter, count, bits)
-                            if has_eight:
-                                add_four(
-                                    counters, x[4], x[5], x[6], x[7], from_counter, count, bits
-                                )
-                            at = uint32(at + wide * lanes)
-                else:
-                    for u in range(in_flight):
-                        at = uint32(begin_of[u] + lane_of_group)
-                        first_of[u] = _NONE
-                        if at < end_of[u]:
-                            first_of[u] = postings[at]
-                    for u in range(in_flight):
-                        if first_of[u] != _NONE:
-                            add_posting(counters, first_of[u], from_counter, count, bits)
-                        at = uint32(begin_of[u] + lane_of_group + lanes)
-                        while at < end_of[u]:
-                            add_posting(counters, postings[at], from_counter, count, bits)
-                            at = uint32(at + lanes)
-                k = uint32(k + in_flight * groups)
+                            add_words(
+                                counters, base, x, place, length_of[u], is_narrow, from_counter,
+                                count, bits,
+                            )  # fmt: skip
+                            place = uint32(place + in_load * lanes)
+                    k = uint32(k + ahead)
             cuda.syncthreads()
 
             # ---- scan ----------------------------------------------------------------------
@@ -318,13 +333,17 @@ def counting_kernel(shape: Shape) -> Any:
                 found_in_all = cuda.shfl_sync(EVERYBODY, found_before, WARP - 1)
                 if found_in_all:
                     if t == 0:
-                        from_place = cuda.atomic.add(taken, 0, found_in_all)
+                        begin_of_run = cuda.atomic.add(taken, 0, found_in_all)
                         # What does not fit is not written; how much it is, is known.
-                        fits = from_place + found_in_all <= pairs_right.size
-                        place_of_row[0] = from_place if fits else -1
-                        if columns and fits:
-                            run_begins[row * columns + column] = from_place
-                            run_lengths[row * columns + column] = found_in_all
+                        fits = begin_of_run + found_in_all <= pairs_right.size
+                        place_of_row[0] = begin_of_run if fits else -1
+                        if fits:
+                            # The table has a place for each, or takes them as they come.
+                            run = row * columns + column
+                            if columns == 0:
+                                run = cuda.atomic.add(taken, 1, 1)
+                            run_begins[run] = begin_of_run
+                            run_lengths[run] = found_in_all
                     cuda.syncthreads()
                     from_here = place_of_row[0]
                     forgotten = from_here < 0

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import cuda
 
-from warpladder.device.grids import WARP, blocks_for
+from warpladder.device.grids import WARP, blocks_for, round_up
 from warpladder.device.kernel_cache import cached
+from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.overlap_join.gpu_counters.prefix import running_sums
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class Lists(NamedTuple):
     begins
         Where the list of each id begins, and the end of the last: uint32.
     postings
-        The lists: of each row the number of its counter, uint16 where that suffices.
+        The lists: of each row the number of its counter, 32 bits or 16 where these suffice; as
+        words of 32 bits, a multiple of 16 bytes.
     """
 
     begins: Any
@@ -61,12 +63,17 @@ def count_ids(items, first, last, ids, begins):
 
 @cached
 @cuda.jit
-def write_postings(starts, items, rows, counters, ids, begins, postings):
+def write_postings(starts, items, rows, counters, ids, begins, postings, in_load):
     """Write each row into the lists of its ids; a warp for each row.
 
-    Row ``r`` has counter ``r % counters``.
+    Row ``r`` has counter ``r % counters``. Postings are loaded ``in_load`` at a time, so a few
+    behind the last one are written, too.
     """
     lane = cuda.threadIdx.x % WARP
+    behind = begins[ids + 1]
+    unused = max((behind + in_load - 1) // in_load, 1) * in_load - behind
+    if cuda.grid(1) < unused:
+        postings[behind + cuda.grid(1)] = 0
     row = cuda.grid(1) // WARP
     while row < rows:
         end = starts[row + 1]
@@ -128,21 +135,24 @@ def build_lists(
     >>> starts, items = np.array([0, 2, 3]), np.array([0, 2, 2], np.int32)
     >>> there = device.to_device(starts), device.to_device(items)
     >>> begins, postings = build_lists(device, *there, (0, 3), 3, 2)
-    >>> device.to_host(begins), sorted(device.to_host(postings).tolist()[1:])
+    >>> device.to_host(begins), sorted(device.to_host(postings.view(np.uint16))[1:3].tolist())
     (array([0, 1, 1, 3], dtype=uint32), [0, 1])
     """
     first, last = span
     rows = starts.shape[0] - 1
     begins = device.full(ids + 2, 0, np.uint32)
-    # Of no items there is still an array, which kernels take for one.
-    postings = device.empty(max(last - first, 1), posting_type(counters))
+    kind = np.dtype(posting_type(counters))
+    in_load = WIDE_BYTES // kind.itemsize
+    if last == first:
+        return Lists(begins[: ids + 1], device.full(in_load, 0, kind).view(np.uint32))
+    postings = device.empty(round_up(last - first, in_load), kind)
     at_most = _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors
-    if last > first:
-        blocks = min(blocks_for(last - first, _THREADS), at_most)
-        device.launch(count_ids, blocks, _THREADS, items, first, last, ids, begins)
-        running_sums(device, begins, begins)
-        blocks = min(blocks_for(rows * WARP, _THREADS), at_most)
-        device.launch(
-            write_postings, blocks, _THREADS, starts, items, rows, counters, ids, begins, postings
-        )
-    return Lists(begins[: ids + 1], postings)
+    blocks = min(blocks_for(last - first, _THREADS), at_most)
+    device.launch(count_ids, blocks, _THREADS, items, first, last, ids, begins)
+    running_sums(device, begins, begins)
+    blocks = min(blocks_for(rows * WARP, _THREADS), at_most)
+    device.launch(
+        write_postings, blocks, _THREADS, starts, items, rows, counters, ids, begins, postings,
+        in_load,
+    )  # fmt: skip
+    return Lists(begins[: ids + 1], postings.view(np.uint32))

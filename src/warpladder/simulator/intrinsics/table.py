@@ -7,6 +7,7 @@ from warpladder.simulator.intrinsics import (
     atomics,
     barriers,
     python,
+    shared_adds,
     threads,
     warps,
     wide_loads,
@@ -22,5 +23,6 @@ HANDLERS: Handlers = {
     **warps.HANDLERS,
     **arrays.HANDLERS,
     **wide_loads.HANDLERS,
+    **shared_adds.HANDLERS,
     **python.HANDLERS,
 }
