@@ -39,6 +39,7 @@ test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numb
 	  tests/cli/test_ladders.py tests/reduction/test_reduction_ladder.py tests/reduction/test_gpu_finish.py \
 	  tests/shortest_paths/test_shortest_paths_ladder.py tests/shortest_paths/test_gpu_engine.py \
 	  tests/shortest_paths/test_batch_of_blocks.py tests/shortest_paths/test_register_tiles_int16.py \
+	  tests/overlap_join/test_overlap_join_ladder.py tests/overlap_join/test_gpu_engine.py \
 	  src/warpladder/simulator src/warpladder/device src/warpladder/lab
 
 test-large: $(READY)  ## what the test suite leaves out: more combinations, minutes, gigabytes
