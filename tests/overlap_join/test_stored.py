@@ -241,8 +241,10 @@ def test_no_rows_and_no_pairs(tmp_path: Path, name: str) -> None:
     for rows, sets in enumerate([[], [set()], [{1}, {2}], [set(), set(), {1, 2}]]):
         join = join_of(sets, both_ways=True)
         path = tmp_path / f"{rows}.{name}"
-        told = write_overlaps(BruteEngine(join), join, path, format=name, part=(1, 1))
+        engine = BruteEngine(join)
+        told = write_overlaps(engine, join, path, format=name)
         assert (told.pairs, told.last) == (0, len(sets))
+        assert len(engine.asked) == bool(sets)
     assert len(set(map(Path.read_bytes, tmp_path.iterdir()))) == 1
 
 
