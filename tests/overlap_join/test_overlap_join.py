@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from warpladder.errors import InputError, InputTypeError, TooLargeError
-from warpladder.overlap_join import api, cpu
+from warpladder.overlap_join import cpu, prepared
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.intake import as_sets
@@ -325,6 +325,6 @@ def test_what_is_refused(options: dict[str, Any], error: type[Exception], told: 
 def test_pairs_that_cannot_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from warpladder.device.host_memory import HostMemory
 
-    monkeypatch.setattr(api, "host_memory", lambda: HostMemory(1000, 2000, "this test has"))
+    monkeypatch.setattr(prepared, "host_memory", lambda: HostMemory(1000, 2000, "this test has"))
     with pytest.raises(TooLargeError, match=r"about 1,225 pairs are to be expected.*count_only"):
         wl.overlap_join([[1, 2, 3]] * 50, 2)

@@ -111,7 +111,7 @@ class Run:
         most_bytes: int | None,
         form: str | None,
     ) -> None:
-        from warpladder.overlap_join.api import prepare
+        from warpladder.overlap_join.prepared import prepare
 
         rows = [sets for _, sets in sides]
         other = rows[1] if len(rows) > 1 else None
