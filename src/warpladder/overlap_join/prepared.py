@@ -122,6 +122,28 @@ def prepared_for(
     is_refused: bool = True,
     is_estimated: bool = False,
 ) -> Prepared:
+    """Return a join about to be done.
+
+    Parameters
+    ----------
+    sides, rule, most, share, device
+        The rows, and the options as `as_options` returns them.
+    count_only
+        Whether pairs are not all kept in memory.
+    both_ways
+        Whether pairs of rows joined with themselves are wanted from both of their rows.
+    memory
+        How many bytes it may take, if they are limited.
+    is_refused
+        Whether a join that does not fit the memory at hand is.
+    is_estimated
+        Whether the pairs to be expected are looked for in any case.
+
+    Raises
+    ------
+    TooLargeError
+        It does not fit.
+    """
     require_compiler()
     stop = share
     if share is not None and share < 1:
