@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from brute import random_sets
+from brute import GOLDEN, random_sets
 
 import warpladder as wl
+from calling import call
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu
@@ -19,6 +21,7 @@ from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.intake import as_sets
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
+from warpladder.overlap_join.stored import part_of_rows
 
 COUNTING = Way("counting", 0, 0.1, "")
 
@@ -152,3 +155,52 @@ def test_sets_that_do_not_keep_to_their_form(
 ) -> None:
     with pytest.raises(error, match=told):
         wl.overlap_join(Sets(STARTS, ITEMS, words, ids))
+
+
+def test_one_part_of_very_many() -> None:
+    # Whoever asks for one of a billion parts does not want the bounds of all of them.
+    work = np.ones(10)
+    assert part_of_rows(work, (1, 10**9)) == (0, 1)
+    assert part_of_rows(work, (10**9, 10**9)) == (10, 10)
+    with pytest.raises(InputError, match="part=1/0: parts are numbered from 1, so there is none"):
+        part_of_rows(work, (1, 0))
+
+
+@pytest.fixture
+def golden(tmp_path: Path) -> Path:
+    path = tmp_path / "golden.txt"
+    lines = (f"{row} {{{', '.join(map(str, sorted(ids)))}}}\n" for row, ids in GOLDEN.items())
+    path.write_text("".join(lines))
+    return path
+
+
+def test_rows_are_not_replaced_by_their_pairs(golden: Path, tmp_path: Path) -> None:
+    before = golden.read_text()
+    (tmp_path / "link.txt").symlink_to(golden)
+    (tmp_path / "rows.txt").write_text("1 {2}\n")
+    for rows, output in [
+        ([golden], golden),
+        ([golden], tmp_path / "link.txt"),
+        ([tmp_path / "rows.txt", "--other", golden], golden),
+    ]:
+        result = call("overlap", *rows, "-o", output)
+        assert result.returncode == 2
+        assert "read from" in result.stderr
+        assert golden.read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [(["--format", "csv"], "-o"), (["--other", "-"], "standard input")]
+)
+def test_more_options_that_do_not_go_together(
+    golden: Path, arguments: list[str], told: str
+) -> None:
+    result = call("overlap", "-" if "--other" in arguments else golden, *arguments)
+    assert result.returncode == 2
+    assert told in result.stderr
+
+
+def test_lines_of_rows_beside_others_have_each_pair_once(golden: Path, tmp_path: Path) -> None:
+    result = call("overlap", golden, "--other", golden, "-o", tmp_path / "x.txt")
+    assert "12" in result.stdout
+    assert "each from both" not in result.stdout

@@ -134,6 +134,14 @@ def overlap(
         raise typer.BadParameter(
             "--count-only keeps no pairs that -o could write; give one of both"
         )
+    if format is not None and output is None:
+        raise typer.BadParameter("--format is that of a file to write: name it with -o")
+    if [file, other] == [Path("-")] * 2:
+        raise typer.BadParameter("--other and FILE cannot both be standard input")
+    if output is not None and any(_is_same(output, one) for one in (file, other)):
+        raise typer.BadParameter(
+            f"-o {output} is a file that rows are read from; give the pairs one of their own"
+        )
     if resume and (output is None or is_piped):
         raise typer.BadParameter("--resume goes on with a file: name it with -o")
     number, most_bytes = as_part(part), as_bytes(memory)
@@ -169,6 +177,13 @@ def overlap(
     (print_json if json else show)(facts)
     if output is not None and not json:
         typer.echo(f"wrote {output}", err=True)
+
+
+def _is_same(output: Path, rows: Path | None) -> bool:
+    """Tell whether two paths lead to one file."""
+    if rows is None or not (output.is_file() and rows.is_file()):
+        return False
+    return output.samefile(rows)
 
 
 def _column(text: str | None) -> str | int | None:

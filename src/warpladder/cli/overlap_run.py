@@ -121,7 +121,7 @@ class Run:
             rows[0],
             other=other,
             **asked,
-            both_ways=form == "grouped",
+            both_ways=form == "grouped" and other is None,
             device=device,
             memory=most_bytes,
         )

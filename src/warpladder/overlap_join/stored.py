@@ -114,9 +114,11 @@ def part_of_rows(work: NDArray[np.float64], part: tuple[int, int]) -> tuple[int,
     ((0, 1), (1, 4))
     """
     number, count = part
+    if count < 1:
+        raise InputError(f"part={number}/{count}: parts are numbered from 1, so there is none")
     if not 1 <= number <= count:
-        raise InputError(f"part={number}/{count}: parts are numbered from 1 to {max(count, 1)}")
-    first, last = _bounds(work, 0, len(work), count)[[number - 1, number]].tolist()
+        raise InputError(f"part={number}/{count}: parts are numbered from 1 to {count}")
+    first, last = _bounds(work, 0, len(work), np.array([number - 1, number]), count).tolist()
     return first, last
 
 
@@ -233,20 +235,23 @@ def _found_blocks(
     first, begin, last = rows
     if begin == last:
         return
-    ends = _bounds(work, first, last, min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS)))
+    stretches = min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS))
+    ends = _bounds(work, first, last, np.arange(stretches + 1), stretches)
     found = engine.found(begin, last, as_fraction(progress, work, rows))
     for block in _blocks(found, begin, ends):
         yield block if join.rule.name == "count" else with_values(block, join)
 
 
-def _bounds(work: NDArray[np.float64], first: int, last: int, count: int) -> NDArray[np.int64]:
-    """Return where stretches of rows of about equal work begin, and the end of the last."""
+def _bounds(
+    work: NDArray[np.float64], first: int, last: int, shares: NDArray[np.int64], count: int
+) -> NDArray[np.int64]:
+    """Return before which of some rows so many shares of their work are done, of ``count``."""
     done = np.cumsum(work[first:last])
     total = done[-1] if len(done) else 0.0
-    shares = total * np.arange(1, count) / max(count, 1)
     # The row with which a share is reached belongs to it.
-    inner = np.minimum(first + np.searchsorted(done, shares, side="left") + 1, last)
-    return np.concatenate(([first], inner, [last])).astype(np.int64)
+    ends = first + np.searchsorted(done, total * shares / count, side="left") + 1
+    ends = np.where(shares == 0, first, np.where(shares == count, last, ends))
+    return np.minimum(ends, last).astype(np.int64)
 
 
 def _blocks(pieces: Iterable[Found], first: int, ends: NDArray[np.int64]) -> Iterator[PairBlock]:
