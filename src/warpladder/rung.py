@@ -88,6 +88,8 @@ class Task:
         The size that ``climb`` takes when none is asked for.
     sizes
         Sizes at which every rung is verified.
+    simulated
+        The same on the simulator, where large ones take seconds each; by default all.
     compared
         ``compared(problem, result)``: what of a rung's result is compared with the oracle's answer,
         where more than one result is right; by default the result itself.
@@ -103,6 +105,7 @@ class Task:
     size_word: str = "numbers"
     ceiling: Literal["dram", "pcie"] | Callable[[str], Inner] = "dram"
     compared: Callable[[Any, Any], Any] | None = None
+    simulated: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,14 @@ def test_sizes_beyond_the_largest_are_left_out_or_refused():
         verify(small, FakeGpu(), [])
 
 
+def test_a_task_may_name_fewer_sizes_for_the_simulator():
+    few = dataclasses.replace(toy.TASK, simulated=(0, 2))
+    rung = dataclasses.replace(toy.NEIGHBOURS, task=few)
+    assert [verdict.n for verdict in verify(rung, FakeSimulator())] == [0, 2]
+    assert [verdict.n for verdict in verify(rung, FakeGpu())] == [0, 1, 2, 33]
+    assert [verdict.n for verdict in verify(rung, FakeSimulator(), [1])] == [1]
+
+
 def test_kernels_need_a_device():
     with pytest.raises(InputError, match="needs a device"):
         verify(toy.NEIGHBOURS, None, [1])

@@ -242,6 +242,29 @@ def test_a_tiled_rung_is_right_warp_by_warp(rung):
     assert verdict.ok, verdict.fault
 
 
+def left_out_of_climbs(task):
+    """Return the sizes that are for GPUs and for this test; two blocks in a row are another."""
+    beyond = (258,) if task is _tasks.DISTANCES else ()
+    return [n for n in (*task.sizes, *beyond) if n not in (task.simulated or task.sizes)]
+
+
+@pytest.mark.parametrize(
+    ("name", "n"),
+    large(
+        *(
+            (rung.name, n)
+            for rung in QUICK
+            if rung.on == "device"
+            for n in left_out_of_climbs(rung.task)
+            if n <= (rung.max_n or n)
+        )
+    ),
+)
+def test_sizes_that_a_climb_leaves_out(name, n):
+    (verdict,) = verify(LADDER.find(name), SimulatedDevice(counters=False), [n])
+    assert verdict.ok, verdict.fault
+
+
 @pytest.mark.parametrize("name", ["padded-rows", "blocked-shared", "small-n-one-block"])
 def test_predictions_hold(name):
     results = check_predictions(LADDER.find(name), LADDER, partial(SimulatedDevice, checks=False))

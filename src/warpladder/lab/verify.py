@@ -142,7 +142,8 @@ def verify(
     device
         Where to run it; None for one on the CPU.
     sizes
-        Problem sizes; by default those of the task that the rung takes.
+        Problem sizes; by default those of the task that the rung takes, on the simulator those
+        that the task names for it.
     seed
         For the task's ``make``.
 
@@ -178,7 +179,11 @@ def verify(
     if rung.on == "gpu" and (device is None or isinstance(device, Simulated)):
         raise InputError(f"{rung.name} runs on a GPU only: {rung.limits}")
     limit = math.inf if rung.max_n is None else rung.max_n
-    asked = [n for n in rung.task.sizes if n <= limit] if sizes is None else list(sizes)
+    if sizes is None:
+        few = rung.task.simulated if isinstance(device, Simulated) else None
+        asked = [n for n in few or rung.task.sizes if n <= limit]
+    else:
+        asked = list(sizes)
     if not asked:
         raise InputError(
             f"{rung.name}: there is no size to verify it at; it takes up to n = {limit}"
