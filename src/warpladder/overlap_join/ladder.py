@@ -2,7 +2,8 @@
 
 Which rows have ids in common? The source compares every id of a row with every id of each other
 row. First the comparisons: who does them, each of them once, several to a step. Then the count that
-threads have in common: in a queue, by flags, by votes. Then fewer of them: 32 ids in a word.
+threads have in common: in a queue, by flags, by votes. Then fewer of them: 32 ids in a word. And
+last none at all: an index leads from each id to the rows that have it.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from warpladder.overlap_join.rungs import (
     ballot_count,
     bitmap_tiles,
     flat_rows,
+    inverted_index,
     pair_per_thread,
     row_against_chunk,
     sets_on_cpu,
     shared_flags,
+    signatures,
     unrolled,
     upper_triangle,
 )
@@ -41,6 +44,9 @@ LADDER = Ladder(
         ballot_count.RUNG,
         # Words of 32 ids.
         bitmap_tiles.RUNG,
+        # Only what is shared.
+        inverted_index.RUNG,
+        signatures.RUNG,
     ),
     wrong=(
         id_per_thread.WRONG,

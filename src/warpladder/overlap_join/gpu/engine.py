@@ -218,7 +218,7 @@ class GpuEngine:
         if self._is_tuned or last == first:
             return plain
         middle = self._stretch((first + last) // 2, last)
-        return best_folding(plain, self._likeness, middle, self._blocks)
+        return best_folding(plain, self._join, self._likeness, middle, self._blocks)
 
     def _stretch(self, first: int, last: int) -> Stretch:
         """Return left rows from ``first`` on, as many as may be on the device at a time."""

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Folding", "best_folding"]
 
 _BLOCKS_PER_MULTIPROCESSOR = 16
-#: Left rows at a time: there is a table of them.
-_MOST_ROWS = 1 << 20
+#: Left rows at a time, of which each has a run of candidates in every part of a block at most; and
+#: candidates.
+_MOST_ROWS, _RUNS_OF_A_ROW, _MOST_CANDIDATES = 1 << 20, 4, 1 << 26
 #: Left rows for which a folding is tried, and the share of all time that candidates may take then.
 _TRIED, _MOST_SHARE = 2048, 0.5
 
@@ -41,18 +42,26 @@ class Folding:
     device, join, tuning
         Where, what, and how it is divided.
     places
-        How many candidates there is room for, those of one left row at least.
+        How many candidates there is room for, if that is enough for one left row.
     """
 
     def __init__(self, device: Device, join: Join, tuning: Tuning, places: int) -> None:
         self.tuning = tuning
-        self._device, self._join, self._places = device, join, places
+        self._device, self._join = device, join
+        self._places = max(min(places, _MOST_CANDIDATES), tuning.counters)
         self._launcher = Launcher(device, join, tuning)
         self._rows = _MOST_ROWS
+        # Kept from block to block: allocating it takes longer than to count a few rows.
+        self._room: Pairs | None = None
 
     def tuned(self, tuning: Tuning) -> Folding:
         """Return the same with another tuning."""
         return Folding(self._device, self._join, tuning, self._places)
+
+    def candidates_of_each(self, stretch: Stretch, block: Block) -> float:
+        """Return how many candidates a left row has in a block."""
+        taken = self.candidates(stretch, block).taken
+        return int(self._device.to_host(taken)[0]) / len(stretch.left)
 
     def count(self, stretch: Stretch, block: Block, counts: Counts) -> None:
         """Add the pairs of left rows with a block to the counts."""
@@ -75,19 +84,20 @@ class Folding:
     def candidates(self, stretch: Stretch, block: Block) -> Pairs:
         """Return the counters of a block that have come to what left rows need."""
         device = self._device
-        # A row has one of every part of a block.
-        most_runs = 4 * len(stretch.left)
-        room = Pairs(
-            device.empty(self._places, np.int32),
-            device.empty(self._places, np.int32),
-            device.full(2, 0, np.int64),
-            device.empty(most_runs, np.int64),
-            device.empty(most_runs, np.uint32),
-            0,
-            0,
-        )
-        self._launcher.count(stretch, block, room)
-        return room
+        if self._room is None:
+            most_runs = _RUNS_OF_A_ROW * min(_MOST_ROWS, len(self._join.left))
+            self._room = Pairs(
+                device.empty(self._places, np.int32),
+                device.empty(self._places, np.int32),
+                device.empty(2, np.int64),
+                device.empty(most_runs, np.int64),
+                device.empty(most_runs, np.uint32),
+                0,
+                0,
+            )
+        device.to_device(np.zeros(2, np.int64), out=self._room.taken)
+        self._launcher.count(stretch, block, self._room)
+        return self._room
 
     def _check(
         self, stretch: Stretch, block: Block, room: Pairs, runs: int, counts: Counts, first: int
@@ -96,14 +106,19 @@ class Folding:
         blocks = min(runs, _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors)
         device.launch(
             check_candidates, blocks, THREADS, runs, room.run_begins, room.run_lengths,
-            room.right, room.shared, self.tuning.counters, self.tuning.fold, left.starts,
-            left.items, right.starts, right.items, meeting_of(self._join), left.first - right.first, right.first,
-            *self._join.rule, counts.of_left[first : first + len(left)], counts.of_right,
+            room.right, room.shared, self.tuning.counters, self.tuning.fold,
+            left.starts, left.items, right.starts, right.items,
+            meeting_of(self._join), left.first - right.first, right.first, *self._join.rule,
+            counts.of_left[first : first + len(left)], counts.of_right,
         )  # fmt: skip
 
 
 def best_folding(
-    plain: Folding, likeness: Likeness, tried: Stretch, blocks_of: Callable[[Tuning], Blocks]
+    plain: Folding,
+    join: Join,
+    likeness: Likeness,
+    tried: Stretch,
+    blocks_of: Callable[[Tuning], Blocks],
 ) -> Folding:
     """Return the folding that costs least, by what is reckoned and by trying it.
 
@@ -111,6 +126,8 @@ def best_folding(
     ----------
     plain
         With one row to a counter.
+    join
+        What is to be found.
     likeness
         Of rows of both sides.
     tried
@@ -118,15 +135,13 @@ def best_folding(
     blocks_of
         Returns the right side in blocks.
     """
-    join = plain._join
     least = least_shared(*join.rule, round(likeness.size))
     for tuning in folds_to_try(plain.tuning, len(join.right), likeness, least):
         folding = plain.tuned(tuning)
         some = tried.rows(0, min(len(tried.left), _TRIED))
         blocks = blocks_of(tuning)
         # Of rows that meet only later ones, those in the middle meet all of the last block.
-        taken = folding.candidates(some, blocks.block(len(blocks) - 1)).taken
-        found = int(plain._device.to_host(taken)[0])
-        if checking_share(tuning, likeness, found / len(some.left)) <= _MOST_SHARE:
+        found = folding.candidates_of_each(some, blocks.block(len(blocks) - 1))
+        if checking_share(tuning, likeness, found) <= _MOST_SHARE:
             return folding
     return plain

@@ -16,8 +16,12 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warpladder.device.grids import round_up
+import numpy as np
+
+from warpladder.device.grids import WARP, round_up
+from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.overlap_join.gpu_counters.counting import MOST_WORDS_OF_A_THREAD
+from warpladder.overlap_join.gpu_counters.lists import posting_type
 from warpladder.overlap_join.gpu_counters.packed import layout_of
 from warpladder.overlap_join.gpu_counters.sampling import Likeness
 
@@ -31,10 +35,14 @@ BESIDE = 256
 _IN_WORD = layout_of(8).in_word
 #: Words that a thread scans together.
 _AT_ONCE = 4
-#: What things take on an H200, in picoseconds: a counter cleared and scanned, a list fetched, an id
-#: of a candidate looked up, a signature's word compared, an addition.
-_SCAN, _LIST, _LOOK, _COMPARE, _ADD = 0.1, 75.0, 3.0, 1.0, 0.45
+#: What things take on an H200, in picoseconds, as far as it was told apart: a counter cleared and
+#: scanned, a list fetched, an id of a candidate looked up, a signature's word compared, an addition
+#: with its posting fetched.
+_SCAN, _LIST, _LOOK, _COMPARE, _ADD = 0.1, 75.0, 10.0, 1.0, 1.0
 _MOST_FOLDED = 256
+#: Counters whose postings have 16 bits; lists that are long enough for small blocks; and into how
+#: many blocks rows are divided at least that meet each other, if lists are.
+_NARROW, _LONG_LIST, _FEWEST_BLOCKS = 1 << 16, 24, 4
 _MOST_WORDS = 8
 
 
@@ -75,30 +83,40 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
     likeness
         Of rows of both sides.
     halves
-        Whether each pair is met once: then smaller blocks meet fewer pairs twice.
+        Whether each pair is met once. In the block that they are in themselves rows meet those
+        before them, too: so there should be several.
     """
     words = _words_worth_while(likeness)
     in_words = likeness.of_commonest[max(len(likeness.of_commonest) - 32 * words, 0) :].sum()
     # Of a list, how many postings come from one right row.
     met = (likeness.shared - (in_words if words else 0)) / max(likeness.size, 1)
-    threads = min(1024, gpu.max_threads_per_block)
+    wanted = math.ceil(rows / _FEWEST_BLOCKS) if halves else rows
+    if met * wanted < _LONG_LIST:
+        wanted = rows
+    narrow = min(wanted, _NARROW)
+    if met * narrow >= _LONG_LIST or rows <= narrow:
+        # Where lists are long enough, all threads that there are places for, each with few
+        # registers; else fewer, that have more lists on their way.
+        threads, resident, in_flight = (1024, 2, 1) if met * narrow >= 128 else (512, 3, 2)
+        most = narrow
+    else:
+        threads, resident, in_flight, most = 1024, 1, 4, wanted
     unit = _AT_ONCE * _IN_WORD * threads
-    for resident in (2, 1):
-        each = gpu.shared_bytes_per_multiprocessor // resident
-        room = min(each - gpu.shared_bytes_reserved_per_block, gpu.shared_bytes_per_block_optin)
-        most = (room - BESIDE) // unit * unit
-        # Postings of 16 bits where lists are long anyway.
-        most = min(most, 1 << 16) if resident == 2 else min(most, MOST_WORDS_OF_A_THREAD * threads)
-        if met * most >= 32 or rows <= most:
-            break
-    wanted = math.ceil(rows / 8) if halves and met * rows / 8 >= 64 else rows
-    counters = round_up(max(min(most, wanted), 1), unit)
-    list_length = met * min(counters, rows)
-    lanes = 32 if list_length >= 24 else 16 if list_length >= 10 else 8
+    each = gpu.shared_bytes_per_multiprocessor // resident - gpu.shared_bytes_reserved_per_block
+    room = min(each, gpu.shared_bytes_per_block_optin) - BESIDE
+    room = min(room, MOST_WORDS_OF_A_THREAD * _IN_WORD * threads)
+    counters = min(round_up(max(most, 1), unit), max(room // unit, 1) * unit)
     return Tuning(
-        counters, threads=threads, resident=resident, lanes=lanes,
-        in_flight=4 if lanes == 32 else 8, words=words,
+        counters, threads=threads, resident=resident, lanes=_lanes_for(met * counters, counters),
+        in_flight=in_flight, words=words,
     )  # fmt: skip
+
+
+def _lanes_for(length: float, counters: int) -> int:
+    """Return how many threads take a list of this length together, in loads of 16 bytes."""
+    loads = 1 + length * np.dtype(posting_type(counters)).itemsize / WIDE_BYTES
+    # Of long lists they take several in turn.
+    return 16 if loads > WARP else max(1 << (math.ceil(loads) - 1).bit_length(), 8)
 
 
 def folds_to_try(tuning: Tuning, rows: int, likeness: Likeness, least: int) -> list[Tuning]:
@@ -133,7 +151,7 @@ def checking_share(tuning: Tuning, likeness: Likeness, candidates: float) -> flo
 
 def _folded(tuning: Tuning, fold: int, likeness: Likeness) -> Tuning:
     list_length = likeness.shared / max(likeness.size, 1) * tuning.counters * fold
-    return replace(tuning, fold=fold, lanes=32 if list_length >= 24 else tuning.lanes)
+    return replace(tuning, fold=fold, lanes=_lanes_for(list_length, tuning.counters))
 
 
 def _words_worth_while(likeness: Likeness) -> int:

@@ -35,7 +35,12 @@ from warpladder.device.shared_adds import shared_address
 from warpladder.device.wide_loads import load_16_bytes
 from warpladder.overlap_join.gpu_counters.adding import add_words
 from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
-from warpladder.overlap_join.gpu_counters.prefix import EVERYBODY, sum_up_to, sum_warp
+from warpladder.overlap_join.gpu_counters.prefix import (
+    EVERYBODY,
+    either_of_warp,
+    sum_up_to,
+    sum_warp,
+)
 from warpladder.overlap_join.measures import counts
 
 __all__ = ["ALL", "BOTH_WAYS", "LATER", "MOST_WORDS_OF_A_THREAD", "Shape", "counting_kernel"]
@@ -258,7 +263,7 @@ def counting_kernel(shape: Shape) -> Any:
                 cut = int32(min(max(me + 1 - low, 0), count))
             if words and meeting == BOTH_WAYS:
                 myself = int32(max(min(me - low, count), -1))
-            hits, sums, pending = int32(0), uint32(0), uint32(0)
+            hits, sums, pending, kept = int32(0), uint32(0), uint32(0), uint32(0)
             # First for several words at a time whether there is anything at all. Mostly there is
             # not, and they are cleared.
             step = uint32(0)
@@ -305,8 +310,10 @@ def counting_kernel(shape: Shape) -> Any:
                                 right_starts, bits,
                             )  # fmt: skip
                             found = reached(x, lower, whole, tops)
-                        hits = int32(hits + cuda.popc(found))
                     # What has been found is looked at once more; nothing else is.
+                    if found:
+                        hits = int32(hits + cuda.popc(found))
+                        kept = uint32(kept | (uint32(1) << step))
                     counters[word] = x if found else uint32(0)
                     word = uint32(word + WARP)
             hits = sum_warp(hits)
@@ -349,19 +356,21 @@ def counting_kernel(shape: Shape) -> Any:
                     forgotten = from_here < 0
                     found_before = cuda.shfl_sync(EVERYBODY, found_before, warp) - hits
                     from_here = int32(from_here + found_before)
-            if hits and forgotten:
-                word = mine_first
-                while word < last_word:
-                    counters[word] = 0
-                    word = uint32(word + WARP)
-            elif hits:
-                if not keeps and lane == 0:
-                    cuda.atomic.add(of_left, row, hits)
-                word = mine_first
-                while word < last_word:
+            if hits and lane == 0 and not keeps and not forgotten:
+                cuda.atomic.add(of_left, row, hits)
+            if hits:
+                kept = either_of_warp(kept)
+            while kept:
+                step = uint32(cuda.ffs(kept) - 1)
+                kept = uint32(kept & uint32(kept - 1))
+                word = uint32(mine_first + step * (at_once * WARP))
+                end_of_step = uint32(word + at_once * WARP)
+                while word < end_of_step:
                     x = counters[word]
                     counters[word] = 0
-                    found = reached(x, lower, whole, tops)
+                    found = uint32(0)
+                    if not forgotten:
+                        found = reached(x, lower, whole, tops)
                     if keeps:
                         mine = int32(cuda.popc(found))
                         up_to = sum_up_to(mine, lane)
