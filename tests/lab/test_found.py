@@ -19,7 +19,7 @@ TOLD = [case for case in RUNGS if case[1].found]
 #: Kernels that lost, at the size that was timed, to what they were to beat.
 REFUTED = {
     "consecutive-cells", "flag-barrier", "grid-sync", "pivot-in-register", "last-block-finish",
-    "host-finish", "one-word-finish",
+    "host-finish", "one-word-finish", "shared-flags", "flat-rows", "signatures",
 }  # fmt: skip
 
 

@@ -17,6 +17,9 @@ IM saw no change either, until the program was compiled for the card: then 0.66 
 with flags and 0.87 s with atomics, and 26 minutes for 50,000 rows. Its flat rows keep their own id,
 1,001 numbers each, so that only one in eight begins at a sector.
 
+Found: on an NVIDIA H200 (2026-11-22), with 1000 rows, this takes 112 ms and `shared-flags` 107 ms.
+The pointers that are saved were in the cache; what limits is how threads count, not where rows lie.
+
 Source: IM coalesced access
 """
 
@@ -35,7 +38,7 @@ from warpladder.overlap_join.rungs._launching import (
 from warpladder.overlap_join.rungs._tasks import SHARED_IDS
 from warpladder.overlap_join.rungs.shared_flags import added_up
 from warpladder.overlap_join.rungs.unrolled import count_in
-from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,4 +106,7 @@ RUNG = Rung(
     ),
     limits="a grid has at most 65,535 blocks along y, and a row takes one",
     max_n=65535,
+    found=(
+        Found("NVIDIA H200", "2026-11-22", 1000, (("flat-rows", 112.0), ("shared-flags", 107.0))),
+    ),
 )

@@ -19,6 +19,9 @@ requests not even half are left.
 
 The library's call takes signatures where a sample of the rows says that they pay.
 
+Found: on an NVIDIA H200 (2026-11-22), with 1000 rows, this takes 0.597 ms and `inverted-index`
+0.437 ms: too few of the ids that these rows share are among the 32 commonest.
+
 Source: beyond
 """
 
@@ -28,7 +31,7 @@ from typing import TYPE_CHECKING
 
 from warpladder.overlap_join.rungs._counting import kernels_with, partners_with
 from warpladder.overlap_join.rungs._tasks import PARTNERS
-from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,9 +54,7 @@ RUNG = Rung(
     source="beyond",
     run=run,
     task=PARTNERS,
-    bound=Bound(
-        "shared", "an addition for each rarer id that two rows share, a word a pair"
-    ),
+    bound=Bound("shared", "an addition for each rarer id that two rows share, a word a pair"),
     kernels=kernels_with(1),
     predicts=(
         Prediction(
@@ -71,6 +72,11 @@ RUNG = Rung(
             64,
             "each row is counted, scanned and left as before",
             than="inverted-index",
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200", "2026-11-22", 1000, (("signatures", 0.597), ("inverted-index", 0.437))
         ),
     ),
 )
