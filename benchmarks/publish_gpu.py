@@ -40,6 +40,12 @@ def main() -> None:
         "<!-- end of GPU reductions -->",
         [*_reductions_table(reductions), "", *_libraries_table(reductions)],
     )
+    replace_between(
+        _ROOT / "README.md",
+        "<!-- GPU joins from benchmarks/results -->",
+        "<!-- end of GPU joins -->",
+        _joins_table(_newest("gpu_overlap_join")),
+    )
     sanitized = textwrap.wrap(sentence(_newest("sanitizer")), 100, break_on_hyphens=False)
     replace_between(
         _ROOT / "README.md",
@@ -101,6 +107,32 @@ def _reductions_table(results: dict[str, Any]) -> list[str]:
         f"\n{results['gpu']}, {results['date'][:10]}, caches cold. Reading alone, measured in the "
         f"same run: {reading:.2f} TB/s."
     )
+    return lines
+
+
+def _joins_table(results: dict[str, Any]) -> list[str]:
+    """Return the source's problem at growing size, and the ladder beside the source's times."""
+    lines = ["| rows x ids | pairs | s | T updates/s |", "|---|--:|--:|--:|"]
+    lines.extend(
+        f"| {row['case']} | {row['pairs']:,} | {_three(row['s'])} "
+        f"| {_three(row['T_updates_per_s'])} |"
+        for row in results["shapes"]
+    )
+    parquet = results["parquet"]
+    lines.append(
+        f"\n{results['gpu']}, {results['date'][:10]}: rows whose ids are drawn out of as many as "
+        "there are rows, made and coded on the GPU; pairs of 5 ids and more, counted, index and "
+        "all. IM took 26 minutes for 50,000 rows, and by its equation four years for 14,000,000. "
+        f"From Parquet to Parquet {parquet['case']}: {_three(parquet['s'])} s, of which "
+        f"{_three(parquet['read_s'])} are for reading."
+    )
+    lines += ["", "| 1,000 rows x 1,000 ids | kernels, ms | IM, ms |", "|---|--:|--:|"]
+    lines.extend(
+        f"| `{row['case']}` | {_three(row['kernel_ms'])} "
+        f"| {'' if row['IM_ms'] is None else _three(row['IM_ms'])} |"
+        for row in results["ladder"]
+    )
+    lines.append("\nIM's times are of a GTX 1080 Ti, for the step that a rung takes.")
     return lines
 
 
