@@ -105,8 +105,12 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_columns_and_panels(shape, monkeypatch):
+@pytest.mark.parametrize(
+    ("shape", "dtypes"),
+    [*((shape, ("f4",)) for shape in SHAPES), *large(*((shape, ("i2", "f4")) for shape in SHAPES))],
+    ids=str,
+)
+def test_columns_and_panels(shape, dtypes, monkeypatch):
     """Lines too short for vectors, middle axes, few long lines; ties, NaNs and first indices."""
     rng = np.random.default_rng(len(shape))
     ops = ("sum", "min", "max", "argmin", "argmax", "var", "count_nonzero")
@@ -117,7 +121,7 @@ def test_columns_and_panels(shape, monkeypatch):
         if tile is not None:
             monkeypatch.setattr(layout, "TILE_BYTES", tile)
             monkeypatch.setattr(layout, "_ROWS_ACROSS", 16)
-        for dtype in ("i2", "f4"):
+        for dtype in dtypes:
             values = rng.integers(-5, 6, shape).astype(dtype)
             for axis in range(len(shape)):
                 answer = wl.reduce(values, ops, axis=axis)

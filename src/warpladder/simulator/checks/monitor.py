@@ -286,8 +286,12 @@ class Monitor:
     ) -> None:
         table = np.full((rows, WARP_SIZE), _NOBODY, dtype=np.int64)
         table[row, lanes.lane] = address
-        same = (table[:, :, None] == table[:, None, :]) & (table != _NOBODY)[:, :, None]
-        passes = int(same.sum(axis=2).max(axis=1).sum())
+        table.sort(axis=1)
+        place = np.arange(WARP_SIZE)
+        begins = np.where(table[:, 1:] != table[:, :-1], place[1:], 0)
+        so_far = np.broadcast_to(place, table.shape).copy()
+        so_far[:, 1:] -= np.maximum.accumulate(begins, axis=1)
+        passes = int(np.where(table == _NOBODY, 0, so_far + 1).max(axis=1).sum())
         counters.count("atomic", requests=rows, threads=len(row), passes=passes)
 
 

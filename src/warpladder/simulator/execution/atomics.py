@@ -100,6 +100,10 @@ def _in_turn(
     if view.unit != view.dtype.itemsize:
         at = at // view.dtype.itemsize
     memory = buffer.typed(view.dtype)
+    found = memory[at]
+    # Whoever waits for others asks again and again: where nobody changes anything, in any order.
+    if np.asarray(update(found, *values)).astype(view.dtype).tobytes() == found.tobytes():
+        return found, False
     order = np.argsort(at, kind="stable")
     sorted_at = at[order]
     first = np.ones(len(at), dtype=bool)
