@@ -327,7 +327,7 @@ def test_more_than_the_memory_holds():
 
 
 def test_small_batches_stay_on_the_cpu():
-    why = wl.shortest_paths(np.ones((10, 32, 32))).why
+    why = wl.shortest_paths(np.ones((10, 32, 32), np.float32)).why
     assert "32 vertices are too few for a GPU" in why
 
 
