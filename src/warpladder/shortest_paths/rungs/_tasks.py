@@ -227,14 +227,13 @@ DISTANCES_INT16 = replace(
 )
 
 # To tiles of 64.
-DISTANCES_IN_SMALL_TILES = replace(DISTANCES, sizes=(0, 1, 33, 64, 65, 130), simulated=(0, 33, 130))
+DISTANCES_IN_SMALL_TILES = replace(DISTANCES, sizes=(0, 1, 33, 64, 65, 130), simulated=(0, 33, 65))
 
 LENGTHS_ALONG_HOPS = replace(
     DISTANCES_IN_SMALL_TILES,
     name="shortest distances between all pairs of n vertices, and a path for each",
     oracle=lambda problem: (_oracle(problem), _oracle(problem)),
     work=_work_with_hops,
-    simulated=(0, 33, 65),
     # Of paths that are equally short a kernel may take any.
     compared=lambda problem, found: (found[0], lengths_by_hops(problem, *found)),
 )
