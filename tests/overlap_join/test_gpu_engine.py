@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from choosing import large
+from choosing import large, only
 from warpladder.overlap_join.forms import Found, Join, Rows
 from warpladder.overlap_join.gpu import engine as engines
 from warpladder.overlap_join.gpu.engine import GpuEngine
@@ -113,7 +113,7 @@ def test_the_four_rows_of_the_source(gpu: SimulatedDevice) -> None:
     assert listed(pieces) == [(0, 1, 3), (0, 2, 3), (1, 2, 2), (2, 3, 2)]
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 33, *[p.values[0] for p in large(31, 32, 97)]])
+@pytest.mark.parametrize("n", [0, 1, 2, 33, *large(31, 32, 97)])
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_rows_with_themselves(gpu: SimulatedDevice, n: int, both_ways: bool) -> None:
     rows = random_rows(n, 12, 40, n) if n > 2 else rows_of([{0, 1, 2}, {1, 2}][:n], 3)
@@ -128,14 +128,20 @@ def test_rows_with_others(gpu: SimulatedDevice, left: int, right: int) -> None:
     check(GpuEngine(join, gpu, tuning=SMALL), join)
 
 
-@pytest.mark.parametrize("tuning", [SMALL, FOLDED, SIGNED], ids=["plain", "folded", "signed"])
-@pytest.mark.parametrize("measure", MEASURES)
+TUNINGS = {"plain": SMALL, "folded": FOLDED, "signed": SIGNED}
+#: Every measure, and every tuning; each with each is large.
+MEASURED = dict(zip(MEASURES, [*TUNINGS, *TUNINGS], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("measure", "name"), only(lambda measure, name: name == MEASURED[measure], MEASURES, TUNINGS)
+)
 def test_every_measure_over_several_blocks(
-    quick_gpu: SimulatedDevice, measure: str, tuning: Tuning
+    quick_gpu: SimulatedDevice, measure: str, name: str
 ) -> None:
     rows = random_rows(300, 16, 90, 5)
     join = Join(rows, rows, as_rule(measure, 4 if measure == "count" else 0.5))
-    assert_counts_and_pairs(quick_gpu, join, tuning)
+    assert_counts_and_pairs(quick_gpu, join, TUNINGS[name])
 
 
 def assert_counts_and_pairs(device: SimulatedDevice, join: Join, tuning: Tuning) -> None:
