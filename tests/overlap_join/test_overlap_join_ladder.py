@@ -65,7 +65,7 @@ def by_sets(problem):
 
 def found(rung, problem, **options):
     """What a rung finds, in the form of the oracle that it is held against, and that."""
-    device = None if rung.on == "cpu" else SimulatedDevice()
+    device = None if rung.on == "cpu" else SimulatedDevice(counters=False)
     result = rung.run(device, problem, **options)
     expected = by_sets(problem)
     if rung not in MATRICES:
@@ -157,7 +157,7 @@ IM_GROUPS = {1: {2, 3}, 2: {1, 3}, 3: {1, 2, 4}, 4: {3}}
 @each_rung
 def test_the_source_s_four_rows(rung):
     problem = problem_of(*IM_ROWS, threshold=2)
-    result = rung.run(None if rung.on == "cpu" else SimulatedDevice(), problem)
+    result = rung.run(None if rung.on == "cpu" else SimulatedDevice(counters=False), problem)
     partners = [len(group) for group in IM_GROUPS.values()]
     if rung not in MATRICES:
         assert result.tolist() == partners
@@ -172,14 +172,14 @@ def test_the_source_s_four_rows(rung):
 def test_a_rung_is_right_at_every_size(rung, sizes):
     if rung.name in BY_ONE_THREAD:
         sizes = [n for n in sizes if n != 13 and n < 97]
-    device = None if rung.on == "cpu" else SimulatedDevice()
+    device = None if rung.on == "cpu" else SimulatedDevice(counters=False)
     for verdict in verify(rung, device, sizes, seed=3):
         assert verdict.ok, (verdict.n, verdict.fault)
 
 
 def test_tiles_are_right_at_their_edges():
     rung = LADDER.find("bitmap-tiles")
-    for verdict in verify(rung, SimulatedDevice(), (64, 65, 130), seed=3):
+    for verdict in verify(rung, SimulatedDevice(counters=False), (64, 65, 130), seed=3):
         assert verdict.ok, (verdict.n, verdict.fault)
 
 
@@ -228,7 +228,7 @@ def test_rows_longer_than_a_block_are_refused_where_each_id_has_a_thread():
     problem = problem_of(range(1025), {1024})
     for name in ("atomics", "shared-flags", "flat-rows"):
         with pytest.raises(InputError, match=r"a row has room for 10\d\d ids: a block has"):
-            LADDER.find(name).run(SimulatedDevice(), problem)
+            LADDER.find(name).run(SimulatedDevice(counters=False), problem)
 
 
 def test_bitmaps_are_those_of_numpy():
@@ -270,7 +270,7 @@ def test_a_wrong_rung_is_caught_and_seen(broken):
 def lines_named(broken):
     """The lines that the checker names, of whichever file they are."""
     with pytest.raises(KernelFaultError) as fault:
-        broken.rung.run(SimulatedDevice(), SHARED_IDS.make(broken.n, 0))
+        broken.rung.run(SimulatedDevice(counters=False), SHARED_IDS.make(broken.n, 0))
     folders = [inspect.getsourcefile(module) for module in (*modules_of(rungs), *modules_of(wrong))]
     files = {file.rpartition("/")[2].rpartition("\\")[2]: file for file in folders}
     named = re.findall(r"(\w+\.py),? line (\d+)", str(fault.value))
@@ -301,7 +301,9 @@ def test_counts_of_the_increment_vary_from_launch_to_launch():
     assert len(set(launches)) > 1
     # Some counts are right; and with one id in common all of them are, in lockstep.
     few = problem_of({0, 1}, {1, 2}, {2, 0})
-    assert np.array_equal(broken.rung.run(SimulatedDevice(checks=False), few), by_sets(few))
+    assert np.array_equal(
+        broken.rung.run(SimulatedDevice(checks=False, counters=False), few), by_sets(few)
+    )
 
 
 # --- IM's table -----------------------------------------------------------------------------------

@@ -117,14 +117,16 @@ def test_the_oracle_of_floats_is_the_true_sum_rounded():
 
 @each_with_kernels
 def test_a_rung_is_right_at_every_size(rung):
-    for verdict in verify(rung, SimulatedDevice(), SIZES, seed=3):
+    for verdict in verify(rung, SimulatedDevice(counters=False), SIZES, seed=3):
         assert verdict.ok, (verdict.n, verdict.fault)
 
 
 @each_with_kernels
 @pytest.mark.parametrize("schedule", ["warps-reverse", *large("warps", "warps-random")])
 def test_a_rung_is_right_in_every_schedule(rung, schedule):
-    for verdict in verify(rung, SimulatedDevice(schedule=schedule), [33, 1025], seed=3):
+    for verdict in verify(
+        rung, SimulatedDevice(schedule=schedule, counters=False), [33, 1025], seed=3
+    ):
         assert verdict.ok, (verdict.n, verdict.fault)
 
 
@@ -139,7 +141,7 @@ def test_a_rung_is_right_in_every_schedule(rung, schedule):
 def test_a_block_may_have_any_size(rung, threads, sizes):
     for n in sizes:
         problem = rung.task.make(n, 4)
-        found = rung.run(SimulatedDevice(), problem, threads=threads)
+        found = rung.run(SimulatedDevice(counters=False), problem, threads=threads)
         # Smaller blocks have longer chains of additions than those the tolerance is derived for.
         relative, absolute = (0.0, 0.0) if rung.exact else rung.tolerance(problem)
         allowed = None if rung.exact else (relative, 16 * absolute)
@@ -152,9 +154,9 @@ def test_floats_are_added_as_well_or_refused(rung):
         problem = SUM_FLOAT32.make(n, 3)
         if rung.name == "one-word-finish":
             with pytest.raises(InputTypeError, match="float32 is not added in one word"):
-                rung.run(SimulatedDevice(), problem)
+                rung.run(SimulatedDevice(counters=False), problem)
             continue
-        (found,) = rung.run(SimulatedDevice(), problem)
+        (found,) = rung.run(SimulatedDevice(counters=False), problem)
         # So far off may a sum be in any order of additions, and in most it is not.
         most = max(n - 1, 0) * 2.0**-24 * math.fsum(np.abs(problem.values))
         assert found.dtype == np.float32
@@ -165,7 +167,7 @@ def test_floats_are_added_as_well_or_refused(rung):
 @pytest.mark.parametrize("threads", [0, 31, 1025])
 def test_other_blocks_are_refused(rung, threads):
     with pytest.raises(InputError, match=rf"threads={threads}: .* 32 to 1024 threads"):
-        rung.run(SimulatedDevice(), rung.task.make(5, 0), threads=threads)
+        rung.run(SimulatedDevice(counters=False), rung.task.make(5, 0), threads=threads)
 
 
 @pytest.mark.parametrize(
@@ -248,23 +250,23 @@ def test_a_wrong_rung_is_caught_and_visible_where_it_says(broken):
 @pytest.mark.parametrize("name", ["last-warp-without-sync", "finish-without-fence"])
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_some_faults_show_under_no_schedule(name, schedule):
-    device = SimulatedDevice(schedule=schedule, checks=False)
+    device = SimulatedDevice(schedule=schedule, checks=False, counters=False)
     assert all(verdict.ok for verdict in verify(LADDER.find(name), device, [33, 1025, 8192]))
 
 
 @pytest.mark.parametrize("name", ["step-without-barrier", "sums-in-place"])
 def test_lockstep_hides_what_is_not_waited_for(name):
-    (verdict,) = verify(LADDER.find(name), SimulatedDevice(checks=False), [1025])
+    (verdict,) = verify(LADDER.find(name), SimulatedDevice(checks=False, counters=False), [1025])
     assert verdict.ok
 
 
 def test_powers_of_two_are_right_and_a_block_of_96_is_wrong_in_silence():
     rung = LADDER.find("powers-of-two-only")
     problem = SUM.make(512, 0)
-    assert rung.run(SimulatedDevice(), problem) == SUM.oracle(problem)
+    assert rung.run(SimulatedDevice(counters=False), problem) == SUM.oracle(problem)
     ones = Numbers(np.ones(192, np.int32))
     # Every check is on: 96 sums of 2, of which a third is lost.
-    assert rung.run(SimulatedDevice(), ones, threads=96) == [128]
+    assert rung.run(SimulatedDevice(counters=False), ones, threads=96) == [128]
 
 
 # --- the top: any operation, any alignment --------------------------------------------------------
@@ -311,10 +313,10 @@ def test_any_operation(n):
 def test_nan_and_infinity_come_through(value, place):
     numbers = np.ones(5000, np.float32)
     numbers[place] = value
-    (found,) = tuned.run(SimulatedDevice(), Numbers(numbers))
+    (found,) = tuned.run(SimulatedDevice(counters=False), Numbers(numbers))
     assert np.array_equal(found, np.float32(value), equal_nan=True)
     numbers[place - 1] = -value
-    (found,) = tuned.run(SimulatedDevice(), Numbers(numbers))
+    (found,) = tuned.run(SimulatedDevice(counters=False), Numbers(numbers))
     assert np.isnan(found)
 
 
@@ -322,7 +324,7 @@ def test_the_tolerance_is_held_and_an_element_more_would_not_be():
     problem = SUM_FLOAT32.make(4097, 1)
     relative, absolute = tuned_float32.tolerance(problem)
     true = math.fsum(problem.values)
-    (found,) = tuned_float32.RUNG.run(SimulatedDevice(), problem)
+    (found,) = tuned_float32.RUNG.run(SimulatedDevice(counters=False), problem)
     assert abs(float(found) - true) < absolute < 0.01
     assert relative == np.finfo(np.float32).eps / 2
     assert np.mean(np.abs(problem.values) > absolute) > 0.99

@@ -40,7 +40,9 @@ WRONG_MODULES = modules_of(wrong)
 def run(name: str, problem: Weights, device=None):
     rung = LADDER.find(name)
     assert rung is not None
-    return rung.run(None if rung.on == "cpu" else device or SimulatedDevice(), problem)
+    return rung.run(
+        None if rung.on == "cpu" else device or SimulatedDevice(counters=False), problem
+    )
 
 
 # --- the list -------------------------------------------------------------------------------------
@@ -231,14 +233,16 @@ def test_a_rung_is_right_in_every_schedule(rung):
         assert all(verdict.ok for verdict in verify(rung, None, [33, 61]))
         return
     for schedule in ("lockstep",) if rung in TILED else ("lockstep", "warps-reverse"):
-        device = SimulatedDevice(schedule=schedule)
+        device = SimulatedDevice(schedule=schedule, counters=False)
         (verdict,) = verify(rung, device, [33 if rung in TILED else 19], seed=3)
         assert verdict.ok, verdict.fault
 
 
 @pytest.mark.parametrize("rung", large(*TILED), ids=lambda rung: rung.name)
 def test_a_tiled_rung_is_right_warp_by_warp(rung):
-    (verdict,) = verify(rung, SimulatedDevice(schedule="warps-reverse"), [19], seed=3)
+    (verdict,) = verify(
+        rung, SimulatedDevice(schedule="warps-reverse", counters=False), [19], seed=3
+    )
     assert verdict.ok, verdict.fault
 
 
@@ -282,8 +286,10 @@ def test_a_wrong_rung_is_caught(broken):
 
 def test_cleared_flags_end_in_a_livelock_or_in_a_wrong_answer():
     rung = LADDER.find("cleared-flags")
-    (endless,) = verify(rung, SimulatedDevice(schedule="warps", checks=False), [33])
-    (early,) = verify(rung, SimulatedDevice(schedule="warps-reverse", checks=False), [33])
+    (endless,) = verify(rung, SimulatedDevice(schedule="warps", checks=False, counters=False), [33])
+    (early,) = verify(
+        rung, SimulatedDevice(schedule="warps-reverse", checks=False, counters=False), [33]
+    )
     assert "livelock" in endless.fault
     assert early.fault.startswith("result[")
 
