@@ -12,6 +12,10 @@ from choosing import only
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.lab.launches import launched_variants
 from warpladder.lab.registry import ladders
+from warpladder.overlap_join.forms import Join, Rows
+from warpladder.overlap_join.gpu.engine import GpuEngine
+from warpladder.overlap_join.gpu.tuning import Tuning
+from warpladder.overlap_join.measures import as_rule
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatures, signature_types
@@ -20,11 +24,13 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: Bytes that a kernel of matrices beyond the memory may spill: it takes its operands from three
 #: matrices where `one-launch` has one, so there are more addresses to keep. Around the hot loop.
 #: Reductions have 64 registers, for four blocks on a multiprocessor; merging states, once for each
-#: piece of 2^19 elements, spills some.
+#: piece of 2^19 elements, spills some. Overlaps are counted by as many threads as there are places
+#: for, with 32 registers each; what they spill they need once for each row.
 SPILLS = {
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4): 512,
+    ("count_in_shared", 8): 132,
 }
 
 
@@ -66,6 +72,20 @@ def kernels_of_shortest_paths(dtype, hops, n):
 
 
 @cache
+def kernels_of_overlaps(tuning, pairs):
+    starts = np.arange(0, 301, 3)
+    rows = Rows(starts, np.tile(np.arange(3, dtype=np.int32), 100), 3)
+    join = Join(rows, rows, as_rule("jaccard", 0.5))
+    device = Noting(runs=True)
+    engine = GpuEngine(join, device, tuning=tuning, places=200 if pairs else None)
+    if pairs:
+        assert sum(len(piece.right) for piece in engine.found(0, 2, lambda _: None)) == 197
+    else:
+        assert engine.counted(0, 100, lambda _: None).pairs == 4950
+    return device.noted
+
+
+@cache
 def kernels_of_reductions(dtype, op, accuracy):
     device = Noting(runs=True)
     wl.reduce(device.to_device(np.ones(1000, dtype)), op, accuracy=accuracy, device=device)
@@ -84,16 +104,25 @@ def kernels_of_rungs():
     }
 
 
+#: As the engine takes them for an H200.
+LONG_AND_SHORT_LISTS = (
+    Tuning(1 << 14, threads=1024, resident=2, lanes=16, in_flight=1),
+    Tuning(1 << 13, threads=512, resident=3, lanes=8, in_flight=2, words=1),
+    Tuning(3 << 16, fold=1, threads=1024, resident=1, lanes=8, in_flight=4),
+)
 CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
     (kernels_of_shortest_paths, "float64", True, 600),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
     (kernels_of_reductions, "float64", "sum", "reproducible"),
+    *((kernels_of_overlaps, tuning, False) for tuning in LONG_AND_SHORT_LISTS),
+    (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
 ]
 OTHER_CALLS = [
     (kernels_of_reductions, "float32", ("sum", "min", "max", "mean", "var"), "fast"),
     (kernels_of_shortest_paths, "int32", True, 600),
     (kernels_of_reductions, "float64", "sum", "compensated"),
+    *((kernels_of_overlaps, tuning, True) for tuning in LONG_AND_SHORT_LISTS[:-1]),
 ]
 
 
@@ -107,5 +136,6 @@ def test_engines_compile_without_spills(call, target):
     for kernel, types in kernels_of(*arguments) - kernels_of_rungs():
         found = compile_kernel(kernel, types, target)
         name = kernel.py_func.__name__
-        size = types[0].dtype.bitwidth // 8
+        numbers = getattr(types[0], "dtype", types[0])
+        size = numbers.bitwidth // 8
         assert found.spill_bytes <= SPILLS.get((name, size), 0), (name, types)

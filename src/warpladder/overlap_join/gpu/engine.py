@@ -101,7 +101,13 @@ class GpuEngine:
         self._places = max(places or most, len(self._right), 1)
         self._is_tuned = tuning is not None
         self._tuning = tuning or self._tuned()
+        self._counting: Folding | None = None
         self._known: dict[Tuning, Blocks] = {}
+
+    @property
+    def tuning(self) -> Tuning:
+        """How the join is divided; for counting it is found out when that is first asked for."""
+        return self._tuning if self._counting is None else self._counting.tuning
 
     def found(self, first: int, last: int, advanced: Callable[[int], None]) -> Iterator[Found]:
         """Yield the pairs, the left rows in order, in pieces that fit the memory planned.
@@ -153,7 +159,7 @@ class GpuEngine:
             The device has not the memory for a block's index.
         """
         device = self._device
-        folding = self._folding(first, last)
+        folding = self._counting = self._counting or self._folding(first, last)
         blocks = self._blocks(folding.tuning)
         of_left = np.zeros(len(self._left), np.int64)
         of_right = device.full(len(self._right), 0, np.int32)
@@ -215,7 +221,7 @@ class GpuEngine:
     def _folding(self, first: int, last: int) -> Folding:
         """Return how pairs are counted: one row to a counter, or several."""
         plain = Folding(self._device, self._join, self._tuning, self._places)
-        if self._is_tuned or last == first:
+        if self._is_tuned or first == last or len(self._right) == 0:
             return plain
         middle = self._stretch((first + last) // 2, last)
         return best_folding(plain, self._join, self._likeness, middle, self._blocks)

@@ -96,4 +96,5 @@ def partners_with(device: Device, problem: Problem, words: int) -> NDArray[np.in
         many = int(device.to_host(again_count)[0])
         for low in (0, counters // 2) if many else ():
             count(16, low, again[:many], many, none, none)
-    return device.to_host(of_left) + device.to_host(of_right)
+    partners: NDArray[np.int32] = device.to_host(of_left) + device.to_host(of_right)
+    return partners
