@@ -170,11 +170,11 @@ class CpuEngine:
                 behind, found = visited.result()
                 stretches.popleft()
                 if behind < end:
-                    # Half of what found room, since rows that follow may find more.
-                    most_rows = max(1, (behind - begin) // 2)
+                    # Less than what found room, since rows that follow may find more.
+                    most_rows = max(1, (behind - begin) * 7 // 8)
                     stretches.appendleft((behind, end, None))
                 else:
-                    most_rows = min(most_rows + most_rows // 8 + 1, last - first)
+                    most_rows = min(most_rows + most_rows // 16 + 1, last - first)
                 yield begin, behind, found
         finally:
             wait([visited for *_, visited in stretches if visited is not None])
