@@ -139,7 +139,7 @@ MEASURED = dict(zip(MEASURES, [*TUNINGS, *TUNINGS], strict=False))
 def test_every_measure_over_several_blocks(
     quick_gpu: SimulatedDevice, measure: str, name: str
 ) -> None:
-    rows = random_rows(300, 16, 90, 5)
+    rows = random_rows(270, 8, 60, 5)
     join = Join(rows, rows, as_rule(measure, 4 if measure == "count" else 0.5))
     assert_counts_and_pairs(quick_gpu, join, TUNINGS[name])
 
@@ -189,8 +189,12 @@ def test_counts_beyond_a_narrow_counter(
     assert_counts_and_pairs(quick_gpu, Join(rows, rows, Rule(0, float(threshold))), tuning)
 
 
-def test_wider_counters_with_all_checks(gpu: SimulatedDevice) -> None:
-    rows = long_rows()
+#: Two that share 300 ids, others that share 255 and 256 with them, and with one another.
+WIDE = rows_of([set(range(300)), set(range(300)), set(range(255)), set(range(256)), {3}], 300)
+
+
+@pytest.mark.parametrize("rows", [WIDE, *large(long_rows())], ids=["few", "many"])
+def test_wider_counters_with_all_checks(gpu: SimulatedDevice, rows: Rows) -> None:
     join = Join(rows, rows, Rule(0, 250.0))
     check(GpuEngine(join, gpu, tuning=Tuning(128, threads=32, lanes=32, in_flight=1)), join)
 
