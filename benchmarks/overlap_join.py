@@ -40,6 +40,7 @@ from warpladder.device.environment import worker_count
 
 _ROUNDS = 5
 _BEST = 10
+_FEWER_ROWS = 10_000
 # Pairs that sparse_dot_topn is given room for at once.
 _PLACES = 50_000_000
 # SciPy keeps every pair that shares an id: 12 bytes each.
@@ -187,7 +188,8 @@ def _time_jaccard(sets: dict[str, Any], targets: list[Target]) -> list[dict[str,
 
     rows = []
     for name in sets.keys() - {"zipf"} or {"zipf"}:
-        matrix = sets[name]
+        # The peer takes more than five minutes for all of them.
+        matrix = sets[name][:_FEWER_ROWS]
         lists = [
             matrix.indices[begin:end].tolist()
             for begin, end in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)
@@ -203,7 +205,8 @@ def _time_jaccard(sets: dict[str, Any], targets: list[Target]) -> list[dict[str,
         seconds = perf_counter() - began
         rows.append(
             {
-                "case": f"{name}, Jaccard >= 0.5", "pairs": counted.pairs, "peers_pairs": pairs,
+                "case": f"{_FEWER_ROWS:,} rows of {name}, Jaccard 0.5",
+                "pairs": counted.pairs, "peers_pairs": pairs,
                 "s": ours["median"], "SetSimilaritySearch_s": seconds,
                 "times_faster": seconds / ours["median"],
             }
