@@ -15,11 +15,16 @@ def large(*values: Any) -> list[Any]:
     return [pytest.param(*one, marks=pytest.mark.large) for one in sets]
 
 
-def only(is_chosen: Callable[..., bool], *factors: Sequence[Any]) -> list[Any]:
-    """Return every combination; those that are not chosen are for the large tests."""
+def only(
+    is_chosen: Callable[..., bool],
+    *factors: Sequence[Any],
+    where: Callable[..., bool] = lambda *_: True,
+) -> list[Any]:
+    """Return every combination there is; those that are not chosen are for the large tests."""
     return [
         pytest.param(*one, marks=() if is_chosen(*one) else pytest.mark.large)
         for one in product(*factors)
+        if where(*one)
     ]
 
 

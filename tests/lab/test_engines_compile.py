@@ -9,6 +9,7 @@ import pytest
 
 import warpladder as wl
 from choosing import only
+from warpladder.device.properties import properties_of
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.lab.launches import launched_variants
 from warpladder.lab.registry import ladders
@@ -30,7 +31,7 @@ SPILLS = {
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4): 512,
-    ("count_in_shared", 8): 132,
+    ("count_in_shared", 8): 240,
 }
 
 
@@ -104,7 +105,7 @@ def kernels_of_rungs():
     }
 
 
-#: As the engine takes them for an H200.
+#: As the engine takes them for an H200; a GPU with places for fewer threads gets others.
 LONG_AND_SHORT_LISTS = (
     Tuning(1 << 14, threads=1024, resident=2, lanes=16, in_flight=1),
     Tuning(1 << 13, threads=512, resident=3, lanes=8, in_flight=2, words=1),
@@ -126,10 +127,21 @@ OTHER_CALLS = [
 ]
 
 
+def has_places(call, target):
+    """Whether a multiprocessor of the target has places for the threads of a tuning, if any."""
+    most = properties_of(target).max_threads_per_multiprocessor
+    return all(one.threads * one.resident <= most for one in call if isinstance(one, Tuning))
+
+
 @pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 @pytest.mark.parametrize(
     ("call", "target"),
-    only(lambda call, target: call in CALLS and target == (9, 0), [*CALLS, *OTHER_CALLS], TARGETS),
+    only(
+        lambda call, target: call in CALLS and target == (9, 0),
+        [*CALLS, *OTHER_CALLS],
+        TARGETS,
+        where=has_places,
+    ),
 )
 def test_engines_compile_without_spills(call, target):
     kernels_of, *arguments = call

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from choosing import large, only
+from warpladder.device.properties import known_capabilities, properties_of
 from warpladder.overlap_join.forms import Found, Join, Rows
 from warpladder.overlap_join.gpu import engine as engines
 from warpladder.overlap_join.gpu.engine import GpuEngine
-from warpladder.overlap_join.gpu.tuning import Tuning
+from warpladder.overlap_join.gpu.tuning import Tuning, tuning_for
+from warpladder.overlap_join.gpu_counters.sampling import Likeness
 from warpladder.overlap_join.measures import MEASURES, Rule, as_rule, counts
 from warpladder.simulator import SimulatedDevice
 
@@ -252,6 +254,17 @@ def test_rows_that_do_not_stay_on_the_device(
         assert engine.counted(0, 200, lambda _: None).pairs == len(expected)
         if tuning.fold == 1:
             assert listed(list(engine.found(0, 200, lambda _: None))) == expected
+
+
+@pytest.mark.parametrize("capability", known_capabilities())
+@pytest.mark.parametrize("shared", [0.1, 1.0, 20.0])
+def test_a_multiprocessor_has_places_for_the_blocks_meant(
+    capability: tuple[int, int], shared: float
+) -> None:
+    gpu = properties_of(capability)
+    tuning = tuning_for(gpu, 1 << 20, Likeness(1000.0, shared, np.zeros(0)), halves=True)
+    assert tuning.threads * tuning.resident <= gpu.max_threads_per_multiprocessor
+    assert tuning.resident * tuning.counters <= gpu.shared_bytes_per_multiprocessor
 
 
 def test_rows_that_are_on_the_device(quick_gpu: SimulatedDevice) -> None:

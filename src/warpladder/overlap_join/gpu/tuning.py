@@ -101,6 +101,9 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
         most = narrow
     else:
         threads, resident, in_flight, most = 1024, 1, 4, wanted
+    if threads * resident > gpu.max_threads_per_multiprocessor:
+        threads = 512
+        resident = gpu.max_threads_per_multiprocessor // threads
     unit = _AT_ONCE * _IN_WORD * threads
     each = gpu.shared_bytes_per_multiprocessor // resident - gpu.shared_bytes_reserved_per_block
     room = min(each, gpu.shared_bytes_per_block_optin) - BESIDE
