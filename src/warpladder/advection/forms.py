@@ -126,9 +126,10 @@ class Engine(Protocol):
 
     ``phi`` has shape (systems, cells), is C-contiguous, float32 or float64 in the native order of
     bytes, with at least one cell. It is the state before step ``first``, counted as `Edge.values`
-    are, and is left as it is; what comes back is a new array. ``advanced`` is called now and then,
-    in the calling thread, with how many steps are done since the last call, which may be a fraction; what
-    it raises passes through, and no thread goes on.
+    are, and is left as it is; what comes back is a new array.
+
+    ``advanced`` is called now and then, in the calling thread, with how many steps are done since
+    the last call, which may be a fraction; what it raises passes through, and no thread goes on.
     """
 
     def advance(
