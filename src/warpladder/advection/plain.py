@@ -73,7 +73,6 @@ def _limited_step(limiter: str, dtype: str) -> Any:
     """Return the compiled step of a scheme with a limiter."""
     slope = slope_of(limiter, np.dtype(dtype).type, njit)
 
-    @cached
     @njit(nogil=True)
     def step(cells: Any, new: Any, n: Any, before: Any, side: Any, courant: Any, k: Any) -> None:
         # `side` is the direction from a cell to its downwind neighbour.

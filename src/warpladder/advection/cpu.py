@@ -1,0 +1,189 @@
+"""The engine for CPUs: many steps per pass over memory, in vector registers, on all cores.
+
+A plain step reads and writes every cell: memory limits it, and of a core's arithmetic most is idle.
+Here cells are cut into tiles that stay in the cache of one core for many steps (`tiles`), and in it
+a sweep takes several steps at once (`vectors`). Tiles overlap by what their outer cells lose in
+these steps; that work is done twice, and `TilePlan` keeps it small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
+from warpladder.advection.passes import rows_advanced, tiles_advanced
+from warpladder.advection.plain import given_values
+from warpladder.advection.tiles import COPY, GIVEN, PERIODIC, margin_of
+from warpladder.advection.vectors import Shape, code_of, group_of, reach_of, shape_for
+from warpladder.device.environment import worker_count
+from warpladder.device.team import new_state, run_team
+
+__all__ = ["CpuEngine", "TilePlan", "plan_tiles"]
+
+_KINDS = {"copy": COPY, "given": GIVEN, "periodic": PERIODIC}
+#: Bytes of a tile: half of what a core's second cache has at least, since the cells of the next
+#: tile come in meanwhile.
+_TILE_BYTES = 128 << 10
+#: One part in so many of a tile may be halo.
+_HALO_SHARE = 16
+#: Below so many cells, or steps, a row is stepped as it lies.
+_FEWEST_CELLS, _FEWEST_STEPS = 1024, 3
+#: Cells of a system that several workers share, and cell-steps that are worth calling them.
+_SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 22
+#: Cell-steps between two looks at whether to go on.
+_PASS_WORK = 1 << 31
+
+
+class TilePlan(NamedTuple):
+    """How the cells of a system are cut.
+
+    Attributes
+    ----------
+    tiles
+        How many of each system.
+    kept
+        Cells that a tile answers for; the last one may have fewer.
+    length
+        Cells of a strip.
+    steps
+        In a pass.
+    """
+
+    tiles: int
+    kept: int
+    length: int
+    steps: int
+
+
+def plan_tiles(
+    n: int, steps: int, code: int, shape: Shape, itemsize: int, *, workers: int, periodic: bool
+) -> TilePlan:
+    """Return how systems of n cells are best cut for so many steps.
+
+    Examples
+    --------
+    >>> plan_tiles(20_000, 500, code_of((-1, 1)), Shape(16, 8), 4, workers=1, periodic=False)
+    TilePlan(tiles=1, kept=20000, length=1250, steps=504)
+    """
+    most = _TILE_BYTES // itemsize
+    group, seen = group_of(code), sum(reach_of(code))
+    all_steps = -(-steps // shape.depth) * shape.depth
+    most_steps = max(_PASS_WORK // n // shape.depth, 1) * shape.depth
+    alone = not periodic and n <= most and (workers == 1 or n < _SHARED_CELLS)
+    if alone:
+        # The ends are the only edges: nothing is lost in any number of steps.
+        return TilePlan(1, n, _strip(n, shape.lanes, group), min(all_steps, most_steps))
+    cells = min(most, -(-n // workers) if n >= _SHARED_CELLS else n)
+    deep = max(cells // (_HALO_SHARE * seen) // shape.depth, 1) * shape.depth
+    deep = min(deep, all_steps, most_steps)
+    tiles = -(-n // max(most - deep * seen, 1))
+    if n >= _SHARED_CELLS and tiles < 8 * workers:
+        tiles = -(-tiles // workers) * workers
+    kept = -(-n // tiles)
+    return TilePlan(-(-n // kept), kept, _strip(kept + deep * seen, shape.lanes, group), deep)
+
+
+def _strip(cells: int, lanes: int, group: int) -> int:
+    length = -(-cells // lanes)
+    return -(-length // group) * group
+
+
+class CpuEngine:
+    """Advances cells on all cores, as `forms.Engine` says."""
+
+    def advance(
+        self,
+        problem: Problem,
+        phi: NDArray[Any],
+        first: int,
+        steps: int,
+        advanced: Callable[[float], None],
+    ) -> NDArray[Any]:
+        """Return the cells after so many steps."""
+        rule = problem.rule
+        if isinstance(rule, Limited) and rule.mirrored:
+            # The same from the other side.
+            straight = Limited(rule.limiter, rule.courant, rule.correction)
+            turned = Problem(straight, problem.right, problem.left)
+            cells = self.advance(turned, phi[:, ::-1].copy(), first, steps, advanced)
+            return cells[:, ::-1].copy()
+        if steps == 0 or not phi.size:
+            return phi.copy()
+        phi = phi if phi.flags.writeable else phi.copy()
+        systems, n = phi.shape
+        code, weights = _coded(rule)
+        kinds = _KINDS[problem.left.kind], _KINDS[problem.right.kind]
+        left, right = (
+            _by_system(edge, first, steps, phi) for edge in (problem.left, problem.right)
+        )
+        shape = shape_for(code, phi.dtype)
+        compiled = weights, group_of(code), margin_of(code, shape.depth)
+        # Calling a thread takes 65 us.
+        is_short = systems * n * steps < _SHARED_WORK
+        workers = 1 if is_short else worker_count()
+        state = new_state()
+        if n < _FEWEST_CELLS or steps < _FEWEST_STEPS:
+            result = np.empty_like(phi)
+            work = rows_advanced(code)
+            in_pass = max(_PASS_WORK // n, 1)
+            workers = min(workers, systems)
+
+            def run(_worker: int) -> None:
+                work(state, phi, result, weights, kinds, left, right, steps, in_pass)
+        else:
+            one_for_all = workers if systems < 2 * workers else 1
+            plan = plan_tiles(
+                n, steps, code, shape, phi.itemsize,
+                workers=one_for_all, periodic=problem.left.kind == "periodic",
+            )  # fmt: skip
+            workers = min(workers, systems * plan.tiles)
+            passes = -(-steps // plan.steps)
+            x = np.empty_like(phi)
+            y = np.empty_like(phi) if passes > 1 else x
+            result = x if passes % 2 else y
+            work = tiles_advanced(code, *shape)
+
+            def run(_worker: int) -> None:
+                work(state, workers, phi, x, y, compiled, kinds, left, right, plan, steps)
+
+        _run(run, workers, state, advanced, is_short=is_short)
+        return result
+
+
+def _run(
+    run: Callable[[int], object],
+    workers: int,
+    state: Any,
+    advanced: Callable[[float], None],
+    *,
+    is_short: bool,
+) -> None:
+    done = 0
+
+    def progress(steps: int) -> None:
+        nonlocal done
+        if steps > done:
+            advanced(steps - done)
+            done = steps
+
+    if is_short:
+        run(0)
+    else:
+        run_team(run, workers, state, progress)
+
+
+def _coded(rule: Stencil | Limited) -> tuple[int, NDArray[Any]]:
+    """Return a rule's code, and what it multiplies with: (systems, numbers)."""
+    if isinstance(rule, Stencil):
+        return code_of(rule.offsets), np.ascontiguousarray(rule.weights)
+    return -1 - LIMITERS.index(rule.limiter), np.stack([rule.courant, rule.correction], axis=1)
+
+
+def _by_system(edge: Edge, first: int, steps: int, phi: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of an edge, (systems, steps)."""
+    # A copy in any case: one that is read-only would be compiled for by itself.
+    return np.array(given_values(edge, first, steps, len(phi), phi.dtype).T, order="C")

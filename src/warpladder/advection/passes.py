@@ -1,0 +1,151 @@
+"""All steps of all systems, as one worker of a team: passes over tiles, or rows as they lie."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import literally, njit
+
+from warpladder.advection.tiles import PERIODIC, step_row, tile_steps
+from warpladder.advection.vectors import reach_in
+from warpladder.device.kernel_cache import cached
+from warpladder.device.team import barrier, is_aborted, next_task, report_progress
+
+__all__ = ["rows_advanced", "tiles_advanced"]
+
+#: Cells that are moved together from each strip, or to it: a line of the cache.
+_BLOCK = 16
+
+
+@cached
+@njit(nogil=True)
+def _load(cells, s, periodic, tile, strips, lanes):
+    """Bring cells from s on into a tile."""
+    length, margin = strips
+    n = len(cells)
+    inside = s >= 0 and s + lanes * length <= n
+    for p0 in range(0, length, _BLOCK):
+        p1 = min(p0 + _BLOCK, length)
+        for lane in range(lanes):
+            c = s + lane * length
+            if inside:
+                for p in range(p0, p1):
+                    tile[(margin + p) * lanes + lane] = cells[c + p]
+            elif periodic:
+                for p in range(p0, p1):
+                    tile[(margin + p) * lanes + lane] = cells[(c + p) % n]
+            else:
+                for p in range(p0, p1):
+                    tile[(margin + p) * lanes + lane] = cells[min(c + p, n - 1)]
+
+
+@cached
+@njit(nogil=True)
+def _store(tile, strips, s, first, last, cells, lanes):
+    """Put those of a tile's cells that it answers for where they belong."""
+    length, margin = strips
+    for p0 in range(0, length, _BLOCK):
+        for lane in range(lanes):
+            c = s + lane * length
+            for p in range(max(p0, first - c), min(p0 + _BLOCK, length, last - c)):
+                cells[c + p] = tile[(margin + p) * lanes + lane]
+
+
+@cached
+@njit(nogil=True)
+def _advance_tiles(
+    state, workers, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
+):
+    """Take all steps, as one worker of a team."""
+    weights, group, margin = rule
+    before, _ = reach_in(literally(code))
+    tiles, kept, length, in_pass = plan
+    strips = (length, margin)
+    systems, n = phi.shape
+    periodic = kinds[0] == PERIODIC
+    tile = np.zeros((length + 2 * margin) * lanes, phi.dtype)
+    cells, new = phi, x
+    for first in range(0, steps, in_pass):
+        now = min(in_pass, steps - first)
+        whole = now // depth * depth
+        task = next_task(state)
+        while task < systems * tiles and not is_aborted(state):
+            system, number = task // tiles, task % tiles
+            k0 = number * kept
+            k1 = min(k0 + kept, n)
+            s = k0 - in_pass * before
+            if not periodic:
+                # Where the cells end in a tile, they end with it, if they fill it.
+                s = max(min(s, n - lanes * length), 0)
+            _load(cells[system], s, periodic, tile, strips, literally(lanes))
+            here = min(lanes * length, n - s)
+            ends = (not periodic and s == 0, not periodic and s + here == n)
+            given = (left[system], right[system])
+            for begin, count, at_once in (
+                (first, whole, depth),
+                # What is left of a sweep, step by step.
+                (first + whole, now - whole, 1),
+            ):
+                tile_steps(
+                    tile, here, strips, group, ends, kinds, given, weights[system],
+                    begin, count, at_once, literally(code), literally(lanes), literally(depth),
+                )  # fmt: skip
+            _store(tile, strips, s, k0, k1, new[system], literally(lanes))
+            task = next_task(state)
+        cells, new = new, y if first == 0 else cells
+        report_progress(state, first + now)
+        if not barrier(state, workers):
+            return
+
+
+@cached
+@njit(nogil=True)
+def _advance_rows(state, phi, result, weights, kinds, left, right, steps, in_pass, code):
+    """Take all steps of systems that are too short to be cut, one after the other."""
+    before, behind = reach_in(literally(code))
+    systems, n = phi.shape
+    a = np.empty(before + n + behind, phi.dtype)
+    b = np.empty_like(a)
+    system = next_task(state)
+    while system < systems:
+        for i in range(n):
+            a[before + i] = phi[system, i]
+        given = (left[system], right[system])
+        for first in range(0, steps, in_pass):
+            now = min(in_pass, steps - first)
+            if step_row(a, b, n, kinds, given, weights[system], first, now, literally(code)):
+                a, b = b, a
+            if is_aborted(state):
+                return
+        for i in range(n):
+            result[system, i] = a[before + i]
+        report_progress(state, (system + 1) * steps // systems)
+        system = next_task(state)
+
+
+@cache
+def tiles_advanced(code: int, lanes: int, depth: int) -> Any:
+    """Return `_advance_tiles` for a rule; calling it does not look at literals again."""
+
+    @cached
+    @njit(nogil=True)
+    def advance(state, workers, phi, x, y, rule, kinds, left, right, plan, steps):
+        _advance_tiles(
+            state, workers, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
+        )
+
+    return advance
+
+
+@cache
+def rows_advanced(code: int) -> Any:
+    """Return `_advance_rows` for a rule."""
+
+    @cached
+    @njit(nogil=True)
+    def advance(state, phi, result, weights, kinds, left, right, steps, in_pass):
+        _advance_rows(state, phi, result, weights, kinds, left, right, steps, in_pass, code)
+
+    return advance

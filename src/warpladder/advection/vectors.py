@@ -1,0 +1,329 @@
+"""Many steps in vector registers: the inner loop of the CPU engine, written as LLVM vectors.
+
+Cells of a tile are cut into as many strips as a vector has lanes, one strip a lane. So the left and
+right neighbours of a vector of cells are the vectors before and behind it, and no step ever moves
+numbers between lanes. A *sweep* goes over the strips once and takes ``depth`` steps on the way, as
+a pipeline: a vector that has been loaded goes through the first step, what comes out of it through
+the second, and so on. Each step keeps in registers the last few vectors that went in, as many as it
+has neighbours, and what comes out is behind by as many cells as it needs to see ahead. Loading and
+storing are shared by all steps, so arithmetic is what is left.
+
+Compilers do not find this in a loop nest: it is emitted here, through Numba's intrinsics.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numpy.typing import DTypeLike
+
+from warpladder.advection.forms import LIMITED_OFFSETS, LIMITERS
+from warpladder.device.simd import vector_unit
+
+__all__ = [
+    "Shape",
+    "cell_at",
+    "code_of",
+    "group_of",
+    "offsets_of",
+    "reach_in",
+    "reach_of",
+    "shape_for",
+    "sweep",
+    "weights_of",
+]
+
+_LANE = ir.IntType(32)
+_INDEX = ir.IntType(64)
+#: Codes of stencils have a bit for each offset from -15 on; those of limiters are negative.
+_FARTHEST = 15
+
+
+class Shape(NamedTuple):
+    """Lanes of a vector of cells, and steps that a sweep takes."""
+
+    lanes: int
+    depth: int
+
+
+def code_of(offsets: tuple[int, ...]) -> int:
+    """Return the number that says to compiled code which neighbours a stencil reads.
+
+    Examples
+    --------
+    >>> offsets_of(code_of((-1, 1)))
+    (-1, 1)
+    """
+    return sum(1 << (offset + _FARTHEST) for offset in offsets)
+
+
+def offsets_of(code: int) -> tuple[int, ...]:
+    """Return the neighbours that a rule of this code reads."""
+    if code < 0:
+        return LIMITED_OFFSETS
+    return tuple(bit - _FARTHEST for bit in range(2 * _FARTHEST + 1) if code >> bit & 1)
+
+
+def reach_of(code: int) -> tuple[int, int]:
+    """Return how many cells to the left and to the right a rule of this code sees.
+
+    Examples
+    --------
+    >>> reach_of(code_of((-2, -1)))
+    (2, 0)
+    """
+    offsets = offsets_of(code)
+    return max(-offsets[0], 0), max(offsets[-1], 0)
+
+
+def group_of(code: int) -> int:
+    """Return how many vectors a sweep takes at once, so that none is moved between registers."""
+    return 1 if code < 0 else sum(reach_of(code))
+
+
+def shape_for(code: int, dtype: DTypeLike) -> Shape:
+    """Return the shape of a sweep on this CPU: as deep as its registers allow.
+
+    Examples
+    --------
+    >>> shape_for(code_of((-1, 1)), "float32").lanes in (4, 8, 16)
+    True
+    """
+    unit = vector_unit()
+    kept = sum(reach_of(code))
+    # Weights, and what the step at hand works with.
+    others = len(offsets_of(code)) + 3 if code >= 0 else 12
+    depth = (unit.registers - others) // kept
+    return Shape(unit.bytes // np.dtype(dtype).itemsize, min(max(depth, 2), 8))
+
+
+@intrinsic(prefer_literal=True)
+def reach_in(typingctx, code):
+    """Return `reach_of` a literal code as constants of the code being compiled."""
+    if not isinstance(code, types.IntegerLiteral):
+        return None
+
+    def codegen(context, builder, signature, args):
+        values = [_INDEX(cells) for cells in reach_of(code.literal_value)]
+        return context.make_tuple(builder, signature.return_type, values)
+
+    return types.UniTuple(types.intp, 2)(code), codegen
+
+
+@intrinsic(prefer_literal=True)
+def weights_of(typingctx, row, code):
+    """Return the numbers that a rule multiplies with, from the first of an array on, as a tuple."""
+    if not isinstance(code, types.IntegerLiteral):
+        return None
+    count = _weights_in(code.literal_value)
+
+    def codegen(context, builder, signature, args):
+        place = _data(context, builder, signature, args)
+        values = [builder.load(builder.gep(place, [_INDEX(k)])) for k in range(count)]
+        return context.make_tuple(builder, signature.return_type, values)
+
+    return types.UniTuple(row.dtype, count)(row, code), codegen
+
+
+@intrinsic(prefer_literal=True)
+def cell_at(typingctx, cells, i, weights, code):
+    """Return the new value of the cell at i of a row, by the rule of a literal code."""
+    if not isinstance(code, types.IntegerLiteral):
+        return None
+    code_ = code.literal_value
+
+    def codegen(context, builder, signature, args):
+        emit = _Emitter(context, builder, signature.args[0].dtype, None)
+        place = _data(context, builder, signature, args)
+        read = [
+            builder.load(builder.gep(place, [builder.add(args[1], _INDEX(offset))]))
+            for offset in offsets_of(code_)
+        ]
+        weights_ = cgutils.unpack_tuple(builder, args[2])
+        if code_ >= 0:
+            return emit.combined(weights_, read)
+        return emit.limited_cell(_limiter(code_), weights_, read)
+
+    return cells.dtype(cells, types.intp, weights, code), codegen
+
+
+@intrinsic(prefer_literal=True)
+def sweep(typingctx, tile, start, count, weights, code, lanes, depth):
+    """Take ``depth`` steps of the cells of a tile, in place.
+
+    The first vector lies at ``start``; ``count`` vectors go in, a multiple of `group_of` the code.
+    What comes out is stored over the cells that it is of; where what it depends on did not all go
+    in, it means nothing.
+    """
+    literals = (code, lanes, depth)
+    if not all(isinstance(one, types.IntegerLiteral) for one in literals):
+        return None
+    code_, lanes_, depth_ = (one.literal_value for one in literals)
+    left, right = reach_of(code_)
+    # Where the neighbours are in the window.
+    places = [left + offset for offset in offsets_of(code_)]
+    group = group_of(code_)
+
+    def codegen(context, builder, signature, args):
+        emit = _Emitter(context, builder, signature.args[0].dtype, lanes_)
+        weights_ = [emit.all(one) for one in cgutils.unpack_tuple(builder, args[3])]
+        step = (
+            partial(emit.limited, _limiter(code_)) if code_ < 0 else partial(emit.stencil, places)
+        )
+        data = _data(context, builder, signature, args)
+        first = builder.gep(data, [args[1]])
+        # Registers, once LLVM has promoted them.
+        states = [
+            [cgutils.alloca_once_value(builder, emit.zero) for _ in range(left + right)]
+            for _ in range(depth_)
+        ]
+        behind = right * depth_ * lanes_
+        with cgutils.for_range(builder, builder.udiv(args[2], _INDEX(group))) as loop:
+            vectors = builder.mul(loop.index, _INDEX(group * lanes_))
+            known = [[builder.load(place) for place in state] for state in states]
+            for one in range(group):
+                place = builder.gep(first, [builder.add(vectors, _INDEX(one * lanes_))])
+                moving = builder.load(emit.vector_at(place), align=emit.align)
+                for level in range(depth_):
+                    known[level], moving = step(weights_, known[level], moving)
+                out = builder.gep(place, [_INDEX(-behind)])
+                builder.store(moving, emit.vector_at(out), align=emit.align)
+            for state, values in zip(states, known, strict=True):
+                for place, value in zip(state, values, strict=True):
+                    builder.store(value, place)
+        return context.get_dummy_value()
+
+    signature = types.void(tile, types.intp, types.intp, weights, code, lanes, depth)
+    return signature, codegen
+
+
+def _limiter(code: int) -> str:
+    return LIMITERS[-code - 1]
+
+
+def _weights_in(code: int) -> int:
+    return 2 if code < 0 else len(offsets_of(code))
+
+
+def _data(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return context.make_array(signature.args[0])(context, builder, args[0]).data
+
+
+class _Emitter:
+    """Emits a step for numbers, or for vectors of them."""
+
+    def __init__(self, context: Any, builder: Any, dtype: Any, lanes: int | None) -> None:
+        self.builder = builder
+        self.element = context.get_value_type(dtype)
+        self.lanes = lanes
+        self.kind = self.element if lanes is None else ir.VectorType(self.element, lanes)
+        self.align = dtype.bitwidth // 8
+        self.suffix = f"f{dtype.bitwidth}" if lanes is None else f"v{lanes}f{dtype.bitwidth}"
+
+    @property
+    def zero(self) -> Any:
+        return self.constant(0.0)
+
+    def constant(self, value: float) -> Any:
+        if self.lanes is None:
+            return ir.Constant(self.kind, value)
+        return ir.Constant(self.kind, [value] * self.lanes)
+
+    def all(self, value: Any) -> Any:
+        """Return a vector of one value in every lane."""
+        unknown = ir.Constant(self.kind, ir.Undefined)
+        one = self.builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
+        places = ir.Constant(ir.VectorType(_LANE, self.kind.count), [0] * self.kind.count)
+        return self.builder.shuffle_vector(one, unknown, places)
+
+    def vector_at(self, place: Any) -> Any:
+        return self.builder.bitcast(place, self.kind.as_pointer())
+
+    def call(self, name: str, *args: Any) -> Any:
+        name = f"llvm.{name}.{self.suffix}"
+        function = self.builder.module.globals.get(name) or ir.Function(
+            self.builder.module, ir.FunctionType(self.kind, [self.kind] * len(args)), name
+        )
+        return self.builder.call(function, args)
+
+    def combined(self, weights: list[Any], window: list[Any]) -> Any:
+        """Return the sum of `forms`: one product, then a fused multiply-add a neighbour."""
+        value = self.builder.fmul(weights[0], window[0])
+        for weight, cell in zip(weights[1:], window[1:], strict=True):
+            value = self.call("fma", weight, cell, value)
+        return value
+
+    def stencil(
+        self, places: list[int], weights: list[Any], known: list[Any], cell: Any
+    ) -> tuple[list[Any], Any]:
+        """Return what is kept, and what comes out, when one more vector of cells goes in."""
+        window = [*known, cell]
+        return window[1:], self.combined(weights, [window[place] for place in places])
+
+    def limited(
+        self, limiter: str, weights: list[Any], known: list[Any], cell: Any
+    ) -> tuple[list[Any], Any]:
+        """Return the same for a scheme with a limiter; each slope is worked out once."""
+        here, difference, slope = known
+        ahead = self.builder.fsub(cell, here)
+        next_slope = self.slope(limiter, difference, ahead)
+        value = self.moved(weights, here, difference, slope, next_slope)
+        return [cell, ahead, next_slope], value
+
+    def limited_cell(self, limiter: str, weights: list[Any], read: list[Any]) -> Any:
+        """Return a new value from the cell and its neighbours."""
+        differences = [self.builder.fsub(b, a) for a, b in pairwise(read)]
+        slopes = [self.slope(limiter, a, b) for a, b in pairwise(differences)]
+        return self.moved(weights, read[-2], differences[1], *slopes)
+
+    def moved(self, weights: list[Any], here: Any, upwind: Any, before: Any, behind: Any) -> Any:
+        """Return what becomes of a cell, from its upwind difference and the slopes around it."""
+        courant, correction = (self.builder.fneg(weight) for weight in weights)
+        value = self.call("fma", courant, upwind, here)
+        return self.call("fma", correction, self.builder.fsub(behind, before), value)
+
+    def slope(self, limiter: str, a: Any, b: Any) -> Any:
+        """Return what a limiter makes of two differences, as `limiters` says."""
+        limiters = self.minmod, self.superbee, self.van_leer, self.mc
+        return limiters[LIMITERS.index(limiter)](a, b)
+
+    def minmod(self, a: Any, b: Any) -> Any:
+        builder = self.builder
+        above, below = self._signs(a, b)
+        low = builder.select(builder.fcmp_ordered("<", a, b), a, b)
+        high = builder.select(builder.fcmp_ordered(">", a, b), a, b)
+        return builder.select(above, low, builder.select(below, high, self.zero))
+
+    def superbee(self, a: Any, b: Any) -> Any:
+        builder = self.builder
+        one = self.minmod(builder.fadd(a, a), b)
+        other = self.minmod(a, builder.fadd(b, b))
+        larger = builder.fcmp_ordered(">", self.call("fabs", one), self.call("fabs", other))
+        return builder.select(larger, one, other)
+
+    def van_leer(self, a: Any, b: Any) -> Any:
+        builder = self.builder
+        above, below = self._signs(a, b)
+        share = builder.fdiv(b, builder.fadd(a, b))
+        value = builder.fmul(builder.fadd(a, a), share)
+        return builder.select(builder.or_(above, below), value, self.zero)
+
+    def mc(self, a: Any, b: Any) -> Any:
+        builder = self.builder
+        steep = self.minmod(builder.fadd(a, a), builder.fadd(b, b))
+        return self.minmod(steep, builder.fmul(builder.fadd(a, b), self.constant(0.5)))
+
+    def _signs(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Return where both are above zero, and where both are below."""
+        builder = self.builder
+        return tuple(
+            builder.and_(*(builder.fcmp_ordered(sign, one, self.zero) for one in (a, b)))
+            for sign in "><"
+        )
