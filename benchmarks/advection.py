@@ -5,7 +5,7 @@ second. The ceiling is the rate at which all cores together work out the same fo
 that stay in registers, measured between the runs it is compared with.
 
 Peers: a loop over the cells compiled by Numba, in one thread and in all, NumPy's slices, and a
-compiled loop of JAX where that is installed. PyClaw is not among them: it has to be built with a
+compiled loop of JAX where that is installed (``pip install jax``; no extra brings it). PyClaw is not among them: it has to be built with a
 Fortran compiler.
 """
 
@@ -283,6 +283,7 @@ def _time_sizes(targets: list[Target]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "case": f"{n:,} cells, {steps:,} steps",
+                "cells": n,
                 "G_cell_steps_per_s": 1e-9 * n * steps / median["warpladder"],
                 "times_one_thread": times,
                 "times_all_threads": median["parallel"] / median["warpladder"]
@@ -293,7 +294,10 @@ def _time_sizes(targets: list[Target]) -> list[dict[str, Any]]:
         if n == 1 << 16:
             targets.append(Target("times Numba, one thread, 2^16 cells", times, 2.5))
     targets.append(Target("times Numba, one thread, the least of all sizes", least, 1.0))
-    print_table("Lax-Friedrichs, float32, by size", rows)
+    print_table(
+        "Lax-Friedrichs, float32, by size",
+        [{key: row[key] for key in row if key != "cells"} for row in rows],
+    )
     return rows
 
 
@@ -326,11 +330,15 @@ def _time_schemes() -> list[dict[str, Any]]:
             rows.append(
                 {
                     "case": f"{name}, {dtype}",
+                    "scheme": name,
                     "G_cell_steps_per_s": 1e-9 * n / ours,
                     "times_plain_loop": plain / ours,
                 }
             )
-    print_table(f"by scheme, {n:,} cells, {steps} steps", rows)
+    print_table(
+        f"by scheme, {n:,} cells, {steps} steps",
+        [{key: row[key] for key in row if key != "scheme"} for row in rows],
+    )
     return rows
 
 

@@ -18,6 +18,8 @@ _README = Path(__file__).parent.parent / "README.md"
 _FROM, _TO = "<!-- results from benchmarks/results -->", "<!-- end of results -->"
 _JOINS_FROM = "<!-- overlap joins from benchmarks/results -->"
 _JOINS_TO = "<!-- end of overlap joins -->"
+_ADVECTION_FROM = "<!-- advection from benchmarks/results -->"
+_ADVECTION_TO = "<!-- end of advection -->"
 _N_OF_PEERS = 2048
 _FIGURE = Path(__file__).parent.parent / "docs" / "shortest_paths_cpu.png"
 
@@ -28,6 +30,7 @@ def main() -> None:
     _draw(results)
     _write_table(results)
     _write_joins(_newest("overlap_join"))
+    _write_advection(_newest("advection"))
 
 
 def _newest(suite: str) -> dict[str, Any]:
@@ -84,6 +87,47 @@ def _write_joins(results: dict[str, Any]) -> None:
         "are its 0.66 s per thousand rows squared; its 50,000 rows took 26 minutes."
     )
     replace_between(_README, _JOINS_FROM, _JOINS_TO, lines)
+
+
+def _write_advection(results: dict[str, Any]) -> None:
+    """Replace the table of advection in the README."""
+    lines = [
+        "| 2^24 cells, Lax-Friedrichs | G cell-steps/s | of registers only | warpladder is |",
+        "|---|--:|--:|--:|",
+    ]
+    for row in results["large"]:
+        rate, share = row["G_cell_steps_per_s"], row["percent_of_ceiling"]
+        times = row["warpladder_is_times"]
+        lines.append(
+            f"| {row['case']} | {rate:.3g} | {share:.0f} % "
+            f"| {'' if row['case'] in ('warpladder', 'registers only') else f'{times:.1f} x'} |"
+        )
+    lines += [
+        "",
+        "| cells | G cell-steps/s | times a compiled loop in one thread |",
+        "|--:|--:|--:|",
+    ]
+    lines.extend(
+        f"| {row['cells']:,} | {row['G_cell_steps_per_s']:.3g} | {row['times_one_thread']:.1f} |"
+        for row in results["by_size"]
+    )
+    lines += [
+        "",
+        "| 2^20 cells | float32, G cell-steps/s | float64, G cell-steps/s |",
+        "|---|--:|--:|",
+    ]
+    rates: dict[str, list[float]] = {}
+    for row in results["by_scheme"]:
+        rates.setdefault(row["scheme"], []).append(row["G_cell_steps_per_s"])
+    lines.extend(f"| {name} | {a:.3g} | {b:.3g} |" for name, (a, b) in rates.items())
+    machine = results["machine"]
+    lines.append(
+        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
+        f"{results['date']}; the engine alone, float32 where nothing else is said, medians, in one "
+        'process with the loops. "Registers only" works out the same formula on numbers that '
+        "never leave the registers."
+    )
+    replace_between(_README, _ADVECTION_FROM, _ADVECTION_TO, lines)
 
 
 def _write_table(results: dict[str, Any]) -> None:
