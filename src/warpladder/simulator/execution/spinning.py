@@ -47,6 +47,8 @@ class SpinWatch:
         self.idle_steps = 0
         self.ran: NDArray[np.bool_] | None = None
         self._reads = ReadLog()
+        #: The variable by which a step was last told from the state kept: mostly the next is, too.
+        self._telling = 0
         self.restart(batch)
 
     def restart(self, batch: BatchState) -> None:
@@ -96,10 +98,15 @@ class SpinWatch:
             converged, counters, environment = self._seen
             if (
                 converged == batch.converged
+                and _same(environment[self._telling], batch.environment[self._telling])
                 and np.array_equal(counters, batch.counters)
-                and all(map(_same, environment, batch.environment))
             ):
-                return True
+                pairs = enumerate(zip(environment, batch.environment, strict=True))
+                differing = (slot for slot, (old, new) in pairs if not _same(old, new))
+                first = next(differing, None)
+                if first is None:
+                    return True
+                self._telling = first
         if self._quiet >= self._next_look:
             self._next_look = 2 * self._quiet
             # Kept arrays must not be changed in place from here on.
