@@ -74,15 +74,17 @@ def kernels_of_shortest_paths(dtype, hops, n):
 
 @cache
 def kernels_of_overlaps(tuning, pairs):
-    starts = np.arange(0, 301, 3)
-    rows = Rows(starts, np.tile(np.arange(3, dtype=np.int32), 100), 3)
+    rows = Rows(np.arange(0, 31, 3), np.tile(np.arange(3, dtype=np.int32), 10), 3)
     join = Join(rows, rows, as_rule("jaccard", 0.5))
-    device = Noting(runs=True)
-    engine = GpuEngine(join, device, tuning=tuning, places=200 if pairs else None)
+    # What is launched after counting hangs on what has been found; counts are read by nobody.
+    device = Noting(runs=pairs)
+    engine = GpuEngine(join, device, tuning=tuning, places=20 if pairs else None)
     if pairs:
-        assert sum(len(piece.right) for piece in engine.found(0, 2, lambda _: None)) == 197
+        assert sum(len(piece.right) for piece in engine.found(0, 2, lambda _: None)) == 17
     else:
-        assert engine.counted(0, 100, lambda _: None).pairs == 4950
+        engine.counted(0, 10, lambda _: None)
+    names = {kernel.py_func.__name__ for kernel, _ in device.noted}
+    assert {"count_in_shared", *(["copy_runs"] if pairs else [])} <= names
     return device.noted
 
 
@@ -116,13 +118,14 @@ CALLS = [
     (kernels_of_shortest_paths, "float64", True, 600),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
     (kernels_of_reductions, "float64", "sum", "reproducible"),
-    *((kernels_of_overlaps, tuning, False) for tuning in LONG_AND_SHORT_LISTS),
+    (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
 ]
 OTHER_CALLS = [
     (kernels_of_reductions, "float32", ("sum", "min", "max", "mean", "var"), "fast"),
     (kernels_of_shortest_paths, "int32", True, 600),
     (kernels_of_reductions, "float64", "sum", "compensated"),
+    *((kernels_of_overlaps, tuning, False) for tuning in LONG_AND_SHORT_LISTS[1:]),
     *((kernels_of_overlaps, tuning, True) for tuning in LONG_AND_SHORT_LISTS[:-1]),
 ]
 
@@ -133,15 +136,21 @@ def has_places(call, target):
     return all(one.threads * one.resident <= most for one in call if isinstance(one, Tuning))
 
 
+def is_compiled(call, target):
+    """Whether a call's kernels are: for the one by default, and the oldest and newest there are."""
+    able = [one for one in TARGETS if has_places(call, one)]
+    return target in (able[0], able[-1]) or is_default(call, target)
+
+
+def is_default(call, target):
+    """Whether a call's kernels are compiled for a target by default: the source is the same."""
+    return call in CALLS and target == (9, 0)
+
+
 @pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 @pytest.mark.parametrize(
     ("call", "target"),
-    only(
-        lambda call, target: call in CALLS and target == (9, 0),
-        [*CALLS, *OTHER_CALLS],
-        TARGETS,
-        where=has_places,
-    ),
+    only(is_default, [*CALLS, *OTHER_CALLS], TARGETS, where=is_compiled),
 )
 def test_engines_compile_without_spills(call, target):
     kernels_of, *arguments = call
