@@ -5,8 +5,8 @@ second. The ceiling is the rate at which all cores together work out the same fo
 that stay in registers, measured between the runs it is compared with.
 
 Peers: a loop over the cells compiled by Numba, in one thread and in all, NumPy's slices, and a
-compiled loop of JAX where that is installed (``pip install jax``; no extra brings it). PyClaw is not among them: it has to be built with a
-Fortran compiler.
+compiled loop of JAX where that is installed (``pip install jax``; no extra brings it). PyClaw is
+not among them: it has to be built with a Fortran compiler.
 """
 
 from __future__ import annotations
