@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["paths"]
 
 _TRACED = 10
-_PROGRESS_FROM_SECONDS = 2.0
 
 
 def paths(
@@ -190,33 +189,13 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
 
 
 def _solve(graph: Graph, wanted: dict[str, Any]) -> tuple[ShortestPaths, float]:
-    """Run, with a progress bar on standard error once the run has taken a while."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from warpladder.cli.output import stderr
+    from warpladder.cli.progress import progress_bar
     from warpladder.shortest_paths.api import shortest_paths
 
-    console = stderr()
-    columns = (TextColumn("shortest paths"), BarColumn(), TextColumn("{task.percentage:3.0f} %"))
     began = perf_counter()
-    shown = Progress(
-        *columns,
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    with shown as bar:
-        task = bar.add_task("run", total=1.0, visible=False)
-
-        def show(done: float) -> None:
-            late = perf_counter() - began > _PROGRESS_FROM_SECONDS / 4
-            expected = (perf_counter() - began) / done if done else 0.0
-            bar.update(task, completed=done, visible=late and expected > _PROGRESS_FROM_SECONDS)
-
-        answer = shortest_paths(graph, **wanted, progress=show)
-        seconds = perf_counter() - began
-    return answer, seconds
+    with progress_bar("shortest paths") as progress:
+        answer = shortest_paths(graph, **wanted, progress=progress)
+        return answer, perf_counter() - began
 
 
 def _facts(graph: Graph, answer: ShortestPaths, seconds: float, setup: float) -> dict[str, Any]:

@@ -10,8 +10,6 @@ import typer
 
 __all__ = ["reduce"]
 
-_PROGRESS_FROM_SECONDS = 0.5
-
 
 def reduce(
     file: Annotated[
@@ -93,30 +91,11 @@ def _open(
 
 
 def _run(source: Any, wanted: dict[str, Any]) -> Any:
-    """Run, with a progress bar on standard error once the run has taken a while."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from warpladder.cli.output import stderr
+    from warpladder.cli.progress import progress_bar
     from warpladder.reduction.api import reduce as reduce_values
 
-    console = stderr()
-    began = perf_counter()
-    with Progress(
-        TextColumn("reducing"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("run", total=1.0, visible=False)
-
-        def show(done: float) -> None:
-            is_late = perf_counter() - began > _PROGRESS_FROM_SECONDS
-            bar.update(task, completed=done, visible=is_late)
-
-        return reduce_values(source, **wanted, progress=show)
+    with progress_bar("reducing") as progress:
+        return reduce_values(source, **wanted, progress=progress)
 
 
 def _plain(value: Any) -> Any:
