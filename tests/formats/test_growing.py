@@ -153,6 +153,40 @@ def test_two_runs_at_once(tmp_path: Path) -> None:
     assert names(tmp_path) == {"x"}
 
 
+def test_a_run_that_begins_while_another_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fcntl")
+    unlink, refused = Path.unlink, []
+
+    def begun_meanwhile(path: Path, missing_ok: bool = False) -> None:
+        with pytest.raises(InputError, match="another run is writing it"):
+            GrowingFile(tmp_path / "x", IDENTITY)
+        refused.append(path.name)
+        unlink(path, missing_ok=missing_ok)
+
+    with GrowingFile(tmp_path / "x", IDENTITY) as file:
+        file.finish(b"1")
+        monkeypatch.setattr(Path, "unlink", begun_meanwhile)
+    assert refused == ["x.partial", "x.journal"]
+    assert names(tmp_path) == {"x"}
+
+
+def test_a_journal_removed_before_it_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    lock = fcntl.flock
+
+    def removed_before(file: Any, how: int) -> None:
+        (tmp_path / "x.journal").unlink()
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", removed_before)
+    with pytest.raises(InputError, match="another run is writing it"):
+        GrowingFile(tmp_path / "x", IDENTITY)
+
+
 def _killed(path: Path, stop: int) -> None:
     growing.SYNC_SECONDS = 0
     with GrowingFile(path, IDENTITY) as file:

@@ -91,7 +91,7 @@ class GrowingFile:
         with _told(path):
             self._lines = self._journal.open("a+b")
             try:
-                _lock(self._lines, path)
+                _lock(self._lines, self._journal, path)
                 self._data = self._begun(json.loads(json.dumps(identity)), resume)
             except BaseException:
                 self._lines.close()
@@ -135,11 +135,16 @@ class GrowingFile:
                 self._sync()
             with suppress(OSError):
                 self._data.close()
-        self._lines.close()
-        if self._is_finished or not self._kept:
+        if os.name == "nt":
+            # There nobody can remove a file that is open, and the journal is no lock.
+            self._lines.close()
+        is_over = self._is_finished or not self._kept
+        if is_over:
+            # Still locked: what a run has that begins behind the lock stays.
             self._partial.unlink(missing_ok=True)
             self._journal.unlink(missing_ok=True)
-        elif fault is not None:
+        self._lines.close()
+        if not is_over and fault is not None:
             fault.add_note(
                 f"what is finished is kept in {self._partial}; resume=True goes on from there"
             )
@@ -201,7 +206,7 @@ class GrowingFile:
         self._synced = monotonic()
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
+def _lock(file: IO[bytes], journal: Path, path: Path) -> None:
     """Keep a second run away from what this one is at; the system forgets it with the run."""
     try:
         import fcntl
@@ -210,8 +215,12 @@ def _lock(file: IO[bytes], path: Path) -> None:
         return
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise InputError(f"{path}: another run is writing it; wait until it ends") from None
+        # Another run may have ended, and removed the journal, since this one opened it.
+        is_there = os.path.samestat(os.fstat(file.fileno()), journal.stat())
+    except (BlockingIOError, FileNotFoundError):
+        is_there = False
+    if not is_there:
+        raise InputError(f"{path}: another run is writing it; wait until it ends")
 
 
 def _whole(data: IO[bytes], records: Iterable[_Record]) -> Iterator[_Record]:
