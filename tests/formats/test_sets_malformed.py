@@ -165,7 +165,7 @@ def test_headers(tmp_path: Path, content: str, rows: int) -> None:
 def test_a_first_line_that_may_be_either(tmp_path: Path, content: str) -> None:
     path = tmp_path / "sets.csv"
     path.write_text(content)
-    with pytest.raises(wl.FileFormatError, match=r"line 1: .* header=True or False"):
+    with pytest.raises(wl.FileFormatError, match=r"line 1: .* header=True or header=False"):
         wl.read_sets(path)
     rows = content.count("\n")
     assert len(wl.read_sets(path, header=True)) == rows - 1

@@ -151,7 +151,7 @@ def _has_header(
         listed = [_integers_in(row[column]) for row in below if row[column]]
         if listed and all(listed):
             return True
-    raise line.error(0, "names like 'id,related_ids', or header=True or False")
+    raise line.error(0, "names like 'id,related_ids', header=True or header=False")
 
 
 def _looks_like_list(value: str, delimiter: str | None) -> bool:
