@@ -24,7 +24,8 @@ from warpladder.overlap_join import stored
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.measures import MEASURES
 from warpladder.overlap_join.result import Overlaps, Side
-from warpladder.overlap_join.stored import part_of_rows, row_work, stream_overlaps, write_overlaps
+from warpladder.overlap_join.stored import stream_overlaps, write_overlaps
+from warpladder.overlap_join.work import part_of_rows, row_work
 
 ROWS = 61
 SETS = random_sets(3, ROWS, 15, 6)

@@ -15,14 +15,8 @@ from warpladder.cli.options import options_named
 from warpladder.cli.progress import progress_bar
 from warpladder.formats.pair_blocks import PairBlock, ids_of
 from warpladder.formats.set_files import read_sets
-from warpladder.overlap_join.stored import (
-    as_fraction,
-    part_of_rows,
-    row_work,
-    stream_overlaps,
-    with_values,
-    write_overlaps,
-)
+from warpladder.overlap_join.stored import stream_overlaps, with_values, write_overlaps
+from warpladder.overlap_join.work import as_fraction, part_of_rows, row_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable

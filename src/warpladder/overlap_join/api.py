@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -14,11 +13,11 @@ from warpladder.overlap_join.intake import as_sets
 from warpladder.overlap_join.plan import Plan
 from warpladder.overlap_join.prepared import as_options, prepared_for
 from warpladder.overlap_join.result import OverlapCounts, Overlaps, Side
+from warpladder.overlap_join.work import as_fraction, row_work
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.formats.sets import Sets
-    from warpladder.overlap_join.forms import Join
 
 __all__ = ["overlap_join", "plan"]
 
@@ -142,13 +141,14 @@ def overlap_join(
     sides = _as_sides(rows, other)
     prepared = prepared_for(sides, rule, most, share, device, count_only=bool(count_only))
     join, planned = prepared.join, prepared.plan
-    advanced = _as_fraction(progress, join)
+    n = len(join.left)
+    advanced = as_fraction(progress, row_work(join), (0, n, n))
     left, right = (Side(sets.ids, coded_.starts) for sets, coded_ in
                    ((sides[0], join.left), (sides[-1], join.right)))  # fmt: skip
     with naming_memory("rows", "what finds its pairs"):
         engine = prepared.engine()
         if count_only:
-            counted = engine.counted(0, len(join.left), advanced)
+            counted = engine.counted(0, n, advanced)
             degrees = counted.of_left
             if join.is_self and not join.both_ways:
                 degrees = degrees + counted.of_right
@@ -161,7 +161,7 @@ def overlap_join(
                 rule,
                 planned.why,
             )
-        pairs = gathered(engine.found(0, len(join.left), advanced), len(join.left))
+        pairs = gathered(engine.found(0, n, advanced), n)
     return Overlaps(
         *pairs, (left, left if join.is_self else right), rule, join.both_ways, planned.why
     )
@@ -198,22 +198,6 @@ def plan(
 def _as_sides(rows: Any, other: Any) -> tuple[Sets, ...]:
     first = as_sets(rows, "rows")
     return (first,) if other is None else (first, as_sets(other, "other"))
-
-
-def _as_fraction(progress: Progress | None, join: Join) -> Callable[[int], None]:
-    """Return what takes numbers of left rows done and tells the fraction of the work."""
-    if progress is None:
-        return lambda _: None
-    rows, done = len(join.left), 0
-
-    def advanced(count: int) -> None:
-        nonlocal done
-        done += count
-        left = 1 - done / rows
-        # Where rows meet only those behind them, the first have most to do.
-        progress(1 - left * left if join.is_self and not join.both_ways else 1 - left)
-
-    return advanced
 
 
 overlap_join.plan = plan  # type: ignore[attr-defined]  # a function has no field for it

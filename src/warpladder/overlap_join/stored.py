@@ -20,18 +20,18 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpladder.errors import InputError
 from warpladder.formats.files import as_path
 from warpladder.formats.growing import GrowingFile
 from warpladder.formats.pair_blocks import PairBlock
 from warpladder.formats.pairs import Packed, is_packed, pair_encoder, pair_format, write_pairs
 from warpladder.overlap_join.gathered import values
 from warpladder.overlap_join.result import PAIRS_OF_A_BLOCK
+from warpladder.overlap_join.work import as_fraction, part_of_rows, row_work, shares_of_work
 from warpladder.version import __version__
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Stored",
-    "as_fraction",
-    "part_of_rows",
-    "row_work",
     "stream_overlaps",
     "with_values",
     "write_overlaps",
@@ -72,54 +69,6 @@ class Stored(NamedTuple):
     first: int
     last: int
     resumed_at: int
-
-
-def row_work(join: Join) -> NDArray[np.float64]:
-    """Return about how much work each left row is, in updates of a counter.
-
-    It depends on the rows alone, so that parts made on different machines fit together. Ids count
-    as if each were as frequent as any other; a row that meets only those behind it has the less to
-    do the later it stands.
-    """
-    lengths = np.diff(join.left.starts).astype(np.float64)
-    others = float(len(join.right.items))
-    if join.is_self and not join.both_ways:
-        behind = others - join.left.starts[1:]
-    else:
-        behind = np.full(len(lengths), others)
-    # A row costs something even if it meets none.
-    work: NDArray[np.float64] = lengths * behind / max(join.left.universe, 1) + lengths + 1
-    return work
-
-
-def part_of_rows(work: NDArray[np.float64], part: tuple[int, int]) -> tuple[int, int]:
-    """Return the left rows of one of several parts of about equal work: the first, and the end.
-
-    Parameters
-    ----------
-    work
-        Of each left row.
-    part
-        Which of how many, counted from 1.
-
-    Raises
-    ------
-    InputError
-        There is no such part.
-
-    Examples
-    --------
-    >>> work = np.array([9.0, 5, 3, 1])
-    >>> part_of_rows(work, (1, 2)), part_of_rows(work, (2, 2))
-    ((0, 1), (1, 4))
-    """
-    number, count = part
-    if count < 1:
-        raise InputError(f"part={number}/{count}: parts are numbered from 1, so there is none")
-    if not 1 <= number <= count:
-        raise InputError(f"part={number}/{count}: parts are numbered from 1 to {count}")
-    first, last = _bounds(work, 0, len(work), np.array([number - 1, number]), count).tolist()
-    return first, last
 
 
 def write_overlaps(
@@ -236,22 +185,10 @@ def _found_blocks(
     if begin == last:
         return
     stretches = min(_STRETCHES, -(-(last - first) // _FEWEST_ROWS))
-    ends = _bounds(work, first, last, np.arange(stretches + 1), stretches)
+    ends = shares_of_work(work, first, last, np.arange(stretches + 1), stretches)
     found = engine.found(begin, last, as_fraction(progress, work, rows))
     for block in _blocks(found, begin, ends):
         yield block if join.rule.name == "count" else with_values(block, join)
-
-
-def _bounds(
-    work: NDArray[np.float64], first: int, last: int, shares: NDArray[np.int64], count: int
-) -> NDArray[np.int64]:
-    """Return before which of some rows so many shares of their work are done, of ``count``."""
-    done = np.cumsum(work[first:last])
-    total = done[-1] if len(done) else 0.0
-    # The row with which a share is reached belongs to it.
-    ends = first + np.searchsorted(done, total * shares / count, side="left") + 1
-    ends = np.where(shares == 0, first, np.where(shares == count, last, ends))
-    return np.minimum(ends, last).astype(np.int64)
 
 
 def _blocks(pieces: Iterable[Found], first: int, ends: NDArray[np.int64]) -> Iterator[PairBlock]:
@@ -296,24 +233,6 @@ def with_values(block: PairBlock, join: Join) -> PairBlock:
     first, counts, right, shared, _ = block
     found = values(join.rule, first, counts, right, shared, join.left.starts, join.right.starts)
     return block._replace(value=found)
-
-
-def as_fraction(
-    progress: Progress | None, work: NDArray[np.float64], rows: tuple[int, int, int]
-) -> Callable[[int], None]:
-    """Return what takes numbers of left rows done and tells the fraction of the work."""
-    if progress is None:
-        return lambda _: None
-    first, begin, last = rows
-    done = np.concatenate(([0.0], np.cumsum(work[first:last])))
-    place = begin - first
-
-    def advanced(count: int) -> None:
-        nonlocal place
-        place = min(place + count, last - first)
-        progress(float(done[place] / done[-1]))
-
-    return advanced
 
 
 def _identity(
