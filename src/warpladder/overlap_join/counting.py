@@ -137,7 +137,7 @@ def visit_rows(
     scratch
         A `Scratch` of this thread; quickest where rows ascend from one call to the next.
     degrees
-        Where the pairs of right rows are added up; None where pairs are kept.
+        Where the pairs of each left and of each right row are added up; empty where they are kept.
     out
         Where pairs are kept: how many each left row has, counted from ``first`` on; their right
         rows; the ids they share. None where they are counted.
