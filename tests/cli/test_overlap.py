@@ -226,7 +226,7 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
         (["-o", "-", "--format", "x"], "--format 'x' is not known"),
         (["--part", "3/2"], "--part 3/2: parts are numbered from 1 to 2"),
         (["--part", "0/2"], "--part 0/2"),
-        (["--memory", "1kB"], "allowed"),
+        (["--memory", "1kB"], "--memory 1,000 bytes: joining the rows takes more"),
         (["--ids", "who"], "--ids"),
         (["--other", "none.txt"], "cannot read none.txt"),
     ],

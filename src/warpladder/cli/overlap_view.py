@@ -45,10 +45,14 @@ def show_plan(facts: dict[str, Any]) -> None:
     at_most = f", at most {plan['most_pairs']:,}"
     table.add_row("pairs", f"about {plan['expected_pairs']:,}{at_most}")
     table.add_row("memory", in_words(plan["memory"]))
-    seconds = plan["seconds"]
-    time = "less than a second" if seconds < 1 else f"about {timedelta(seconds=round(seconds))}"
-    table.add_row("time", time)
+    table.add_row("time", _in_time(plan["seconds"]))
     stdout().print(table)
+
+
+def _in_time(seconds: float | None) -> str:
+    if seconds is None:
+        return "not known on a GPU"
+    return "less than a second" if seconds < 1 else f"about {timedelta(seconds=round(seconds))}"
 
 
 def _about(facts: dict[str, Any]) -> Table:

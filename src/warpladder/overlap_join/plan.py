@@ -101,7 +101,7 @@ class Plan:
     result_memory
         Bytes of the result.
     seconds
-        About how long it takes, once compiled.
+        About how long it takes on the CPU, once compiled; None on a GPU, where that is not known.
     engine
         ``"cpu"`` or the name of the GPU.
     method
@@ -119,7 +119,7 @@ class Plan:
     most_pairs: int
     memory: int
     result_memory: int
-    seconds: float
+    seconds: float | None
     engine: str
     method: str
     why: str
@@ -141,7 +141,9 @@ class Plan:
         )
 
 
-def _in_time(seconds: float) -> str:
+def _in_time(seconds: float | None) -> str:
+    if seconds is None:
+        return "not known on a GPU"
     if seconds < 1:
         return "less than a second"
     if seconds < 120:

@@ -155,7 +155,7 @@ def prepared_for(
     seconds = seconds_of(way, join)
     target = target_for(
         device,
-        too_small="" if seconds > _NOT_WORTH_A_GPU else f"joined on the CPU in {seconds:.2g} s",
+        too_small="" if seconds > _NOT_WORTH_A_GPU else "too little work for a GPU",
     )
     updates = updates_of(join, codes)
     at_most = most_pairs_of(join, updates)
@@ -181,15 +181,14 @@ def prepared_for(
         most_pairs=at_most,
         memory=needed,
         result_memory=result,
-        seconds=seconds,
+        seconds=seconds if target.device is None else None,
         engine="cpu" if target.device is None else target.device.properties.name,
         method=way.name if target.device is None else "counting",
         why=joined(target.remark, way.why if target.device is None else ""),
     )
     if memory is not None and needed > memory:
         raise TooLargeError(
-            f"rows: joining them takes {in_words(needed)} of memory, more than the "
-            f"{in_words(memory)} that are allowed"
+            f"memory={memory:,} bytes: joining the rows takes more, {in_words(needed)}"
         )
     if is_refused and limit is not None and needed > limit.available:
         raise TooLargeError(
