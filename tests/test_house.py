@@ -17,7 +17,7 @@ FLOORS = (
     ("device", "formats"),
     ("simulator",),
     ("call",),
-    ("overlap_join", "primer", "reduction", "shortest_paths"),
+    ("advection", "overlap_join", "primer", "reduction", "shortest_paths"),
     ("lab",),
     ("cli",),
     # The face of the package: it names the verbs, which are imported when they are asked for.

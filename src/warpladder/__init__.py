@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 from warpladder.version import __version__
 
 if TYPE_CHECKING:
+    from warpladder.advection.api import advect
+    from warpladder.advection.result import Advection
     from warpladder.device.doctor import doctor
     from warpladder.errors import (
         DeviceError,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from warpladder.shortest_paths.result import ShortestPaths
 
 __all__ = [
+    "Advection",
     "AssociativeOp",
     "DeviceError",
     "DistanceOverflowError",
@@ -68,6 +71,7 @@ __all__ = [
     "UnsupportedKernelError",
     "WarpladderError",
     "__version__",
+    "advect",
     "doctor",
     "open_values",
     "overlap_join",
@@ -78,6 +82,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Advection": "advection.result",
     "AssociativeOp": "reduction.custom",
     "DeviceError": "errors",
     "DistanceOverflowError": "errors",
@@ -98,6 +103,7 @@ _HOME = {
     "UnknownVertexError": "errors",
     "UnsupportedKernelError": "errors",
     "WarpladderError": "errors",
+    "advect": "advection.api",
     "doctor": "device.doctor",
     "open_values": "formats.values",
     "overlap_join": "overlap_join.api",

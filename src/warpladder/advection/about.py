@@ -1,0 +1,75 @@
+"""What a run is, as JSON: enough to go on from a snapshot with the same bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.advection.boundaries import Boundary, Side
+
+if TYPE_CHECKING:
+    from warpladder.advection.setup import Setup
+
+__all__ = ["as_document", "boundary_of", "scheme_of"]
+
+_FORMAT = 1
+
+
+def as_document(setup: Setup) -> dict[str, Any]:
+    """Return a document of a setup; of functions, own weights by their values, inflows by name."""
+    scheme, boundary, course = setup.scheme, setup.boundary, setup.course
+    document: dict[str, Any] = {
+        "format": _FORMAT,
+        "method": setup.method,
+        "scheme": scheme.name,
+        # JSON has all digits of a float64.
+        "courant": course.courant.tolist(),
+        "velocity": course.velocity.tolist(),
+        "dx": course.dx,
+        "dt": course.dt,
+        "boundary": {
+            "name": boundary.name,
+            "follows_velocity": boundary.follows_velocity,
+            "left": _side(boundary.left),
+            "right": _side(boundary.right),
+        },
+    }
+    if scheme.limit is None and scheme.weights is not None:
+        weights = (np.broadcast_to(w, setup.systems) for w in scheme.weights(course.courant))
+        document["weights"] = {
+            str(offset): column.tolist()
+            for offset, column in zip(scheme.offsets, weights, strict=True)
+        }
+    return document
+
+
+def scheme_of(document: dict[str, Any]) -> Any:
+    """Return the scheme of a document, as `warpladder.advect` takes it."""
+    if "weights" in document:
+        return {int(offset): column for offset, column in document["weights"].items()}
+    return document["scheme"]
+
+
+def boundary_of(document: dict[str, Any]) -> Boundary | None:
+    """Return the boundary of a document; None where it has a function of time, which is not kept.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        The document is not one of `as_document`.
+    """
+    known = document["boundary"]
+    left, right = _as_side(known["left"]), _as_side(known["right"])
+    if "function" in {left.kind, right.kind}:
+        return None
+    return Boundary(left, right, bool(known["follows_velocity"]), str(known["name"]))
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {"kind": side.kind, **({"value": side.value.tolist()} if side.kind == "value" else {})}
+
+
+def _as_side(known: dict[str, Any]) -> Side:
+    value = np.array(known["value"], np.float64) if known["kind"] == "value" else None
+    return Side(str(known["kind"]), value)

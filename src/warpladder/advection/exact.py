@@ -1,0 +1,119 @@
+"""The exact solution: the initial one, carried along.
+
+phi(x, t) = phi(x - u t, 0) inside, and what the boundary let in behind it. On the cells' own grid
+it is known where they have moved by whole cells; elsewhere only a function of x knows what is
+between. Cell i is at x = i dx. On a ring cell n is cell 0 again; at other ends the ghosts are at
+-dx and n dx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.advection.boundaries import Side, value_at
+from warpladder.advection.setup import Setup
+from warpladder.errors import InputError
+
+__all__ = ["Errors", "errors_of", "exact_solution"]
+
+# Cells by which the solution has moved, so near a whole number, are whole.
+_SLACK = 1e-9
+
+
+class Errors(NamedTuple):
+    """Norms of the difference from the exact solution, each a number or one for each system.
+
+    Attributes
+    ----------
+    l1
+        dx times the sum of absolute differences.
+    l2
+        The root of dx times the sum of their squares.
+    linf
+        The largest.
+    """
+
+    l1: Any
+    l2: Any
+    linf: Any
+
+
+def errors_of(setup: Setup, computed: NDArray[Any], exact: NDArray[np.float64]) -> Errors:
+    """Return the norms of a difference, of arrays whose last axis is that of cells."""
+    difference = np.abs(computed.astype(np.float64) - exact)
+    dx = setup.course.dx
+    return Errors(
+        dx * difference.sum(axis=-1),
+        np.sqrt(dx * np.square(difference).sum(axis=-1)),
+        difference.max(axis=-1),
+    )
+
+
+def exact_solution(
+    setup: Setup, initial: NDArray[Any] | Callable[[Any], Any], steps: int
+) -> NDArray[np.float64]:
+    """Return the exact solution after so many steps, shape (systems, cells), in float64.
+
+    Parameters
+    ----------
+    setup
+        With a named boundary at the end where the solution comes in.
+    initial
+        The cells at the start, (systems, cells); or a function of an array of x.
+    steps
+        Since the start.
+
+    Raises
+    ------
+    InputError
+        The cells have not moved by whole cells, and there is no function.
+    """
+    whole = np.arange(setup.cells)
+    found = np.empty((setup.systems, setup.cells))
+    for system, c in enumerate(setup.course.courant.tolist()):
+        moved = c * steps
+        if callable(initial):
+            feet = whole - moved
+        else:
+            nearest = round(moved)
+            if abs(moved - nearest) > _SLACK * max(abs(moved), 1):
+                raise InputError(
+                    f"initial: the solution has moved by {moved:.10g} cells, and what lies between "
+                    "cells only a function knows; give exact(initial=...) a function of x"
+                )
+            feet = whole - nearest
+        found[system] = _of_system(setup, initial, system, steps, feet)
+    return found
+
+
+def _of_system(
+    setup: Setup, initial: Any, system: int, steps: int, feet: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the solution where characteristics begin at ``feet``, in cells."""
+    n, dx = setup.cells, setup.course.dx
+
+    def at(places: NDArray[Any]) -> Any:
+        return initial(places * dx) if callable(initial) else initial[system, places]
+
+    if setup.boundary.is_periodic:
+        return np.broadcast_to(np.asarray(at(feet % n), np.float64), n)
+    c = float(setup.course.courant[system])
+    inside = np.clip(feet, 0, n - 1)
+    found = np.array(np.broadcast_to(np.asarray(at(inside), np.float64), n))
+    left, right = setup.boundary.sides(mirrored=c < 0)
+    entered, side = (feet < 0, left) if c >= 0 else (feet > n - 1, right)
+    if side.kind != "copy":
+        # How many cells each has come from the ghost.
+        come = np.arange(n) + 1 if c >= 0 else n - np.arange(n)
+        for i in np.flatnonzero(entered):
+            found[i] = _let_in(side, (steps - come[i] / abs(c)) * setup.course.dt, system)
+    return found
+
+
+def _let_in(side: Side, time: float, system: int) -> float:
+    value = np.asarray(value_at(side, max(time, 0.0), np.array([system])))
+    return float(value.reshape(-1)[0])

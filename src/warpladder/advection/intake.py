@@ -1,0 +1,106 @@
+"""What callers have for cells, brought into the form that engines take: (systems, cells)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
+from warpladder.errors import InputError, InputTypeError
+
+__all__ = ["Cells", "as_cells", "as_rows"]
+
+_TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The cells at the start.
+
+    Attributes
+    ----------
+    values
+        Shape (systems, cells), float32 or float64; of the host in C order, or as given on a GPU.
+    given
+        What the caller gave, whose kind results are of.
+    is_single
+        Whether that had one dimension.
+    """
+
+    values: Any
+    given: Any
+    is_single: bool
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether they are on a GPU, or on a simulated one."""
+        return is_on_gpu(self.given)
+
+
+def as_cells(phi: Any) -> Cells:
+    """Return the cells that a caller gives.
+
+    Raises
+    ------
+    InputError
+        There are none, or they have more than two dimensions.
+    InputTypeError
+        They are no real numbers.
+
+    Examples
+    --------
+    >>> as_cells([1, 2, 4]).values
+    array([[1., 2., 4.]])
+    """
+    phi = adopted(phi)
+    if is_on_gpu(phi):
+        return _there(phi)
+    return Cells(as_rows(phi, "phi"), phi, np.ndim(phi) == 1)
+
+
+def as_rows(phi: Any, name: str) -> NDArray[Any]:
+    """Return cells of the host as a matrix of floats in C order, without a copy where they are."""
+    if isinstance(phi, np.ma.MaskedArray) and np.ma.is_masked(phi):
+        raise InputTypeError(f"{name}: some cells are masked; fill them")
+    if type(phi).__module__.startswith("scipy.sparse"):
+        raise InputTypeError(f"{name}: a sparse matrix is not taken; give its .toarray()")
+    try:
+        array = np.asarray(phi)
+    except (TypeError, ValueError, RuntimeError) as fault:
+        raise InputTypeError(f"{name}: cannot be read as an array of numbers: {fault}") from None
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+        raise InputTypeError(
+            f"{name}: dtype {array.dtype} is not taken; float32 and float64 are, and integers and "
+            "float16, which become float64"
+        )
+    _check_shape(array.shape, name)
+    kind = array.dtype.newbyteorder("=")
+    kind = kind if kind in _TAKEN else np.dtype(np.float64)
+    return np.ascontiguousarray(array, kind).reshape(-1, array.shape[-1])
+
+
+def _there(phi: Any) -> Cells:
+    try:
+        dtype = numpy_dtype(phi)
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype not in _TAKEN:
+        raise InputTypeError(
+            f"phi: dtype {phi.dtype} is not taken on a GPU; convert it to float32 or float64 there"
+        )
+    shape = tuple(phi.shape)
+    _check_shape(shape, "phi")
+    return Cells(phi, phi, len(shape) == 1)
+
+
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    if len(shape) not in {1, 2}:
+        raise InputError(
+            f"{name}: shape {shape}; cells have one dimension, (n,), or two where there are "
+            "several systems of them, (b, n)"
+        )
+    if 0 in shape:
+        raise InputError(f"{name}: shape {shape} has no cells; give at least one")

@@ -1,0 +1,58 @@
+"""What is computed, apart from what the cells hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.advection.boundaries import Boundary
+from warpladder.advection.course import Course
+from warpladder.advection.schemes import Scheme
+
+__all__ = ["Setup", "cells_at", "times_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Setup:
+    """A run but for its state: the same for each of its steps.
+
+    Attributes
+    ----------
+    scheme, boundary, course
+        As their modules say.
+    method
+        ``"steps"`` or ``"jump"``.
+    systems, cells
+        The shape.
+    dtype
+        Of the cells.
+    is_single
+        Whether results have no axis of systems.
+    """
+
+    scheme: Scheme
+    boundary: Boundary
+    course: Course
+    method: str
+    systems: int
+    cells: int
+    dtype: np.dtype[Any]
+    is_single: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the cells as the caller has them."""
+        return (self.cells,) if self.is_single else (self.systems, self.cells)
+
+
+def cells_at(setup: Setup) -> NDArray[np.float64]:
+    """Return the x of the cells."""
+    return np.arange(setup.cells, dtype=np.float64) * np.float64(setup.course.dx)
+
+
+def times_of(setup: Setup, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the times after some steps."""
+    return steps.astype(np.float64) * np.float64(setup.course.dt)

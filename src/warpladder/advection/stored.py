@@ -1,0 +1,102 @@
+"""Snapshots of a file, read back: the run that they are of, and they without reading them all."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.advection.about import boundary_of, scheme_of
+from warpladder.advection.boundaries import as_boundary
+from warpladder.advection.course import Course
+from warpladder.advection.schemes import as_scheme
+from warpladder.advection.setup import Setup
+from warpladder.advection.snapshots import zarr_module
+from warpladder.errors import FileFormatError, InputError
+
+__all__ = ["open_run", "open_snapshots"]
+
+_WANTED = "snapshots that warpladder.advect has written"
+# Of a file in an archive, before its name: where the lengths of that and of what follows stand.
+_LOCAL_HEADER, _LENGTHS = 30, slice(26, 30)
+
+
+def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
+    """Return the setup of a run and the steps of its snapshots.
+
+    Parameters
+    ----------
+    path
+        A ``.npz`` or a Zarr group.
+    boundary
+        What to take for the boundary instead of the one in the file; None for that one.
+
+    Raises
+    ------
+    FileFormatError
+        It is no file of ours, or damaged.
+    InputError
+        It cannot be read; or the boundary has a function of time, which a file cannot keep.
+    """
+    try:
+        about, steps, x, snapshots = _parts(path)
+        document = json.loads(about)
+        *several, n = snapshots.shape[1:]
+        systems = several[0] if several else 1
+        courant, velocity = (
+            np.array(document[name], np.float64) for name in ("courant", "velocity")
+        )
+        if not (len(courant) == len(velocity) == systems and len(x) == n and len(steps)):
+            raise FileFormatError(path, None, _WANTED, "arrays that do not fit each other")
+        scheme = as_scheme(scheme_of(document))
+        known = boundary_of(document)
+        method = str(document["method"])
+        course = Course(courant, velocity, float(document["dx"]), float(document["dt"]))
+    except OSError as fault:
+        raise InputError(f"cannot read {path}: {fault.strerror or fault}") from fault
+    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as fault:
+        if isinstance(fault, FileFormatError):
+            raise
+        raise FileFormatError(path, None, _WANTED, "something else, or a damaged file") from fault
+    if boundary is not None:
+        known = as_boundary(boundary, systems)
+    if known is None:
+        raise InputError(
+            f"boundary=None: {path} is of a run with a function of time, which a file cannot keep; "
+            "give the boundary again"
+        )
+    kind = snapshots.dtype.newbyteorder("=")
+    return Setup(scheme, known, course, method, systems, n, kind, not several), steps
+
+
+def open_snapshots(path: Path) -> Any:
+    """Return the snapshots of a file: mapped into memory, or an array of Zarr."""
+    if path.suffix.lower() == ".zarr":
+        return zarr_module("reading snapshots").open_group(str(path), mode="r")["snapshots"]
+    with zipfile.ZipFile(path) as archive:
+        member = archive.getinfo("snapshots.npy")
+    if member.compress_type != zipfile.ZIP_STORED:
+        # Not as we write it.
+        with np.load(path, allow_pickle=False) as arrays:
+            return arrays["snapshots"]
+    with path.open("rb") as file:
+        file.seek(member.header_offset)
+        lengths = np.frombuffer(file.read(_LOCAL_HEADER)[_LENGTHS], "<u2")
+        file.seek(member.header_offset + _LOCAL_HEADER + int(lengths.sum()))
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        return np.memmap(path, dtype, "r", file.tell(), shape)
+
+
+def _parts(path: Path) -> tuple[str, NDArray[np.int64], Any, Any]:
+    """Return what is in a file: ``about``, the steps, x and the snapshots."""
+    snapshots = open_snapshots(path)
+    if path.suffix.lower() == ".zarr":
+        group = zarr_module("reading snapshots").open_group(str(path), mode="r")
+        return str(group.attrs["about"]), np.asarray(group["steps"][:]), group["x"], snapshots
+    with np.load(path, allow_pickle=False) as arrays:
+        return str(arrays["about"]), arrays["steps"], arrays["x"], snapshots
