@@ -21,7 +21,7 @@ __all__ = ["animated", "check_picture", "drawn", "save_animation", "save_figure"
 _KINDS = (".png", ".svg", ".pdf")
 _LOOKS: dict[str, dict[str, Any]] = {
     "initial": {"color": "#999999", "linewidth": 1.1},
-    "exact": {"color": "#444444", "linewidth": 1.1, "linestyle": "--"},
+    "exact": {"color": "#444444", "linewidth": 1.1, "linestyle": "--", "zorder": 3},
     "computed": {"color": "#c8553d", "linewidth": 1.6},
 }
 # More points than a picture has columns; of each bin the lowest and the highest are drawn.

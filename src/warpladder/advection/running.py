@@ -16,6 +16,7 @@ from warpladder.advection.setup import Setup
 from warpladder.advection.snapshots import keeper, saved_steps
 from warpladder.call import Progress
 from warpladder.device.foreign import is_on_gpu, like
+from warpladder.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Engines", "Ran", "run"]
 
-# Values of an inflow, of all systems, that are worked out at once: far more steps than any engine
-# takes in one pass over memory.
-_VALUES_AT_ONCE = 1 << 20
+# Values of a boundary, of all steps and systems, that are laid out at once; as many as there are
+# cells may always be. Either is far more steps than an engine takes in one pass over memory.
+_VALUES_AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,10 +94,15 @@ def run(
         As for `warpladder.advect`.
     """
     device = engines.device
-    if device is None:
-        state = cells.values
-    else:
-        state = device.to_device(cells.values).reshape((setup.systems, setup.cells))
+    state = cells.values
+    if device is not None:
+        state = device.to_device(state)
+        if not state.flags.c_contiguous:
+            raise InputError(
+                "phi: on a GPU the cells must lie side by side in memory; give a copy of it that "
+                "is contiguous, as phi.contiguous() or ascontiguousarray(phi) are"
+            )
+        state = state.reshape((setup.systems, setup.cells))
     done = 0.0
 
     def advanced(count: float) -> None:
@@ -144,8 +150,8 @@ class _Stepper:
         self._engine, self._device = engines.engine, engines.device
         self._groups = [*_groups(setup, in_runs=engines.device is not None)]
         boundary = setup.boundary
-        has_function = "function" in {boundary.left.kind, boundary.right.kind}
-        self._most = max(_VALUES_AT_ONCE // setup.systems, 1) if has_function else None
+        has_values = bool({boundary.left.kind, boundary.right.kind} & {"value", "function"})
+        self._most = max(_VALUES_AT_ONCE // setup.systems, setup.cells) if has_values else None
 
     def advance(self, state: Any, first: int, steps: int, advanced: Callable[[float], None]) -> Any:
         """Return the state after so many steps, a new array if there are any."""

@@ -15,6 +15,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from warpladder.cli.advect import advect
 from warpladder.cli.climb import climb
 from warpladder.cli.doctor import doctor
 from warpladder.cli.explain import explain
@@ -46,6 +47,7 @@ app = typer.Typer(
 app.command("paths", cls=Command)(paths)
 app.command("reduce", cls=Command)(reduce)
 app.command("overlap", cls=Command)(overlap)
+app.command("advect", cls=Command)(advect)
 app.add_typer(make_graph, name="make-graph")
 app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)

@@ -1,0 +1,289 @@
+"""What `warpladder advect` does once its options are known: the run, and the facts of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import typer
+
+from warpladder.advection.api import advect
+from warpladder.advection.api import plan as plan_of
+from warpladder.advection.figures import check_picture
+from warpladder.advection.result import Advection
+from warpladder.cli.options import options_named
+from warpladder.cli.progress import progress_bar
+from warpladder.errors import FileFormatError, InputError
+from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.values import StoredArray, open_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+__all__ = ["SHAPES", "Asked", "resumed", "started"]
+
+_CELLS = 1000
+# The library's arguments that are options of another name, or none.
+_NAMED = {"t_end": "--until", "out": "-o", "phi": "--initial", "grids": "--convergence"}
+
+
+def _gaussian(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.exp(-np.square((x - 0.3) / 0.06))
+
+
+def _square(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return ((x >= 0.2) & (x < 0.4)).astype(np.float64)
+
+
+def _sine(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.sin(2 * np.pi * x)
+
+
+SHAPES: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    "gaussian": _gaussian,
+    "square": _square,
+    "sine": _sine,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How far to go, and what to leave behind."""
+
+    steps: int | None
+    until: float | None
+    save_every: int | None
+    output: Path | None
+    plot: Path | None
+    device: str
+
+    def check(self) -> None:
+        """Refuse now what would be refused after a long run."""
+        if (self.steps is None) == (self.until is None):
+            raise typer.BadParameter("give --steps, or --until, how far to go")
+        if self.save_every is not None and (self.output is None or self.is_end_alone):
+            raise typer.BadParameter("--save-every needs a file for snapshots: -o run.npz")
+        if self.output is not None and self.is_end_alone:
+            check_writable(self.output)
+        if self.plot is not None:
+            check_picture(self.plot)
+
+    @property
+    def is_end_alone(self) -> bool:
+        """Whether the output is the cells at the end."""
+        return self.output is not None and self.output.suffix.lower() == ".npy"
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """What the library is to keep."""
+        return {
+            "save_every": self.save_every,
+            "out": None if self.is_end_alone else self.output,
+        }
+
+
+def started(
+    asked: Asked,
+    *,
+    initial: str,
+    cells: int | None,
+    column: str | None,
+    dtype: str | None,
+    plan: bool,
+    grids: int | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Run from a shape or a file."""
+    shape = SHAPES.get(initial)
+    if shape is None and grids is not None:
+        raise typer.BadParameter("--convergence needs a shape, which is known on finer grids, too")
+    if shape is not None and column is not None:
+        raise typer.BadParameter(f"--column is that of a file; {initial} is a shape")
+    phi = _sampled(shape, cells) if shape else _read(initial, cells, column)
+    if dtype is not None:
+        if dtype not in {"float32", "float64"}:
+            raise typer.BadParameter(f"--type {dtype!r} must be float32 or float64")
+        phi = phi.astype(dtype)
+    courant, n = options.pop("courant"), phi.shape[-1]
+    if not math.isfinite(courant) or not courant:
+        raise typer.BadParameter(f"--courant {courant:g} must be a number other than 0")
+    how = {
+        **options,
+        "boundary": _as_boundary(options["boundary"]),
+        "velocity": math.copysign(1.0, courant),
+        "dx": 1 / n,
+        **_how_far(asked, abs(courant), n),
+        **asked.kept,
+        "device": asked.device,
+    }
+    facts: dict[str, Any] = {"initial": initial}
+    with options_named([initial, *_literals(asked)], _NAMED):
+        if plan:
+            return {**facts, "plan": asdict(plan_of(phi, **how))}
+        began = perf_counter()
+        with progress_bar("advecting") as progress:
+            run = advect(phi, **how, progress=progress)
+        seconds = perf_counter() - began
+        facts |= _facts(run, asked, shape or phi, 0, seconds)
+        if grids is not None and shape is not None:
+            table = run.convergence(shape, grids)
+            facts["convergence"] = [
+                {"cells": size, **errors._asdict()}
+                for size, errors in zip(table.cells, table.errors, strict=True)
+            ]
+            facts["orders"] = [
+                {name: _plain(order) for name, order in orders._asdict().items()}
+                for orders in table.orders
+            ]
+    return facts
+
+
+def resumed(path: Path, asked: Asked) -> dict[str, Any]:
+    """Go on from a file."""
+    with options_named([str(path), *_literals(asked)], {**_NAMED, "boundary": "--resume"}):
+        before = Advection.load(path, device=asked.device)
+        steps = asked.steps
+        if asked.until is not None:
+            steps = round((asked.until - before.time) / before.dt)
+            if abs(before.time + steps * before.dt - asked.until) > 1e-9 * abs(asked.until):
+                raise InputError(
+                    f"t_end={asked.until!r}: from t = {before.time:.10g} that is no whole number "
+                    f"of steps of {before.dt:.10g}; give --steps"
+                )
+        began = perf_counter()
+        with progress_bar("advecting") as progress:
+            run = before.resume(steps or 0, **asked.kept, progress=progress)
+        seconds = perf_counter() - began
+        # Of a file that begins at the start, that is known, too.
+        start = None if before.saved[0] else np.asarray(before.snapshots[0])
+        return {"initial": str(path)} | _facts(run, asked, start, before.steps, seconds)
+
+
+def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float) -> dict[str, Any]:
+    """Return what is known of a run, and write what is to be written besides snapshots."""
+    setup, phi = run.setup, np.asarray(run.phi)
+    facts: dict[str, Any] = {
+        **({"systems": setup.systems} if setup.systems > 1 else {}),
+        "cells": setup.cells,
+        "type": setup.dtype.name,
+        "scheme": setup.scheme.name,
+        "courant": float(setup.course.courant[0]),
+        "boundary": setup.boundary.name,
+        "steps": run.steps,
+        **({"first_step": first} if first else {}),
+        "dt": run.dt,
+        "time": run.time,
+        "why": run.why,
+        "seconds": seconds,
+        "cell_steps_per_second": phi.size * (run.steps - first) / seconds,
+        "least": _plain(phi.min()),
+        "most": _plain(phi.max()),
+        "total_variation": _plain(np.sum(run.total_variation)),
+    }
+    if start is not None:
+        balance = run.mass_balance(start)
+        facts |= {f"mass_{name}": _plain(np.sum(v)) for name, v in balance._asdict().items()}
+        moved = setup.course.courant * run.steps
+        if callable(start) or bool((moved == np.rint(moved)).all()):
+            norms = run.errors(start)._asdict()
+            facts["errors"] = {name: _plain(np.max(norm)) for name, norm in norms.items()}
+    if asked.output is not None:
+        facts["output"] = str(asked.output)
+        if asked.is_end_alone:
+            with atomic_write(asked.output) as file:
+                np.save(file, phi, allow_pickle=False)
+        else:
+            facts["snapshots"] = len(run.saved)
+    if asked.plot is not None:
+        run.plot(start, path=asked.plot)
+        facts["plot"] = str(asked.plot)
+    return facts
+
+
+def _how_far(asked: Asked, courant: float, n: int) -> dict[str, Any]:
+    """Return the steps and their length; until a time, they are shortened to end there."""
+    if asked.until is None:
+        return {"steps": asked.steps, "dt": courant / n}
+    return {"t_end": asked.until, "courant": courant}
+
+
+def _sampled(shape: Callable[[Any], NDArray[np.float64]], cells: int | None) -> NDArray[Any]:
+    n = _CELLS if cells is None else cells
+    if n < 1:
+        raise typer.BadParameter(f"--cells {n} must be at least 1")
+    return shape(np.arange(n) * (1 / n))
+
+
+def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
+    """Return the cells in a file."""
+    if cells is not None:
+        raise typer.BadParameter(f"--cells is that of a shape; {initial} has as many as it has")
+    path = Path(initial)
+    if path.suffix.lower() == ".npz":
+        return _of_archive(path)
+    if initial != "-" and not path.exists():
+        known = ", ".join(SHAPES)
+        raise InputError(f"--initial {initial!r} is neither a file nor one of {known}")
+    with options_named([initial], {"dtype": "--type"}):
+        name = int(column) if column is not None and column.isdecimal() else column
+        values = open_values(path, column=name)
+        if isinstance(values, StoredArray):
+            return values.mapped()
+        return np.concatenate([np.empty(0, np.float64), *values])
+
+
+def _of_archive(path: Path) -> NDArray[Any]:
+    """Return phi of a .npz, its only array, or the last of the snapshots that it has."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if "snapshots" in arrays.files:
+                return np.asarray(arrays["snapshots"][-1])
+            if "phi" in arrays.files or len(arrays.files) == 1:
+                return np.asarray(arrays["phi" if "phi" in arrays.files else arrays.files[0]])
+            found = f"arrays named {', '.join(arrays.files) or 'nothing'}"
+    except OSError as fault:
+        raise InputError(f"cannot read {path}: {fault.strerror or fault}") from fault
+    except Exception as fault:
+        # What zipfile and NumPy raise of damaged files has no common class.
+        raise FileFormatError(path, None, "a whole .npz file of arrays", str(fault)) from fault
+    raise FileFormatError(path, None, "one array, or one named phi", found)
+
+
+def _as_boundary(text: str) -> Any:
+    """Return a boundary as the library takes it.
+
+    Examples
+    --------
+    >>> _as_boundary("dirichlet:1,outflow")
+    (('dirichlet', 1.0), 'outflow')
+    """
+    parts = [_as_side(part.strip()) for part in text.split(",")]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def _as_side(text: str) -> Any:
+    kind, _, value = text.partition(":")
+    if kind != "dirichlet":
+        return text
+    try:
+        return kind, float(value)
+    except ValueError:
+        raise typer.BadParameter(
+            f"--boundary {text!r}: a number is needed behind the colon, as in dirichlet:0"
+        ) from None
+
+
+def _literals(asked: Asked) -> list[str]:
+    return [str(path) for path in (asked.output, asked.plot) if path is not None]
+
+
+def _plain(number: Any) -> Any:
+    """Return a number as JSON has it; infinities and NaN, which it has not, as text."""
+    value = float(number)
+    return value if math.isfinite(value) else str(value)
