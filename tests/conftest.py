@@ -14,7 +14,7 @@ from warpladder.device.numba_target import FRONT_END
 #: The largest takes a minute on a quiet machine, five on a busy one.
 _LARGE_SECONDS = 1800
 
-_HELPERS = ("lab", "overlap_join", "shortest_paths")
+_HELPERS = ("advection", "lab", "overlap_join", "shortest_paths")
 sys.path[:0] = [str(Path(__file__).parent / folder) for folder in _HELPERS]
 
 

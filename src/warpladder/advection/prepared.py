@@ -15,7 +15,7 @@ from warpladder.advection.plan import Plan
 from warpladder.advection.running import Engines
 from warpladder.advection.schemes import as_scheme
 from warpladder.advection.setup import Setup
-from warpladder.advection.snapshots import check_target, saved_steps
+from warpladder.advection.snapshots import check_target, saved_count
 from warpladder.call import Target, check_option, joined, target_for
 from warpladder.device.environment import require_compiler
 from warpladder.device.foreign import device_of, numpy_dtype
@@ -179,7 +179,7 @@ def _plan(
     setup: Setup, cells: Cells, engines: Engines, steps: int, every: int | None, out: Path | None
 ) -> Plan:
     state = setup.systems * setup.cells * setup.dtype.itemsize
-    snapshots = len(saved_steps(steps, every, is_written=out is not None))
+    snapshots = saved_count(steps, every, is_written=out is not None)
     result = state * (1 + (snapshots if out is None else 0))
     # An engine makes a new state of the one before; the first is the caller's, or a copy of it.
     is_callers = not cells.is_on_gpu and np.may_share_memory(cells.values, np.asarray(cells.given))
@@ -193,7 +193,8 @@ def _plan(
         dt=setup.course.dt,
         courant=float(np.abs(setup.course.courant).max()),
         snapshots=snapshots,
-        memory=result + state * (copies + between),
+        # A number for each snapshot, too: which step it is of.
+        memory=result + state * (copies + between) + 8 * snapshots,
         result_memory=result,
         engine="cpu" if engines.device is None else engines.device.properties.name,
         method=setup.method,

@@ -30,7 +30,7 @@ from warpladder.formats.atomic import atomic_write, check_writable
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["check_target", "keeper", "saved_steps"]
+__all__ = ["check_target", "keeper", "saved_count", "saved_steps"]
 
 _SUFFIXES = (".npz", ".zarr")
 # Cells in a chunk of Zarr.
@@ -60,6 +60,19 @@ def saved_steps(steps: int, save_every: int | None, *, is_written: bool) -> NDAr
             return np.empty(0, np.int64)
         save_every = max(steps, 1)
     return np.unique(np.append(np.arange(0, steps, save_every, dtype=np.int64), steps))
+
+
+def saved_count(steps: int, save_every: int | None, *, is_written: bool) -> int:
+    """Return how many steps `saved_steps` would return.
+
+    Examples
+    --------
+    >>> saved_count(10, 4, is_written=False), saved_count(0, None, is_written=True)
+    (4, 1)
+    """
+    if save_every is None:
+        return min(steps, 1) + 1 if is_written else 0
+    return -(-steps // save_every) + 1
 
 
 def check_target(out: Any) -> Path | None:
