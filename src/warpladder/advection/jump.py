@@ -8,8 +8,9 @@ Cells with ends go on a ring where what lies beyond an end is constant and stays
 are laid out with so many constant ones on either side as M steps can look at. It does stay
 constant where the scheme does not look from there into the cells (an upwind scheme at the end where
 the solution comes in), or where the cells next to it have that same constant, as many as M steps
-can carry. Elsewhere there is no sound way: ghosts that copy what goes on at an end, or hold against
-it, are no waves.
+can carry; and it does not matter where no cell looks beyond (an upwind scheme at the other end).
+Elsewhere there is no sound way: ghosts that copy what goes on at an end, or hold against it, are no
+waves.
 
 In float64: the plain steps with the same weights, rounded less often. With W the largest sum of
 absolute weights, p neighbours and u half a unit in the last place of 1 in the cells' dtype, the
@@ -138,11 +139,13 @@ def _between_constants(
 ) -> NDArray[np.float64]:
     """Advance cells on a line that goes on with a constant at either end."""
     n = len(cells)
-    # How far one step looks to the left, and to the right; as far do steps carry to the other side.
+    # How far so many steps look to the left and to the right: as far they carry to the other side.
     before, behind = (steps * max(reach, 0) for reach in (-offsets[0], offsets[-1]))
-    _check_still("left", cells[: behind or 0], behind, ends[0])
-    _check_still("right", cells[n - before if before < n else 0 :] if before else cells[:0],
-                 before, ends[1])  # fmt: skip
+    # What lies beyond an end matters where it is looked at, and is disturbed where it looks in.
+    if before:
+        _check_still("left", cells[:behind], behind, ends[0])
+    if behind:
+        _check_still("right", cells[::-1][:before], before, ends[1])
     require_memory(_BYTES_PER_CELL * (before + n + behind), "phi: cells laid out for a jump")
     # A length of small factors, of which transforms are quick.
     unit = 1 << max((before + n + behind).bit_length() - 4, 0)

@@ -99,7 +99,7 @@ def check_target(out: Any) -> Path | None:
         zarr_module("out")
         if path.exists() and not (path.is_dir() and (path / "zarr.json").is_file()):
             raise InputError(f"cannot write {path}: it exists and is no Zarr group")
-        check_writable(path / "x" if path.is_dir() else path)
+        check_writable(path.with_name(f".{path.name[:100]}.tmp"))
     return path
 
 

@@ -97,6 +97,6 @@ def _parts(path: Path) -> tuple[str, NDArray[np.int64], Any, Any]:
     snapshots = open_snapshots(path)
     if path.suffix.lower() == ".zarr":
         group = zarr_module("reading snapshots").open_group(str(path), mode="r")
-        return str(group.attrs["about"]), np.asarray(group["steps"][:]), group["x"], snapshots
+        return str(group.attrs["about"]), np.asarray(group["steps"][:]), group["x"][:], snapshots
     with np.load(path, allow_pickle=False) as arrays:
         return str(arrays["about"]), arrays["steps"], arrays["x"], snapshots
