@@ -1,0 +1,136 @@
+"""`warpladder advect` as a person or a script would call it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from calling import call
+
+
+def run(*arguments):
+    return call("advect", *arguments)
+
+
+def document(*arguments):
+    result = run(*arguments, "--json")
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout, parse_constant=pytest.fail)
+
+
+def test_a_summary():
+    result = run("--cells", 200, "--steps", 40, "--courant", 0.25)
+    assert result.returncode == 0, result.stderr
+    lines = dict(line.split(None, 1) for line in result.stdout.splitlines() if line[0] != " ")
+    assert lines["cells"].strip() == "200 float64, gaussian"
+    assert lines["scheme"].strip() == "lax-friedrichs, Courant number 0.25"
+    assert lines["steps"].strip() == "40, to t = 0.05"
+    assert lines["error"].startswith("L1 ")
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("initial", ["gaussian", "square", "sine"])
+@pytest.mark.parametrize("courant", [1, -1])
+def test_a_shape_comes_back_after_one_length(initial, courant, tmp_path):
+    path = tmp_path / "end.npy"
+    facts = document("--initial", initial, "--cells", 50, "--until", 1, "--courant", courant,
+                     "--scheme", "upwind", "--boundary", "periodic", "-o", path)  # fmt: skip
+    assert (facts["steps"], facts["courant"]) == (50, courant)
+    assert facts["errors"]["linf"] < 1e-14
+    assert facts["mass_change"] == pytest.approx(0, abs=1e-15)
+    assert np.load(path).max() == pytest.approx(facts["most"])
+    assert [one.name for one in tmp_path.iterdir()] == ["end.npy"]
+
+
+def test_files_are_started_from(tmp_path):
+    phi = np.array([0, 4, 2, 0, 1], "f4")
+    expected = wl.advect(phi, courant=0.5, steps=2).phi
+    np.save(tmp_path / "a.npy", phi)
+    np.savez(tmp_path / "a.npz", phi=phi, other=[1])
+    (tmp_path / "a.csv").write_text("x,height\n" + "".join(f"0,{v:g}\n" for v in phi))
+    for name, options in (("a.npy", ()), ("a.npz", ()), ("a.csv", ("--column", "height"))):
+        out = tmp_path / "out.npy"
+        facts = document("--initial", tmp_path / name, "--steps", 2, *options, "-o", out)
+        np.testing.assert_array_equal(np.load(out), expected)
+        assert facts["type"] == ("float64" if name == "a.csv" else "float32")
+        # By one cell: the exact solution is known.
+        assert "errors" in facts
+    facts = document("--initial", tmp_path / "a.npy", "--steps", 1, "--type", "float64")
+    assert facts["type"] == "float64"
+    assert "errors" not in facts
+
+
+def test_snapshots_and_going_on(tmp_path):
+    first, second = tmp_path / "first.npz", tmp_path / "second.npz"
+    how = ("--initial", "square", "--cells", 60, "--scheme", "superbee")
+    facts = document(*how, "--steps", 20, "--save-every", 8, "-o", first)
+    assert facts["snapshots"] == 4
+    whole = document(*how, "--steps", 34, "-o", tmp_path / "whole.npy")
+    facts = document("--resume", first, "--steps", 14, "-o", second)
+    assert (facts["first_step"], facts["steps"]) == (20, 34)
+    assert facts["errors"] == whole["errors"]
+    np.testing.assert_array_equal(wl.Advection.load(second).phi, np.load(tmp_path / "whole.npy"))
+    until = document("--resume", first, "--until", 25 * 0.5 / 60)
+    assert until["steps"] == 25
+
+
+def test_the_order_is_shown():
+    how = ("--initial", "sine", "--cells", 64, "--until", 0.5, "--boundary", "periodic",
+           "--scheme", "lax-wendroff", "--convergence", 3)  # fmt: skip
+    facts = document(*how)
+    assert [grid["cells"] for grid in facts["convergence"]] == [64, 128, 256]
+    assert facts["orders"][-1]["l2"] == pytest.approx(2, abs=0.01)
+    shown = run(*how).stdout
+    assert shown.splitlines()[-1].split()[0::2] == ["256", "2.00", "2.00", "2.00"]
+
+
+def test_the_picture(tmp_path):
+    result = run("--cells", 100, "--steps", 5, "--plot", tmp_path / "hill.svg")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == f"wrote {tmp_path / 'hill.svg'}\n"
+    assert "<svg" in (tmp_path / "hill.svg").read_text()
+
+
+def test_plan_does_nothing(tmp_path):
+    path = tmp_path / "run.npz"
+    how = ("--cells", 10**6, "--steps", 10**6, "--save-every", 1000, "-o", path, "--plan")
+    assert document(*how)["plan"]["cell_steps"] == 10**12
+    assert "1 T cell-steps" in run(*how).stdout
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give --steps, or --until"),
+        (("--steps", 1, "--until", 1), "give --steps, or --until"),
+        (("--steps", -1), "--steps -1 must not be below 0"),
+        (("--steps", 1, "--courant", 1.25), "--courant 1.25: lax-friedrichs is stable up to 1"),
+        (("--steps", 1, "--courant", 0), "--courant 0 must be a number other than 0"),
+        (("--steps", 1, "--scheme", "euler"), "--scheme 'euler' is not known"),
+        (("--steps", 1, "--boundary", "wall"), "--boundary 'wall' is not known"),
+        (("--steps", 1, "--boundary", "dirichlet:x"), "a number is needed behind the colon"),
+        (("--steps", 1, "--initial", "no.csv"), "--initial 'no.csv' is neither a file nor one of"),
+        (("--steps", 1, "--cells", 0), "--cells 0 must be at least 1"),
+        (("--steps", 1, "--save-every", 1), "--save-every needs a file for snapshots"),
+        (("--steps", 1, "-o", "a.txt"), "its name must end in .npz or .zarr"),
+        (("--steps", 1, "--plot", "a.txt"), "its name must end in one of .png"),
+        (("--steps", 1, "--type", "int8"), "--type 'int8' must be float32 or float64"),
+        (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
+        (("--steps", 9, "--method", "jump"), "--method jump: at the left end"),
+        (("--steps", 1, "--column", "a"), "--column is that of a file"),
+        (("--steps", 1, "--resume", "a.npz", "--cells", 3), "--cells has no meaning beside"),
+        (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),
+        (("--until", 1, "--convergence", 1, "--cells", 9), "--convergence 1: an order is seen"),
+    ],
+)  # fmt: skip
+def test_refusals(arguments, message):
+    result = run(*arguments)
+    assert result.returncode in {1, 2}
+    assert result.stdout == ""
+    told = " ".join(result.stderr.replace("\u2502", " ").split())
+    assert message in told
+    assert "Traceback" not in result.stderr
