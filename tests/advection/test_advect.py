@@ -340,7 +340,7 @@ def test_plan():
     found = wl.advect.plan(np.zeros((2, 1000), "f4"), courant=0.5, steps=10, save_every=5)
     assert (found.systems, found.cells, found.steps, found.cell_steps) == (2, 1000, 10, 20_000)
     assert (found.snapshots, found.result_memory, found.engine) == (3, 4 * 8000, "cpu")
-    assert found.memory == 5 * 8000 + 3 * 8
+    assert found.memory == 6 * 8000 + 3 * 8
     assert "20,000 cell-steps" in str(found)
     huge = wl.advect.plan(np.zeros(1 << 20), courant=0.5, steps=1 << 30, save_every=1)
     assert huge.memory > 2**50

@@ -17,7 +17,7 @@ from warpladder.advection.schemes import as_scheme
 from warpladder.advection.setup import Setup
 from warpladder.advection.snapshots import check_target, saved_count
 from warpladder.call import Target, check_option, joined, target_for
-from warpladder.device.environment import require_compiler
+from warpladder.device.environment import require_compiler, worker_count
 from warpladder.device.foreign import device_of, numpy_dtype
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
@@ -157,9 +157,11 @@ def as_save_every(given: Any) -> int | None:
 
 def _cpu_engine() -> tuple[Engine, str]:
     """Return the engine on the CPU, and what it is called."""
-    from warpladder.advection.plain import PlainEngine
+    from warpladder.advection.cpu import CpuEngine
+    from warpladder.device.simd import vector_unit
 
-    return PlainEngine(), "1 CPU core, one step after the other"
+    workers = worker_count()
+    return CpuEngine(), f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
 
 
 def _jumping(cells: Cells, device: Any) -> Engines:
@@ -181,7 +183,8 @@ def _plan(
     state = setup.systems * setup.cells * setup.dtype.itemsize
     snapshots = saved_count(steps, every, is_written=out is not None)
     result = state * (1 + (snapshots if out is None else 0))
-    # An engine makes a new state of the one before; the first is the caller's, or a copy of it.
+    # An engine makes a new state of the one before, with one more beside it on the way; the first
+    # is the caller's, or a copy of it.
     is_callers = not cells.is_on_gpu and np.may_share_memory(cells.values, np.asarray(cells.given))
     copies = 0 if is_callers or cells.is_on_gpu else 1
     between = 1 if snapshots > 2 else 0
@@ -194,7 +197,7 @@ def _plan(
         courant=float(np.abs(setup.course.courant).max()),
         snapshots=snapshots,
         # A number for each snapshot, too: which step it is of.
-        memory=result + state * (copies + between) + 8 * snapshots,
+        memory=result + state * (copies + between + 1) + 8 * snapshots,
         result_memory=result,
         engine="cpu" if engines.device is None else engines.device.properties.name,
         method=setup.method,
