@@ -74,13 +74,13 @@ class Batch(BatchState):
                 part = self.counters[first:last]
                 low = int(part.min())
                 if low < AT_BLOCK:
-                    return low, first + np.flatnonzero(part == low)
+                    return low, first + (part == low).nonzero()[0]
                 self.turn += 1
             return None
         low = int(self.counters.min())
         if low >= AT_BLOCK:
             return None
-        where = np.flatnonzero(self.counters == low)
+        where = (self.counters == low).nonzero()[0]
         if len(where) == self.count:
             return low, None
         if len(where) + np.count_nonzero(self.counters == EXITED) == self.count:
