@@ -118,7 +118,7 @@ def _symbol(
     powers = [np.ones_like(by_one)]
     for _ in range(max(map(abs, offsets))):
         powers.append(powers[-1] * by_one)
-    symbol = np.zeros_like(by_one)
+    symbol: NDArray[np.complex128] = np.zeros_like(by_one)
     for offset, weight in zip(offsets, weights, strict=True):
         wave = powers[abs(offset)]
         symbol += weight * (wave if offset >= 0 else wave.conj())
