@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from stepping import SLOPES, WEIGHTS, steps
 
 import warpladder as wl
-from choosing import by_pairs
+from choosing import by_pairs, large, only
+from warpladder.advection import prepared
+from warpladder.advection.cpu import CpuEngine
+from warpladder.advection.plain import PlainEngine
+
+pytestmark = pytest.mark.usefixtures("plain_engine")
 
 SCHEMES = (*WEIGHTS, *SLOPES)
 UPWIND = ("upwind", "beam-warming", "fromm", *SLOPES)
@@ -49,6 +54,8 @@ def test_as_grs_program_has_it():
     assert x[run.phi.argmax()] == pytest.approx(0.4 + 1.5 * 0.3, abs=0.02)
 
 
+# Of those that tests/advection/test_cpu_engine.py compiles.
+COMPILED = (("lax-friedrichs", "f8"), ("mc", "f8"))
 BOUNDARIES = {
     "neumann": ("neumann", "copy", "copy"),
     "periodic": ("periodic", "periodic", "periodic"),
@@ -72,6 +79,22 @@ def test_the_bits_of_the_formula(scheme, boundary, dtype, c):
         phi = cells(n, dtype)
         run = wl.advect(phi, courant=float(c), steps=count, scheme=scheme, boundary=given_)
         same(run.phi, steps(phi, c, scheme, left, right, count))
+
+
+@pytest.mark.parametrize("engine", [CpuEngine, *large(PlainEngine)])
+@pytest.mark.parametrize(
+    ("scheme", "dtype"), only(lambda *one: one in COMPILED, SCHEMES, ["f4", "f8"])
+)
+def test_the_engine_that_runs_has_these_bits(monkeypatch, engine, scheme, dtype):
+    monkeypatch.setattr(prepared, "_cpu_engine", lambda: (engine(), "as asked"))
+    phi = cells(33, dtype)
+    for c, (given_, left, right) in zip(
+        (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(0)),
+        BOUNDARIES.values(),
+        strict=True,
+    ):
+        run = wl.advect(phi, courant=float(c), steps=4, scheme=scheme, boundary=given_)
+        same(run.phi, steps(phi, c, scheme, left, right, 4))
 
 
 def test_rounding_to_float32_is_of_the_exact_sum():

@@ -15,6 +15,8 @@ from choosing import large
 from warpladder.advection.plain import PlainEngine
 from warpladder.simulator import SimulatedDevice
 
+pytestmark = pytest.mark.usefixtures("plain_engine")
+
 
 def hill(x):
     return np.exp(-np.square((x - 0.4) / 0.1))

@@ -15,6 +15,8 @@ from warpladder.advection.jump import JumpEngine, difference_bound
 from warpladder.advection.plain import PlainEngine
 from warpladder.advection.schemes import SCHEMES, rule_of
 
+pytestmark = pytest.mark.usefixtures("plain_engine")
+
 
 def cells(n, dtype="f8", seed=0):
     return np.random.default_rng(seed + n).standard_normal(n).astype(dtype)

@@ -14,6 +14,8 @@ from stepping import SLOPES, WEIGHTS
 import warpladder as wl
 from warpladder.advection.schemes import SCHEMES, amplification, rule_of
 
+pytestmark = pytest.mark.usefixtures("plain_engine")
+
 
 def wave(x):
     return np.sin(2 * np.pi * x) + 0.5 * np.cos(4 * np.pi * x)

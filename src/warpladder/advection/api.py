@@ -138,8 +138,8 @@ def advect(
     array([0., 0., 0., 1., 1., 0.])
     >>> wl.advect(phi, courant=0.5, steps=1).phi
     array([0.25, 0.25, 0.75, 0.75, 0.  , 0.  ])
-    >>> wl.advect(phi, velocity=2, dx=0.1, courant=0.8, t_end=1, scheme="van-leer")
-    Advection(25 steps of 6 cells, van-leer, c = 0.8, neumann, float64)
+    >>> wl.advect(phi, velocity=2, dx=0.1, courant=0.8, t_end=1, scheme="mc")
+    Advection(25 steps of 6 cells, mc, c = 0.8, neumann, float64)
     """
     check_progress(progress)
     prepared = prepare(

@@ -18,7 +18,7 @@ from warpladder.advection.boundaries import Side, value_at
 from warpladder.advection.setup import Setup
 from warpladder.errors import InputError
 
-__all__ = ["Errors", "errors_of", "exact_solution"]
+__all__ = ["Errors", "errors_of", "exact_solution", "plain"]
 
 # Cells by which the solution has moved, so near a whole number, are whole.
 _SLACK = 1e-9
@@ -47,10 +47,15 @@ def errors_of(setup: Setup, computed: NDArray[Any], exact: NDArray[np.float64]) 
     difference = np.abs(computed.astype(np.float64) - exact)
     dx = setup.course.dx
     return Errors(
-        dx * difference.sum(axis=-1),
-        np.sqrt(dx * np.square(difference).sum(axis=-1)),
-        difference.max(axis=-1),
+        plain(dx * difference.sum(axis=-1)),
+        plain(np.sqrt(dx * np.square(difference).sum(axis=-1))),
+        plain(difference.max(axis=-1)),
     )
+
+
+def plain(numbers: Any) -> Any:
+    """Return a number as Python's own, and an array of them as it is."""
+    return numbers if np.ndim(numbers) else float(numbers)
 
 
 def exact_solution(
