@@ -230,7 +230,8 @@ class Advection:
         start = self._initial(initial)
         rows = sampled(self.setup, start) if callable(start) else start
         before, after = self._mass(rows.reshape(self.setup.shape)), self.mass
-        return MassBalance(before, after, after - before)
+        with np.errstate(invalid="ignore"):
+            return MassBalance(before, after, after - before)
 
     @property
     def total_variation(self) -> Any:
@@ -238,7 +239,8 @@ class Advection:
         phi = self._on_host(self.phi).astype(np.float64)
         if self.setup.boundary.is_periodic:
             phi = np.concatenate((phi, phi[..., :1]), axis=-1)
-        return plain(np.abs(np.diff(phi, axis=-1)).sum(axis=-1))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return plain(np.abs(np.diff(phi, axis=-1)).sum(axis=-1))
 
     def convergence(self, initial: Initial, grids: int = 4) -> Convergence:
         """Run the same problem on finer grids, and return errors and the orders they show.
@@ -378,7 +380,8 @@ class Advection:
         return cells.reshape(self.setup.systems, self.setup.cells)
 
     def _mass(self, cells: NDArray[Any]) -> Any:
-        return plain(self.dx * cells.sum(axis=-1, dtype=np.float64))
+        with np.errstate(invalid="ignore", over="ignore"):
+            return plain(self.dx * cells.sum(axis=-1, dtype=np.float64))
 
     def _each(self, numbers: NDArray[np.float64]) -> Any:
         return float(numbers[0]) if self.setup.is_single else numbers

@@ -122,7 +122,7 @@ def started(
         **asked.kept,
         "device": asked.device,
     }
-    facts: dict[str, Any] = {"initial": initial}
+    facts: dict[str, Any] = {"initial": "standard input" if initial == "-" else initial}
     with options_named([initial, *_literals(asked)], _NAMED):
         if plan:
             return {**facts, "plan": asdict(plan_of(phi, **how))}
@@ -181,7 +181,7 @@ def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float)
         "time": run.time,
         "why": run.why,
         "seconds": seconds,
-        "cell_steps_per_second": phi.size * (run.steps - first) / seconds,
+        "cell_steps": phi.size * (run.steps - first),
         "least": _plain(phi.min()),
         "most": _plain(phi.max()),
         "total_variation": _plain(np.sum(run.total_variation)),

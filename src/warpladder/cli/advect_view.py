@@ -12,6 +12,8 @@ from warpladder.device.host_memory import in_words
 
 __all__ = ["show"]
 
+_WORTH_A_RATE = 10**10
+
 
 def show(facts: dict[str, Any]) -> None:
     """Print a summary, and the table of convergence where there is one."""
@@ -45,8 +47,7 @@ def _rows(table: Table, facts: dict[str, Any]) -> None:
     gone_on = f", the first {facts['first_step']:,} before" if "first_step" in facts else ""
     table.add_row("steps", f"{facts['steps']:,}{gone_on}, to t = {facts['time']:.6g}")
     table.add_row("engine", Text(facts["why"]))
-    rate = with_prefix(facts["cell_steps_per_second"])
-    table.add_row("took", f"{with_prefix(facts['seconds'])}s, {rate} cell-steps/s")
+    table.add_row("took", _took(facts["seconds"], facts["cell_steps"]))
     table.add_row("values", f"{_number(facts['least'])} to {_number(facts['most'])}")
     table.add_row("variation", _number(facts["total_variation"]))
     if "mass_before" in facts:
@@ -60,6 +61,14 @@ def _rows(table: Table, facts: dict[str, Any]) -> None:
         table.add_row("error", told)
     if "snapshots" in facts:
         table.add_row("snapshots", f"{facts['snapshots']:,}")
+
+
+def _took(seconds: float, cell_steps: int) -> str:
+    """Return the time, and the rate where loading compiled code is not most of it."""
+    told = f"{with_prefix(seconds)}s"
+    if cell_steps < _WORTH_A_RATE:
+        return told
+    return f"{told}, {with_prefix(cell_steps / seconds)} cell-steps/s"
 
 
 def _convergence(facts: dict[str, Any]) -> Table:
