@@ -18,6 +18,7 @@ LADDERS: dict[str, str] = {
     "shortest-paths": "warpladder.shortest_paths.ladder:LADDER",
     "reduction": "warpladder.reduction.ladder:LADDER",
     "overlap-join": "warpladder.overlap_join.ladder:LADDER",
+    "advection": "warpladder.advection.ladder:LADDER",
 }
 
 

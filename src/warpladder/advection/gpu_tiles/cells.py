@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
     from warpladder.advection.forms import Stencil
 
-__all__ = ["Form", "cell_of", "form_of", "numbers_of"]
+__all__ = ["ADD", "Form", "cell_of", "form_of", "numbers_of"]
 
 #: What a cell's step depends on and a kernel is made for: offsets, and of a scheme with a limiter
 #: its name.
 Form = tuple[tuple[int, ...], str | None]
 
-_ADD = {"float32": libdevice.fadd_rn, "float64": libdevice.dadd_rn}
+#: Addition that is left as it is.
+ADD = {"float32": libdevice.fadd_rn, "float64": libdevice.dadd_rn}
 
 
 def form_of(rule: Stencil | Limited) -> Form:
@@ -80,7 +81,7 @@ def _added(before: Any, which: int, offset: int) -> Any:
 
 def _limited(limiter: str, dtype: str, *, mirrored: bool) -> Any:
     slope = slope_of(limiter, np.dtype(dtype).type, cuda.jit(device=True))
-    add = _ADD[dtype]
+    add = ADD[dtype]
     side = -1 if mirrored else 1
 
     @cuda.jit(device=True)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.advection.gpu_tiles.cells import cell_of
+from warpladder.advection.gpu_tiles.sweeps import sweep_of
 from warpladder.device.grids import WARP
 
 if TYPE_CHECKING:
@@ -105,7 +105,6 @@ def strips_kernel(
     ring
         Whether the last cell's neighbour is the first.
     """
-    cell = cell_of(form, dtype)
     reach = reaches(form[0])
     left_reach, right_reach = reach
     span, shift = left_reach + right_reach, max(left_reach, right_reach)
@@ -117,15 +116,8 @@ def strips_kernel(
     fill_high = _filler(strip, reach, high, given)
     fill_low = _filler(strip, reach, low, given)
 
-    @cuda.jit(device=True)
-    def go_up(cells, numbers):
-        for k in range(strip):
-            cells[low + k] = cell(cells, high + k, numbers)
-
-    @cuda.jit(device=True)
-    def go_down(cells, numbers):
-        for k in range(strip - 1, -1, -1):
-            cells[high + k] = cell(cells, low + k, numbers)
+    go_up = sweep_of(form, dtype, strip, 1)
+    go_down = sweep_of(form, dtype, strip, -1)
 
     @cuda.jit
     def advance_strips(phi, new, numbers, left, right, first, steps, tiles):
@@ -172,13 +164,13 @@ def strips_kernel(
             if right_given:
                 b = right[step, system]
             fill_high(cells, lane, a, b)
-            go_up(cells, own)
+            go_up(cells, high, low, own)
             if left_given:
                 a = left[step + 1, system]
             if right_given:
                 b = right[step + 1, system]
             fill_low(cells, lane, a, b)
-            go_down(cells, own)
+            go_down(cells, low + strip - 1, high + strip - 1, own)
             step += 2
         if steps % 2:
             if left_given:
@@ -186,7 +178,7 @@ def strips_kernel(
             if right_given:
                 b = right[step, system]
             fill_high(cells, lane, a, b)
-            go_up(cells, own)
+            go_up(cells, high, low, own)
             for k in range(strip - 1, -1, -1):
                 cells[high + k] = cells[low + k]
 

@@ -1,0 +1,83 @@
+"""The top: longer strips, two directions, as many steps as pay; what the library runs.
+
+Idea: with the tile of 32 lanes as large as registers allow, 48 cells to a lane, less of it is lost,
+and shuffles are for more cells. A step goes up through the strip and writes each new cell one place
+further left, where its left neighbour was, which nobody needs any more; the next goes down and
+moves all back. So no cell has to be kept aside, and two steps need no move between registers
+(`gpu_tiles/sweeps.py`). How long strips are and how many steps a launch takes is chosen for the
+number of cells by a small model (`gpu_tiles/plan.py`): few cells make few warps, so strips are
+short. Fewer than the smallest tile has go to one block, in shared memory.
+
+The library's call runs the same kernels, for any stencil of up to five points, schemes with a
+limiter, float64, other ends, and many systems at a time.
+
+Below: strips of 32 cells and 64 steps a launch for any number of cells, and every cell was kept in
+another register while it was replaced.
+
+Expect: the loop of two steps is 2 * 48 products and as many fused multiply-adds, with 4 shuffles
+and what selects at the ends, some 210 instructions for 192 that compute. At 2**26 cells a launch
+takes 112 steps: of a tile of 1,536 cells 224 are lost, a seventh. So at most 0.91 * 0.85 of what
+registers alone would allow. Registers for 1,536 cells of a warp leave room for 16 warps on a
+multiprocessor, enough where each has 48 cells that do not wait for each other. On the simulator's
+GPU, 1,952 cells and 24 steps are strips of 8: 256 cells to a tile, of which 208 are kept, so 10
+tiles, each loaded by 8 requests.
+
+Source: beyond
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warpladder.advection.gpu_tiles.passes import Ends, Run, passes
+from warpladder.advection.gpu_tiles.plan import Shape, shape_for
+from warpladder.advection.gpu_tiles.strips import strips_kernel
+from warpladder.advection.rungs._tasks import LAX_FRIEDRICHS
+from warpladder.rung import Bound, Prediction, Rung
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.advection.rungs._tasks import Cells
+    from warpladder.device.base import Device
+
+__all__ = ["FORM", "RUNG", "run"]
+
+#: Two neighbours, one on either side, and no limiter.
+FORM = ((-1, 1), None)
+
+
+def run(device: Device, problem: Cells, shape: Shape | None = None) -> NDArray[np.float32]:
+    """Return the cells after all steps; the shape is chosen where none is given."""
+    n, steps = problem.phi.size, problem.steps
+    if n == 0:
+        return problem.phi.copy()
+    phi = device.to_device(problem.phi[None])
+    weights = device.to_device(np.array([[problem.a, problem.b]]))
+    if shape is None:
+        multiprocessors = device.properties.multiprocessors
+        shape = shape_for(FORM, 4, n, 1, steps, multiprocessors, ring=False)
+    for target, _ in passes(Run(device, FORM, weights, Ends()), shape, phi, steps, owned=True):
+        phi = target
+    return device.to_host(phi)[0]
+
+
+RUNG = Rung(
+    name="tuned",
+    title="Strips as long and launches as deep as pay, and no moves between registers",
+    source="beyond",
+    run=run,
+    task=LAX_FRIEDRICHS,
+    bound=Bound("issue", "two operations a cell and step at 128 a multiprocessor and clock"),
+    kernels=(strips_kernel(FORM, "float32", 16, (False, False), ring=False),),
+    predicts=(
+        Prediction(
+            "global_load_requests", "==", 10 * 10, 1952, "8 rows of each tile, and two weights"
+        ),
+        Prediction("shuffles", "==", 10 * 48, 1952, "two for each step of 10 warps"),
+        Prediction("shared_bank_conflicts", "==", 0, 1952, "9 words from a strip to the next"),
+        Prediction("launches", "==", 1, 1952, "24 steps are fewer than a launch may take"),
+    ),
+)
