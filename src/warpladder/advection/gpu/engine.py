@@ -113,7 +113,9 @@ class GpuEngine:
         """Bring the values of some steps to the device."""
         if problem.left.kind == "periodic":
             return Ends(ring=True)
-        return Ends(*(self._values(edge, phi, first, steps) for edge in (problem.left, problem.right)))
+        return Ends(
+            *(self._values(edge, phi, first, steps) for edge in (problem.left, problem.right))
+        )
 
     def _values(self, edge: Edge, phi: Any, first: int, steps: int) -> Any:
         if edge.values is None:

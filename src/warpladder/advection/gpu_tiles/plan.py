@@ -33,7 +33,7 @@ _SCHEDULERS = 4
 #: operation of 4 and of 8 bytes; of a cell with a limiter; of a cell's way from memory and back.
 _LAUNCH, _LATENCY, _LIMITED = 4000.0, 60.0, 40.0
 _OPERATION = {4: 1.0, 8: 2.0}
-_MOVED = {4: 10.0, 8: 16.0}
+_MOVED = {4: 40.0, 8: 80.0}
 
 
 class Shape(NamedTuple):

@@ -20,6 +20,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numba import cuda
 
 from warpladder.advection.gpu_tiles.sweeps import sweep_of
@@ -57,6 +58,16 @@ def tiles_of(n: int, tile: int, lost: int, *, ring: bool) -> int:
     2
     """
     return -(-n // (tile - lost)) if ring else 1 - (tile - n) // (tile - lost)
+
+
+def _unit_of(strip: int, itemsize: int) -> int:
+    """Return how many cells lie side by side in shared memory before a place is left free.
+
+    So that lanes with a strip each meet different banks, and lanes that are neighbours, too. Strips
+    of which a number make 128 bytes need no free place but after those.
+    """
+    line = 128 // itemsize
+    return strip if line % strip else line
 
 
 @cache
@@ -110,7 +121,8 @@ def strips_kernel(
     span, shift = left_reach + right_reach, max(left_reach, right_reach)
     low, high = left_reach, left_reach + shift
     room = high + strip + right_reach
-    tile, padded = WARP * strip, WARP * (strip + 1)
+    tile, unit = WARP * strip, _unit_of(strip, np.dtype(dtype).itemsize)
+    padded = tile + tile // unit
     count = len(form[0]) if form[1] is None else 2
     left_given, right_given = given
     fill_high = _filler(strip, reach, high, given)
@@ -126,6 +138,7 @@ def strips_kernel(
         cells = cuda.local.array(room, phi.dtype)
         own = cuda.local.array(count, phi.dtype)
         lane, place = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
+        mine = lane * strip + lane * strip // unit
         warp = cuda.blockIdx.x * WARPS + place
         system, which = warp // tiles, warp % tiles
         if system >= phi.shape[0]:
@@ -151,10 +164,10 @@ def strips_kernel(
             i = begin + j
             if ring:
                 i = i + n if i < 0 else (i - n if i >= n else i)
-            shared[place, j + j // strip] = phi[system, i]
+            shared[place, j + j // unit] = phi[system, i]
         cuda.syncwarp()
         for k in range(strip):
-            cells[high + k] = shared[place, lane * (strip + 1) + k]
+            cells[high + k] = shared[place, mine + k]
 
         a = b = own[0]
         step = first
@@ -183,11 +196,11 @@ def strips_kernel(
                 cells[high + k] = cells[low + k]
 
         for k in range(strip):
-            shared[place, lane * (strip + 1) + k] = cells[high + k]
+            shared[place, mine + k] = cells[high + k]
         cuda.syncwarp()
         for k in range(strip):
             j = k * WARP + lane
             if kept_from <= begin + j < kept_to:
-                new[system, begin + j] = shared[place, j + j // strip]
+                new[system, begin + j] = shared[place, j + j // unit]
 
     return advance_strips

@@ -78,11 +78,13 @@ def fma_exactly(
     """
     product, addend = np.float64(a) * b.astype(np.float64), c.astype(np.float64)
     total = product + addend
-    share = total - product
-    error = (product - (total - share)) + (addend - share)
+    with np.errstate(invalid="ignore"):  # of infinities
+        share = total - product
+        error = (product - (total - share)) + (addend - share)
     is_even = (total.view(np.int64) & 1) == 0
     odd = np.nextafter(total, np.where(error > 0, np.inf, -np.inf))
-    rounded: NDArray[np.float32] = np.where((error != 0) & is_even, odd, total).astype(np.float32)
+    is_off = np.isfinite(error) & (error != 0) & is_even
+    rounded: NDArray[np.float32] = np.where(is_off, odd, total).astype(np.float32)
     return rounded
 
 

@@ -95,9 +95,7 @@ RUNG = Rung(
         ),
         Prediction("global_load_bytes", "==", 4 * 2000, 1952, "two tiles and their halos, once"),
         Prediction("global_store_bytes", "==", 4 * 1952, 1952, "each cell once for all 24 steps"),
-        Prediction(
-            "shared_store_requests", "==", 25 * 64, 1952, "both tiles whole, halos and all"
-        ),
+        Prediction("shared_store_requests", "==", 25 * 64, 1952, "both tiles whole, halos and all"),
         Prediction("barriers", "==", 25 * 16, 1952, "one for each step of two blocks of 8 warps"),
     ),
 )

@@ -1,6 +1,6 @@
 """The wrong rung of many steps on a tile: its halo is a cell too thin.
 
-Idea: as in `steps-per-tile`, a block takes T steps with 1,024 cells and keeps those that its halos
+Idea: as in `steps-per-tile`, a block takes T steps with a tile and keeps those that its halos
 leave right. Whoever wrote this thought that the first step needs no halo, for its neighbours are
 just loaded: T - 1 cells at either end, and two cells more kept.
 
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING
 
 from numba import cuda, float32
 
-from warpladder.advection.rungs._launching import THREADS, advance
+from warpladder.advection.rungs._launching import advance
 from warpladder.advection.rungs._tasks import LAX_FRIEDRICHS
-from warpladder.advection.rungs.steps_per_tile import DEPTH, TILE
+from warpladder.advection.rungs.steps_per_tile import DEPTH
 from warpladder.rung import Bound, Rung, WrongRung
 
 if TYPE_CHECKING:
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from warpladder.advection.rungs._tasks import Cells
     from warpladder.device.base import Device
 
-__all__ = ["WRONG", "run", "step_thin_tiles"]
+__all__ = ["TILE", "WRONG", "run", "step_thin_tiles"]
 
+#: Few, so that it shows with few cells.
+THREADS, TILE = 64, 256
 #: Two tiles, and a place beyond either end.
 ROOM = (2, TILE + 2)
 
@@ -67,7 +69,9 @@ def step_thin_tiles(phi, new, a, b, steps):
 
 def run(device: Device, problem: Cells, depth: int = DEPTH) -> NDArray[np.float32]:
     """Return the cells after all steps, wrong at the seams between tiles."""
-    return advance(device, step_thin_tiles, problem, lambda steps: TILE - 2 * steps + 2, depth)
+    return advance(
+        device, step_thin_tiles, problem, lambda steps: TILE - 2 * steps + 2, depth, THREADS
+    )
 
 
 WRONG = WrongRung(
@@ -81,6 +85,6 @@ WRONG = WrongRung(
         kernels=(step_thin_tiles,),
     ),
     caught_by="initcheck",
-    n=3001,
+    n=220,
     visible_under=("lockstep", "warps", "warps-reverse", "warps-random"),
 )
