@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from choosing import by_pairs, large, only
+from choosing import large, only
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
 from warpladder.advection.gpu import engine as engines
 from warpladder.advection.gpu.engine import GpuEngine
@@ -24,6 +24,8 @@ OFFSETS = ((-1, 1), (-1, 0), (1, 2), (-2, -1, 0), (-2, -1, 0, 1, 2), (-4, -1, 0,
 SCHEMES = [(limiter, mirrored) for limiter in LIMITERS for mirrored in (False, True)]
 ENDS = (("copy", "copy"), ("given", "copy"), ("copy", "given"), ("given", "given"),
         ("periodic", "periodic"))  # fmt: skip
+#: Each limiter, both ways, and different ends.
+LIMITED_CASES = list(zip(SCHEMES[::5] + SCHEMES[3::4], ENDS[1:], strict=False))
 #: Strips so short that few cells are several tiles, and launches that do not divide the steps.
 SMALL = Shape(8, 5)
 
@@ -97,7 +99,10 @@ def check(
     assert sum(told) == steps
 
 
-@pytest.mark.parametrize(("offsets", "ends"), by_pairs(OFFSETS, ENDS))
+@pytest.mark.parametrize(
+    ("offsets", "ends"),
+    only(lambda offsets, ends: OFFSETS.index(offsets) % 5 == ENDS.index(ends), OFFSETS, ENDS),
+)
 def test_stencils_over_several_tiles(
     gpu: SimulatedDevice, offsets: tuple[int, ...], ends: tuple[str, str]
 ) -> None:
@@ -106,7 +111,7 @@ def test_stencils_over_several_tiles(
 
 @pytest.mark.parametrize(
     ("scheme", "ends"),
-    only(lambda scheme, ends: SCHEMES.index(scheme) % 5 == ENDS.index(ends), SCHEMES, ENDS),
+    only(lambda scheme, ends: (scheme, ends) in LIMITED_CASES, SCHEMES, ENDS),
 )
 def test_limiters_over_several_tiles(
     gpu: SimulatedDevice, scheme: tuple[str, bool], ends: tuple[str, str]
@@ -114,7 +119,7 @@ def test_limiters_over_several_tiles(
     check(gpu, scheme, ends, 300, steps=7)
 
 
-@pytest.mark.parametrize("n", [256, 257, 511, *large(502, 503, 1000)])
+@pytest.mark.parametrize("n", [256, 257, *large(502, 503, 511, 1000)])
 @pytest.mark.parametrize("ends", [ENDS[0], ENDS[-1]])
 def test_tiles_at_their_edges(gpu: SimulatedDevice, n: int, ends: tuple[str, str]) -> None:
     # A tile has 256 cells; 246 of them are kept.
@@ -128,7 +133,7 @@ def test_few_cells(gpu: SimulatedDevice, offsets: tuple[int, ...], ends: tuple[s
         check(gpu, offsets, ends, n, systems=3, steps=5, first=2)
 
 
-@pytest.mark.parametrize("scheme", [SCHEMES[0], SCHEMES[5], *large(*((one,) for one in SCHEMES))])
+@pytest.mark.parametrize("scheme", [SCHEMES[5], *large(*((one,) for one in SCHEMES))])
 def test_few_cells_and_a_limiter(gpu: SimulatedDevice, scheme: tuple[str, bool]) -> None:
     for n in (1, 2, 3, 33):
         check(gpu, scheme, ENDS[n % 5], n, systems=2, steps=5)
@@ -175,7 +180,7 @@ def test_upwind_at_courant_number_one_goes_around_a_ring(gpu: SimulatedDevice) -
     assert np.array_equal(found, np.roll(phi, 17))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.sampled_from([OFFSETS[0], OFFSETS[-1], SCHEMES[0]]),
     st.sampled_from([ENDS[1], ENDS[4]]),

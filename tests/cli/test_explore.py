@@ -15,6 +15,7 @@ from warpladder.cli.app import app
 from warpladder.device import cuda_device
 from warpladder.errors import DeviceError, InputError
 from warpladder.lab.explore import measure
+from warpladder.lab.explore.advection import precision
 from warpladder.lab.explore.registry import EXPLORATIONS, explorations
 from warpladder.lab.explore.shortest_paths import barrier, order
 
@@ -31,6 +32,10 @@ SMALL = {
     "blocks": "17",
     "updates": "2",
     "concurrency": "64",
+    "diffusion": "20",
+    "schemes": "20",
+    "precision": "8",
+    "halo": "300",
 }
 
 
@@ -40,6 +45,7 @@ def short(monkeypatch):
     monkeypatch.setattr(measure, "_SECONDS_EACH", 0.0)
     monkeypatch.setattr(order, "_KERNEL_ORDERS", 1)
     monkeypatch.setattr(barrier, "SCHEDULES", ("lockstep", "warps-random"))
+    monkeypatch.setattr(precision, "_STEPS", (10, 100))
 
 
 def invoke(*arguments):

@@ -9,12 +9,15 @@ import pytest
 
 import warpladder as wl
 from choosing import only
+from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
+from warpladder.advection.gpu.engine import GpuEngine
+from warpladder.advection.gpu_tiles.plan import STRIPS, Shape
 from warpladder.device.properties import properties_of
 from warpladder.lab.compile import compile_kernel, missing_tool
 from warpladder.lab.launches import launched_variants
 from warpladder.lab.registry import ladders
 from warpladder.overlap_join.forms import Join, Rows
-from warpladder.overlap_join.gpu.engine import GpuEngine
+from warpladder.overlap_join.gpu.engine import GpuEngine as OverlapEngine
 from warpladder.overlap_join.gpu.tuning import Tuning
 from warpladder.overlap_join.measures import as_rule
 from warpladder.simulator import SimulatedDevice
@@ -78,13 +81,33 @@ def kernels_of_overlaps(tuning, pairs):
     join = Join(rows, rows, as_rule("jaccard", 0.5))
     # What is launched after counting hangs on what has been found; counts are read by nobody.
     device = Noting(runs=pairs)
-    engine = GpuEngine(join, device, tuning=tuning, places=20 if pairs else None)
+    engine = OverlapEngine(join, device, tuning=tuning, places=20 if pairs else None)
     if pairs:
         assert sum(len(piece.right) for piece in engine.found(0, 2, lambda _: None)) == 17
     else:
         engine.counted(0, 10, lambda _: None)
     names = {kernel.py_func.__name__ for kernel, _ in device.noted}
     assert {"count_in_shared", *(["copy_runs"] if pairs else [])} <= names
+    return device.noted
+
+
+@cache
+def kernels_of_advection(form, dtype, ends, strip):
+    offsets, limiter = form
+    numbers = np.full((1, len(offsets)), 0.25, dtype)
+    rule = (
+        Limited(limiter, numbers[:, 0], numbers[:, 0], mirrored=offsets[-1] > 1)
+        if limiter
+        else Stencil(offsets, numbers)
+    )
+    edges = [Edge(kind, numbers[:, :1] if kind == "given" else None) for kind in ends]
+    device = Noting(runs=False)
+    # A strip, or None for a system that one block has whole.
+    shape, n = (None, 100) if strip is None else (Shape(strip, 1), 32 * strip)
+    GpuEngine(device, shape=shape).advance(
+        Problem(rule, *edges), np.ones((1, n), dtype), 0, 1, lambda _: None
+    )
+    assert len(device.noted) == 1
     return device.noted
 
 
@@ -113,6 +136,10 @@ LONG_AND_SHORT_LISTS = (
     Tuning(1 << 13, threads=512, resident=3, lanes=8, in_flight=2, words=1),
     Tuning(3 << 16, fold=1, threads=1024, resident=1, lanes=8, in_flight=4),
 )
+COPY, GIVEN, RING = ("copy", "copy"), ("given", "given"), ("periodic", "periodic")
+TWO, FIVE = ((-1, 1), None), ((-4, -2, 0, 2, 4), None)
+LIMITED = {name: ((-2, -1, 0, 1), name) for name in LIMITERS}
+MIRRORED = {name: ((-1, 0, 1, 2), name) for name in LIMITERS}
 CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
     (kernels_of_shortest_paths, "float64", True, 600),
@@ -120,6 +147,10 @@ CALLS = [
     (kernels_of_reductions, "float64", "sum", "reproducible"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
+    (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),
+    (kernels_of_advection, FIVE, "float64", RING, max(STRIPS[8])),
+    (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
+    (kernels_of_advection, TWO, "float32", GIVEN, None),
 ]
 OTHER_CALLS = [
     (kernels_of_reductions, "float32", ("sum", "min", "max", "mean", "var"), "fast"),
@@ -127,6 +158,14 @@ OTHER_CALLS = [
     (kernels_of_reductions, "float64", "sum", "compensated"),
     *((kernels_of_overlaps, tuning, False) for tuning in LONG_AND_SHORT_LISTS[1:]),
     *((kernels_of_overlaps, tuning, True) for tuning in LONG_AND_SHORT_LISTS[:-1]),
+    *(
+        (kernels_of_advection, TWO, dtype, COPY, strip)
+        for dtype, itemsize in (("float32", 4), ("float64", 8))
+        for strip in STRIPS[itemsize]
+    ),
+    *((kernels_of_advection, form, "float32", RING, 16) for form in LIMITED.values()),
+    *((kernels_of_advection, form, "float64", GIVEN, 16) for form in MIRRORED.values()),
+    (kernels_of_advection, LIMITED["mc"], "float64", RING, None),
 ]
 
 

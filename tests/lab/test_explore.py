@@ -31,7 +31,7 @@ def test_what_an_exploration_says_of_itself(name):
     one = find_exploration(name)
     assert one.question.endswith("?")
     assert len(one.question) <= 67  # a line of the listing at 80 columns
-    assert one.source.startswith(("HB", "IM"))
+    assert one.source.startswith(("HB", "IM", "GR"))
     assert list(one.sizes) == sorted(set(one.sizes))
     assert 1 <= one.sizes[0] <= one.sizes[-1] <= one.largest
     assert list(one.gpu_sizes) == sorted(set(one.gpu_sizes))

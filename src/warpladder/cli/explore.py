@@ -52,7 +52,8 @@ def explore(
 ) -> None:
     """Explore a question: run what it is about, and read what comes out.
 
-    The questions are those that HB sets its students and that IM came upon.
+    The questions are those that HB sets its students, that IM came upon and
+    that GR's solver raises.
     Counters come from the simulator and need no GPU; times are measured on
     this machine; what only a GPU could tell is said to be not measured where
     there is none.

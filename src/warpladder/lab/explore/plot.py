@@ -20,6 +20,8 @@ _KINDS = (".png", ".svg", ".pdf")
 _COLOURS = ("#c8553d", "#588b8b", "#7d6b91", "#c9a227", "#444444", "#8fb339")
 _GREY = "#777777"
 _MARKERS = "osD^vP"
+#: Lines of more points have no marker at each.
+_MOST_MARKED = 50
 
 
 def check_plot(path: Path) -> None:
@@ -101,10 +103,11 @@ def _curves(axes: Axes, panel: Panel) -> None:
     for is_model, kind in enumerate(kinds):
         for number, series in enumerate(kind):
             points = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
+            crowded = panel.connected and len(points) > _MOST_MARKED
             axes.plot(
                 [x for x, _ in points],
                 [y for _, y in points],
-                marker="" if is_model else _MARKERS[number % len(_MARKERS)],
+                marker="" if is_model or crowded else _MARKERS[number % len(_MARKERS)],
                 linestyle="--" if is_model else measured,
                 color=_GREY if is_model and shared else _COLOURS[number % len(_COLOURS)],
                 # Where points fall together, the smaller ones do not hide the larger.
@@ -117,7 +120,7 @@ def _curves(axes: Axes, panel: Panel) -> None:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_minor_formatter(NullFormatter())
-    else:
+    elif all(y is None or y >= 0 for series in panel.series for y in series.y):
         axes.set_ylim(bottom=0)
 
 

@@ -19,6 +19,7 @@ EXPLORATIONS = {
             *("multiples", "crossover", "growth", "scaling"),
         ),
         "overlap_join": ("blocks", "updates", "concurrency"),
+        "advection": ("diffusion", "schemes", "precision", "halo"),
     }.items()
     for name in names
 }
