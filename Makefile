@@ -40,6 +40,7 @@ test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numb
 	  tests/shortest_paths/test_shortest_paths_ladder.py tests/shortest_paths/test_gpu_engine.py \
 	  tests/shortest_paths/test_batch_of_blocks.py tests/shortest_paths/test_register_tiles_int16.py \
 	  tests/overlap_join/test_overlap_join_ladder.py tests/overlap_join/test_gpu_engine.py \
+	  tests/advection/test_advection_ladder.py tests/advection/test_gpu_engine.py \
 	  src/warpladder/simulator src/warpladder/device src/warpladder/lab
 
 test-large: $(READY)  ## what the test suite leaves out: more combinations, minutes, gigabytes
@@ -68,6 +69,7 @@ bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figur
 	$(BIN)/python benchmarks/gpu_shortest_paths.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_reduction.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_overlap_join.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_advection.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_launch.py --out benchmarks/results
 	$(BIN)/python benchmarks/publish_gpu.py
 

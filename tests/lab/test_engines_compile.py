@@ -148,11 +148,11 @@ CALLS = [
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
     (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),
-    (kernels_of_advection, FIVE, "float64", RING, max(STRIPS[8])),
     (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
-    (kernels_of_advection, TWO, "float32", GIVEN, None),
 ]
 OTHER_CALLS = [
+    (kernels_of_advection, FIVE, "float64", RING, max(STRIPS[8])),
+    (kernels_of_advection, TWO, "float32", GIVEN, None),
     (kernels_of_reductions, "float32", ("sum", "min", "max", "mean", "var"), "fast"),
     (kernels_of_shortest_paths, "int32", True, 600),
     (kernels_of_reductions, "float64", "sum", "compensated"),
