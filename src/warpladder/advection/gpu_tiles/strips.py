@@ -21,7 +21,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cuda
+from numba import cuda, uint32, uint64
 
 from warpladder.advection.gpu_tiles.sweeps import sweep_of
 from warpladder.device.grids import WARP
@@ -131,15 +131,29 @@ def strips_kernel(
     go_up = sweep_of(form, dtype, strip, 1)
     go_down = sweep_of(form, dtype, strip, -1)
 
+    @cuda.jit(device=True)
+    def place_of(k, lane):
+        # Of a row's cell in shared memory, with the free places before it.
+        row = k * WARP
+        rest = row % unit
+        free = row // unit
+        if lane >= unit - rest:
+            free += 1
+        if lane >= 2 * unit - rest:
+            free += 1
+        return uint32(row + lane + free)
+
     @cuda.jit
     def advance_strips(phi, new, numbers, left, right, first, steps, tiles):
         """Take so many steps with every tile of every system."""
         shared = cuda.shared.array((WARPS, padded), phi.dtype)
         cells = cuda.local.array(room, phi.dtype)
         own = cuda.local.array(count, phi.dtype)
-        lane, place = cuda.threadIdx.x % WARP, cuda.threadIdx.x // WARP
-        mine = lane * strip + lane * strip // unit
-        warp = cuda.blockIdx.x * WARPS + place
+        t = uint32(cuda.threadIdx.x)
+        lane = uint32(t % WARP)
+        tile_cells = shared[t // WARP]
+        mine = uint32(lane * strip + lane * strip // unit)
+        warp = cuda.blockIdx.x * WARPS + t // WARP
         system, which = warp // tiles, warp % tiles
         if system >= phi.shape[0]:
             return
@@ -159,15 +173,16 @@ def strips_kernel(
 
         for j in range(count):
             own[j] = numbers[system, j]
+        source = phi[system]
         for k in range(strip):
-            j = k * WARP + lane
-            i = begin + j
+            i = begin + k * WARP + lane
             if ring:
                 i = i + n if i < 0 else (i - n if i >= n else i)
-            shared[place, j + j // unit] = phi[system, i]
+            # An index that cannot be negative is not taken for one that counts from the end.
+            tile_cells[place_of(k, lane)] = source[uint64(i)]
         cuda.syncwarp()
         for k in range(strip):
-            cells[high + k] = shared[place, mine + k]
+            cells[high + k] = tile_cells[uint32(mine + k)]
 
         a = b = own[0]
         step = first
@@ -196,11 +211,12 @@ def strips_kernel(
                 cells[high + k] = cells[low + k]
 
         for k in range(strip):
-            shared[place, mine + k] = cells[high + k]
+            tile_cells[uint32(mine + k)] = cells[high + k]
         cuda.syncwarp()
+        target = new[system]
         for k in range(strip):
-            j = k * WARP + lane
-            if kept_from <= begin + j < kept_to:
-                new[system, begin + j] = shared[place, j + j // unit]
+            i = begin + k * WARP + lane
+            if kept_from <= i < kept_to:
+                target[uint64(i)] = tile_cells[place_of(k, lane)]
 
     return advance_strips

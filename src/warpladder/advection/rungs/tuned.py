@@ -17,7 +17,7 @@ another register while it was replaced.
 Expect: the loop of two steps is 2 * 48 products and as many fused multiply-adds, with 4 shuffles
 and what selects at the ends, some 210 instructions for 192 that compute. At 2**26 cells a launch
 takes 112 steps: of a tile of 1,536 cells 224 are lost, a seventh. So at most 0.91 * 0.85 of what
-registers alone would allow. Registers for 1,536 cells of a warp leave room for 16 warps on a
+registers alone would allow. Registers for 1,536 cells of a warp leave room for 28 warps on a
 multiprocessor, enough where each has 48 cells that do not wait for each other. On the simulator's
 GPU, 1,952 cells and 24 steps are strips of 8: 256 cells to a tile, of which 208 are kept, so 10
 tiles, each loaded by 8 requests.
