@@ -60,7 +60,7 @@ def shape_for(
     >>> shape_for(lax_friedrichs, 4, 1 << 26, 1, 1000, 132, ring=False)
     Shape(strip=48, depth=112)
     >>> shape_for(lax_friedrichs, 4, 1 << 14, 1, 1000, 132, ring=False)
-    Shape(strip=8, depth=56)
+    Shape(strip=16, depth=200)
     >>> shape_for(lax_friedrichs, 4, 255, 1, 1000, 132, ring=False)
     """
     reach = sum(reaches(form[0]))
