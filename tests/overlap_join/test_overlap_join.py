@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,26 @@ def test_rows_of_more_ids_than_a_byte_counts(way: Way) -> None:
     rows.append(list(range(700)))
     for threshold in (1, 90, 255, 256, 257):
         assert found(way, rows, "count", threshold) == brute(rows, "count", threshold)
+
+
+@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: f"{way.name}{way.hot_bytes}")
+def test_long_rows_of_which_few_share_more_than_a_byte_counts(way: Way) -> None:
+    rng = np.random.default_rng(6)
+    rows = [rng.choice(3000, 300, replace=False).tolist() for _ in range(130)]
+    # Pairs that share 300, 256, 255 and 250 ids, and signatures may add the last of them.
+    for first, shared in ((0, 300), (3, 256), (60, 255), (99, 250)):
+        rows[first + 1] = rows[first][:shared] + list(range(3000, 3300 - shared))
+    for threshold in (2, 40, 255):
+        assert found(way, rows, "count", threshold) == brute(rows, "count", threshold)
+
+
+def test_ids_of_one_row_and_ids_that_a_row_has_twice() -> None:
+    # What is listed twice by one row looks more frequent than it is.
+    rows = [[0, 1, 1], [0, 2, 3, 3], [4, 4, 5], [1, 5, 6, 6, 6]]
+    for threshold in (1, 2):
+        assert list(wl.overlap_join(rows, threshold)) == brute(rows, "count", threshold)
+    counted = wl.overlap_join([[0, 0], [1, 1]], 1, count_only=True)
+    assert counted.pairs == 0
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
@@ -252,6 +272,20 @@ def test_a_sample_tells_about_how_many_pairs_there_are(monkeypatch: pytest.Monke
     pairs = cpu.CpuEngine(join, WAYS[0]).counted(0, 1500, lambda _: None).pairs
     # 500 x 400 of a million pairs, of which a third count.
     assert expected_pairs_of(join) == pytest.approx(pairs, rel=0.1)
+
+
+def test_ids_that_very_many_rows_have_are_coded_by_how_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from warpladder.overlap_join import coding
+
+    monkeypatch.setattr(coding, "_OFTEN", 4)
+    rows = random_rows(90, 25, 12, 21)
+    codes = coded(as_sets([sorted(set(row)) for row in rows], "rows"))
+    expected = sorted(np.bincount(list(chain(*map(set, rows)))).tolist())
+    assert codes.frequency.tolist() == [count for count in expected if count]
+    assert codes.frequency.tolist() == np.bincount(codes.left.items).tolist()
+    assert list(wl.overlap_join(rows, 3)) == brute(rows, "count", 3)
 
 
 def test_the_way_that_is_chosen() -> None:

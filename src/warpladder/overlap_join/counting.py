@@ -25,7 +25,16 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.index import BLOCK_BITS
-from warpladder.overlap_join.lanes import LANES, add_common, at_least, bits, clear, lowest, note
+from warpladder.overlap_join.lanes import (
+    LANES,
+    add_common,
+    at_least,
+    bits,
+    clear,
+    fetch,
+    lowest,
+    note,
+)
 from warpladder.overlap_join.measures import COUNT, counts, least_shared
 
 if TYPE_CHECKING:
@@ -41,6 +50,12 @@ _ONE, _EVERY = np.uint64(1), np.uint64(0xFFFF_FFFF_FFFF_FFFF)
 # Counters of 8 and of 16 bits hold so many.
 _MOST_IN_BYTE = 255
 _MOST_IN_WORD = (1 << 16) - 1
+# How many lists ahead memory is asked for: where one begins early, since that is slow to come; then
+# so many of its rows, 32 of which are a line of the cache. By then the hardware has seen that more
+# are to come. Measured with 50,000 rows of 1,000 ids: 1.55 ns an update without, 0.9 with it.
+_BEGINS_AHEAD, _LISTS_AHEAD, _FETCHED, _OF_A_LINE = 8, 2, 256, 32
+# Where 8 bits have run over, they may well do so again.
+_STAYS_WIDE = 32
 
 
 class Side(NamedTuple):
@@ -71,27 +86,23 @@ class Scratch(NamedTuple):
         Counters of the rows of a block, of 8 and of 16 bits.
     noted
         Pairs of right rows not yet added up: uint8, for each.
-    cursors
-        For each id with a list, where in the part of `block` the rows to come begin.
-    at
-        Of which block the cursors are, -1 for none; and the row behind the last one visited.
+    wide
+        How many blocks of right rows are still to be counted with 16 bits before 8 are tried again.
     """
 
     bytes: NDArray[np.uint8]
     words: NDArray[np.uint16]
     noted: NDArray[np.uint8]
-    cursors: NDArray[np.int64]
-    at: NDArray[np.int64]
+    wide: NDArray[np.int64]
 
 
-def new_scratch(right: Side, cold: int) -> Scratch:
+def new_scratch(right: Side) -> Scratch:
     """Return what a thread needs."""
     return Scratch(
         np.zeros(_BLOCK, np.uint8),
         np.zeros(_BLOCK, np.uint16),
         np.zeros(right.padded, np.uint8),
-        np.empty(cold, np.int64),
-        np.array([-1, 0]),
+        np.zeros(1, np.int64),
     )
 
 
@@ -135,7 +146,7 @@ def visit_rows(
     rule
         As `Rule`.
     scratch
-        A `Scratch` of this thread; quickest where rows ascend from one call to the next.
+        A `Scratch` of this thread.
     degrees
         Where the pairs of each left and of each right row are added up; empty where they are kept.
     out
@@ -152,13 +163,8 @@ def visit_rows(
     rows = len(right.starts) - 1
     found = 0
     unnoted = 0
-    if first < scratch.at[1]:
-        # Cursors have passed rows that are to come again.
-        scratch.at[0] = -1
-    scratch.at[1] = last
     for i in range(first, last):
         if out is not None and len(out[1]) - found < rows:
-            scratch.at[1] = i
             return i, found
         before = found
         size = left.starts[i + 1] - left.starts[i]
@@ -167,16 +173,10 @@ def visit_rows(
         if least <= min(size, _MOST_IN_WORD):
             block = i >> index.bits if which == LATER else 0
             while block < index.blocks:
-                if size <= _MOST_IN_BYTE:
-                    found = _visit_block(
-                        left, right, index, cold, which, rule, i, block, size, least,
-                        scratch.bytes, scratch, out, found,
-                    )  # fmt: skip
-                else:
-                    found = _visit_block(
-                        left, right, index, cold, which, rule, i, block, size, least,
-                        scratch.words, scratch, out, found,
-                    )  # fmt: skip
+                found = _visit_block(
+                    left, right, index, cold, which, rule, i, block, size, least, scratch, out,
+                    found,
+                )  # fmt: skip
                 block += 1
         if out is not None:
             out[0][i - first] = found - before
@@ -195,15 +195,57 @@ def visit_rows(
 @njit(nogil=True)
 def _visit_block(
     left: Any, right: Any, index: Any, cold: Any, which: Any, rule: Any, i: Any, block: Any,
-    size: Any, least: Any, counters: Any, scratch: Any, out: Any, found: Any,
+    size: Any, least: Any, scratch: Any, out: Any, found: Any,
 ) -> Any:  # fmt: skip
-    base = block << index.bits
-    own = i - base if which != ALL and i >> index.bits == block else -1
+    """Count or keep the pairs of a left row with the rows of a block."""
+    is_own = which != ALL and i >> index.bits == block
+    own = i - (block << index.bits) if is_own else -1
     begin = own + 1 if which == LATER else 0
-    _tally(left, i, cold, index, block, begin, counters, scratch)
+    width = min(1 << index.bits, len(right.starts) - 1 - (block << index.bits))
+    is_narrow = size <= _MOST_IN_BYTE
+    if not is_narrow and least <= _MOST_IN_BYTE:
+        scratch.wide[0] -= 1
+        is_narrow = scratch.wide[0] < 0
+    if is_narrow:
+        updates = _tally(left, i, cold, index, block, begin, scratch.bytes)
+        hot = 8 * (len(left.signatures) // max(1, left.padded))
+        if size <= _MOST_IN_BYTE or _is_exact(scratch.bytes[begin:width], updates, hot):
+            return _look(
+                left, right, index, rule, i, block, (own, begin, width), (size, least),
+                scratch.bytes, scratch.noted, out, found,
+            )  # fmt: skip
+        scratch.bytes[begin:width] = 0
+        scratch.wide[0] = _STAYS_WIDE
+    _tally(left, i, cold, index, block, begin, scratch.words)
+    return _look(
+        left, right, index, rule, i, block, (own, begin, width), (size, least),
+        scratch.words, scratch.noted, out, found,
+    )  # fmt: skip
 
+
+@cached
+@njit(nogil=True)
+def _is_exact(counters: Any, updates: Any, hot: Any) -> Any:
+    """Tell whether no counter has run over, nor will with so many hot ids more."""
+    total, most = np.int64(0), np.uint8(0)
+    for j in range(len(counters)):
+        total += counters[j]
+        most = max(most, counters[j])
+    # Each time a counter runs over, the sum loses 256.
+    return total == updates and most <= _MOST_IN_BYTE - hot
+
+
+@cached
+@njit(nogil=True)
+def _look(
+    left: Any, right: Any, index: Any, rule: Any, i: Any, block: Any, rows: Any, sizes: Any,
+    counters: Any, noted: Any, out: Any, found: Any,
+) -> Any:  # fmt: skip
+    """Count or keep the rows of a block whose counters say enough, and clear these."""
+    own, begin, width = rows
+    size, least = sizes
+    base = block << index.bits
     measure, threshold = rule
-    width = min(1 << index.bits, len(right.starts) - 1 - base)
     enough = counters.dtype.type(least)
     planes = len(left.signatures) // max(1, left.padded)
     signature = left.signatures[i] if planes else np.uint8(0)
@@ -225,7 +267,7 @@ def _visit_block(
         if measure != COUNT and word:
             word = _alike(right, measure, threshold, size, base + j, counters, j, word)
         if out is None:
-            note(scratch.noted, base + j, word)
+            note(noted, base + j, word)
             found += bits(word)
         else:
             while word:
@@ -241,29 +283,44 @@ def _visit_block(
 
 @cached
 @njit(nogil=True)
-def _tally(
-    left: Any, i: Any, cold: Any, index: Any, block: Any, begin: Any, counters: Any, scratch: Any
-) -> None:
-    """Count the ids that left row i shares with each row of a block, from its row ``begin`` on."""
+def _tally(left: Any, i: Any, cold: Any, index: Any, block: Any, begin: Any, counters: Any) -> Any:
+    """Count the ids that left row i shares with each row of a block, from its row ``begin`` on.
+
+    Returns how many updates that takes.
+    """
     one = counters.dtype.type(1)
-    if begin and scratch.at[0] != block:
-        scratch.at[0] = block
-        for code in range(cold):
-            scratch.cursors[code] = index.starts[np.int64(code) * index.blocks + block]
+    items, starts, postings, behind = left.items, index.starts, index.postings, index.behind
+    most = len(items) - 1
+    updates = 0
     for k in range(left.starts[i], left.starts[i + 1]):
-        code = left.items[k]
-        if code >= cold:
+        if items[k] >= cold:
             break
-        bucket = np.int64(code) * index.blocks + block
-        coming, end = index.starts[bucket], index.starts[bucket + 1]
         if begin:
-            # Rows come in order, so what has been passed once is behind all that follow.
-            coming = scratch.cursors[code]
-            while coming < end and index.postings[coming] < begin:
-                coming += 1
-            scratch.cursors[code] = coming
-        for place in range(coming, end):
-            counters[index.postings[place]] += one
+            # Of its own block a left row meets the rows behind it.
+            fetch(postings, behind[k + _BEGINS_AHEAD] >> 16)
+            coming, size = behind[k + _LISTS_AHEAD] >> 16, behind[k + _LISTS_AHEAD] & 0xFFFF
+            first, count = behind[k] >> 16, behind[k] & 0xFFFF
+        else:
+            fetch(starts, _bucket(items[min(k + _BEGINS_AHEAD, most)], index, block))
+            bucket = _bucket(items[min(k + _LISTS_AHEAD, most)], index, block)
+            coming, size = starts[bucket], starts[bucket + 1] - starts[bucket]
+            bucket = _bucket(items[k], index, block)
+            first, count = starts[bucket], starts[bucket + 1] - starts[bucket]
+        for ahead in range(_OF_A_LINE, min(size, _FETCHED), _OF_A_LINE):
+            fetch(postings, coming + ahead)
+        updates += count
+        for place in range(first, first + count):
+            counters[postings[place]] += one
+    return updates
+
+
+@cached
+@njit(nogil=True, inline="always")
+def _bucket(code: Any, index: Any, block: Any) -> Any:
+    """Return the place of a list in ``starts``: the last, an empty one, for ids without."""
+    bucket = (np.int64(code) - index.first) * index.blocks + block
+    last = len(index.starts) - 2
+    return bucket if 0 <= bucket < last else last
 
 
 @cached

@@ -74,18 +74,24 @@ class CpuEngine:
         whole = np.diff(right.starts)
         if way.name == "counting":
             cold = right.universe - 8 * way.hot_bytes
-            self._index = build_index(right, cold, whole, BLOCK_BITS)
+            self._index = build_index(
+                right,
+                (min(way.lone, cold), cold),
+                whole,
+                BLOCK_BITS,
+                with_behind=self._which == LATER,
+            )
             self._visit: Any = counting.visit_rows
             self._given: tuple[Any, ...] = (cold,)
-            self._new_scratch: Callable[[], Any] = lambda: counting.new_scratch(self._right, cold)
+            self._new_scratch: Callable[[], Any] = lambda: counting.new_scratch(self._right)
         elif way.name == "gathering":
-            self._index = build_index(right, right.universe, whole, ONE_BLOCK)
+            self._index = build_index(right, (0, right.universe), whole, ONE_BLOCK)
             self._visit = gathering.gather_rows
             self._given = ()
             self._new_scratch = lambda: gathering.new_scratch(right)
         else:
             short = prefixes.prefix_lengths(right, join.rule)
-            self._index = build_index(right, right.universe, short, ONE_BLOCK)
+            self._index = build_index(right, (0, right.universe), short, ONE_BLOCK)
             own = short if join.is_self else prefixes.prefix_lengths(join.left, join.rule)
             self._visit = prefixes.match_rows
             self._given = (own,)

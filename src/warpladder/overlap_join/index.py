@@ -1,8 +1,14 @@
 """The inverted index: for each id the rows that have it, in order.
 
 Rows are cut into blocks. The list of an id runs through all blocks one after the other, and
-``ends`` says where each block's part of it ends. So a posting need only say which row of its block
-it is: 16 bits where blocks have 65,536 rows, and half the traffic.
+``starts`` says where each block's part of it begins. So a posting need only say which row of its
+block it is: 16 bits where blocks have 65,536 rows at most, and half the traffic.
+
+Lists are filled from their ends, the last row first. When a row comes to be listed, what stands in
+its list already are the rows behind it, with which alone it is joined: where they begin and how
+many they are is written down beside the row's id. So a join of rows with themselves reads where
+its lists are in the order of its rows, and looks nothing up, which with many ids costs more than
+short lists themselves.
 """
 
 from __future__ import annotations
@@ -16,22 +22,25 @@ from warpladder.device.crew import each
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.forms import parts_of_rows
+from warpladder.overlap_join.lanes import fetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.overlap_join.forms import Rows
 
-__all__ = ["BLOCK_BITS", "ONE_BLOCK", "Index", "build_index"]
+__all__ = ["AHEAD", "BLOCK_BITS", "ONE_BLOCK", "Index", "build_index"]
 
 BLOCK_BITS = 16
-"""Blocks have 2^16 rows: their counters of 8 bits take 64 KB, and postings 16 bits."""
+"""Blocks have 2^16 rows at most: postings take 16 bits."""
 
 ONE_BLOCK = 31
 """Blocks of as many rows as there can be, for lists that are not to be cut."""
 
 # Below so many ids threads cost more than they give.
 _IDS_PER_WORKER = 1 << 17
+AHEAD = 16
+"""How many ids ahead memory is asked for: it takes about 100 ns to come."""
 
 
 class Index(NamedTuple):
@@ -43,64 +52,86 @@ class Index(NamedTuple):
         Blocks have 2^bits rows.
     blocks
         How many blocks there are.
+    first
+        Ids below this have no list.
     starts
-        Where the part of a list begins that is in a block, at ``id * blocks + block``, and behind
-        the last one its end: int64. A part ends where the next one begins.
+        Where the part of a list begins that is in a block, at ``(id - first) * blocks + block``,
+        int64. A part ends where the next one begins; behind all there is an empty one.
     postings
         Rows, counted from the first of their block, ascending: uint16, or int32 for blocks of more
         rows than that holds.
+    behind
+        For each id of each row, the part of its list with the rows of the same block that come
+        after: where that begins, times 2^16, and how many they are. Zeros follow, so that places
+        some way ahead can be read. Empty where it was not asked for.
     """
 
     bits: int
     blocks: int
+    first: int
     starts: NDArray[np.int64]
     postings: NDArray[Any]
+    behind: NDArray[np.int64]
 
 
-def build_index(rows: Rows, ids: int, prefixes: NDArray[np.int64], bits: int) -> Index:
-    """Index the ids below ``ids`` that stand in the first places of each row.
+def build_index(
+    rows: Rows,
+    ids: tuple[int, int],
+    prefixes: NDArray[np.int64],
+    bits: int,
+    *,
+    with_behind: bool = False,
+) -> Index:
+    """Index some ids that stand in the first places of each row.
 
     Parameters
     ----------
     rows
         The rows.
     ids
-        Ids from here on get no list.
+        The first that gets a list, and the first behind it that gets none.
     prefixes
         How many of its first ids each row is listed for.
     bits
-        Of blocks: `BLOCK_BITS` or `ONE_BLOCK`.
+        Of blocks: `BLOCK_BITS` at most, or `ONE_BLOCK`.
+    with_behind
+        Whether `Index.behind` is wanted; blocks must have no more than 2^16 rows then.
     """
     n = len(rows)
     blocks = max(1, -(-n >> bits)) if bits < ONE_BLOCK else 1
-    buckets = ids * blocks
+    first, last = ids
+    buckets = (last - first) * blocks
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
     bounds = parts_of_rows(rows.starts, workers)
-    places = np.zeros((workers, buckets + 1), np.int64)
+    # Of 32 bits, where that is enough: more of them stay in caches. The last list stays empty, for
+    # ids that have none.
+    width = np.int32 if rows.items.size <= np.iinfo(np.int32).max else np.int64
+    places = np.zeros((workers, buckets + 2), width)
 
     def given(part: int) -> tuple[Any, ...]:
         return rows.starts, rows.items, prefixes, ids, *bounds[part : part + 2], bits, blocks
 
     each(lambda part: _count(*given(part), places[part]), workers)
-    starts = np.empty(buckets + 1, np.int64)
-    _start(places, starts)
+    starts = np.empty(buckets + 2, np.int64)
+    _end(places, starts)
     postings = np.empty(starts[-1], np.uint16 if bits <= BLOCK_BITS else np.int32)
-    each(lambda part: _fill(*given(part), places[part], postings), workers)
-    return Index(bits, blocks, starts, postings)
+    behind = np.empty(rows.items.size + AHEAD if with_behind else 0, np.int64)
+    behind[rows.items.size :] = 0
+    each(lambda part: _fill(*given(part), places[part], starts, postings, behind), workers)
+    return Index(bits, blocks, first, starts, postings, behind)
 
 
 @cached
 @njit(nogil=True)
-def _start(counts: Any, starts: Any) -> None:
-    """Turn each thread's counts into where its parts of lists begin; say where lists do."""
+def _end(counts: Any, starts: Any) -> None:
+    """Turn each thread's counts into where its parts of lists end; say where lists begin."""
     place = 0
     for bucket in range(len(starts)):
         starts[bucket] = place
         for part in range(len(counts)):
-            count = counts[part, bucket]
+            place += counts[part, bucket]
             counts[part, bucket] = place
-            place += count
 
 
 @cached
@@ -109,26 +140,43 @@ def _count(
     starts: Any, items: Any, prefixes: Any, ids: Any, first: Any, last: Any, bits: Any, blocks: Any,
     counts: Any,
 ) -> None:  # fmt: skip
+    listed, end = ids
     for i in range(first, last):
         block = i >> bits
         for k in range(starts[i], starts[i] + prefixes[i]):
-            if items[k] >= ids:
+            if items[k] >= end:
                 break
-            counts[np.int64(items[k]) * blocks + block] += 1
+            if items[k] >= listed:
+                counts[np.int64(items[k] - listed) * blocks + block] += 1
 
 
 @cached
 @njit(nogil=True)
 def _fill(
     starts: Any, items: Any, prefixes: Any, ids: Any, first: Any, last: Any, bits: Any, blocks: Any,
-    places: Any, postings: Any,
+    places: Any, list_starts: Any, postings: Any, behind: Any,
 ) -> None:  # fmt: skip
-    for i in range(first, last):
+    listed, end = ids
+    for i in range(last - 1, first - 1, -1):
         block = i >> bits
         row = i - (block << bits)
-        for k in range(starts[i], starts[i] + prefixes[i]):
-            if items[k] >= ids:
-                break
-            bucket = np.int64(items[k]) * blocks + block
-            postings[places[bucket]] = row
-            places[bucket] += 1
+        for k in range(starts[i] + prefixes[i] - 1, starts[i] - 1, -1):
+            code = items[max(k - AHEAD, 0)]
+            if listed <= code < end:
+                bucket = np.int64(code - listed) * blocks + block
+                fetch(places, bucket)
+                fetch(list_starts, bucket + 1)
+            code = items[max(k - AHEAD // 2, 0)]
+            if listed <= code < end:
+                bucket = np.int64(code - listed) * blocks + block
+                fetch(postings, max(places[bucket] - 1, 0))
+            code = items[k]
+            if listed <= code < end:
+                bucket = np.int64(code - listed) * blocks + block
+                place = places[bucket]
+                if len(behind):
+                    behind[k] = np.int64(place) << 16 | (list_starts[bucket + 1] - place)
+                postings[place - 1] = row
+                places[bucket] = place - 1
+            elif len(behind):
+                behind[k] = 0

@@ -13,8 +13,9 @@ ways whose times are far apart, and say seconds from minutes; they promise no mo
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,6 +53,8 @@ _MATCHED = 100.0
 # An id coded, and listed.
 _CODED = 60.0
 _MOST_HOT_BYTES = 4
+# The ids looked at to tell that prefixes would leave too many candidates.
+_CAPPED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +71,15 @@ class Way:
         Of one core, about.
     why
         For people.
+    lone
+        For counting: so many of the first ids are in one row only, and need no list.
     """
 
     name: str
     hot_bytes: int
     seconds: float
     why: str
+    lone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,57 +163,93 @@ def updates_of(join: Join, coded: Coded) -> int:
     """Return how many ids all pairs of rows share."""
     right = coded.frequency
     if join.is_self:
-        return int(np.sum(right * (right - 1), dtype=object) if _is_large(right, right)
-                   else np.sum(right * (right - 1))) // 2  # fmt: skip
-    left = np.bincount(join.left.items, minlength=join.left.universe)
-    return int(np.sum(left.astype(object) * right) if _is_large(left, right)
-               else np.sum(left * right))  # fmt: skip
+        return (_product(right, right) - int(right.sum())) // 2
+    return _product(np.bincount(join.left.items, minlength=join.left.universe), right)
 
 
-def _is_large(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    return float(np.sum(a.astype(np.float64) * b)) > 2.0**62
+def _product(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    """Return the sum of products, which 64 bits may not hold."""
+    if int(a.sum()) * int(b.max(initial=0)) > np.iinfo(np.int64).max:
+        return int(np.dot(a.astype(object), b))
+    return int(np.dot(a, b))
 
 
 def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     """Return the way that takes the least time on the CPU."""
     n, m = len(join.left), len(join.right)
     both = 0.5 if join.is_self and not join.both_ways else 1.0
-    own = frequency if join.is_self else np.bincount(
-        join.left.items, minlength=join.left.universe
-    )  # fmt: skip
     # In floats: they only have to be about right.
-    met = own.astype(np.float64) * frequency * both
+    right = frequency.astype(np.float64)
+    own = right if join.is_self else np.bincount(
+        join.left.items, minlength=join.left.universe
+    ).astype(np.float64)  # fmt: skip
     lists = float(join.left.items.size)
-    total = float(met.sum())
+    total = float(np.dot(own, right)) * both
 
     looks = n * float(m) * both / LANES
     blocks = max(1, -(-m >> BLOCK_BITS)) * both if m >> BLOCK_BITS else 1.0
     counting = []
     for hot_bytes in range(_MOST_HOT_BYTES + 1):
-        hot = 8 * hot_bytes
-        if hot > join.right.universe:
+        cold = len(right) - 8 * hot_bytes
+        if cold < 0:
             break
-        cold = total - float(met[len(met) - hot :].sum())
+        updates = total - float(np.dot(own[cold:], right[cold:])) * both
         counting.append(
-            cold * _COUNTED + looks * (_LOOK + hot_bytes * _SIGNED) + lists * blocks * _LIST
+            updates * _COUNTED + looks * (_LOOK + hot_bytes * _SIGNED) + lists * blocks * _LIST
         )
     hot_bytes = int(np.argmin(counting))
     bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
     gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
-    short = prefix_frequency(join.right, prefix_lengths(join.right, join.rule))
-    own_short = short if join.is_self else prefix_frequency(
-        join.left, prefix_lengths(join.left, join.rule)
-    )  # fmt: skip
-    candidates = float((own_short.astype(np.float64) * short).sum()) * both
-    matching = candidates * _MATCHED + own_short.sum() * _GATHERED_LIST + n * _GATHERED_ROW
+    matching = _matching_of(join, right, min(counting[hot_bytes], gathering))
     ways = [
-        Way("counting", hot_bytes, counting[hot_bytes] * 1e-9, joined("rows share much", bits)),
+        Way(
+            "counting",
+            hot_bytes,
+            counting[hot_bytes] * 1e-9,
+            joined("rows share much", bits),
+            _lone_ids(join, frequency),
+        ),
         Way("gathering", 0, gathering * 1e-9, "rows share little"),
-        Way("prefixes", 0, float(matching) * 1e-9, "the threshold leaves few candidates"),
+        Way("prefixes", 0, matching * 1e-9, "the threshold leaves few candidates"),
     ]
     if _may_overflow(join):
         ways = ways[1:]
     return min(ways, key=lambda way: way.seconds)
+
+
+def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:
+    """Return how many of the first ids are certainly shared by no two rows."""
+    if not join.is_self:
+        return 0
+    is_shared = frequency > 1
+    return int(is_shared.argmax()) if is_shared.any() else len(frequency)
+
+
+def _matching_of(join: Join, frequency: NDArray[np.float64], others: float) -> float:
+    """Return how many nanoseconds it takes to match prefixes, infinity if more than ``others``."""
+    both = 0.5 if join.is_self and not join.both_ways else 1.0
+    prefixes = prefix_lengths(join.right, join.rule)
+    if join.is_self:
+        # Prefixes leave out so many ids at the most; were these of the hottest only, until all are
+        # equally frequent, so many candidates would still be left.
+        left_out = join.right.items.size - int(prefixes.sum())
+        # They may not ascend where rows have ids twice, or some are left out.
+        is_ascending = bool((frequency[1:] >= frequency[:-1]).all())
+        hottest = (frequency if is_ascending else np.sort(frequency))[: -_CAPPED - 1 : -1]
+        above = np.cumsum(hottest) - hottest * np.arange(1, len(hottest) + 1)
+        enough = int(np.searchsorted(above, left_out))
+        if enough < len(hottest):
+            capped = np.minimum(hottest, hottest[enough])
+            spared = np.dot(hottest, hottest) - np.dot(capped, capped)
+            if (float(np.dot(frequency, frequency)) - spared) * both * _MATCHED > others:
+                return math.inf
+    short = prefix_frequency(join.right, prefixes)
+    own_short = short if join.is_self else prefix_frequency(
+        join.left, prefix_lengths(join.left, join.rule)
+    )  # fmt: skip
+    candidates = float(np.dot(own_short.astype(np.float64), short)) * both
+    lists = float(own_short.sum())
+    return candidates * _MATCHED + lists * _GATHERED_LIST + len(join.left) * _GATHERED_ROW
 
 
 def _may_overflow(join: Join) -> bool:
