@@ -45,7 +45,7 @@ __all__ = [
 
 # Nanoseconds, on one core: an update of a counter in a list, the look at 64 counters, the same for
 # each eight hot ids, and the start of a list.
-_COUNTED, _LOOK, _SIGNED, _LIST = 1.3, 5.0, 4.0, 15.0
+_COUNTED, _LOOK, _SIGNED, _LIST = 0.9, 5.0, 5.0, 20.0
 # A row met twice in lists, with the start of a list, and a left row.
 _GATHERED, _GATHERED_LIST, _GATHERED_ROW = 6.0, 40.0, 300.0
 # A row met in lists of prefixes: seen before, or compared.
@@ -178,29 +178,27 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     """Return the way that takes the least time on the CPU."""
     n, m = len(join.left), len(join.right)
     both = 0.5 if join.is_self and not join.both_ways else 1.0
-    # In floats: they only have to be about right.
-    right = frequency.astype(np.float64)
-    own = right if join.is_self else np.bincount(
+    own = frequency if join.is_self else np.bincount(
         join.left.items, minlength=join.left.universe
-    ).astype(np.float64)  # fmt: skip
+    )  # fmt: skip
     lists = float(join.left.items.size)
-    total = float(np.dot(own, right)) * both
+    total = _product(own, frequency) * both
 
     looks = n * float(m) * both / LANES
     blocks = max(1, -(-m >> BLOCK_BITS)) * both if m >> BLOCK_BITS else 1.0
     counting = []
     for hot_bytes in range(_MOST_HOT_BYTES + 1):
-        cold = len(right) - 8 * hot_bytes
+        cold = len(frequency) - 8 * hot_bytes
         if cold < 0:
             break
-        updates = total - float(np.dot(own[cold:], right[cold:])) * both
+        updates = total - _product(own[cold:], frequency[cold:]) * both
         counting.append(
             updates * _COUNTED + looks * (_LOOK + hot_bytes * _SIGNED) + lists * blocks * _LIST
         )
     hot_bytes = int(np.argmin(counting))
     bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
     gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
-    matching = _matching_of(join, right, min(counting[hot_bytes], gathering))
+    matching = _matching_of(join, frequency, total, min(counting[hot_bytes], gathering))
     ways = [
         Way(
             "counting",
@@ -225,8 +223,11 @@ def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:
     return int(is_shared.argmax()) if is_shared.any() else len(frequency)
 
 
-def _matching_of(join: Join, frequency: NDArray[np.float64], others: float) -> float:
-    """Return how many nanoseconds it takes to match prefixes, infinity if more than ``others``."""
+def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others: float) -> float:
+    """Return how many nanoseconds it takes to match prefixes, infinity if more than ``others``.
+
+    ``total`` is how many updates all ids take.
+    """
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     prefixes = prefix_lengths(join.right, join.rule)
     if join.is_self:
@@ -235,13 +236,14 @@ def _matching_of(join: Join, frequency: NDArray[np.float64], others: float) -> f
         left_out = join.right.items.size - int(prefixes.sum())
         # They may not ascend where rows have ids twice, or some are left out.
         is_ascending = bool((frequency[1:] >= frequency[:-1]).all())
-        hottest = (frequency if is_ascending else np.sort(frequency))[: -_CAPPED - 1 : -1]
+        ascending = frequency if is_ascending else np.sort(frequency)
+        hottest = ascending[: -_CAPPED - 1 : -1].astype(np.float64)
         above = np.cumsum(hottest) - hottest * np.arange(1, len(hottest) + 1)
         enough = int(np.searchsorted(above, left_out))
         if enough < len(hottest):
             capped = np.minimum(hottest, hottest[enough])
-            spared = np.dot(hottest, hottest) - np.dot(capped, capped)
-            if (float(np.dot(frequency, frequency)) - spared) * both * _MATCHED > others:
+            spared = float(np.dot(hottest, hottest) - np.dot(capped, capped)) * both
+            if (total - spared) * _MATCHED > others:
                 return math.inf
     short = prefix_frequency(join.right, prefixes)
     own_short = short if join.is_self else prefix_frequency(
