@@ -1,6 +1,6 @@
 """Advection: an explicit solver for ``phi_t + u phi_x = 0`` that takes many steps per pass.
 
-To read it:`forms` has the formula that every engine computes, `limiters` the slopes and `plain` the
+To read it: `forms` has the formula that every engine computes, `limiters` the slopes and `plain` the
 plain loop. The engine for CPUs (`cpu`) cuts cells into tiles and deals these out (`passes`); a tile
 is in `tiles`, and its innermost loop, several steps in vector registers, in `vectors`. The engine
 for GPUs is in `gpu`, with kernels in `gpu_tiles` that the top of the ladder runs, too. `schemes`
