@@ -354,12 +354,9 @@ class Hosted:
 
 @pytest.fixture
 def device(monkeypatch):
-    from types import ModuleType
+    from warpladder.advection.gpu import engine
 
-    module = ModuleType("warpladder.advection.gpu.engine")
-    module.GpuEngine = Hosted
-    monkeypatch.setitem(sys.modules, "warpladder.advection.gpu", ModuleType("gpu"))
-    monkeypatch.setitem(sys.modules, "warpladder.advection.gpu.engine", module)
+    monkeypatch.setattr(engine, "GpuEngine", Hosted)
     return SimulatedDevice(checks=False, counters=False)
 
 
@@ -383,6 +380,15 @@ def test_arrays_on_a_device_stay_there(device, courant, tmp_path):
     same(wl.Advection.load(tmp_path / "run.npz").phi, expected.phi)
     one = wl.advect(device.to_device(phi[0]), courant=0.5, steps=0, device=device).phi
     assert one.shape == (20,)
+
+
+def test_the_engine_of_devices_is_the_one_that_runs():
+    device = SimulatedDevice(checks=False, counters=False)
+    phi = np.stack((cells(40, "f4"), cells(40, "f4", seed=1)))
+    how = {"courant": [0.5, -0.25], "steps": 3, "boundary": ("inflow", np.cos)}
+    run = wl.advect(device.to_device(phi), device=device, **how)
+    same(device.to_host(run.phi), wl.advect(phi, **how).phi)
+    assert run.why == device.properties.name
 
 
 def test_what_is_refused_of_arrays_on_a_device(device):
