@@ -67,7 +67,7 @@ def _took(seconds: float, cell_steps: int) -> str:
     """Return the time, and the rate where loading compiled code is not most of it."""
     told = f"{with_prefix(seconds)}s"
     if cell_steps < _WORTH_A_RATE:
-        return told
+        return f"{told}, with loading what is compiled"
     return f"{told}, {with_prefix(cell_steps / seconds)} cell-steps/s"
 
 
