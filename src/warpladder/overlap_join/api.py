@@ -115,7 +115,7 @@ def overlap_join(
     with the same arguments, says what would be done, and what it takes. All of it is exact on
     either device.
 
-    Rows without ids are like none. Memory: the ids, twice, and 8 bytes a pair.
+    Rows without ids are like none. Memory: the ids, up to four times, and 8 bytes a pair.
 
     References
     ----------

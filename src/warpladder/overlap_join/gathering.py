@@ -12,7 +12,8 @@ that meets too many others for it counts them in a table with a slot for each.
 
 Lists are walked from their end, where rows after the left row are, and left where those end. All
 that is needed for rows to come is asked of memory in time: where lists begin, then the lists.
-Measured on two cores of the machine in benchmarks/results, 2 M rows of 20 ids out of 2 M.
+Measured on one core of the machine in benchmarks/results, beside other work: 2 M rows of 20 ids out
+of 2 M, which meet 400 M times, in 6.8 s.
 """
 
 from __future__ import annotations

@@ -294,8 +294,10 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     coded = 4 * ids_of(join) + 8 * (n + m)
     index = (2 if way.name == "counting" else 4) * join.right.items.size
     starts = 8 * join.right.universe * blocks * (1 + workers)
+    # Of each id, where the rows behind its own begin in its list.
+    behind = 8 * ids_of(join) if way.name == "counting" and join.is_self else 0
     room = 8 * max(m, 1 << 20)
     # Of the stretches ahead, begun and cut, what is found and not taken yet.
     waiting = min(2 * (workers + 1) * room, 8 * most_pairs)
     each = room + (9 * m if way.name == "counting" else 8 * m)
-    return coded + index + starts + way.hot_bytes * (n + m) + workers * each + waiting
+    return coded + index + starts + behind + way.hot_bytes * (n + m) + workers * each + waiting
