@@ -106,7 +106,7 @@ def check(
 def test_stencils_over_several_tiles(
     gpu: SimulatedDevice, offsets: tuple[int, ...], ends: tuple[str, str]
 ) -> None:
-    check(gpu, offsets, ends, 600, systems=2)
+    check(gpu, offsets, ends, 600, systems=2, steps=7)
 
 
 @pytest.mark.parametrize(
