@@ -290,3 +290,19 @@ def test_nine_of_ten_instructions_of_the_top_compute(target):
     assert opcodes.count("SHFL") == 4
     assert opcodes.count("MOV") == 0
     assert 192 / len(opcodes) > 0.9
+
+
+@needs_tools
+@pytest.mark.parametrize("limiter", ["van-leer", *large("minmod", "superbee", "mc")])
+def test_the_compiler_fuses_nothing_but_what_is_written(limiter):
+    """Van Leer's slope is a product: less another slope it would be one operation."""
+    (variant,) = launched_variants(tuned.RUNG)
+    form = ((-2, -1, 0, 1), limiter)
+    kernel = strips_kernel(form, "float32", 16, (False, False), ring=False)
+    compiled = compile_kernel(kernel, variant.arguments)
+    # Two in each of 16 cells, in the two steps of the loop and in the last one.
+    assert compiled.ptx.count("fma.rn.f32") == 3 * 16 * 2
+    loop = instruction_mix(compiled.sass)[0]
+    opcodes = [one.opcode.partition(".")[0] for one in loop.instructions]
+    # Beside these, five of each division.
+    assert opcodes.count("FFMA") == 2 * 16 * 2 + 5 * opcodes.count("MUFU")

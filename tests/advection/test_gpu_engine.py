@@ -14,6 +14,7 @@ from choosing import large, only
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
 from warpladder.advection.gpu import engine as engines
 from warpladder.advection.gpu.engine import GpuEngine
+from warpladder.advection.gpu_tiles import passes
 from warpladder.advection.gpu_tiles.plan import STRIPS, Shape
 from warpladder.advection.plain import PlainEngine
 from warpladder.lab.compare import difference
@@ -244,6 +245,17 @@ def test_nobody_waits_for_each_launch() -> None:
     assert len(device.launches) == 70
     assert device.waits <= 3
     assert told == [32, 32, 6]
+
+
+def test_few_cells_take_many_steps_to_a_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "_MOST_STEPS", 10)
+    device = SimulatedDevice(counters=False, checks=False)
+    check(device, (-1, 1), ENDS[1], 40, steps=25, first=4)
+    assert len(device.launches) == 3
+    monkeypatch.setattr(passes, "_MOST_UPDATES", 100)
+    monkeypatch.setattr(passes, "_FEWEST_STEPS", 6)
+    check(device, (-1, 1), ENDS[1], 40, steps=25, first=4)
+    assert len(device.launches) == 3 + 5
 
 
 def test_what_progress_raises_stops_the_launches() -> None:

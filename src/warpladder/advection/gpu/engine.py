@@ -17,6 +17,7 @@ from warpladder.advection.gpu_tiles.cells import Form, form_of, numbers_of
 from warpladder.advection.gpu_tiles.passes import Ends, Run, passes
 from warpladder.advection.gpu_tiles.plan import Shape, shape_for
 from warpladder.device.foreign import is_on_gpu
+from warpladder.device.grids import WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +40,8 @@ class GpuEngine:
     device
         Where.
     shape
-        Strips and depth, for cells that are at least as many as a tile has; by default as suits the
-        device and the problem.
+        Strips and depth, for cells that are at least as many as a tile has, and such that the steps
+        leave something of a tile; by default as suits the device and the problem.
 
     Examples
     --------
@@ -105,7 +106,7 @@ class GpuEngine:
         itemsize = phi.dtype.itemsize
         multiprocessors = self._device.properties.multiprocessors
         found = shape_for(form, itemsize, n, systems, max(steps, 1), multiprocessors, ring=ring)
-        if found is None or self._shape is None or self._shape.strip * 32 > n:
+        if found is None or self._shape is None or WARP * self._shape.strip > n:
             return found
         return self._shape
 

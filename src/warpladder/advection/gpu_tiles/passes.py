@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Ends", "Run", "passes"]
 
-#: Threads of a block that has a whole system, at most; cells times steps of such a launch.
-_MOST_THREADS, _MOST_UPDATES = 256, 1 << 24
+#: Threads of a block that has a whole system, at most.
+_MOST_THREADS = 256
+#: Steps of such a launch, and cells times steps, at most: some hundredths of a second, so that a
+#: call can be stopped. But never so few steps that launches and memory decide.
+_MOST_STEPS, _MOST_UPDATES, _FEWEST_STEPS = 1 << 15, 1 << 32, 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ def passes(
     values = [run.numbers if one is None else one for one in (ends.left, ends.right)]
     dtype = str(phi.dtype)
     reach = sum(reaches(run.form[0]))
-    depth = max(_MOST_UPDATES // (n * systems), 1) if shape is None else shape.depth
+    depth = _whole_depth(n * systems) if shape is None else shape.depth
     source, spare, done = phi, phi if owned else None, 0
     target = device.empty(phi.shape, phi.dtype)
     while done < steps:
@@ -94,3 +97,8 @@ def passes(
         if spare is None and done < steps:
             spare = device.empty(phi.shape, phi.dtype)
         source, target, spare = target, spare, target
+
+
+def _whole_depth(cells: int) -> int:
+    """Return how many steps a launch takes where each block has a whole system."""
+    return min(_MOST_STEPS, max(_MOST_UPDATES // cells, _FEWEST_STEPS))
