@@ -55,6 +55,15 @@ def _store(tile, strips, s, first, last, cells, lanes):
 
 @cached
 @njit(nogil=True)
+def _aligned(size, like, lanes):
+    """Return zeros that begin where a vector does: one that lies in two lines of the cache is slow."""
+    room = np.zeros(size + lanes, like.dtype)
+    begin = -(room.ctypes.data // room.itemsize) % lanes
+    return room[begin : begin + size]
+
+
+@cached
+@njit(nogil=True)
 def _advance_tiles(
     state, workers, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
 ):
@@ -65,7 +74,7 @@ def _advance_tiles(
     strips = (length, margin)
     systems, n = phi.shape
     periodic = kinds[0] == PERIODIC
-    tile = np.zeros((length + 2 * margin) * lanes, phi.dtype)
+    tile = _aligned((length + 2 * margin) * lanes, phi, lanes)
     cells, new = phi, x
     for first in range(0, steps, in_pass):
         now = min(in_pass, steps - first)

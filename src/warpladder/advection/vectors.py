@@ -101,7 +101,7 @@ def shape_for(code: int, dtype: DTypeLike) -> Shape:
     # Weights, and what the step at hand works with.
     others = len(offsets_of(code)) + 3 if code >= 0 else 12
     depth = (unit.registers - others) // kept
-    return Shape(unit.bytes // np.dtype(dtype).itemsize, min(max(depth, 2), 8))
+    return Shape(unit.bytes // np.dtype(dtype).itemsize, min(max(depth, 2), 6))
 
 
 @intrinsic(prefer_literal=True)
