@@ -172,7 +172,7 @@ def time_engine(
             plain = limits["copy_bytes_per_second"] / (2 * np.dtype(dtype).itemsize)
             for scheme in LINEAR:
                 rate = _rate(device, rules(dtype)[scheme], phi, steps)
-                points = len(LINEAR[scheme][0])
+                points = len(rules(dtype)[scheme].offsets)
                 # Each further neighbour is another operation.
                 limit = limits[f"{dtype}_per_second"] * 2 / points
                 rows.append(

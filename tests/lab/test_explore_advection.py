@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from warpladder.advection.schemes import SCHEMES
 from warpladder.lab.explore import measure
 from warpladder.lab.explore.advection import halo, precision
-from warpladder.lab.explore.advection.around import LINEAR, SCHEMES, advance, square, stencil_of
+from warpladder.lab.explore.advection.around import LINEAR, advance, square, stencil_of
 from warpladder.lab.explore.advection.precision import sum_off
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration

@@ -6,48 +6,37 @@ what is left of a wave can be compared with the wave.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
+from warpladder.advection.forms import Edge, Limited, Problem, Stencil
 from warpladder.advection.plain import PlainEngine
+from warpladder.advection.schemes import SCHEMES
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["LINEAR", "SCHEMES", "advance", "hill", "square", "stencil_of"]
+__all__ = ["LINEAR", "advance", "hill", "square", "stencil_of"]
 
-#: Offsets, and weights by the Courant number c, for a wave that moves to the right.
-LINEAR: dict[str, tuple[tuple[int, ...], Callable[[float], tuple[float, ...]]]] = {
-    "lax-friedrichs": ((-1, 1), lambda c: ((1 + c) / 2, (1 - c) / 2)),
-    "upwind": ((-1, 0), lambda c: (c, 1 - c)),
-    "lax-wendroff": ((-1, 0, 1), lambda c: (c * (1 + c) / 2, 1 - c * c, -c * (1 - c) / 2)),
-    "beam-warming": (
-        (-2, -1, 0),
-        lambda c: (-c * (1 - c) / 2, c * (2 - c), (1 - c) * (2 - c) / 2),
-    ),
-    "fromm": (
-        (-2, -1, 0, 1),
-        lambda c: (
-            -c * (1 - c) / 4, c * (5 - c) / 4, (1 - c) * (4 + c) / 4, -c * (1 - c) / 4,
-        ),
-    ),
-}  # fmt: skip
-SCHEMES = (*LINEAR, *LIMITERS)
+#: Those whose cells are sums of neighbours; the others have a limiter.
+LINEAR = tuple(name for name, scheme in SCHEMES.items() if scheme.weights)
 
 
 def stencil_of(scheme: str, courant: float, dtype: DTypeLike = np.float64) -> Stencil:
-    """Return a linear scheme with its weights, rounded once.
+    """Return a linear scheme with its weights, each rounded by itself.
+
+    (The library's calls round them together, so that they add up to 1: see `schemes`.)
 
     Examples
     --------
     >>> stencil_of("upwind", 0.25).weights
     array([[0.25, 0.75]])
     """
-    offsets, weights = LINEAR[scheme]
-    return Stencil(offsets, np.array([weights(courant)]).astype(dtype))
+    found = SCHEMES[scheme]
+    assert found.weights is not None  # noqa: S101 - it is linear
+    weights = np.stack(found.weights(np.array([courant])), axis=1)
+    return Stencil(found.offsets, weights.astype(dtype))
 
 
 def advance(

@@ -12,7 +12,9 @@ walks at random.
 Unless the weights themselves are rounded. Their sum is 1, and rounded to float32 it may be some
 2**-25 more or less; with every step all cells are multiplied by it. That is no walk but a march: it
 grows with the steps, by 100,000 * 2**-25 or 0.3 %. At c = 0.75 the weights of many schemes are
-multiples of 1/32 or so and exact, at c = 0.7 none is.
+multiples of 1/32 or so and exact, at c = 0.7 none is. (So `warpladder.advect` rounds the weights of
+a scheme together, to multiples of one unit, such that they add up to 1. Here each is rounded by
+itself, as one would write it.)
 
 Source: GR linear advection
 """

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.lab.explore.advection.around import LINEAR, SCHEMES, advance, square
+from warpladder.advection.schemes import SCHEMES
+from warpladder.lab.explore.advection.around import LINEAR, advance, square
 from warpladder.lab.explore.exploration import (
     Column,
     Exploration,
@@ -97,7 +98,7 @@ def _panels(curves: dict[Any, Any], n: int) -> tuple[Panel, ...]:
             "phi",
             (*(Series(one, place, tuple(curves[n, one].tolist())) for one in chosen), exact),
         )
-        for kind, chosen in (("linear schemes", list(LINEAR)), ("limiters", limiters))
+        for kind, chosen in (("linear schemes", LINEAR), ("limiters", limiters))
     )
 
 
