@@ -1,8 +1,8 @@
 """Whether float32 is enough for 100,000 steps.
 
-A square wave goes around a ring for 10, 100, .. and 100,000 steps, in float32 and in float64 and
-beyond that with nothing changed. What lies between the two is what rounding did; what lies between
-float64 and the exact solution is what the scheme did.
+A square wave goes around a ring for 10, 100, .. and 100,000 steps, in float32 and in float64. What
+lies between the two is what rounding did; what lies between float64 and the exact solution is what
+the scheme did.
 
 Expect: a step rounds each cell by half a unit at most, 2**-25 of a number below 1, now up, now
 down. Errors of steps add up as in a random walk, so they grow as the square root of the steps, if
