@@ -34,7 +34,9 @@ _HALO_SHARE = 16
 _FEWEST_CELLS, _FEWEST_STEPS = 1024, 3
 #: Cells of a system that several workers share, and cell-steps that are worth calling them.
 _SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 22
-#: Cell-steps between two looks at whether to go on.
+#: Bytes of a line of the cache, and how far apart lines are that share a set of it.
+_LINE, _ALIKE = 64, 4096
+#: Cell-steps of a row, or a tile that is alone, between two looks at whether to go on.
 _PASS_WORK = 1 << 31
 
 
@@ -72,19 +74,23 @@ def plan_tiles(
     most = _TILE_BYTES // itemsize
     group, seen = group_of(code), sum(reach_of(code))
     all_steps = -(-steps // shape.depth) * shape.depth
-    most_steps = max(_PASS_WORK // n // shape.depth, 1) * shape.depth
     alone = not periodic and n <= most and (workers == 1 or n < _SHARED_CELLS)
     if alone:
         # The ends are the only edges: nothing is lost in any number of steps.
+        most_steps = max(_PASS_WORK // n // shape.depth, 1) * shape.depth
         return TilePlan(1, n, _strip(n, shape.lanes, group), min(all_steps, most_steps))
     cells = min(most, -(-n // workers) if n >= _SHARED_CELLS else n)
     deep = max(cells // (_HALO_SHARE * seen) // shape.depth, 1) * shape.depth
-    deep = min(deep, all_steps, most_steps)
+    deep = min(deep, all_steps)
     tiles = -(-n // max(most - deep * seen, 1))
     if n >= _SHARED_CELLS and tiles < 8 * workers:
         tiles = -(-tiles // workers) * workers
     kept = -(-n // tiles)
-    return TilePlan(-(-n // kept), kept, _strip(kept + deep * seen, shape.lanes, group), deep)
+    length = _strip(kept + deep * seen, shape.lanes, group)
+    while length * itemsize % _ALIKE < _LINE:
+        # Strips would begin in the same set of the first cache, which holds fewer lines than lanes.
+        length += group
+    return TilePlan(-(-n // kept), kept, length, deep)
 
 
 def _strip(cells: int, lanes: int, group: int) -> int:
@@ -121,7 +127,7 @@ class CpuEngine:
             _by_system(edge, first, steps, phi) for edge in (problem.left, problem.right)
         )
         shape = shape_for(code, phi.dtype)
-        compiled = weights, group_of(code), margin_of(code, shape.depth)
+        compiled = weights, group_of(code), margin_of(code, *shape)
         # Calling a thread takes 65 us.
         is_short = systems * n * steps < _SHARED_WORK
         workers = 1 if is_short else worker_count()

@@ -9,54 +9,60 @@ import numpy as np
 from numba import literally, njit
 
 from warpladder.advection.tiles import PERIODIC, step_row, tile_steps
-from warpladder.advection.vectors import reach_in
+from warpladder.advection.vectors import reach_in, transpose
 from warpladder.device.kernel_cache import cached
 from warpladder.device.team import barrier, is_aborted, next_task, report_progress
 
 __all__ = ["rows_advanced", "tiles_advanced"]
 
-#: Cells that are moved together from each strip, or to it: a line of the cache.
-_BLOCK = 16
-
 
 @cached
 @njit(nogil=True)
-def _load(cells, s, periodic, tile, strips, lanes):
-    """Bring cells from s on into a tile."""
+def _load(cells, s, periodic, tile, strips, square, lanes):
+    """Bring cells from s on into a tile, square by square: a stretch of each strip at a time."""
     length, margin = strips
     n = len(cells)
-    inside = s >= 0 and s + lanes * length <= n
-    for p0 in range(0, length, _BLOCK):
-        p1 = min(p0 + _BLOCK, length)
+    inside = s >= 0 and s + lanes * length + lanes <= n
+    for p in range(0, length, lanes):
         for lane in range(lanes):
-            c = s + lane * length
+            c = s + lane * length + p
+            row = square[lane * lanes : (lane + 1) * lanes]
             if inside:
-                for p in range(p0, p1):
-                    tile[(margin + p) * lanes + lane] = cells[c + p]
+                stretch = cells[c : c + lanes]
+                for k in range(lanes):
+                    row[k] = stretch[k]
             elif periodic:
-                for p in range(p0, p1):
-                    tile[(margin + p) * lanes + lane] = cells[(c + p) % n]
+                for k in range(lanes):
+                    row[k] = cells[(c + k) % n]
             else:
-                for p in range(p0, p1):
-                    tile[(margin + p) * lanes + lane] = cells[min(c + p, n - 1)]
+                for k in range(lanes):
+                    row[k] = cells[min(c + k, n - 1)]
+        transpose(square, 0, tile, (margin + p) * lanes, literally(lanes))
 
 
 @cached
 @njit(nogil=True)
-def _store(tile, strips, s, first, last, cells, lanes):
+def _store(tile, strips, s, first, last, cells, square, lanes):
     """Put those of a tile's cells that it answers for where they belong."""
     length, margin = strips
-    for p0 in range(0, length, _BLOCK):
+    for p in range(0, length, lanes):
+        transpose(tile, (margin + p) * lanes, square, 0, literally(lanes))
         for lane in range(lanes):
-            c = s + lane * length
-            for p in range(max(p0, first - c), min(p0 + _BLOCK, length, last - c)):
-                cells[c + p] = tile[(margin + p) * lanes + lane]
+            c = s + lane * length + p
+            row = square[lane * lanes : (lane + 1) * lanes]
+            if c >= first and c + lanes <= last and p + lanes <= length:
+                stretch = cells[c : c + lanes]
+                for k in range(lanes):
+                    stretch[k] = row[k]
+            else:
+                for k in range(max(first - c, 0), min(lanes, length - p, last - c)):
+                    cells[c + k] = row[k]
 
 
 @cached
 @njit(nogil=True)
 def _aligned(size, like, lanes):
-    """Return zeros that begin where a vector does: one that lies in two lines of the cache is slow."""
+    """Return zeros that begin where a vector does: one in two lines of the cache is slow."""
     room = np.zeros(size + lanes, like.dtype)
     begin = -(room.ctypes.data // room.itemsize) % lanes
     return room[begin : begin + size]
@@ -75,6 +81,7 @@ def _advance_tiles(
     systems, n = phi.shape
     periodic = kinds[0] == PERIODIC
     tile = _aligned((length + 2 * margin) * lanes, phi, lanes)
+    square = _aligned(lanes * lanes, phi, lanes)
     cells, new = phi, x
     for first in range(0, steps, in_pass):
         now = min(in_pass, steps - first)
@@ -88,7 +95,7 @@ def _advance_tiles(
             if not periodic:
                 # Where the cells end in a tile, they end with it, if they fill it.
                 s = max(min(s, n - lanes * length), 0)
-            _load(cells[system], s, periodic, tile, strips, literally(lanes))
+            _load(cells[system], s, periodic, tile, strips, square, literally(lanes))
             here = min(lanes * length, n - s)
             ends = (not periodic and s == 0, not periodic and s + here == n)
             given = (left[system], right[system])
@@ -101,7 +108,8 @@ def _advance_tiles(
                     tile, here, strips, group, ends, kinds, given, weights[system],
                     begin, count, at_once, literally(code), literally(lanes), literally(depth),
                 )  # fmt: skip
-            _store(tile, strips, s, k0, k1, new[system], literally(lanes))
+            _store(tile, strips, s, k0, k1, new[system], square, literally(lanes))
+            report_progress(state, first + now * task // (systems * tiles))
             task = next_task(state)
         cells, new = new, y if first == 0 else cells
         report_progress(state, first + now)

@@ -26,9 +26,12 @@ __all__ = ["COPY", "GIVEN", "PERIODIC", "margin_of", "step_row", "tile_steps"]
 COPY, GIVEN, PERIODIC = 0, 1, 2
 
 
-def margin_of(code: int, depth: int) -> int:
-    """Return how many vectors a tile needs before its strips, and behind them."""
-    return depth * sum(reach_of(code)) + group_of(code)
+def margin_of(code: int, lanes: int, depth: int) -> int:
+    """Return how many vectors a tile needs before its strips, and behind them.
+
+    They are for the cells of neighbouring strips, and for the rest of the last square of cells.
+    """
+    return max(depth * sum(reach_of(code)) + group_of(code), lanes)
 
 
 # Rules are literals in compiled code, so that each is compiled by itself, and all functions are

@@ -37,6 +37,7 @@ __all__ = [
     "reach_of",
     "shape_for",
     "sweep",
+    "transpose",
     "weights_of",
 ]
 
@@ -204,6 +205,39 @@ def sweep(typingctx, tile, start, count, weights, code, lanes, depth):
     return signature, codegen
 
 
+@intrinsic(prefer_literal=True)
+def transpose(typingctx, source, i, target, j, lanes):
+    """Transpose a square of so many vectors from i on into another one from j on.
+
+    In each round neighbours at twice the distance trade halves: four rounds for 16 lanes. One by
+    one, with a line of the cache touched for each number, moving cells into strips and back took as
+    long as 60 steps.
+    """
+    if not isinstance(lanes, types.IntegerLiteral):
+        return None
+    count = lanes.literal_value
+
+    def codegen(context, builder, signature, args):
+        emit = _Emitter(context, builder, signature.args[0].dtype, count)
+        array = context.make_array(signature.args[2])
+        target = builder.gep(array(context, builder, args[2]).data, [args[3]])
+        source = builder.gep(_data(context, builder, signature, args), [args[1]])
+        vectors = [
+            builder.load(emit.vector_at(builder.gep(source, [_INDEX(k * count)])), align=emit.align)
+            for k in range(count)
+        ]
+        apart = 1
+        while apart < count:
+            vectors = emit.traded(vectors, apart)
+            apart *= 2
+        for k, vector in enumerate(vectors):
+            place = builder.gep(target, [_INDEX(k * count)])
+            builder.store(vector, emit.vector_at(place), align=emit.align)
+        return context.get_dummy_value()
+
+    return types.void(source, types.intp, target, types.intp, lanes), codegen
+
+
 def _limiter(code: int) -> str:
     return LIMITERS[-code - 1]
 
@@ -252,6 +286,20 @@ class _Emitter:
             self.builder.module, ir.FunctionType(self.kind, [self.kind] * len(args)), name
         )
         return self.builder.call(function, args)
+
+    def traded(self, vectors: list[Any], apart: int) -> list[Any]:
+        """Return vectors of which those so far apart have traded the lanes that are, too."""
+        count = len(vectors)
+        stay = [k if not k & apart else count + k - apart for k in range(count)]
+        move = [k + apart if not k & apart else count + k for k in range(count)]
+        kind = ir.VectorType(_LANE, count)
+        new = list(vectors)
+        for k in range(count):
+            if not k & apart:
+                pair = vectors[k], vectors[k + apart]
+                new[k] = self.builder.shuffle_vector(*pair, ir.Constant(kind, stay))
+                new[k + apart] = self.builder.shuffle_vector(*pair, ir.Constant(kind, move))
+        return new
 
     def combined(self, weights: list[Any], window: list[Any]) -> Any:
         """Return the sum of `forms`: one product, then a fused multiply-add a neighbour."""
