@@ -34,7 +34,7 @@ from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
 
 _LARGE, _LARGE_STEPS = 1 << 24, 1024
-_SIZES = (32, 64, 128, 500, 1024, 4096, 16_384, 1 << 16, 1 << 18, 1 << 20)
+_SIZES = (32, 64, 128, 500, 1000, 2048, 4096, 16_384, 1 << 16, 1 << 18, 1 << 20)
 #: Cell-steps of one timed call, where the size allows.
 _WORK = 1 << 30
 _SCHEMES: dict[str, dict[int, float]] = {

@@ -31,7 +31,7 @@ _TILE_BYTES = 128 << 10
 #: One part in so many of a tile may be halo.
 _HALO_SHARE = 16
 #: Below so many cells, or steps, a row is stepped as it lies.
-_FEWEST_CELLS, _FEWEST_STEPS = 1024, 3
+_FEWEST_CELLS, _FEWEST_STEPS = 2048, 3
 #: Cells of a system that several workers share, and cell-steps that are worth calling them.
 _SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 22
 #: Bytes of a line of the cache, and how far apart lines are that share a set of it.
