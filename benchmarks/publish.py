@@ -21,7 +21,9 @@ _JOINS_TO = "<!-- end of overlap joins -->"
 _ADVECTION_FROM = "<!-- advection from benchmarks/results -->"
 _ADVECTION_TO = "<!-- end of advection -->"
 _N_OF_PEERS = 2048
-_FIGURE = Path(__file__).parent.parent / "docs" / "shortest_paths_cpu.png"
+_DOCS = Path(__file__).parent.parent / "docs"
+_FIGURE = _DOCS / "shortest_paths_cpu.png"
+_ADVECTION_FIGURE = _DOCS / "advection_cpu.png"
 
 
 def main() -> None:
@@ -30,7 +32,9 @@ def main() -> None:
     _draw(results)
     _write_table(results)
     _write_joins(_newest("overlap_join"))
-    _write_advection(_newest("advection"))
+    advection = _newest("advection")
+    _write_advection(advection)
+    _draw_advection(advection)
 
 
 def _newest(suite: str) -> dict[str, Any]:
@@ -207,6 +211,58 @@ def _draw(results: dict[str, Any]) -> None:
     _FIGURE.parent.mkdir(exist_ok=True)
     figure.savefig(_FIGURE, dpi=130)
     print(f"drew {_FIGURE.name}")
+
+
+def _draw_advection(results: dict[str, Any]) -> None:
+    """Draw rate against the number of cells, with the ceiling and the loops."""
+    sizes = results["by_size"]
+    cells = [row["cells"] for row in sizes]
+    ours = [row["G_cell_steps_per_s"] for row in sizes]
+    loop = [row["G_cell_steps_per_s"] / row["times_one_thread"] for row in sizes]
+    large = {row["case"]: row["G_cell_steps_per_s"] for row in results["large"]}
+    beyond = 1 << 24
+    figure, axes = plt.subplots(figsize=(7.6, 4.2), layout="constrained")
+    axes.loglog(
+        [*cells, beyond], [*ours, large["warpladder"]], "o-", color="#c8553d",
+        label="warpladder", base=2,
+    )  # fmt: skip
+    axes.loglog(
+        [*cells, beyond], [*loop, large["Numba, one thread"]], "s-", color="#588b8b",
+        label="a compiled loop, one thread", base=2,
+    )  # fmt: skip
+    for name, colour in (("Numba, all threads", "#7d6b91"), ("JAX", "#b08d57")):
+        if name in large:
+            axes.plot(beyond, large[name], "D", color=colour, label=name)
+    axes.plot(beyond, large["NumPy slices"], "v", color="#444444", label="NumPy slices")
+    ceiling = large["registers only"]
+    axes.axhline(ceiling, color="#444444", linestyle="--", linewidth=1)
+    axes.annotate(
+        f"ceiling: numbers in registers only, {ceiling:.0f} G/s", (cells[0], ceiling),
+        xytext=(0, 4), textcoords="offset points", fontsize=9,
+    )  # fmt: skip
+    axes.set_xlabel("cells")
+    axes.set_ylabel("cell-steps per second (G)")
+    shown = [32, 1 << 10, 1 << 16, 1 << 20, beyond]
+    axes.set_xticks(shown, [f"{n:,}" for n in shown])
+    ticks = (0.1, 1, 10, 100)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0.1, top=2 * ceiling)
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    machine = results["machine"]
+    axes.set_title(
+        "Advection, Lax-Friedrichs, float32\n"
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
+        f"{results['date']}",
+        fontsize=10,
+        loc="left",
+    )
+    axes.legend(frameon=False, loc="lower center", fontsize=9)
+    _DOCS.mkdir(exist_ok=True)
+    figure.savefig(_ADVECTION_FIGURE, dpi=130)
+    print(f"drew {_ADVECTION_FIGURE.name}")
 
 
 if __name__ == "__main__":
