@@ -43,6 +43,11 @@ __all__ = [
 
 _LANE = ir.IntType(32)
 _INDEX = ir.IntType(64)
+#: Steps of a sweep, at most. Of what registers alone allow, sweeps over 32,768 float32 cells reach
+#: 92 % with 4 steps, 90 with 6, 89 with 8, 80 with 12 (Lax-Friedrichs, AVX-512, one core): a vector
+#: goes through the steps one after the other, so the deeper, the more vectors have to be on their
+#: way. With fewer steps the ends of the cells, done one by one, come more often.
+_DEEPEST = 6
 #: Codes of stencils have a bit for each offset from -15 on; those of limiters are negative.
 _FARTHEST = 15
 
@@ -102,7 +107,7 @@ def shape_for(code: int, dtype: DTypeLike) -> Shape:
     # Weights, and what the step at hand works with.
     others = len(offsets_of(code)) + 3 if code >= 0 else 12
     depth = (unit.registers - others) // kept
-    return Shape(unit.bytes // np.dtype(dtype).itemsize, min(max(depth, 2), 6))
+    return Shape(unit.bytes // np.dtype(dtype).itemsize, min(max(depth, 2), _DEEPEST))
 
 
 @intrinsic(prefer_literal=True)
