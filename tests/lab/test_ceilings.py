@@ -17,11 +17,23 @@ TASKS = {rung.task.name: rung.task for ladder in ladders() for rung in ladder.ru
 INNER = {task.ceiling: task for task in TASKS.values() if callable(task.ceiling)}
 
 
-@pytest.mark.parametrize("ceiling", INNER, ids=[task.unit for task in INNER.values()])
-@pytest.mark.parametrize(
-    ("dtype", "instruction"),
-    [("int16", r"VIADDMNMX\.S16x2"), ("int32", r"VIADDMNMX\b|IADD3\b"), ("float32", "FMNMX")],
-)
+#: What an operation is compiled to, by what tasks count.
+INSTRUCTIONS = {
+    "relaxations": [
+        ("int16", r"VIADDMNMX\.S16x2"),
+        ("int32", r"VIADDMNMX\b|IADD3\b"),
+        ("float32", "FMNMX"),
+    ],
+    "cell steps": [("float32", "FFMA")],
+}
+CASES = [
+    pytest.param(ceiling, *instruction, id=f"{task.unit}-{instruction[0]}")
+    for ceiling, task in INNER.items()
+    for instruction in INSTRUCTIONS[task.unit]
+]
+
+
+@pytest.mark.parametrize(("ceiling", "dtype", "instruction"), CASES)
 def test_an_inner_operation_stays_in_registers(ceiling, dtype, instruction):
     inner = ceiling(dtype)
     kernel = _repeating(inner.step)
