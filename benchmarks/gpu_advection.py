@@ -6,7 +6,9 @@ Everything is checked bit for bit before it is timed. The ladder is timed by its
 launch by events around it: where a kernel is shorter than a launch, the launch is what is seen. The
 engine is timed by whole calls on cells that are on the GPU already, so with all launches and all
 waiting. Rates are cell steps per second: cells that were asked for, not those computed twice. The
-ceiling is the same formula, `fma(b, c, a * c)`, on numbers that never leave their registers.
+ceiling is the same formula, a product and a fused multiply-add, on numbers that never leave their
+registers; once with its weights as constants, as the engine has them, and once with all three
+operands in registers, of which a multiprocessor reads two a clock.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numba import cuda
 
 from gpu_timing import described
 from report import Target, print_table, print_targets
@@ -33,13 +36,16 @@ from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.ceilings import copy_bytes_per_second, operations_per_second
 from warpladder.lab.compare import difference
 from warpladder.lab.explore.advection.around import LINEAR, stencil_of
+from warpladder.rung import Inner
 
 _COURANT = 0.7
 _CHECKED, _CHECKED_STEPS = (33, 4097, 1_000_003), 300
 _LADDER, _ENGINE = (1 << 20, 1 << 26), (1 << 26, 1 << 28)
 _STEPS, _LIMITED_STEPS = 1000, 200
 #: Strips and depths among which the engine's model chooses.
-_SHAPED, _DEPTHS = (1 << 20, 1 << 24, 1 << 28), (32, 64, 96, 112, 128, 160, 192, 256)
+_SHAPED = tuple(1 << power for power in (17, 20, 22, 24, 26, 28))
+#: As even launches take them: 1,000 steps are 40, 32, 20, ... of these.
+_DEPTHS = (25, 32, 50, 63, 84, 100, 112, 125, 143, 167, 200, 250, 334, 500)
 #: Cell steps a second that are asked for, and of the rate that registers alone allow.
 _WANTED, _WANTED_PART = 11e12, 70.0
 
@@ -49,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    device = CudaDevice(time_kernels=True)
+    device = CudaDevice()
     document: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": described(),
@@ -61,7 +67,7 @@ def main() -> None:
     parts: dict[str, Callable[[], Any]] = {
         "checks": lambda: check(device, _CHECKED, _CHECKED_STEPS),
         "ceilings": lambda: ceilings(device),
-        "ladder": lambda: time_ladder(device, _LADDER, document["ceilings"]),
+        "ladder": lambda: time_ladder(CudaDevice(time_kernels=True), _LADDER, document["ceilings"]),
         "engine": lambda: time_engine(device, _ENGINE, document["ceilings"], _STEPS),
         "limiters": lambda: time_limiters(device, _ENGINE[:1], _LIMITED_STEPS),
         "shapes": lambda: time_shapes(device, _SHAPED, _DEPTHS, _STEPS),
@@ -121,6 +127,13 @@ def ceilings(device: Any) -> dict[str, float]:
         f"{dtype}_per_second": operations_per_second(device, inner(dtype))
         for dtype in ("float32", "float64")
     }
+
+    @cuda.jit(device=True)
+    def step(c: Any, a: Any, b: Any) -> Any:
+        return cuda.fma(b, c, a * c)
+
+    all_read = Inner(step, "float32")
+    found["float32_weights_in_registers_per_second"] = operations_per_second(device, all_read)
     found["copy_bytes_per_second"] = copy_bytes_per_second(device)
     rows = [{"case": name, "T_per_second": rate / 1e12} for name, rate in found.items()]
     print_table("ceilings: cell steps in registers, bytes of a copy", rows)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.advection.forms import Edge, Problem
-from warpladder.advection.gpu_tiles.cells import Form, form_of, numbers_of
+from warpladder.advection.gpu_tiles.cells import Form, form_of, numbers_of, shared_by_all
 from warpladder.advection.gpu_tiles.passes import Ends, Run, passes
 from warpladder.advection.gpu_tiles.plan import Shape, shape_for
 from warpladder.device.foreign import is_on_gpu
@@ -73,7 +73,8 @@ class GpuEngine:
         stays = is_on_gpu(phi)
         cells: Any = phi if stays else device.to_device(phi)
         owned, systems = not stays, phi.shape[0]
-        numbers = device.to_device(numbers_of(problem.rule))
+        own = numbers_of(problem.rule)
+        numbers = shared_by_all(own) or device.to_device(own)
         form = form_of(problem.rule)
         if steps == 0:
             cells = device.to_device(cells, out=device.empty(phi.shape, phi.dtype))
@@ -104,8 +105,8 @@ class GpuEngine:
         """Return the shape of strips, None for systems smaller than a tile."""
         systems, n = phi.shape
         itemsize = phi.dtype.itemsize
-        multiprocessors = self._device.properties.multiprocessors
-        found = shape_for(form, itemsize, n, systems, max(steps, 1), multiprocessors, ring=ring)
+        gpu = self._device.properties
+        found = shape_for(form, itemsize, n, systems, max(steps, 1), gpu, ring=ring)
         if found is None or self._shape is None or WARP * self._shape.strip > n:
             return found
         return self._shape

@@ -4,6 +4,11 @@ Each is made for one rule, so that offsets are constants to the compiler: ``cell
 numbers)`` returns the new value of the cell at the place ``at`` of an array that has its
 neighbours, too. ``numbers`` are those of the system, as `numbers_of` lays them out.
 
+A multiprocessor reads two registers a clock for each lane, and a fused multiply-add wants three. So
+numbers that all systems share are given to a kernel with its launch, where they take no register to
+read: a step of two neighbours then reads three for two operations, not five. Systems that differ
+read theirs from an array, into registers.
+
 The compiler may not make more fused multiply-adds of a formula than are written. A stencil gives it
 no chance: its one product is the summand of the first of them. A limiter's slope may be a product,
 and a product less another number would become one operation. So that addition is libdevice's,
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     from warpladder.advection.forms import Stencil
 
-__all__ = ["ADD", "Form", "cell_of", "form_of", "numbers_of"]
+__all__ = ["ADD", "Form", "cell_of", "form_of", "number_of", "numbers_of", "shared_by_all"]
 
 #: What a cell's step depends on and a kernel is made for: offsets, and of a scheme with a limiter
 #: its name.
@@ -47,6 +52,36 @@ def numbers_of(rule: Stencil | Limited) -> NDArray[Any]:
     if isinstance(rule, Limited):
         return np.ascontiguousarray(np.stack([rule.courant, rule.correction], axis=1))
     return np.ascontiguousarray(rule.weights)
+
+
+def shared_by_all(numbers: NDArray[Any]) -> tuple[Any, ...] | None:
+    """Return the numbers of every system, None where systems differ.
+
+    Examples
+    --------
+    >>> shared_by_all(np.array([[0.5, 0.25], [0.5, 0.25]], np.float32))
+    (np.float32(0.5), np.float32(0.25))
+    >>> shared_by_all(np.array([[0.5, 0.25], [0.5, 0.75]]))
+    """
+    return tuple(numbers[0]) if len(numbers) and (numbers == numbers[0]).all() else None
+
+
+@cache
+def number_of(*, alike: bool) -> Any:
+    """Return the device function ``number(numbers, system, which)``.
+
+    ``numbers`` are a tuple where systems are alike, else an array, (systems, numbers).
+    """
+
+    @cuda.jit(device=True)
+    def of_all(numbers: Any, _system: Any, which: Any) -> Any:
+        return numbers[which]
+
+    @cuda.jit(device=True)
+    def of_system(numbers: Any, system: Any, which: Any) -> Any:
+        return numbers[system, which]
+
+    return of_all if alike else of_system
 
 
 @cache

@@ -44,7 +44,10 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A rule on a device: its form, its numbers there, and what lies beyond the ends."""
+    """A rule on a device: its form, its numbers, and what lies beyond the ends.
+
+    The numbers are a tuple where all systems have the same, else an array of the device.
+    """
 
     device: Device
     form: Form
@@ -73,7 +76,9 @@ def passes(
     device, ends = run.device, run.ends
     systems, n = phi.shape
     given = ends.left is not None, ends.right is not None
-    values = [run.numbers if one is None else one for one in (ends.left, ends.right)]
+    # Where nothing is given, any array stands in its place.
+    values = [phi if one is None else one for one in (ends.left, ends.right)]
+    alike = isinstance(run.numbers, tuple)
     dtype = str(phi.dtype)
     reach = sum(reaches(run.form[0]))
     depth = _whole_depth(n * systems) if shape is None else shape.depth
@@ -84,12 +89,12 @@ def passes(
         arrays = (source, target, run.numbers, *values)
         if shape is None:
             threads = min(round_up(n, WARP), _MOST_THREADS)
-            kernel = whole_kernel(run.form, dtype, given, ring=ends.ring)
+            kernel = whole_kernel(run.form, dtype, given, ring=ends.ring, alike=alike)
             shared_bytes = shared_bytes_for(run.form, n, phi.dtype.itemsize)
             device.launch(kernel, systems, threads, *arrays, done, now, shared_bytes=shared_bytes)
         else:
             tiles = tiles_of(n, WARP * shape.strip, now * reach, ring=ends.ring)
-            kernel = strips_kernel(run.form, dtype, shape.strip, given, ring=ends.ring)
+            kernel = strips_kernel(run.form, dtype, shape.strip, given, ring=ends.ring, alike=alike)
             blocks = blocks_for(tiles * systems, WARPS)
             device.launch(kernel, blocks, WARPS * WARP, *arrays, done, now, tiles)
         done += now

@@ -18,22 +18,29 @@ So two steps need no more registers than one strip, its neighbours and no moves 
 from __future__ import annotations
 
 from functools import cache
+from math import gcd
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cuda, uint32, uint64
+from numba import cuda, int32, uint32, uint64
 
+from warpladder.advection.gpu_tiles.cells import number_of
 from warpladder.advection.gpu_tiles.sweeps import sweep_of
 from warpladder.device.grids import WARP
 
 if TYPE_CHECKING:
     from warpladder.advection.gpu_tiles.cells import Form
 
-__all__ = ["WARPS", "reaches", "strips_kernel", "tiles_of"]
+__all__ = ["WARPS", "reaches", "registers_for", "shared_bytes_for", "strips_kernel", "tiles_of"]
 
 #: Warps in a block; they have nothing to do with each other.
-WARPS = 4
+WARPS = 2
+#: Registers of a multiprocessor's partition for each lane of a warp, and those that a lane needs
+#: beside its strip.
+_REGISTERS, _BESIDE = 512, 32
 EVERYBODY = 0xFFFFFFFF
+#: Rows of a tile that are loaded or stored in one turn of a loop.
+_ROWS_AT_ONCE = 16
 
 
 def reaches(offsets: tuple[int, ...]) -> tuple[int, int]:
@@ -58,6 +65,39 @@ def tiles_of(n: int, tile: int, lost: int, *, ring: bool) -> int:
     2
     """
     return -(-n // (tile - lost)) if ring else 1 - (tile - n) // (tile - lost)
+
+
+def registers_for(form: Form, strip: int, itemsize: int) -> int:
+    """Return how many registers the kernel may take, such that no fewer would let in more warps.
+
+    Left alone the compiler takes more, to have more loads on their way, for which other warps are
+    the better remedy.
+
+    Examples
+    --------
+    >>> registers_for(((-1, 1), None), 128, 4), registers_for(((-1, 1), None), 48, 4)
+    (168, 80)
+    """
+    cells = strip + 3 * max(reaches(form[0]))
+    warps = max(_REGISTERS // (cells * itemsize // 4 + _BESIDE), 1)
+    # With eight there is no lack of warps.
+    return min(_REGISTERS // min(warps, 8) // 8 * 8, 255)
+
+
+def shared_bytes_for(strip: int, itemsize: int) -> int:
+    """Return the shared memory of a block, free places included.
+
+    Examples
+    --------
+    >>> shared_bytes_for(32, 4)
+    8448
+    """
+    return WARPS * _padded(strip, itemsize) * itemsize
+
+
+def _padded(strip: int, itemsize: int) -> int:
+    tile = WARP * strip
+    return tile + tile // _unit_of(strip, itemsize)
 
 
 def _unit_of(strip: int, itemsize: int) -> int:
@@ -92,15 +132,94 @@ def _filler(strip: int, reach: tuple[int, int], at: int, given: tuple[bool, bool
 
 
 @cache
+def _places(strip: int, itemsize: int) -> tuple[Any, tuple[int, int, int]]:
+    """Return ``place(r, lane)`` of a group's row in shared memory, and how groups are looped over.
+
+    Rows are taken in groups after which free places repeat: a row's place in its group depends on
+    the lane alone, so that it is worked out once for all groups, and the rest of every index is a
+    constant within a few groups, which are unrolled: they become part of the load or the store.
+    Turns, groups of a turn, rows of a group.
+    """
+    unit = _unit_of(strip, itemsize)
+    rows = unit // gcd(unit, WARP)
+    most = max(_ROWS_AT_ONCE // rows, 1)
+    groups = max(some for some in range(1, most + 1) if strip // rows % some == 0)
+
+    @cuda.jit(device=True)
+    def place(r, lane):
+        # An index that cannot be negative is not taken for one that counts from the end.
+        j = uint32(r * WARP) + lane
+        return uint64(j + j // uint32(unit))
+
+    return place, (strip // rows // groups, groups, rows)
+
+
+@cache
+def _way_in(strip: int, itemsize: int, *, ring: bool) -> Any:
+    """Return the device function that loads a tile to shared memory, row by row."""
+    place, (turns, groups, rows) = _places(strip, itemsize)
+    unit = _unit_of(strip, itemsize)
+    cells = rows * WARP
+    words = cells + cells // unit
+
+    @cuda.jit(device=True)
+    def straight(source, begin, _n, lane, tile_cells):
+        at = uint64(begin + lane)
+        for turn in range(turns):
+            for g in range(groups):
+                for r in range(rows):
+                    group = turn * groups + g
+                    value = source[at + uint64(group * cells + r * WARP)]
+                    tile_cells[place(r, lane) + uint64(group * words)] = value
+
+    @cuda.jit(device=True)
+    def around(source, begin, n, lane, tile_cells):
+        if begin >= 0 and begin + strip * WARP <= n:
+            straight(source, begin, n, lane, tile_cells)
+        else:
+            for k in range(strip):
+                j = k * WARP + lane
+                i = begin + j
+                i = i + n if i < 0 else (i - n if i >= n else i)
+                tile_cells[uint64(j + j // unit)] = source[uint64(i)]
+
+    return around if ring else straight
+
+
+@cache
+def _way_out(strip: int, itemsize: int) -> Any:
+    """Return the device function that stores what is kept of a tile, from ``low`` to ``high``."""
+    place, (turns, groups, rows) = _places(strip, itemsize)
+    cells = rows * WARP
+    words = cells + cells // _unit_of(strip, itemsize)
+
+    @cuda.jit(device=True)
+    def store(target, begin, low, high, lane, tile_cells):
+        at = uint64(begin + lane)
+        # From `low` on, as a number without sign: what lies before is beyond all.
+        from_low, kept = uint32(lane - low), uint32(high - low)
+        for turn in range(turns):
+            for g in range(groups):
+                for r in range(rows):
+                    group = turn * groups + g
+                    k = group * cells + r * WARP
+                    if uint32(from_low + uint32(k)) < kept:
+                        value = tile_cells[place(r, lane) + uint64(group * words)]
+                        target[at + uint64(k)] = value
+
+    return store
+
+
+@cache
 def strips_kernel(
-    form: Form, dtype: str, strip: int, given: tuple[bool, bool], *, ring: bool
+    form: Form, dtype: str, strip: int, given: tuple[bool, bool], *, ring: bool, alike: bool
 ) -> Any:
     """Return the kernel for a rule, a dtype, a length of strips and what lies beyond the ends.
 
     It takes the cells and a place for the new ones, both (systems, n) with n at least 32 strips;
-    the numbers of each system, (systems, numbers); the values given left and right, (steps of the
-    run, systems), and the row of the first step; the steps, fewer than lose a whole tile; and how
-    many tiles a system has, as `tiles_of` tells. A warp takes one of them.
+    the numbers of all systems or of each, as `cells.number_of` takes them; the values given left
+    and right, (steps of the run, systems), and the row of the first step; the steps, fewer than
+    lose a whole tile; and how many tiles a system has, as `tiles_of` tells. A warp takes one.
 
     Parameters
     ----------
@@ -115,35 +234,32 @@ def strips_kernel(
         cell at the end.
     ring
         Whether the last cell's neighbour is the first.
+    alike
+        Whether all systems have the same numbers.
     """
     reach = reaches(form[0])
     left_reach, right_reach = reach
     span, shift = left_reach + right_reach, max(left_reach, right_reach)
     low, high = left_reach, left_reach + shift
     room = high + strip + right_reach
-    tile, unit = WARP * strip, _unit_of(strip, np.dtype(dtype).itemsize)
-    padded = tile + tile // unit
+    itemsize = np.dtype(dtype).itemsize
+    tile, unit = WARP * strip, _unit_of(strip, itemsize)
+    padded = _padded(strip, itemsize)
     count = len(form[0]) if form[1] is None else 2
     left_given, right_given = given
     fill_high = _filler(strip, reach, high, given)
     fill_low = _filler(strip, reach, low, given)
 
+    number = number_of(alike=alike)
+    load = _way_in(strip, itemsize, ring=ring)
+    store = _way_out(strip, itemsize)
     go_up = sweep_of(form, dtype, strip, 1)
     go_down = sweep_of(form, dtype, strip, -1)
 
-    @cuda.jit(device=True)
-    def place_of(k, lane):
-        # Of a row's cell in shared memory, with the free places before it.
-        row = k * WARP
-        rest = row % unit
-        free = row // unit
-        if lane >= unit - rest:
-            free += 1
-        if lane >= 2 * unit - rest:
-            free += 1
-        return uint32(row + lane + free)
+    # A limiter takes registers of its own.
+    registers = None if form[1] else registers_for(form, strip, itemsize)
 
-    @cuda.jit
+    @cuda.jit(max_registers=registers)
     def advance_strips(phi, new, numbers, left, right, first, steps, tiles):
         """Take so many steps with every tile of every system."""
         shared = cuda.shared.array((WARPS, padded), phi.dtype)
@@ -152,7 +268,7 @@ def strips_kernel(
         t = uint32(cuda.threadIdx.x)
         lane = uint32(t % WARP)
         tile_cells = shared[t // WARP]
-        mine = uint32(lane * strip + lane * strip // unit)
+        mine = uint64(lane * strip + lane * strip // unit)
         warp = cuda.blockIdx.x * WARPS + t // WARP
         system, which = warp // tiles, warp % tiles
         if system >= phi.shape[0]:
@@ -172,17 +288,13 @@ def strips_kernel(
             kept_to = kept_to + steps * left_reach if which < tiles - 1 else n
 
         for j in range(count):
-            own[j] = numbers[system, j]
-        source = phi[system]
-        for k in range(strip):
-            i = begin + k * WARP + lane
-            if ring:
-                i = i + n if i < 0 else (i - n if i >= n else i)
-            # An index that cannot be negative is not taken for one that counts from the end.
-            tile_cells[place_of(k, lane)] = source[uint64(i)]
+            own[j] = number(numbers, system, j)
+        # Few numbers that live through all steps: registers are scarce.
+        low_kept, high_kept = int32(kept_from - begin), int32(kept_to - begin)
+        load(phi[system], begin, n, lane, tile_cells)
         cuda.syncwarp()
         for k in range(strip):
-            cells[high + k] = tile_cells[uint32(mine + k)]
+            cells[high + k] = tile_cells[mine + uint64(k)]
 
         a = b = own[0]
         step = first
@@ -211,12 +323,8 @@ def strips_kernel(
                 cells[high + k] = cells[low + k]
 
         for k in range(strip):
-            tile_cells[uint32(mine + k)] = cells[high + k]
+            tile_cells[mine + uint64(k)] = cells[high + k]
         cuda.syncwarp()
-        target = new[system]
-        for k in range(strip):
-            i = begin + k * WARP + lane
-            if kept_from <= i < kept_to:
-                target[uint64(i)] = tile_cells[place_of(k, lane)]
+        store(new[system], begin, low_kept, high_kept, lane, tile_cells)
 
     return advance_strips

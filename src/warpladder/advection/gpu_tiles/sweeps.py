@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["sweep_of"]
 
+#: Cells of a loop that becomes straight code.
+_PIECE = 32
+
 
 @cache
 def sweep_of(form: Form, dtype: str, strip: int, direction: int) -> Any:
@@ -49,12 +52,23 @@ def sweep_of(form: Form, dtype: str, strip: int, direction: int) -> Any:
 
 
 def _sums(form: Form, dtype: str, strip: int, direction: int) -> Any:
+    """Return the sweep in pieces, for of a long loop the compiler makes no straight code."""
     cell = cell_of(form, dtype)
+    first, last = direction * max(strip - _PIECE, 0), direction * strip
+
+    @cuda.jit(device=True)
+    def piece(cells: Any, source: Any, target: Any, numbers: Any) -> None:
+        for k in range(first, last, direction):
+            cells[target + k] = cell(cells, source + k, numbers)
+
+    if strip <= _PIECE:
+        return piece
+    before = _sums(form, dtype, strip - _PIECE, direction)
 
     @cuda.jit(device=True)
     def sweep(cells: Any, source: Any, target: Any, numbers: Any) -> None:
-        for k in range(0, direction * strip, direction):
-            cells[target + k] = cell(cells, source + k, numbers)
+        before(cells, source, target, numbers)
+        piece(cells, source, target, numbers)
 
     return sweep
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.advection.gpu_tiles.cells import cell_of
+from warpladder.advection.gpu_tiles.cells import cell_of, number_of
 from warpladder.advection.gpu_tiles.strips import reaches
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def shared_bytes_for(form: Form, n: int, itemsize: int) -> int:
 
 
 @cache
-def whole_kernel(form: Form, dtype: str, given: tuple[bool, bool], *, ring: bool) -> Any:
+def whole_kernel(
+    form: Form, dtype: str, given: tuple[bool, bool], *, ring: bool, alike: bool
+) -> Any:
     """Return the kernel; what it takes is what `strips.strips_kernel` does, but for the tiles.
 
     A block, of at least one warp, takes a system.
@@ -42,6 +44,7 @@ def whole_kernel(form: Form, dtype: str, given: tuple[bool, bool], *, ring: bool
     before, behind = reaches(form[0])
     count = len(form[0]) if form[1] is None else 2
     left_given, right_given = given
+    number = number_of(alike=alike)
 
     @cuda.jit
     def advance_whole(phi, new, numbers, left, right, first, steps):
@@ -52,7 +55,7 @@ def whole_kernel(form: Form, dtype: str, given: tuple[bool, bool], *, ring: bool
         n = phi.shape[1]
         width = before + n + behind
         for j in range(count):
-            own[j] = numbers[system, j]
+            own[j] = number(numbers, system, j)
         for i in range(t, n, threads):
             cells[before + i] = phi[system, i]
         now, other = 0, width
