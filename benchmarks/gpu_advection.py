@@ -41,7 +41,7 @@ from warpladder.rung import Inner
 _COURANT = 0.7
 _CHECKED, _CHECKED_STEPS = (33, 4097, 1_000_003), 300
 _LADDER, _ENGINE = (1 << 20, 1 << 26), (1 << 26, 1 << 28)
-_STEPS, _LIMITED_STEPS = 1000, 200
+_STEPS, _LIMITED_STEPS, _PEER_STEPS = 1000, 200, 100
 #: Strips and depths among which the engine's model chooses.
 _SHAPED = tuple(1 << power for power in (17, 20, 22, 24, 26, 28))
 #: As even launches take them: 1,000 steps are 40, 32, 20, ... of these.
@@ -66,9 +66,11 @@ def main() -> None:
     path = given.out / f"gpu_advection-{name}.json"
     parts: dict[str, Callable[[], Any]] = {
         "checks": lambda: check(device, _CHECKED, _CHECKED_STEPS),
+        "strips": lambda: check_strips(device, _CHECKED[-1], _CHECKED_STEPS),
         "ceilings": lambda: ceilings(device),
         "ladder": lambda: time_ladder(CudaDevice(time_kernels=True), _LADDER, document["ceilings"]),
         "engine": lambda: time_engine(device, _ENGINE, document["ceilings"], _STEPS),
+        "peers": lambda: time_peers(device, _ENGINE[:1], _PEER_STEPS),
         "limiters": lambda: time_limiters(device, _ENGINE[:1], _LIMITED_STEPS),
         "shapes": lambda: time_shapes(device, _SHAPED, _DEPTHS, _STEPS),
         "targets": lambda: targets(document["engine"]),
@@ -117,6 +119,25 @@ def check(device: Any, sizes: tuple[int, ...], steps: int) -> list[dict[str, Any
                         print(f"WRONG: {scheme} {kind} {n} {dtype}: {fault}", flush=True)
                     rows.append({"case": f"{scheme}, {kind}, {n} {dtype}", "good": not fault})
     print(f"{sum(row['good'] for row in rows)} of {len(rows)} checks passed")
+    return rows
+
+
+def check_strips(device: Any, n: int, steps: int) -> list[dict[str, Any]]:
+    """Compare strips of every length with the plain loop, bit for bit."""
+    rng = np.random.default_rng(3)
+    rows: list[dict[str, Any]] = []
+    for dtype, itemsize in (("float32", 4), ("float64", 8)):
+        phi = rng.random((1, n)).astype(dtype)
+        for scheme in ("lax-friedrichs", "fromm"):
+            problem = Problem(rules(dtype)[scheme], Edge("copy"), Edge("copy"))
+            here = PlainEngine().advance(problem, phi, 0, steps, lambda _: None)
+            for strip in STRIPS[itemsize]:
+                engine = GpuEngine(device, shape=Shape(strip, 5 * strip))
+                fault = difference(here, engine.advance(problem, phi, 0, steps, lambda _: None))
+                if fault:
+                    print(f"WRONG: {scheme} strips of {strip} {dtype}: {fault}", flush=True)
+                rows.append({"case": f"{scheme}, strips of {strip}, {dtype}", "good": not fault})
+    print(f"{sum(row['good'] for row in rows)} of {len(rows)} checks of strips passed")
     return rows
 
 
@@ -198,6 +219,45 @@ def time_engine(
                 )  # fmt: skip
             del phi
     print_table("the engine, calls on cells of the GPU", rows)
+    return rows
+
+
+def time_peers(device: Any, sizes: tuple[int, ...], steps: int) -> list[dict[str, Any]]:
+    """Time Lax-Friedrichs as a user of CuPy would write it: one kernel, a launch for each step."""
+    try:
+        import cupy
+    except ImportError:
+        return [{"case": "not run: there is no CuPy"}]
+
+    step = cupy.ElementwiseKernel(
+        "raw float32 phi, float32 a, float32 b, int64 n",
+        "float32 out",
+        "out = fmaf(b, phi[i < n - 1 ? i + 1 : i], a * phi[i > 0 ? i - 1 : 0])",
+    )
+    rule = rules("float32")["lax-friedrichs"]
+    assert isinstance(rule, Stencil)  # noqa: S101 - for the type checker
+    a, b = (float(weight) for weight in rule.weights[0])
+    rows = []
+    for n in sizes:
+        ours = _cells(device, n, "float32")
+        problem = Problem(rule, Edge("copy"), Edge("copy"))
+        expected = GpuEngine(device).advance(problem, ours, 0, steps, lambda _: None)
+        taken = []
+        for _ in range(4):
+            source, target = cupy.asarray(ours)[0].copy(), cupy.empty(n, "float32")
+            cupy.cuda.Device().synchronize()
+            began = perf_counter()
+            for _ in range(steps):
+                step(source, a, b, n, target)
+                source, target = target, source
+            cupy.cuda.Device().synchronize()
+            taken.append(perf_counter() - began)
+        same = bool((source == cupy.asarray(expected)[0]).all())
+        rate = n * steps / min(taken[1:])
+        rows.append(
+            {"case": "CuPy, a launch a step", "n": n, "T_per_second": rate / 1e12, "same": same}
+        )
+    print_table("Lax-Friedrichs by others, float32", rows)
     return rows
 
 
