@@ -280,6 +280,12 @@ def test_a_multiprocessor_has_places_for_the_blocks_meant(
     assert tuning.resident * tuning.counters <= gpu.shared_bytes_per_multiprocessor
 
 
+@pytest.mark.parametrize("threads", [16, 96, 672])
+def test_threads_that_are_no_power_of_two_are_refused(threads: int) -> None:
+    with pytest.raises(ValueError, match=f"threads={threads}"):
+        Tuning(1 << 14, threads=threads)
+
+
 def test_rows_that_are_on_the_device(quick_gpu: SimulatedDevice) -> None:
     rows = random_rows(33, 12, 40, 33)
     there = Rows(quick_gpu.to_device(rows.starts), quick_gpu.to_device(rows.items), 40)
