@@ -20,6 +20,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numba import cuda, uint32
 
 import warpladder as wl
 from gpu_timing import described
@@ -27,6 +28,8 @@ from overlap_rows import PLANTED_EVERY, make_rows, partners_of
 from overlap_sets import uniform_rows, zipf_rows
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.device.shared_adds import add_where, shared_address
+from warpladder.lab.gpu_timing import event_times_ms
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.gpu.engine import GpuEngine
 from warpladder.overlap_join.ladder import LADDER
@@ -43,6 +46,8 @@ _SHAPES = (
     (14_000_000, 1, 45.0, 150),
 )
 _SAMPLED = 32
+#: Counters of 8 bits of a block, for the ceiling: static shared memory.
+_COUNTERS = 1 << 15
 #: Rows for the ladder, and the rungs that take too long for more than one run.
 _LADDER_ROWS, _FEW_ROWS, _SLOW_S = 1000, 33, 1.0
 
@@ -65,6 +70,8 @@ def main() -> None:
     name = device.properties.name.lower().replace(" ", "-")
     given.out.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Callable[[], Any]] = {
+        "ceilings": lambda: _ceilings(device),
+        "peers": lambda: _time_peers(device),
         "calls": lambda: _time_calls(device),
         "shapes": lambda: _time_shapes(device, targets, ends),
         "parquet": lambda: _time_parquet(device),
@@ -113,6 +120,73 @@ def _check(device: CudaDevice) -> list[dict[str, Any]]:
         rows.append({"case": case, "pairs": len(here), "equal": "yes"})
     print_table("pairs on the GPU beside those of the CPU engine", rows)
     return rows
+
+
+def _ceilings(device: CudaDevice) -> dict[str, float]:
+    """Measure what shared memory takes: additions to counters anywhere, and nothing beside."""
+    threads, resident, steps = 1024, 2, 4096
+
+    @cuda.jit
+    def add_anywhere(out: Any) -> None:
+        counters = cuda.shared.array(_COUNTERS // 4, uint32)
+        for i in range(cuda.threadIdx.x, _COUNTERS // 4, cuda.blockDim.x):
+            counters[i] = 0
+        cuda.syncthreads()
+        base = shared_address(counters)
+        number = uint32(cuda.grid(1) * 2654435761 + 12345)
+        for _ in range(steps):
+            # Upper bits of a congruential generator; the lower ones repeat soon.
+            number = uint32(number * uint32(1664525) + uint32(1013904223))
+            place = uint32(number >> 16) % uint32(_COUNTERS)
+            one = uint32(uint32(1) << uint32((place & 3) * 8))
+            add_where(True, counters, base, uint32(place >> 2), one)
+        cuda.syncthreads()
+        out[cuda.blockIdx.x] = counters[0]
+
+    blocks = 4 * resident * device.properties.multiprocessors
+    out = device.empty(blocks, np.uint32)
+    taken = min(event_times_ms(device, lambda: device.launch(add_anywhere, blocks, threads, out)))
+    found = {"additions_per_second": blocks * threads * steps / taken * 1000}
+    rows = [{"case": name, "T_per_second": rate / 1e12} for name, rate in found.items()]
+    print_table("ceiling: additions to 8-bit counters anywhere in shared memory", rows)
+    return found
+
+
+def _time_peers(device: CudaDevice) -> list[dict[str, Any]]:
+    """Count pairs as a user of CuPy would: the sparse matrix times its transpose, by cuSPARSE."""
+    try:
+        import cupy
+        from cupyx.scipy.sparse import csr_matrix
+    except ImportError:
+        return [{"case": "not run: there is no CuPy"}]
+
+    threshold = 2
+    sets = zipf_rows(20_000, 100, 1_000_000, 0.7, seed=1)
+    starts, items = np.asarray(sets.starts), np.asarray(sets.items)
+    rows = len(starts) - 1
+
+    def theirs() -> int:
+        ones = cupy.ones(items.size, "float32")
+        which = cupy.asarray(items.astype(np.int32)), cupy.asarray(starts.astype(np.int32))
+        matrix = csr_matrix((ones, *which), shape=(rows, 1_000_000))
+        product = matrix @ matrix.T
+        of_themselves = int((np.diff(starts) >= threshold).sum())
+        return (int((product.data >= threshold).sum()) - of_themselves) // 2
+
+    def ours() -> int:
+        return int(wl.overlap_join(sets, threshold, count_only=True, device=device).pairs)
+
+    found = []
+    for case, call in {"CuPy, A @ A.T": theirs, "warpladder": ours}.items():
+        taken = []
+        for _ in range(4):
+            began = perf_counter()
+            pairs = call()
+            taken.append(perf_counter() - began)
+        found.append({"case": case, "pairs": pairs, "s": min(taken[1:])})
+    assert len({row["pairs"] for row in found}) == 1  # noqa: S101 - a check, then times
+    print_table("20,000 x 100 of Zipf(0.7), T = 2, counted, from rows of the host", found)
+    return found
 
 
 def _time_calls(device: CudaDevice) -> list[dict[str, Any]]:
