@@ -6,6 +6,7 @@ import json
 import re
 import sys
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -309,6 +310,28 @@ def test_animate(tmp_path):
     assert (tmp_path / "run.gif").read_bytes().startswith(b"GIF")
     with pytest.raises(wl.InputError, match="animate: there are no snapshots"):
         wl.advect(cells(20), courant=0.5, steps=3).animate()
+
+
+@pytest.mark.parametrize("fault", [OSError("full"), ValueError("kind"), KeyboardInterrupt()])
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_of_an_animation_that_fails_nothing_is_left(tmp_path, monkeypatch, fault, old):
+    writers = pytest.importorskip("matplotlib.animation")
+
+    def fails(writer):
+        # At the end: Pillow's writer has all frames by then.
+        Path(writer.outfile).write_bytes(b"half")
+        raise fault
+
+    monkeypatch.setattr(writers.PillowWriter, "finish", fails)
+    path = tmp_path / "run.gif"
+    if old is not None:
+        path.write_bytes(old)
+    run = wl.advect(cells(20), courant=0.5, steps=1, save_every=1)
+    told = wl.InputError if isinstance(fault, Exception) else KeyboardInterrupt
+    with pytest.raises(told) as found:
+        run.animate(path=path)
+    assert told is KeyboardInterrupt or f"cannot write {path}: {fault};" in str(found.value)
+    assert [one.read_bytes() for one in tmp_path.iterdir()] == ([] if old is None else [old])
 
 
 @pytest.mark.parametrize("shape", [(5,), (2, 5)])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warpladder.errors import InputError
-from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.atomic import atomic_path, atomic_write, check_writable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,6 +91,16 @@ def test_full_disk_is_told_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"g\.txt: No space left on device"):
         fill()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_others_write_by_the_name_of_a_temporary(tmp_path: Path) -> None:
+    path = tmp_path / "run.gif"
+    with atomic_path(path, ".GIF") as temporary:
+        assert (temporary.parent, temporary.suffix) == (tmp_path, ".GIF")
+        temporary.write_bytes(b"new")
+        assert not path.exists()
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_check_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

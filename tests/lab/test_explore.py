@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
 from pathlib import Path
 
 import pytest
 
-from warpladder.errors import InputError, MissingExtraError
+from warpladder.errors import InputError
 from warpladder.lab.explore import measure
 from warpladder.lab.explore.exploration import Findings, Panel, Series, Setting, paragraph
 from warpladder.lab.explore.measure import Spread, in_turn, unsteady
-from warpladder.lab.explore.plot import check_plot, draw
+from warpladder.lab.explore.plot import draw
 from warpladder.lab.explore.registry import EXPLORATIONS, explorations, find_exploration
 from warpladder.lab.launches import launched
 
@@ -129,27 +128,6 @@ def test_panels_are_drawn(tmp_path, kind):
     draw((CURVES, POINTS, BARS), path, "three panels")
     assert path.read_bytes().startswith(MAGIC[kind.lower()])
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_what_cannot_be_drawn_is_refused_before_measuring(tmp_path):
-    with pytest.raises(InputError, match=r"must end in one of \.png, \.svg, \.pdf"):
-        check_plot(tmp_path / "picture.gif")
-    with pytest.raises(InputError, match="there is no folder"):
-        check_plot(tmp_path / "nowhere" / "picture.png")
-
-
-def test_without_matplotlib_the_install_line_is_named(tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def without(name, *rest, **options):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(MissingExtraError, match=r"pip install 'warpladder\[plot\]'"):
-        check_plot(tmp_path / "picture.png")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_findings_as_plain_values_leave_the_drawing_out():

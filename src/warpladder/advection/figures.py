@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.errors import InputError, MissingExtraError
-from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.errors import InputError
+from warpladder.formats.atomic import atomic_path
+from warpladder.formats.pictures import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
     from matplotlib.figure import Figure
 
-__all__ = ["animated", "check_picture", "drawn", "save_animation", "save_figure"]
+__all__ = ["animated", "drawn", "save_animation"]
 
-_KINDS = (".png", ".svg", ".pdf")
 _LOOKS: dict[str, dict[str, Any]] = {
     "initial": {"color": "#999999", "linewidth": 1.1},
     "exact": {"color": "#444444", "linewidth": 1.1, "linestyle": "--", "zorder": 3},
@@ -29,25 +29,9 @@ _BINS = 2048
 _MILLISECONDS = 60
 
 
-def check_picture(path: Path) -> None:
-    """Raise now what `save_figure` would raise after a run.
-
-    Raises
-    ------
-    InputError
-        The name does not end in ``.png``, ``.svg`` or ``.pdf``, or the file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
-    """
-    if path.suffix.lower() not in _KINDS:
-        raise InputError(f"cannot draw {path}: its name must end in one of {', '.join(_KINDS)}")
-    check_writable(path)
-    _figure()
-
-
 def drawn(x: NDArray[np.float64], curves: Mapping[str, NDArray[Any]], title: str) -> Figure:
     """Return a figure of curves over x, by the names ``initial``, ``exact`` and ``computed``."""
-    figure: Figure = _figure()(figsize=(7.2, 4.2), layout="constrained")
+    figure = new_figure(7.2, 4.2)
     axes = figure.add_subplot()
     for name, values in curves.items():
         axes.plot(*_thinned(x, values), label=name, **_LOOKS[name])
@@ -56,13 +40,6 @@ def drawn(x: NDArray[np.float64], curves: Mapping[str, NDArray[Any]], title: str
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
     return figure
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure, whole or not at all."""
-    check_picture(path)
-    with atomic_write(path) as file:
-        figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=130)
 
 
 def animated(
@@ -91,12 +68,14 @@ def animated(
 
 def save_animation(animation: FuncAnimation, path: Path) -> None:
     """Write an animation: ``.gif`` by Pillow, any other as matplotlib finds a writer for it."""
-    check_writable(path)
     writer = "pillow" if path.suffix.lower() == ".gif" else None
-    try:
-        animation.save(str(path), writer=writer)
-    except (OSError, ValueError) as fault:
-        raise InputError(f"cannot write {path}: {fault}; .gif needs no other program") from fault
+    with atomic_path(path, path.suffix) as temporary:
+        try:
+            animation.save(str(temporary), writer=writer)
+        except (OSError, ValueError) as fault:
+            raise InputError(
+                f"cannot write {path}: {fault}; .gif needs no other program"
+            ) from fault
 
 
 def _thinned(x: NDArray[np.float64], values: NDArray[Any]) -> tuple[Any, Any]:
@@ -109,11 +88,3 @@ def _thinned(x: NDArray[np.float64], values: NDArray[Any]) -> tuple[Any, Any]:
     both = np.stack((bins.argmin(axis=1), bins.argmax(axis=1)), axis=1)
     places = (np.sort(both, axis=1) + np.arange(0, end, per_bin)[:, None]).ravel()
     return x[places], values[places]
-
-
-def _figure() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as fault:
-        raise MissingExtraError("a plot", "matplotlib", "plot") from fault
-    return Figure

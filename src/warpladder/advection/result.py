@@ -289,7 +289,8 @@ class Advection:
         MissingExtraError
             matplotlib is not installed.
         """
-        from warpladder.advection.figures import drawn, save_figure
+        from warpladder.advection.figures import drawn
+        from warpladder.formats.pictures import save_picture
 
         curves: dict[str, NDArray[Any]] = {}
         if initial is not None or len(self.saved):
@@ -302,7 +303,7 @@ class Advection:
         curves["computed"] = self._rows(self._on_host(self.phi))[system]
         figure = drawn(self.x, curves, self._title(system))
         if path is not None:
-            save_figure(figure, Path(path))
+            save_picture(figure, Path(path))
         return figure
 
     def animate(

@@ -13,12 +13,12 @@ import typer
 
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
-from warpladder.advection.figures import check_picture
 from warpladder.advection.result import Advection
 from warpladder.cli.options import options_named
 from warpladder.cli.progress import progress_bar
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.pictures import check_picture
 from warpladder.formats.values import StoredArray, open_values
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Asked:
         if self.output is not None and self.is_end_alone:
             check_writable(self.output)
         if self.plot is not None:
-            check_picture(self.plot)
+            check_picture(self.plot, "--plot")
 
     @property
     def is_end_alone(self) -> bool:

@@ -78,9 +78,10 @@ def explore(
     exploration = find_exploration(name)
     setting = _setting(exploration, sizes, gpu_sizes, device)
     if plot is not None:
-        from warpladder.lab.explore.plot import check_plot, draw
+        from warpladder.formats.pictures import check_picture
+        from warpladder.lab.explore.plot import draw
 
-        check_plot(plot)
+        check_picture(plot, "--plot")
     findings = _run(exploration, setting)
     if plot is not None:
         draw(findings.panels, plot, exploration.question)

@@ -4,40 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from warpladder.errors import InputError, MissingExtraError
-from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.pictures import check_picture, new_figure, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from warpladder.lab.explore.exploration import Panel
 
-__all__ = ["check_plot", "draw"]
+__all__ = ["draw"]
 
-_KINDS = (".png", ".svg", ".pdf")
 _COLOURS = ("#c8553d", "#588b8b", "#7d6b91", "#c9a227", "#444444", "#8fb339")
 _GREY = "#777777"
 _MARKERS = "osD^vP"
 #: Lines of more points have no marker at each.
 _MOST_MARKED = 50
-
-
-def check_plot(path: Path) -> None:
-    """Raise now what `draw` would raise after a minute of measuring.
-
-    Raises
-    ------
-    InputError
-        The name does not end in ``.png``, ``.svg`` or ``.pdf``, or the file cannot be written.
-    MissingExtraError
-        matplotlib is not installed.
-    """
-    if path.suffix.lower() not in _KINDS:
-        raise InputError(f"cannot draw {path}: its name must end in one of {', '.join(_KINDS)}")
-    check_writable(path)
-    _matplotlib_figure()
 
 
 def draw(panels: Sequence[Panel], path: Path, caption: str) -> None:
@@ -48,31 +30,22 @@ def draw(panels: Sequence[Panel], path: Path, caption: str) -> None:
     panels
         At least one.
     path
-        The picture; see `check_plot`.
+        The picture; see `check_picture`.
     caption
         What stands above them all.
 
     Raises
     ------
     InputError, MissingExtraError
-        As `check_plot`.
+        As `check_picture`.
     """
-    check_plot(path)
-    figure = _matplotlib_figure()(figsize=(6.4 * len(panels), 4.4), layout="constrained")
+    check_picture(path)
+    figure = new_figure(6.4 * len(panels), 4.4)
     figure.suptitle(caption, fontsize=11)
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(1, len(panels), place)
         _draw(axes, panel)
-    with atomic_write(path) as file:
-        figure.savefig(file, format=path.suffix.lower().lstrip("."), dpi=130)
-
-
-def _matplotlib_figure() -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as fault:
-        raise MissingExtraError("--plot", "matplotlib", "plot") from fault
-    return Figure
+    save_picture(figure, path)
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
