@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-import importlib
-import pkgutil
 
 import numpy as np
 import pytest
 
 from choosing import large
-from warpladder.advection import rungs, wrong
 from warpladder.advection.gpu_tiles.plan import SHORTEST, STRIPS, Shape, shape_for
 from warpladder.advection.gpu_tiles.strips import strips_kernel, tiles_of
 from warpladder.advection.ladder import LADDER
@@ -41,15 +38,6 @@ each_with_kernels = pytest.mark.parametrize("rung", KERNELS, ids=lambda rung: ru
 needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 
 
-def modules_of(package):
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    return [
-        importlib.import_module(f"{package.__name__}.{name}")
-        for name in names
-        if not name.startswith("_")
-    ]
-
-
 def found(rung, problem, **options):
     device = None if rung.on == "cpu" else SimulatedDevice(counters=False)
     return rung.run(device, problem, **options)
@@ -60,31 +48,10 @@ def with_cells(phi, steps=5, courant=0.5):
     return Cells(np.asarray(phi, np.float32), a, b, steps)
 
 
-# --- the list -------------------------------------------------------------------------------------
-
-
-def test_every_file_is_in_the_ladder_once_under_its_own_name():
-    of_rungs = {module.__name__.rpartition(".")[2]: module.RUNG for module in modules_of(rungs)}
-    of_wrong = {
-        module.__name__.rpartition(".")[2]: module.WRONG.rung for module in modules_of(wrong)
-    }
-    for files, listed in (
-        (of_rungs, LADDER.rungs),
-        (of_wrong, [broken.rung for broken in LADDER.wrong]),
-    ):
-        assert {name.replace("_", "-") for name in files} == {rung.name for rung in listed}
-        assert all(rung.name == name.replace("_", "-") for name, rung in files.items())
-        assert len(listed) == len(files)
-
-
-def test_comparisons_are_with_rungs_further_down():
-    seen = set()
-    for rung in LADDER.rungs:
-        assert {prediction.than for prediction in rung.predicts} - {None} <= seen
-        seen.add(rung.name)
-        assert bool(rung.kernels) == bool(rung.predicts) == (rung.on == "device")
-        assert rung.exact
-        assert not rung.limits
+@each_rung
+def test_a_rung_is_exact_at_every_size(rung):
+    assert rung.exact
+    assert not rung.limits
 
 
 # --- the problem and its oracle -------------------------------------------------------------------

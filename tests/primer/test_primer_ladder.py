@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpladder.primer import launching, rungs, tasks, wrong
+from warpladder.primer import launching, tasks
 from warpladder.primer.ladder import LADDER
 from warpladder.rung import Rung
 
 ALL = (*LADDER.rungs, *(broken.rung for broken in LADDER.wrong))
-
-
-def modules_of(package):
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    return [importlib.import_module(f"{package.__name__}.{name}") for name in names]
-
-
-RUNG_MODULES = modules_of(rungs)
-WRONG_MODULES = modules_of(wrong)
 
 
 def predicted(name: str, counter: str, n: int) -> float:
@@ -39,46 +27,6 @@ def predicted(name: str, counter: str, n: int) -> float:
         and prediction.than is None
     )
     return value
-
-
-# --- the list -------------------------------------------------------------------------------------
-
-
-def test_every_file_is_in_the_ladder_once():
-    assert sorted(rung.name for rung in LADDER.rungs) == sorted(
-        module.RUNG.name for module in RUNG_MODULES
-    )
-    assert sorted(broken.rung.name for broken in LADDER.wrong) == sorted(
-        module.WRONG.rung.name for module in WRONG_MODULES
-    )
-
-
-def test_names_are_unique_kebab_case_and_the_files_names():
-    names = [rung.name for rung in ALL]
-    assert len(set(names)) == len(names)
-    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name) for name in names)
-    for module in RUNG_MODULES:
-        assert module.__name__.rpartition(".")[2] == module.RUNG.name.replace("-", "_")
-    for module in WRONG_MODULES:
-        assert module.__name__.rpartition(".")[2] == module.WRONG.rung.name.replace("-", "_")
-
-
-def test_comparisons_are_with_rungs_further_down():
-    seen = set()
-    for rung in LADDER.rungs:
-        assert {prediction.than for prediction in rung.predicts} - {None} <= seen
-        seen.add(rung.name)
-
-
-def test_a_rung_on_the_device_has_kernels_and_predicts():
-    for rung in LADDER.rungs:
-        assert (rung.on == "cpu") == (not rung.kernels)
-        assert rung.predicts or rung.on == "cpu"
-
-
-def test_a_largest_size_has_its_reason():
-    for rung in ALL:
-        assert (rung.max_n is None) == (not rung.limits)
 
 
 # --- where it comes from --------------------------------------------------------------------------

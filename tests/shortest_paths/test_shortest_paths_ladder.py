@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from dataclasses import replace
 from functools import partial
@@ -14,7 +12,6 @@ from numba import cuda
 
 from choosing import large
 from warpladder.lab.verify import check_predictions, check_wrong, verify
-from warpladder.shortest_paths import rungs, wrong
 from warpladder.shortest_paths.ladder import LADDER
 from warpladder.shortest_paths.rungs import _launching, _tasks
 from warpladder.shortest_paths.rungs._tasks import Weights
@@ -22,19 +19,6 @@ from warpladder.shortest_paths.rungs.flag_barrier import meet
 from warpladder.simulator import SimulatedDevice
 
 ALL = (*LADDER.rungs, *(broken.rung for broken in LADDER.wrong))
-
-
-def modules_of(package):
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    return [
-        importlib.import_module(f"{package.__name__}.{name}")
-        for name in names
-        if not name.startswith("_")
-    ]
-
-
-RUNG_MODULES = modules_of(rungs)
-WRONG_MODULES = modules_of(wrong)
 
 
 def run(name: str, problem: Weights, device=None):
@@ -46,18 +30,6 @@ def run(name: str, problem: Weights, device=None):
 
 
 # --- the list -------------------------------------------------------------------------------------
-
-
-def test_every_file_is_in_the_ladder_once_under_its_own_name():
-    of_rungs = {module.__name__.rpartition(".")[2]: module.RUNG for module in RUNG_MODULES}
-    of_wrong = {module.__name__.rpartition(".")[2]: module.WRONG.rung for module in WRONG_MODULES}
-    for found, listed in (
-        (of_rungs, LADDER.rungs),
-        (of_wrong, [broken.rung for broken in LADDER.wrong]),
-    ):
-        assert {name.replace("_", "-") for name in found} == {rung.name for rung in listed}
-        assert all(rung.name == name.replace("_", "-") for name, rung in found.items())
-        assert len(listed) == len(found)
 
 
 def test_the_order_is_the_story():
@@ -87,24 +59,6 @@ def test_the_order_is_the_story():
         "small-n-one-block",
         "batch-of-blocks",
     ]
-
-
-def test_comparisons_are_with_rungs_further_down():
-    seen = set()
-    for rung in LADDER.rungs:
-        assert {prediction.than for prediction in rung.predicts} - {None} <= seen
-        seen.add(rung.name)
-
-
-def test_a_rung_on_the_device_has_kernels_and_predicts():
-    for rung in LADDER.rungs:
-        assert (rung.on == "cpu") == (not rung.kernels)
-        assert rung.predicts or rung.on == "cpu"
-
-
-def test_a_largest_size_has_its_reason():
-    for rung in ALL:
-        assert (rung.max_n is None) == (not rung.limits)
 
 
 def test_every_version_of_the_sources_is_there():
