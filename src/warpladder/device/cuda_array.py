@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from warpladder.device.array_layout import LaidOut
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _BASIC = {slice, int, type(...), type(None)}
 _kinds: dict[tuple[np.dtype[Any], int, str], int] = {}
 
 
-class CudaArray:
+class CudaArray(LaidOut):
     """An array on a `warpladder.device.cuda_device.CudaDevice`; made by its methods.
 
     Slices, views and other shapes of it share its memory, which lives as long as any of them.
@@ -39,7 +40,7 @@ class CudaArray:
         What a kernel compiled by Numba is given for the array, one machine word each.
     """
 
-    __slots__ = ("__weakref__", "_device", "_layout", "_owner", "address", "kind", "words")
+    __slots__ = ("__weakref__", "_device", "_owner", "address", "kind", "words")
 
     def __init__(self, device: Any, owner: Any, address: int, layout: NDArray[Any]) -> None:
         self._device = device
@@ -71,41 +72,6 @@ class CudaArray:
                 sizes.append(sizes[-1] * max(extent, 1))
             strides = tuple(reversed(sizes[: len(shape)]))
         return cls(device, owner, address, as_strided(nothing, shape, strides))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents."""
-        return self._layout.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
-        return self._layout.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self._layout.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self._layout.size
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from element to element along each axis."""
-        return self._layout.strides
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self._layout.nbytes
-
-    @property
-    def flags(self) -> Any:
-        """Whether it is contiguous, as NumPy has it."""
-        return self._layout.flags
 
     @property
     def T(self) -> CudaArray:  # noqa: N802 - NumPy's name
@@ -160,9 +126,6 @@ class CudaArray:
         found: NDArray[Any] = self._device.to_host(self, ary, stream=stream)
         return found
 
-    def __len__(self) -> int:
-        return len(self._layout)
-
     def __getitem__(self, index: Any) -> CudaArray:
         parts = index if isinstance(index, tuple) else (index,)
         if not all(type(part) in _BASIC or isinstance(part, np.integer) for part in parts):
@@ -172,9 +135,6 @@ class CudaArray:
         # With an ellipsis an index of numbers alone leaves an array, and reads nothing.
         whole = parts if any(part is ... for part in parts) else (*parts, ...)
         return self._sharing(self._layout[whole])
-
-    def __repr__(self) -> str:
-        return f"<CudaArray shape={self.shape} dtype={self.dtype}>"
 
     def _sharing(self, layout: NDArray[Any]) -> CudaArray:
         here, there = (each.__array_interface__["data"][0] for each in (layout, self._layout))

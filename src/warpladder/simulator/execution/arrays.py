@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from warpladder.device.array_layout import LaidOut
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     INTEGER_POISON,
@@ -21,7 +22,7 @@ __all__ = ["SimulatedArray"]
 _addresses = itertools.count(1)
 
 
-class SimulatedArray:
+class SimulatedArray(LaidOut):
     """An array in the memory of a simulated device.
 
     Host code sees ``shape``, ``dtype`` and basic slices of it, which share its memory; its contents
@@ -29,7 +30,7 @@ class SimulatedArray:
     """
 
     def __init__(self, values: NDArray[Any], buffer: Buffer) -> None:
-        self.values = values
+        self._layout = self.values = values
         self.buffer = buffer
 
     @classmethod
@@ -58,44 +59,9 @@ class SimulatedArray:
         return cls.allocate(host.shape, host.dtype, order_of(host))
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Extents."""
-        return self.values.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the elements."""
-        return self.values.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.values.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.values.size
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes from element to element along each axis."""
-        return self.values.strides
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all elements."""
-        return self.values.nbytes
-
-    @property
     def offset_bytes(self) -> int:
         """Where the first element starts in the allocation."""
         return self.values.ctypes.data - self.buffer.raw.ctypes.data if self.values.size else 0
-
-    @property
-    def flags(self) -> Any:
-        """Whether it is contiguous, as NumPy has it."""
-        return self.values.flags
 
     @property
     def T(self) -> SimulatedArray:  # noqa: N802 - NumPy's name
@@ -114,9 +80,6 @@ class SimulatedArray:
         """Return the same bytes as elements of another dtype."""
         return SimulatedArray(self.values.view(dtype), self.buffer)
 
-    def __len__(self) -> int:
-        return len(self.values)
-
     def __getitem__(self, index: Any) -> Any:
         part = self.values[index]
         return SimulatedArray(part, self.buffer) if isinstance(part, np.ndarray) else part
@@ -127,9 +90,6 @@ class SimulatedArray:
 
     def __iter__(self) -> Any:
         return iter(self.values)
-
-    def __repr__(self) -> str:
-        return f"<SimulatedArray shape={self.shape} dtype={self.dtype}>"
 
     def __str__(self) -> str:
         return str(self.values)
