@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from statistics import quantiles
 from time import perf_counter
-from typing import Any, NamedTuple
-
-from warpladder.lab.verify import run
-from warpladder.rung import Rung
+from typing import Any, NamedTuple, TypeVar
 
 __all__ = ["Spread", "in_turn", "kernel_seconds", "unsteady", "wall_seconds"]
+
+Name = TypeVar("Name", bound=Hashable)
 
 _ROUNDS = 5
 _SECONDS_EACH = 0.2
@@ -27,7 +26,7 @@ class Spread(NamedTuple):
     rounds: int
 
 
-def in_turn(tasks: Mapping[str, Callable[[], float]]) -> dict[str, Spread]:
+def in_turn(tasks: Mapping[Name, Callable[[], float]]) -> dict[Name, Spread]:
     """Time each task once per round, so that a change of the machine's mood hits all.
 
     At least five rounds, and more until a task has taken 0.2 seconds on average.
@@ -42,7 +41,7 @@ def in_turn(tasks: Mapping[str, Callable[[], float]]) -> dict[str, Spread]:
     >>> in_turn({"always": lambda: 0.5})
     {'always': Spread(lower=0.5, median=0.5, upper=0.5, rounds=5)}
     """
-    seconds: dict[str, list[float]] = {name: [] for name in tasks}
+    seconds: dict[Name, list[float]] = {name: [] for name in tasks}
     rounds = 0
     while rounds < _ROUNDS or sum(map(sum, seconds.values())) < _SECONDS_EACH * len(tasks):
         for name, task in tasks.items():
@@ -77,9 +76,9 @@ def wall_seconds(call: Callable[[], Any]) -> float:
     return perf_counter() - began
 
 
-def kernel_seconds(rung: Rung, gpu: Any, problem: Any) -> float:
-    """Return how long the kernels of a rung take on a device that adds up their time."""
+def kernel_seconds(gpu: Any, call: Callable[..., Any], *arguments: Any) -> float:
+    """Return how long the kernels of a call take on a device that adds up their time."""
     before = gpu.kernel_ms
-    run(rung, gpu, problem)
+    call(*arguments)
     gpu.synchronize()
     return float(gpu.kernel_ms - before) / 1e3

@@ -30,7 +30,8 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.measure import Spread, in_turn, unsteady
+from warpladder.lab.explore.kernel_times import remarks_on_times, time_table
+from warpladder.lab.explore.measure import Spread, in_turn, kernel_seconds
 
 if TYPE_CHECKING:
     from warpladder.simulator.checks.counters import Counters
@@ -95,11 +96,14 @@ def _run(setting: Setting) -> Findings:
             for depth in _DEPTHS
         ),
     )
+    timed = time_table(
+        "kernel time of all steps on the GPU, medians", Column("depth", "steps", "count"), times
+    )
     return Findings(
-        (counted, model, *_time_table(times)),
+        (counted, model, *timed),
         _answer(rows, times),
         (_panel(rows, setting),),
-        _remarks(setting, times),
+        remarks_on_times(setting, times, lambda depth: f"{depth} steps"),
     )
 
 
@@ -129,27 +133,10 @@ def _times(gpu: Any, n: int) -> dict[int, Spread]:
     problem = RUNG.task.make(n, 0)
 
     def seconds(depth: int) -> float:
-        before = gpu.kernel_ms
-        run(gpu, problem, depth)
-        gpu.synchronize()
-        return float(gpu.kernel_ms - before) / 1e3
+        return kernel_seconds(gpu, run, gpu, problem, depth)
 
     seconds(_TIMED[-1])  # compiles
-    spreads = in_turn({str(depth): partial(seconds, depth) for depth in _TIMED})
-    return {int(depth): spread for depth, spread in spreads.items()}
-
-
-def _time_table(times: dict[int, dict[int, Spread]]) -> tuple[Table, ...]:
-    if not times:
-        return ()
-    columns = (
-        Column("depth", "steps", "count"),
-        *(Column(str(n), f"n = {n}", "seconds") for n in times),
-    )
-    rows = tuple(
-        {"depth": depth, **{str(n): times[n][depth].median for n in times}} for depth in _TIMED
-    )
-    return (Table("kernel time of all steps on the GPU, medians", columns, rows),)
+    return in_turn({depth: partial(seconds, depth) for depth in _TIMED})
 
 
 def _answer(
@@ -206,18 +193,6 @@ def _panel(rows: tuple[dict[str, Any], ...], setting: Setting) -> Panel:
         ),
         log_base=10,
         connected=False,
-    )
-
-
-def _remarks(setting: Setting, times: dict[int, dict[int, Spread]]) -> tuple[str, ...]:
-    if setting.gpu is None:
-        return (f"Kernel times are not measured: {setting.why_no_gpu}.",)
-    return unsteady(
-        {
-            f"{depth} steps at n = {n}": spread
-            for n, spreads in times.items()
-            for depth, spread in spreads.items()
-        }
     )
 
 

@@ -32,7 +32,8 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.measure import Spread, in_turn, unsteady
+from warpladder.lab.explore.kernel_times import remarks_on_times, time_table
+from warpladder.lab.explore.measure import Spread, in_turn, kernel_seconds
 from warpladder.overlap_join.rungs._launching import rows_apart
 from warpladder.overlap_join.rungs.row_against_chunk import RUNG, compare_with_chunk
 
@@ -81,11 +82,16 @@ def _run(setting: Setting) -> Findings:
         ),
         tuple(_places(threads) for threads in _THREADS),
     )
+    timed = time_table(
+        "kernel time of one row against a chunk on the GPU, medians",
+        Column("threads", "threads", "count"),
+        times,
+    )
     return Findings(
-        (launch, places, *_time_table(times)),
+        (launch, places, *timed),
         _answer(setting, counted, times),
         (_panel(setting, counted),),
-        _remarks(setting, times),
+        remarks_on_times(setting, times, lambda threads: f"{threads} threads"),
     )
 
 
@@ -112,14 +118,10 @@ def _time(gpu: Any, n: int) -> dict[int, Spread]:
     layout, shared = _laid_out(gpu, n)
 
     def seconds(threads: int) -> float:
-        before = gpu.kernel_ms
-        _compare(gpu, layout, shared, threads)
-        gpu.synchronize()
-        return float(gpu.kernel_ms - before) / 1e3
+        return kernel_seconds(gpu, _compare, gpu, layout, shared, threads)
 
     seconds(WARP)  # compiles
-    spreads = in_turn({str(threads): partial(seconds, threads) for threads in _THREADS})
-    return {int(threads): spread for threads, spread in spreads.items()}
+    return in_turn({threads: partial(seconds, threads) for threads in _THREADS})
 
 
 def _row(n: int, threads: int, counted: Counters) -> dict[str, Any]:
@@ -143,20 +145,6 @@ def _places(threads: int) -> dict[str, Any]:
     }
     filled = 100 * threads / (WARP * blocks_for(threads, WARP))
     return {"threads": threads, "filled": filled, **fractions}
-
-
-def _time_table(times: dict[int, dict[int, Spread]]) -> tuple[Table, ...]:
-    if not times:
-        return ()
-    columns = (
-        Column("threads", "threads", "count"),
-        *(Column(str(n), f"n = {n}", "seconds") for n in times),
-    )
-    rows = tuple(
-        {"threads": threads, **{str(n): times[n][threads].median for n in times}}
-        for threads in _THREADS
-    )
-    return (Table("kernel time of one row against a chunk on the GPU, medians", columns, rows),)
 
 
 def _answer(
@@ -202,18 +190,6 @@ def _panel(setting: Setting, counted: dict[tuple[int, int], Counters]) -> Panel:
             for n in setting.sizes
         ),
         connected=False,
-    )
-
-
-def _remarks(setting: Setting, times: dict[int, dict[int, Spread]]) -> tuple[str, ...]:
-    if setting.gpu is None:
-        return (f"Kernel times are not measured: {setting.why_no_gpu}.",)
-    return unsteady(
-        {
-            f"{threads} threads at n = {n}": spread
-            for n, spreads in times.items()
-            for threads, spread in spreads.items()
-        }
     )
 
 

@@ -34,7 +34,8 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.measure import Spread, in_turn, kernel_seconds, unsteady
+from warpladder.lab.explore.kernel_times import remarks_on_times, time_table
+from warpladder.lab.explore.measure import Spread, in_turn, kernel_seconds
 from warpladder.lab.verify import count, pose
 from warpladder.overlap_join.ladder import LADDER
 from warpladder.overlap_join.rungs import shared_flags
@@ -136,6 +137,12 @@ def _run(setting: Setting) -> Findings:
     largest = max(setting.sizes)
     costs = tuple(_cost(rungs[name], largest) for name in _CASES)
     times = _times(setting, rungs)
+    timed = time_table(
+        "kernel times on the GPU, medians",
+        Column("case", "case", "text"),
+        times,
+        _CASES.__getitem__,
+    )
     wrong = Table(
         "wrong counts under each schedule, checks off",
         (
@@ -157,10 +164,10 @@ def _run(setting: Setting) -> Findings:
         costs,
     )
     return Findings(
-        (wrong, cost, *_time_table(times)),
+        (wrong, cost, *timed),
         _answer(rows, costs, times),
         (_panel(rows, largest),),
-        _remarks(setting, times),
+        remarks_on_times(setting, times),
     )
 
 
@@ -202,22 +209,12 @@ def _times(setting: Setting, rungs: dict[str, Rung]) -> dict[int, dict[str, Spre
         if differ:
             raise DeviceError(f"{', '.join(differ)} and {_TIMED[0]} differ at n = {n}")
         times[n] = in_turn(
-            {name: partial(kernel_seconds, rungs[name], setting.gpu, problem) for name in _TIMED}
+            {
+                name: partial(kernel_seconds, setting.gpu, rungs[name].run, setting.gpu, problem)
+                for name in _TIMED
+            }
         )
     return times
-
-
-def _time_table(times: dict[int, dict[str, Spread]]) -> tuple[Table, ...]:
-    if not times:
-        return ()
-    columns = (
-        Column("case", "case", "text"),
-        *(Column(str(n), f"n = {n}", "seconds") for n in times),
-    )
-    rows = tuple(
-        {"case": _CASES[name], **{str(n): times[n][name].median for n in times}} for name in _TIMED
-    )
-    return (Table("kernel times on the GPU, medians", columns, rows),)
 
 
 def _answer(
@@ -283,14 +280,6 @@ def _panel(rows: list[dict[str, Any]], n: int) -> Panel:
             if row["n"] == n and any(row[schedule] for schedule in SCHEDULES)
         ),
         categories=SCHEDULES,
-    )
-
-
-def _remarks(setting: Setting, times: dict[int, dict[str, Spread]]) -> tuple[str, ...]:
-    if setting.gpu is None:
-        return (f"Kernel times are not measured: {setting.why_no_gpu}.",)
-    return unsteady(
-        {f"{name} at n = {n}": one for n, spreads in times.items() for name, one in spreads.items()}
     )
 
 

@@ -201,7 +201,8 @@ def _time_grids(setting: Setting, n: int) -> dict[int, Spread]:
         expected = answer if expected is None else expected
         if not np.array_equal(expected, answer):
             raise DeviceError(f"{_RESIDENT} finds other distances on another grid at n = {n}")
-        timed = in_turn({_RESIDENT: partial(kernel_seconds, rung, device, problem)})
+        task = partial(kernel_seconds, device, run_rung, rung, device, problem)
+        timed = in_turn({_RESIDENT: task})
         spreads[device.blocks] = timed[_RESIDENT]
     return spreads
 

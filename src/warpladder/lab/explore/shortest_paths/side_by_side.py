@@ -58,7 +58,12 @@ def time_rungs(names: tuple[str, ...], setting: Setting) -> Timed:
                 "`warpladder climb shortest-paths --device cuda` says which is wrong"
             )
         spreads = in_turn(
-            {rung.name: partial(kernel_seconds, rung, setting.gpu, problem) for rung in rungs}
+            {
+                rung.name: partial(
+                    kernel_seconds, setting.gpu, run_rung, rung, setting.gpu, problem
+                )
+                for rung in rungs
+            }
         )
         times.update({(name, n): spread for name, spread in spreads.items()})
     return times
