@@ -25,9 +25,9 @@ from warpladder.reduction.ranges import multiplied
 from warpladder.reduction.rules import (
     LARGEST_SQUARE,
     LEAST_SQUARE,
+    add_moments,
     is_new_high,
     is_new_low,
-    merged_moments,
     moments_of,
     outdoes,
     passes,
@@ -279,21 +279,7 @@ def _column_kernel(spec: FoldSpec) -> Any:
                                 column, no_marks, False, skip_nan, near, squared
                             )
                         later = moments_of(count, near, distance, squared, scale)
-                        moments = (
-                            row.shift,
-                            row.offset,
-                            row.tiny_deviation,
-                            row.deviation,
-                            row.huge_deviation,
-                        )
-                        moments = merged_moments(row.count, moments, count, later, may_be_extreme)
-                        (
-                            row.shift,
-                            row.offset,
-                            row.tiny_deviation,
-                            row.deviation,
-                            row.huge_deviation,
-                        ) = moments
+                        add_moments(part, j, count, later, may_be_extreme)
                     row.count += count
 
     return fold

@@ -42,9 +42,9 @@ from warpladder.reduction.rules import (
     LIMITS_OF_SQUARES,
     LOW_WORD,
     SCALE,
+    add_moments,
     is_new_high,
     is_new_low,
-    merged_moments,
     moments_of,
     passes,
     rescaled,
@@ -320,17 +320,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                             block, marks, masked, skip_nan, near, squared
                         )
                     later = moments_of(size, near, distance, squared, scale)
-                    moments = (
-                        row.shift,
-                        row.offset,
-                        row.tiny_deviation,
-                        row.deviation,
-                        row.huge_deviation,
-                    )
-                    moments = merged_moments(row.count, moments, size, later, may_be_extreme)
-                    row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = (
-                        moments
-                    )
+                    add_moments(states, k, size, later, may_be_extreme)
                 if has_nonzero:
                     row.nonzero += nonzero
                 if until_some:

@@ -40,6 +40,7 @@ __all__ = [
     "SCALE",
     "SQUARES_WITH_ERRORS",
     "WINDOW",
+    "add_moments",
     "carry",
     "deposit",
     "deposit_number",
@@ -204,6 +205,16 @@ def merged_moments(count: Any, moments: Any, n: Any, later: Any, may_be_extreme:
         offset += shift / SCALE
         shift -= shift
     return shift, offset * SCALE, tiny, middle, huge
+
+
+@rule
+def add_moments(states: Any, i: Any, n: Any, later: Any, may_be_extreme: Any) -> None:
+    """Let the moments of state i take in those of the n elements that follow."""
+    # Numba warns of functions that take one kind of record after another, not of arrays of them.
+    row = states[i]
+    moments = row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation
+    moments = merged_moments(row.count, moments, n, later, may_be_extreme)
+    row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = moments
 
 
 def merger_of_folds(folds: Collection[str], *, is_real: bool, may_be_extreme: bool) -> Any:
