@@ -50,7 +50,6 @@ __all__ = [
     "larger",
     "merge_compensated",
     "merge_exact",
-    "merged_moments",
     "merger_of_folds",
     "moments_of",
     "outdoes",
@@ -266,13 +265,8 @@ def merger_of_folds(folds: Collection[str], *, is_real: bool, may_be_extreme: bo
             a.square += b.square
             a.huge_square += b.huge_square
         if has_moments:
-            a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation = merged_moments(
-                a.count,
-                (a.shift, a.offset, a.tiny_deviation, a.deviation, a.huge_deviation),
-                b.count,
-                (b.shift, b.offset, b.tiny_deviation, b.deviation, b.huge_deviation),
-                may_be_extreme,
-            )
+            later = b.shift, b.offset, b.tiny_deviation, b.deviation, b.huge_deviation
+            add_moments(states, i, b.count, later, may_be_extreme)
         if has_nonzero:
             a.nonzero += b.nonzero
         if has_exponential:

@@ -27,10 +27,10 @@ from warpladder.reduction.rules import (
     LIMITS_OF_SQUARES,
     LOW_WORD,
     SCALE,
+    add_moments,
     is_new_high,
     is_new_low,
     larger,
-    merged_moments,
     moments_of,
     passes,
     rescaled,
@@ -301,9 +301,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
                 if not least_square <= squared <= largest_square:
                     shift, distance, squared, scale = about(batch, valid, shift, squared)
                 later = moments_of(n, shift, distance, squared, scale)
-            moments = row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation
-            moments = merged_moments(row.count, moments, n, later, may_be_extreme)
-            row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = moments
+            add_moments(state, 0, n, later, may_be_extreme)
         if has_nonzero:
             row.nonzero += nonzero
         if has_exponential:
