@@ -176,11 +176,8 @@ def moments_of(n: Any, shift: Any, total: Any, squared: Any, scale: Any) -> Any:
 
 @rule
 def merged_moments(count: Any, moments: Any, n: Any, later: Any, may_be_extreme: Any) -> Any:
-    """Return the moments of ``count`` elements and of the n that follow.
-
-    Only squares of float64 may leave its range. Moments come and go as tuples: Numba warns of
-    functions that take one kind of state after another.
-    """
+    """Return the moments of ``count`` elements and of the n that follow."""
+    # Only squares of float64 may leave its range.
     if count == 0:
         return later
     shift, offset, tiny, middle, huge = moments
@@ -209,7 +206,7 @@ def merged_moments(count: Any, moments: Any, n: Any, later: Any, may_be_extreme:
 @rule
 def add_moments(states: Any, i: Any, n: Any, later: Any, may_be_extreme: Any) -> None:
     """Let the moments of state i take in those of the n elements that follow."""
-    # Numba warns of functions that take one kind of record after another, not of arrays of them.
+    # Numba would warn of one kind of record after another, not of arrays of them.
     row = states[i]
     moments = row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation
     moments = merged_moments(row.count, moments, n, later, may_be_extreme)
