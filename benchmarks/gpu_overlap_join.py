@@ -46,8 +46,8 @@ _SHAPES = (
     (14_000_000, 1, 45.0, 150),
 )
 _SAMPLED = 32
-#: Counters of 8 bits of a block, for the ceiling: static shared memory.
-_COUNTERS = 1 << 15
+#: Words of four counters of a block, and additions of a thread, for the ceiling.
+_WORDS, _STEPS = 1 << 13, 4096
 #: Rows for the ladder, and the rungs that take too long for more than one run.
 _LADDER_ROWS, _FEW_ROWS, _SLOW_S = 1000, 33, 1.0
 
@@ -122,31 +122,34 @@ def _check(device: CudaDevice) -> list[dict[str, Any]]:
     return rows
 
 
+@cuda.jit
+def add_anywhere(out: Any, steps: int) -> None:
+    """Add ones to counters of 8 bits in shared memory, wherever a generator points."""
+    counters = cuda.shared.array(_WORDS, uint32)
+    for i in range(cuda.threadIdx.x, _WORDS, cuda.blockDim.x):
+        counters[i] = 0
+    cuda.syncthreads()
+    base = shared_address(counters)
+    number = uint32(cuda.grid(1) * 40503 + 12345)
+    for _ in range(steps):
+        # Upper bits of a congruential generator; the lower ones repeat soon.
+        number = uint32(number * uint32(1664525) + uint32(1013904223))
+        place = uint32(number >> 16) & uint32(4 * _WORDS - 1)
+        one = uint32(uint32(1) << uint32((place & 3) * 8))
+        add_where(number != 0, counters, base, uint32(place >> 2), one)
+    cuda.syncthreads()
+    out[cuda.blockIdx.x] = counters[0]
+
+
 def _ceilings(device: CudaDevice) -> dict[str, float]:
     """Measure what shared memory takes: additions to counters anywhere, and nothing beside."""
-    threads, resident, steps = 1024, 2, 4096
-
-    @cuda.jit
-    def add_anywhere(out: Any) -> None:
-        counters = cuda.shared.array(_COUNTERS // 4, uint32)
-        for i in range(cuda.threadIdx.x, _COUNTERS // 4, cuda.blockDim.x):
-            counters[i] = 0
-        cuda.syncthreads()
-        base = shared_address(counters)
-        number = uint32(cuda.grid(1) * 2654435761 + 12345)
-        for _ in range(steps):
-            # Upper bits of a congruential generator; the lower ones repeat soon.
-            number = uint32(number * uint32(1664525) + uint32(1013904223))
-            place = uint32(number >> 16) % uint32(_COUNTERS)
-            one = uint32(uint32(1) << uint32((place & 3) * 8))
-            add_where(True, counters, base, uint32(place >> 2), one)
-        cuda.syncthreads()
-        out[cuda.blockIdx.x] = counters[0]
-
+    threads, resident = 1024, 2
     blocks = 4 * resident * device.properties.multiprocessors
     out = device.empty(blocks, np.uint32)
-    taken = min(event_times_ms(device, lambda: device.launch(add_anywhere, blocks, threads, out)))
-    found = {"additions_per_second": blocks * threads * steps / taken * 1000}
+    taken = min(
+        event_times_ms(device, lambda: device.launch(add_anywhere, blocks, threads, out, _STEPS))
+    )
+    found = {"additions_per_second": blocks * threads * _STEPS / taken * 1000}
     rows = [{"case": name, "T_per_second": rate / 1e12} for name, rate in found.items()]
     print_table("ceiling: additions to 8-bit counters anywhere in shared memory", rows)
     return found
