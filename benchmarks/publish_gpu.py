@@ -46,6 +46,12 @@ def main() -> None:
         "<!-- end of GPU joins -->",
         _joins_table(_newest("gpu_overlap_join")),
     )
+    replace_between(
+        _ROOT / "README.md",
+        "<!-- GPU advection from benchmarks/results -->",
+        "<!-- end of GPU advection -->",
+        _advection_table(_newest("gpu_advection")),
+    )
     sanitized = textwrap.wrap(sentence(_newest("sanitizer")), 100, break_on_hyphens=False)
     replace_between(
         _ROOT / "README.md",
@@ -56,7 +62,7 @@ def main() -> None:
 
 
 def _newest(name: str) -> dict[str, Any]:
-    path = max(_RESULTS.glob(f"{name}-*.json"), key=lambda path: path.stat().st_mtime)
+    path = max(_RESULTS.glob(f"{name}[-_]nvidia*.json"), key=lambda path: path.stat().st_mtime)
     results: dict[str, Any] = json.loads(path.read_text())
     return results
 
@@ -126,6 +132,14 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
         f"From Parquet to Parquet {parquet['case']}: {_three(parquet['s'])} s, of which "
         f"{_three(parquet['read_s'])} are for reading."
     )
+    theirs, ours = results["peers"]
+    lines.append(
+        "\nThe ceiling: additions to counters anywhere in shared memory, nothing beside, run at "
+        f"{_three(results['ceilings']['additions_per_second'] / 1e12)} T/s. Beside CuPy's sparse "
+        "product (cuSPARSE), 20,000 x 100 of Zipf(0.7), T = 2, counted, from rows of the host "
+        f"whose ids are small integers: CuPy {_three(1e3 * theirs['s'])} ms, warpladder "
+        f"{_three(1e3 * ours['s'])} ms, which takes any ids and codes them on the host."
+    )
     lines += ["", "| 1,000 rows x 1,000 ids | kernels, ms | IM, ms |", "|---|--:|--:|"]
     lines.extend(
         f"| `{row['case']}` | {_three(row['kernel_ms'])} "
@@ -133,6 +147,39 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
         for row in results["ladder"]
     )
     lines.append("\nIM's times are of a GTX 1080 Ti, for the step that a rung takes.")
+    return lines
+
+
+def _advection_table(results: dict[str, Any]) -> list[str]:
+    """Return the engine's rates by scheme, and the ladder's."""
+    rates: dict[str, list[dict[str, Any]]] = {}
+    for row in results["engine"]:
+        rates.setdefault(row["case"], []).append(row)
+    sizes = [f"2^{row['n'].bit_length() - 1} cells" for row in next(iter(rates.values()))]
+    lines = [
+        f"| T cell-steps/s, of registers only | {' | '.join(sizes)} |",
+        f"|---|{'--:|' * len(sizes)}",
+    ]
+    for case, rows in rates.items():
+        cells = [
+            f"{_three(row['T_per_second'])} ({row['percent_of_registers']:.0f} %)" for row in rows
+        ]
+        lines.append(f"| {case} | {' | '.join(cells)} |")
+    ceilings = results["ceilings"]
+    (peer,) = results["peers"]
+    lines.append(
+        f"\n{results['gpu']}, {results['date'][:10]}: whole calls of 1,000 steps on cells of the "
+        "GPU. Registers only: the same formula on numbers that never leave them, "
+        f"{_three(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; with the "
+        "weights in registers, too, of which a multiprocessor reads two a clock, "
+        f"{_three(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. CuPy with a kernel "
+        f"a step: {_three(peer['T_per_second'])} T/s."
+    )
+    most = max(row["n"] for row in results["ladder"])
+    ladder = [row for row in results["ladder"] if row["n"] == most]
+    lines += ["", f"| 2^{most.bit_length() - 1} cells, {ladder[0]['steps']} steps | kernels, ms |",
+              "|---|--:|"]  # fmt: skip
+    lines.extend(f"| `{row['case']}` | {_three(row['kernel_ms'])} |" for row in ladder)
     return lines
 
 

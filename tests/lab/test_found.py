@@ -20,6 +20,7 @@ TOLD = [case for case in RUNGS if case[1].found]
 REFUTED = {
     "consecutive-cells", "flag-barrier", "grid-sync", "pivot-in-register", "last-block-finish",
     "host-finish", "one-word-finish", "shared-flags", "flat-rows", "signatures",
+    "tile-with-halo", "warp-shuffle",
 }  # fmt: skip
 
 

@@ -13,6 +13,10 @@ warps at a barrier, not 32. The cells lie at addresses that are multiples of a w
 sectors to a request and not 5, as no ghost comes before them. Memory is read and written as before,
 and a GPU with enough threads in flight is as fast.
 
+Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 30.6 ms, and with
+`tile-with-halo` 54.8 ms: fewer requests and warps that wait do pay. With few cells a step is as
+short as a launch, and they are alike.
+
 Source: beyond
 """
 
@@ -24,7 +28,7 @@ from numba import cuda, float32
 
 from warpladder.advection.rungs._launching import THREADS, advance
 from warpladder.advection.rungs._tasks import LAX_FRIEDRICHS
-from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -95,6 +99,14 @@ RUNG = Rung(
         ),
         Prediction(
             "global_store_sectors", "==", 24 * 128, 1024, "the cells begin at a multiple of a line"
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-22",
+            1 << 26,
+            (("cells-per-thread", 30.6), ("tile-with-halo", 54.8)),
         ),
     ),
 )
