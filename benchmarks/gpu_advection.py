@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,6 +56,10 @@ def main() -> None:
     """Check, time, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--convstencil", type=Path,
+        help="the program convstencil_1d, built from the sources of ConvStencil: timed, too",
+    )  # fmt: skip
     given = parser.parse_args()
     device = CudaDevice()
     document: dict[str, Any] = {
@@ -70,7 +76,10 @@ def main() -> None:
         "ceilings": lambda: ceilings(device),
         "ladder": lambda: time_ladder(CudaDevice(time_kernels=True), _LADDER, document["ceilings"]),
         "engine": lambda: time_engine(device, _ENGINE, document["ceilings"], _STEPS),
-        "peers": lambda: time_peers(device, _ENGINE[:1], _PEER_STEPS),
+        "peers": lambda: [
+            *time_peers(device, _ENGINE[:1], _PEER_STEPS),
+            *time_convstencil(given.convstencil, _ENGINE[:1], _STEPS),
+        ],
         "limiters": lambda: time_limiters(device, _ENGINE[:1], _LIMITED_STEPS),
         "shapes": lambda: time_shapes(device, _SHAPED, _DEPTHS, _STEPS),
         "targets": lambda: targets(document["engine"]),
@@ -258,6 +267,26 @@ def time_peers(device: Any, sizes: tuple[int, ...], steps: int) -> list[dict[str
             {"case": "CuPy, a launch a step", "n": n, "T_per_second": rate / 1e12, "same": same}
         )
     print_table("Lax-Friedrichs by others, float32", rows)
+    return rows
+
+
+def time_convstencil(
+    program: Path | None, sizes: tuple[int, ...], steps: int
+) -> list[dict[str, Any]]:
+    """Time ConvStencil's stencil of three points, float64 on tensor cores, by its own clock.
+
+    Chen et al., PPoPP 2024. A pass of it takes three steps, with numbers of its own.
+    """
+    rows = []
+    for n in sizes if program else ():
+        command = [str(program), "1d1r", str(n), str(-(-steps // 3))]
+        told = subprocess.run(  # noqa: S603 - the program that whoever measures has built
+            command, capture_output=True, text=True, check=True
+        ).stdout
+        rate = float(re.findall(r"GStencil/s = ([\d.]+)", told)[0]) / 1000
+        rows.append({"case": "ConvStencil 1D3P, float64", "n": n, "T_per_second": rate})
+    if rows:
+        print_table("three points by ConvStencil", rows)
     return rows
 
 

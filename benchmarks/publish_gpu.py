@@ -11,6 +11,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+import numpy as np
 
 from report import replace_between
 from validation.sanitizer_report import sentence
@@ -28,6 +29,8 @@ def main() -> None:
     paths, reductions = (_newest(name) for name in ("gpu_shortest_paths", "gpu_reduction"))
     _draw_paths(paths)
     _draw_reductions(reductions)
+    advection = _newest("gpu_advection")
+    _draw_advection(advection)
     replace_between(
         _ROOT / "README.md",
         "<!-- GPU results from benchmarks/results -->",
@@ -50,7 +53,7 @@ def main() -> None:
         _ROOT / "README.md",
         "<!-- GPU advection from benchmarks/results -->",
         "<!-- end of GPU advection -->",
-        _advection_table(_newest("gpu_advection")),
+        _advection_table(advection),
     )
     sanitized = textwrap.wrap(sentence(_newest("sanitizer")), 100, break_on_hyphens=False)
     replace_between(
@@ -166,14 +169,14 @@ def _advection_table(results: dict[str, Any]) -> list[str]:
         ]
         lines.append(f"| {case} | {' | '.join(cells)} |")
     ceilings = results["ceilings"]
-    (peer,) = results["peers"]
+    peers = [f"{row['case']}: {_three(row['T_per_second'])} T/s." for row in results["peers"]]
     lines.append(
         f"\n{results['gpu']}, {results['date'][:10]}: whole calls of 1,000 steps on cells of the "
         "GPU. Registers only: the same formula on numbers that never leave them, "
         f"{_three(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; with the "
         "weights in registers, too, of which a multiprocessor reads two a clock, "
-        f"{_three(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. CuPy with a kernel "
-        f"a step: {_three(peer['T_per_second'])} T/s."
+        f"{_three(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. Others, at 2^26: "
+        + " ".join(peers)
     )
     most = max(row["n"] for row in results["ladder"])
     ladder = [row for row in results["ladder"] if row["n"] == most]
@@ -255,6 +258,53 @@ def _draw_reductions(results: dict[str, Any]) -> None:
         f"sum of 2^28 int32: the ladder on an {results['gpu']}, {results['date'][:10]}\n"
         "kernels alone, caches cold",
     )
+
+
+def _draw_advection(results: dict[str, Any]) -> None:
+    """Draw rate against the number of cells: as the engine chooses, and the best of each strip."""
+    rows = results["shapes"]
+    cells = sorted({row["n"] for row in rows})
+    figure, axes = plt.subplots(figsize=(7.6, 4.4), layout="constrained")
+    strips = list(dict.fromkeys(row["case"] for row in rows))
+    for strip, shade in zip(strips, np.linspace(0.75, 0.25, len(strips)), strict=True):
+        best = {
+            row["n"]: max(value for key, value in row.items() if key.isdigit() and value != "")
+            for row in rows
+            if row["case"] == strip
+        }
+        axes.loglog(best.keys(), best.values(), color=str(shade), linewidth=1, label=strip, base=2)
+    chosen = {row["n"]: row["chosen"] for row in rows}
+    axes.loglog(
+        cells, [chosen[n] for n in cells], "o-", color=_RED, label="as the engine chooses", base=2
+    )
+    for peer, colour in zip(results["peers"], ("#588b8b", _VIOLET), strict=False):
+        axes.plot(peer["n"], peer["T_per_second"], "D", color=colour, label=peer["case"])
+    ceiling = results["ceilings"]["float32_per_second"] / 1e12
+    plain = results["ceilings"]["copy_bytes_per_second"] / 8 / 1e12
+    for rate, text in (
+        (ceiling, f"ceiling: numbers in registers only, {_three(ceiling)} T/s"),
+        (plain, f"a step that reads and writes each cell, at most {_three(plain)} T/s"),
+    ):
+        axes.axhline(rate, color="#444444", linestyle="--", linewidth=1)
+        axes.annotate(text, (cells[1], rate), xytext=(0, 4), textcoords="offset points", fontsize=9)
+    axes.set_xlabel("cells")
+    axes.set_ylabel("cell-steps per second (T)")
+    axes.set_xticks(cells, [f"2^{n.bit_length() - 1}" for n in cells])
+    ticks = (0.2, 0.5, 1, 2, 5, 10, 20)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=0.15, top=1.6 * ceiling)
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.legend(fontsize=8, loc="center right", bbox_to_anchor=(1, 0.47), frameon=False)
+    axes.set_title(
+        f"Advection on an {results['gpu']}, {results['date'][:10]}: Lax-Friedrichs, float32, 1,000 "
+        "steps\neach length of strips at its best depth",
+        fontsize=9, loc="left",
+    )  # fmt: skip
+    figure.savefig(_FIGURES / "advection_gpu.png", dpi=130)
+    print("drew advection_gpu.png")
 
 
 def _draw(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,6 +208,21 @@ def test_many_cells_take_the_longest_strips_and_few_make_more_warps():
     assert 1000 % many.depth == 0 or 1000 % many.depth > 0.9 * many.depth
     # Less than an eighth of the work is done twice.
     assert 2 * many.depth / (32 * many.strip) < 1 / 8
+
+
+def test_shapes_that_the_model_chooses_are_the_fastest_that_were_measured_or_nearly():
+    name = "gpu_advection-nvidia-h200.json"
+    record = json.loads((Path(__file__).parents[2] / "benchmarks" / "results" / name).read_text())
+    rates: dict = {}
+    for row in record["shapes"]:
+        strip = int(row["case"].removeprefix("strips of "))
+        for depth, rate in row.items():
+            if depth.isdigit() and rate != "":
+                rates.setdefault(row["n"], {})[Shape(strip, int(depth))] = rate
+    assert len(rates) == 6
+    for n, measured in rates.items():
+        chosen = shape_for(tuned.FORM, 4, n, 1, 1000, H200, ring=False)
+        assert measured[chosen] > 0.95 * max(measured.values())
 
 
 # --- the wrong ones -------------------------------------------------------------------------------

@@ -70,6 +70,26 @@ def test_what_differs_is_told(bench, gpu, monkeypatch, capsys):
 
 
 @pytest.mark.numba_cuda
+def test_strips_of_every_length_are_checked(bench, gpu, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "STRIPS", {4: (8, 16), 8: (8,)})
+    rows = bench.check_strips(gpu, 700, 3)
+    assert [row["good"] for row in rows] == 6 * [True]
+    assert "6 of 6 checks of strips passed" in capsys.readouterr().out
+
+
+@pytest.mark.numba_cuda
+@pytest.mark.skipif(sys.platform == "win32", reason="a program that is a script")
+def test_what_convstencil_prints_is_read(bench, tmp_path):
+    program = tmp_path / "convstencil_1d"
+    program.write_text('#!/bin/sh\necho "Time = 1[ms]"\necho "GStencil/s = $(($2 * $3)).5"\n')
+    program.chmod(0o755)
+    (row,) = bench.time_convstencil(program, (100,), 10)
+    # Three steps to a pass: four passes.
+    assert row["T_per_second"] == 0.4005
+    assert bench.time_convstencil(None, (100,), 10) == []
+
+
+@pytest.mark.numba_cuda
 def test_the_ladder_is_timed_by_its_launches(bench, gpu):
     rows = {row["case"]: row for row in bench.time_ladder(gpu, (40,), LIMITS)}
     assert len(rows) == 7
