@@ -149,12 +149,33 @@ def test_float64(gpu: SimulatedDevice, case: Any, ends: tuple[str, str], n: int)
 
 
 @pytest.mark.parametrize(
-    ("strip", "itemsize"),
-    [(48, 4), *large(*((strip, size) for size, strips in STRIPS.items() for strip in strips))],
-)
-def test_every_length_of_strips(gpu: SimulatedDevice, strip: int, itemsize: int) -> None:
+    ("strip", "itemsize", "ends"),
+    [
+        (48, 4, ENDS[0]), (128, 4, ENDS[-1]), (24, 8, ENDS[1]),
+        *large(
+            *(
+                (strip, size, ends)
+                for size, strips in STRIPS.items()
+                for strip in strips
+                for ends in (ENDS[0], ENDS[3], ENDS[-1])
+            )
+        ),
+    ],
+)  # fmt: skip
+def test_every_length_of_strips(
+    gpu: SimulatedDevice, strip: int, itemsize: int, ends: tuple[str, str]
+) -> None:
     dtype = f"float{8 * itemsize}"
-    check(gpu, (-2, -1, 0), ENDS[0], 32 * strip + 5, dtype=dtype, steps=3, shape=Shape(strip, 2))
+    check(gpu, (-2, -1, 0), ends, 32 * strip + 5, dtype=dtype, steps=3, shape=Shape(strip, 2))
+
+
+def test_systems_are_alike_only_bit_for_bit(gpu: SimulatedDevice) -> None:
+    weights = np.array([[0.0, 1.0], [-0.0, 1.0]], np.float32)
+    problem = Problem(Stencil((-1, 0), weights), Edge("copy"), Edge("copy"))
+    for n in (40, 300):
+        phi = np.full((2, n), -0.0, np.float32)
+        expected = PlainEngine().advance(problem, phi, 0, 1, nothing)
+        assert GpuEngine(gpu).advance(problem, phi, 0, 1, nothing).tobytes() == expected.tobytes()
 
 
 @pytest.mark.parametrize(("n", "steps"), [(40, 0), (40, 1), (600, 0), (600, 1), (600, 24)])

@@ -33,10 +33,13 @@ _HALO_SHARE = 16
 #: Below so many cells, or steps, a row is stepped as it lies: with 1,024 cells a tile, of which the
 #: ends are done one by one, takes 1.4 times as long as that.
 _FEWEST_CELLS, _FEWEST_STEPS = 2048, 3
-#: Cells of a system that several workers share, and cell-steps that are worth calling them: that
-#: takes about half a millisecond. A cell's way into a tile and out of it takes as long as so many
-#: steps. Measured on two cores: with 2**16 cells it pays from 1,000 steps on, with 2**20 always.
-_SHARED_CELLS, _SHARED_WORK, _WAY = 1 << 14, 1 << 26, 64
+#: Cells of a system that several workers share, and cell-steps of a float32 stencil that are worth
+#: calling them: that takes about half a millisecond. Measured on two cores: with 2**16 cells it
+#: pays from 1,000 steps on, with 2**20 always.
+_SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 26
+#: As long as so many steps of a cell takes its way into a tile and out of it; as so many cells what
+#: a step has beside its cells; and as so many stencils a limiter, at most.
+_WAY, _BESIDE, _LIMITER = 64, 64, 16
 #: Bytes of a line of the cache, and how far apart lines are that share a set of it.
 _LINE, _ALIKE = 64, 4096
 #: Cell-steps of a row, or a tile that is alone, between two looks at whether to go on.
@@ -131,7 +134,8 @@ class CpuEngine:
         )
         shape = shape_for(code, phi.dtype)
         compiled = weights, group_of(code), margin_of(code, *shape)
-        is_short = systems * n * (steps + _WAY) < _SHARED_WORK
+        work_of_cell = _LIMITER if isinstance(rule, Limited) else 1
+        is_short = systems * (n + _BESIDE) * (steps + _WAY) * work_of_cell < _SHARED_WORK
         workers = 1 if is_short else worker_count()
         state = new_state()
         if n < _FEWEST_CELLS or steps < _FEWEST_STEPS:

@@ -55,7 +55,7 @@ def numbers_of(rule: Stencil | Limited) -> NDArray[Any]:
 
 
 def shared_by_all(numbers: NDArray[Any]) -> tuple[Any, ...] | None:
-    """Return the numbers of every system, None where systems differ.
+    """Return the numbers of every system, None where systems differ by a bit.
 
     Examples
     --------
@@ -63,7 +63,9 @@ def shared_by_all(numbers: NDArray[Any]) -> tuple[Any, ...] | None:
     (np.float32(0.5), np.float32(0.25))
     >>> shared_by_all(np.array([[0.5, 0.25], [0.5, 0.75]]))
     """
-    return tuple(numbers[0]) if len(numbers) and (numbers == numbers[0]).all() else None
+    if not len(numbers) or numbers.tobytes() != numbers[0].tobytes() * len(numbers):
+        return None
+    return tuple(numbers[0])
 
 
 @cache

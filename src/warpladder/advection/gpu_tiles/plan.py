@@ -98,6 +98,8 @@ def shape_for(
             clocks = launches * _clocks(form, itemsize, shape, each, resident)
             if best is None or clocks < best[0]:
                 best = clocks, shape
+            if launches == 1:
+                break
     return None if best is None else best[1]
 
 
@@ -121,7 +123,7 @@ def _step(form: Form, itemsize: int, strip: int, warps: int) -> float:
 
 
 def _resident(form: Form, strip: int, itemsize: int, gpu: DeviceProperties) -> int:
-    """Return how many warps a multiprocessor holds at a time."""
+    """Return how many warps a multiprocessor holds at a time; with a limiter it may be fewer."""
     registers = registers_for(form, strip, itemsize)
     shared = shared_bytes_for(strip, itemsize)
     found = occupancy(gpu, WARPS * WARP, registers_per_thread=registers, shared_bytes=shared)

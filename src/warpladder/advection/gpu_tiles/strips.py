@@ -103,8 +103,9 @@ def _padded(strip: int, itemsize: int) -> int:
 def _unit_of(strip: int, itemsize: int) -> int:
     """Return how many cells lie side by side in shared memory before a place is left free.
 
-    So that lanes with a strip each meet different banks, and lanes that are neighbours, too. Strips
-    of which a number make 128 bytes need no free place but after those.
+    So that lanes with a strip each meet different banks. Strips of which a number make 128 bytes
+    need no free place but after those; of others, a free place may lie within a row, of which two
+    cells are then in one bank.
     """
     line = 128 // itemsize
     return strip if line % strip else line

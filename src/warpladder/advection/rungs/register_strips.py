@@ -24,8 +24,8 @@ compute. Of 1,024 cells with T = 64 an eighth is lost, and memory sees 8 bytes f
 and more.
 
 Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 2.38 ms, and with
-`steps-per-tile` 10.4 ms. That is a third of what registers alone allow: the ways in and out,
-with a division for each place, take as long as 64 steps.
+`steps-per-tile` 10.4 ms. That is a third of what registers alone allow: the ways in and out
+have a division for each place, and 64 steps are few for that.
 
 Source: beyond
 """

@@ -69,7 +69,7 @@ def run(device: Device, problem: Cells, shape: Shape | None = None) -> NDArray[n
     phi = device.to_device(problem.phi[None])
     weights = problem.a, problem.b
     if shape is None:
-        shape = shape_for(FORM, 4, n, 1, steps, device.properties, ring=False)
+        shape = shape_for(FORM, 4, n, 1, max(steps, 1), device.properties, ring=False)
     for target, _ in passes(Run(device, FORM, weights, Ends()), shape, phi, steps, owned=True):
         phi = target
     found: NDArray[np.float32] = device.to_host(phi)[0]

@@ -57,8 +57,8 @@ class Tuning:
     fold
         Right rows to a counter.
     threads, resident, lanes, in_flight
-        As in `counting.Shape`; the threads of a block are a power of two, for its warps add up what
-        they found by halves.
+        As in `counting.Shape`; the threads of a block are a power of two, for the kernel takes the
+        number of each from the lower bits of its index.
     words
         Of signatures.
 
