@@ -129,7 +129,8 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
 
 def _lanes_for(length: float, counters: int) -> int:
     """Return how many threads take a list of this length together, in loads of 16 bytes."""
-    loads: float = 1 + length * np.dtype(posting_type(counters)).itemsize / WIDE_BYTES
+    # What rows share beside the commonest ids is a difference of estimates, and may be below zero.
+    loads: float = 1 + max(length, 0.0) * np.dtype(posting_type(counters)).itemsize / WIDE_BYTES
     if loads > WARP:
         return 16
     if counters > _NARROW:
