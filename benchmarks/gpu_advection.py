@@ -121,14 +121,23 @@ def check(device: Any, sizes: tuple[int, ...], steps: int) -> list[dict[str, Any
                 problem = Problem(rule, *edges)
                 for n in sizes:
                     phi = rng.random((1, n)).astype(dtype)
-                    here = PlainEngine().advance(problem, phi, 0, steps, lambda _: None)
-                    there = GpuEngine(device).advance(problem, phi, 0, steps, lambda _: None)
-                    fault = difference(here, there)
-                    if fault:
-                        print(f"WRONG: {scheme} {kind} {n} {dtype}: {fault}", flush=True)
-                    rows.append({"case": f"{scheme}, {kind}, {n} {dtype}", "good": not fault})
+                    case = f"{scheme}, {kind}, {n} {dtype}"
+                    rows.append(_verdict(case, GpuEngine(device), problem, phi, steps))
     print(f"{sum(row['good'] for row in rows)} of {len(rows)} checks passed")
     return rows
+
+
+def _verdict(
+    case: str, engine: GpuEngine, problem: Problem, phi: Any, steps: int
+) -> dict[str, Any]:
+    """Compare a run with that of the plain loop; tell at once what differs."""
+    here, there = (
+        one.advance(problem, phi, 0, steps, lambda _: None) for one in (PlainEngine(), engine)
+    )
+    fault = difference(here, there)
+    if fault:
+        print(f"WRONG: {case}: {fault}", flush=True)
+    return {"case": case, "good": not fault}
 
 
 def check_strips(device: Any, n: int, steps: int) -> list[dict[str, Any]]:
@@ -139,13 +148,10 @@ def check_strips(device: Any, n: int, steps: int) -> list[dict[str, Any]]:
         phi = rng.random((1, n)).astype(dtype)
         for scheme in ("lax-friedrichs", "fromm"):
             problem = Problem(rules(dtype)[scheme], Edge("copy"), Edge("copy"))
-            here = PlainEngine().advance(problem, phi, 0, steps, lambda _: None)
             for strip in STRIPS[itemsize]:
                 engine = GpuEngine(device, shape=Shape(strip, 5 * strip))
-                fault = difference(here, engine.advance(problem, phi, 0, steps, lambda _: None))
-                if fault:
-                    print(f"WRONG: {scheme} strips of {strip} {dtype}: {fault}", flush=True)
-                rows.append({"case": f"{scheme}, strips of {strip}, {dtype}", "good": not fault})
+                case = f"{scheme}, strips of {strip}, {dtype}"
+                rows.append(_verdict(case, engine, problem, phi, steps))
     print(f"{sum(row['good'] for row in rows)} of {len(rows)} checks of strips passed")
     return rows
 

@@ -11,7 +11,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from report import replace_between
+from report import quiet_axes, replace_between
 
 _RESULTS = Path(__file__).parent / "results"
 _README = Path(__file__).parent.parent / "README.md"
@@ -194,11 +194,7 @@ def _draw(results: dict[str, Any]) -> None:
     axes.set_xticks([row["n"] for row in sizes], [f"{row['n']:,}" for row in sizes])
     ticks = (0.01, 0.1, 1, 10, 100)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0.02, top=300)
-    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    quiet_axes(axes, top=300, bottom=0.02)
     machine = results["machine"]
     axes.set_title(
         "All-pairs shortest paths, dense float32, whole call\n"
@@ -246,11 +242,7 @@ def _draw_advection(results: dict[str, Any]) -> None:
     axes.set_xticks(shown, [f"{n:,}" for n in shown])
     ticks = (0.1, 1, 10, 100)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0.1, top=2 * ceiling)
-    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    quiet_axes(axes, top=2 * ceiling, bottom=0.1)
     machine = results["machine"]
     axes.set_title(
         "Advection, Lax-Friedrichs, float32\n"

@@ -13,7 +13,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from report import replace_between
+from report import quiet_axes, replace_between
 from validation.sanitizer_report import sentence
 
 _RESULTS = Path(__file__).parent / "results"
@@ -292,11 +292,7 @@ def _draw_advection(results: dict[str, Any]) -> None:
     axes.set_xticks(cells, [f"2^{n.bit_length() - 1}" for n in cells])
     ticks = (0.2, 0.5, 1, 2, 5, 10, 20)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0.15, top=1.6 * ceiling)
-    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    quiet_axes(axes, top=1.6 * ceiling, bottom=0.15)
     axes.legend(fontsize=8, loc="center right", bbox_to_anchor=(1, 0.47), frameon=False)
     axes.set_title(
         f"Advection on an {results['gpu']}, {results['date'][:10]}: Lax-Friedrichs, float32, 1,000 "

@@ -22,6 +22,7 @@ __all__ = [
     "print_table",
     "print_targets",
     "quantiles",
+    "quiet_axes",
     "replace_between",
     "write_results",
 ]
@@ -106,3 +107,12 @@ def write_results(name: str, document: dict[str, Any]) -> Path:
     date = datetime.now(UTC).date().isoformat()
     path.write_text(json.dumps({"date": date, "machine": described, **document}, indent=1) + "\n")
     return path
+
+
+def quiet_axes(axes: Any, top: float, bottom: float) -> None:
+    """Leave of a figure's axes what reads the curves, between two rates."""
+    axes.minorticks_off()
+    axes.set_ylim(bottom=bottom, top=top)
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)

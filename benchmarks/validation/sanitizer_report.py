@@ -61,7 +61,10 @@ def sentence(document: Entry) -> str:
         for tool in TOOLS
         if row[tool] != 0
     ]
-    return f"{told}, which looks for races in shared memory only: {', and '.join(parts)}."
+    return (
+        f"{told}, which looks for races in shared memory and for unset values in global memory "
+        f"only: {', and '.join(parts)}."
+    )
 
 
 def _is_count(found: Any) -> bool:

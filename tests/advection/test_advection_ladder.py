@@ -12,11 +12,12 @@ import pytest
 
 from choosing import large
 from warpladder.advection.gpu_tiles.plan import SHORTEST, STRIPS, Shape, shape_for
-from warpladder.advection.gpu_tiles.strips import strips_kernel, tiles_of
+from warpladder.advection.gpu_tiles.strips import WARPS, strips_kernel, tiles_of
 from warpladder.advection.ladder import LADDER
 from warpladder.advection.rungs import tuned
 from warpladder.advection.rungs._tasks import LAX_FRIEDRICHS, Cells, fma_exactly
 from warpladder.advection.wrong.stale_halo import TILE as THIN_TILE
+from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
 from warpladder.lab.compare import difference
 from warpladder.lab.compile import compile_kernel, missing_tool
@@ -267,23 +268,34 @@ def test_a_thin_halo_is_right_within_a_tile_and_wrong_by_little_beyond():
 
 @needs_tools
 @pytest.mark.parametrize("target", [(9, 0), *large(((7, 5),), ((8, 0),), ((10, 0),))])
-def test_nearly_all_instructions_of_the_top_compute(target):
+@pytest.mark.parametrize("strip", [48, 128])
+def test_nearly_all_instructions_of_the_top_compute(strip, target):
     (variant,) = launched_variants(tuned.RUNG)
-    longest = max(STRIPS[4])
-    kernel = strips_kernel(tuned.FORM, "float32", longest, (False, False), ring=False, alike=True)
+    kernel = strips_kernel(tuned.FORM, "float32", strip, (False, False), ring=False, alike=True)
     compiled = compile_kernel(kernel, variant.arguments, target)
-    if target == (9, 0):
-        assert compiled.spill_bytes == compiled.stack_bytes == 0
-    # Three warps in each of four partitions, the registers of which are handed out by eight.
-    assert compiled.registers <= 168
-    loop = instruction_mix(compiled.sass)[0]
-    opcodes = [one.opcode.partition(".")[0] for one in loop.instructions]
-    # Two steps of 128 cells; nothing is loaded or stored, and hardly anything moved.
-    assert opcodes.count("FFMA") == opcodes.count("FMUL") == 2 * longest
+    opcodes = [
+        one.opcode.partition(".")[0] for one in instruction_mix(compiled.sass)[0].instructions
+    ]
+    # Two steps of all cells; nothing is loaded, stored or moved.
+    assert opcodes.count("FFMA") == opcodes.count("FMUL") == 2 * strip
     assert opcodes.count("SHFL") == 4
     assert not {"LDL", "STL"} & set(opcodes)
-    assert opcodes.count("MOV") <= (12 if target == (10, 0) else 0)
-    assert 4 * longest / len(opcodes) > 0.94
+    assert 4 * strip / len(opcodes) > (0.9 if strip == 48 else 0.94)
+    if strip == 48 or target == (9, 0):
+        assert compiled.spill_bytes == compiled.stack_bytes == 0
+    # On 10.0 the compiler gives long strips ten moves.
+    assert opcodes.count("MOV") <= (10 if strip == 128 and target == (10, 0) else 0)
+
+
+@needs_tools
+def test_the_top_is_as_its_text_says():
+    (variant,) = launched_variants(tuned.RUNG)
+    kernel = strips_kernel(tuned.FORM, "float32", 128, (False, False), ring=False, alike=True)
+    compiled = compile_kernel(kernel, variant.arguments)
+    assert len(instruction_mix(compiled.sass)[0].instructions) == 528
+    shared = {"registers_per_thread": compiled.registers, "shared_bytes": compiled.shared_bytes}
+    assert occupancy(H200, 32 * WARPS, **shared).warps_per_multiprocessor == 12
+    assert shape_for(tuned.FORM, 4, 1 << 26, 1, 1000, H200, ring=False) == Shape(128, 167)
 
 
 @needs_tools

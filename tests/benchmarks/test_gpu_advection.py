@@ -66,7 +66,7 @@ def test_what_differs_is_told(bench, gpu, monkeypatch, capsys):
     monkeypatch.setattr(bench.GpuEngine, "advance", lambda *given: real(*given) + 1)
     monkeypatch.setattr(bench, "rules", lambda dtype: {"upwind": upwind(bench, dtype)})
     assert not any(row["good"] for row in bench.check(gpu, (3,), 2))
-    assert "WRONG: upwind copy 3 float32: " in capsys.readouterr().out
+    assert "WRONG: upwind, copy, 3 float32: " in capsys.readouterr().out
 
 
 @pytest.mark.numba_cuda

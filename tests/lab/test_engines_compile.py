@@ -30,15 +30,16 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: matrices where `one-launch` has one, so there are more addresses to keep. Around the hot loop.
 #: Reductions have 64 registers, for four blocks on a multiprocessor; merging states, once for each
 #: piece of 2^19 elements, spills some. Overlaps are counted by as many threads as there are places
-#: for, with 32 registers each; what they spill they need once for each row. Strips of cells leave a
-#: few registers for what is needed once before and after all steps.
+#: for, with 32 registers each; what they spill they need once for each row. The longest strips of
+#: cells leave few registers for what is needed once before and after all steps.
 SPILLS = {
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4): 512,
     ("count_in_shared", 8): 240,
-    ("advance_strips", 4): 72,
-    ("advance_strips", 8): 104,
+    ("advance_strips", 4, 64): 36,
+    ("advance_strips", 4, 128): 72,
+    ("advance_strips", 8, 32): 104,
 }
 
 
@@ -210,7 +211,8 @@ def test_engines_compile_without_spills(call, target):
         name = kernel.py_func.__name__
         numbers = getattr(types[0], "dtype", types[0])
         size = numbers.bitwidth // 8
-        assert found.spill_bytes <= SPILLS.get((name, size), 0), (name, types)
+        allowed = SPILLS.get((name, size), SPILLS.get((name, size, arguments[-1]), 0))
+        assert found.spill_bytes <= allowed, (name, types)
         if name == "advance_strips" and found.spill_bytes:
             # Two steps, the longest straight code.
             loop = max(instruction_mix(found.sass), key=lambda loop: len(loop.instructions))

@@ -14,12 +14,15 @@ each_ladder = pytest.mark.parametrize("name", LADDERS)
 
 
 def files_of(name, folder):
-    """Return the modules in a folder of a ladder by their names, but for what they share."""
+    """Return the modules in a folder of a ladder by their names, but for what they share.
+
+    The primer's share theirs elsewhere.
+    """
     package = import_module(f"{LADDERS[name].rpartition('.ladder:')[0]}.{folder}")
     return {
         module.name: import_module(f"{package.__name__}.{module.name}")
         for module in pkgutil.iter_modules(package.__path__)
-        if not module.name.startswith("_")
+        if not (module.name.startswith("_") and name != "primer")
     }
 
 
@@ -60,6 +63,8 @@ def test_a_rung_on_the_device_has_kernels_and_predicts(name):
     ladder = find_ladder(name)
     for rung in every(ladder):
         assert bool(rung.kernels) == (rung.on == "device")
+        # Libraries of a GPU stand beside one ladder only.
+        assert rung.on != "gpu" or name == "reduction"
     for rung in ladder.rungs:
         assert bool(rung.predicts) == (rung.on == "device")
 

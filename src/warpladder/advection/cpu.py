@@ -37,8 +37,8 @@ _FEWEST_CELLS, _FEWEST_STEPS = 2048, 3
 #: calling them: that takes about half a millisecond. Measured on two cores: with 2**16 cells it
 #: pays from 1,000 steps on, with 2**20 always.
 _SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 26
-#: As long as so many steps of a cell takes its way into a tile and out of it; as so many cells what
-#: a step has beside its cells; and as so many stencils a limiter, at most.
+#: About as long as so many steps of a cell takes its way into a tile and out of it; as so many
+#: cells what a step has beside its cells; and as so many stencils a limiter.
 _WAY, _BESIDE, _LIMITER = 64, 64, 16
 #: Bytes of a line of the cache, and how far apart lines are that share a set of it.
 _LINE, _ALIKE = 64, 4096

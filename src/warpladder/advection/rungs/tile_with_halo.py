@@ -19,8 +19,7 @@ and step, and a barrier and two ways through shared memory come on top. There is
 here yet. The tile pays once a step is not the only one (`steps-per-tile`).
 
 Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 54.8 ms, and with
-`cell-per-thread` 43.9 ms: the barrier and the ways through shared memory cost more than the cache
-gave.
+`cell-per-thread` 43.9 ms: the barrier and the ways through shared memory cost more than they save.
 
 Source: GR FD_kernel2
 """
