@@ -39,7 +39,6 @@ SPILLS = {
     ("count_in_shared", 8): 240,
     ("advance_strips", 4, 64): 36,
     ("advance_strips", 4, 128): 72,
-    ("advance_strips", 8, 32): 104,
 }
 
 

@@ -37,7 +37,7 @@ __all__ = ["WARPS", "reaches", "registers_for", "shared_bytes_for", "strips_kern
 WARPS = 2
 #: Registers of a multiprocessor's partition for each lane of a warp, and those that a lane needs
 #: beside its strip.
-_REGISTERS, _BESIDE = 512, 32
+_REGISTERS, _BESIDE = 512, 34
 EVERYBODY = 0xFFFFFFFF
 #: Rows of a tile that are loaded or stored in one turn of a loop.
 _ROWS_AT_ONCE = 16
