@@ -13,12 +13,9 @@ operands in registers, of which a multiprocessor reads two a clock.
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
 import subprocess
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,7 +23,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from gpu_timing import described
+from gpu_timing import parser_of_parts, record_parts
 from report import Target, print_table, print_targets
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
 from warpladder.advection.gpu.engine import GpuEngine
@@ -54,41 +51,28 @@ _WANTED, _WANTED_PART = 11e12, 70.0
 
 def main() -> None:
     """Check, time, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = parser_of_parts(__doc__)
     parser.add_argument(
-        "--convstencil", type=Path,
-        help="the program convstencil_1d, built from the sources of ConvStencil: timed, too",
-    )  # fmt: skip
+        "--convstencil", type=Path, help="the program convstencil_1d of ConvStencil: timed, too"
+    )
     given = parser.parse_args()
     device = CudaDevice()
-    document: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": described(),
-        "gpu": device.properties.name,
-    }
-    given.out.mkdir(parents=True, exist_ok=True)
-    name = device.properties.name.lower().replace(" ", "-")
-    path = given.out / f"gpu_advection-{name}.json"
-    parts: dict[str, Callable[[], Any]] = {
-        "checks": lambda: check(device, _CHECKED, _CHECKED_STEPS),
-        "strips": lambda: check_strips(device, _CHECKED[-1], _CHECKED_STEPS),
-        "ceilings": lambda: ceilings(device),
-        "ladder": lambda: time_ladder(CudaDevice(time_kernels=True), _LADDER, document["ceilings"]),
-        "engine": lambda: time_engine(device, _ENGINE, document["ceilings"], _STEPS),
-        "peers": lambda: [
+    timing = CudaDevice(time_kernels=True)
+    parts: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "checks": lambda _: check(device, _CHECKED, _CHECKED_STEPS),
+        "strips": lambda _: check_strips(device, _CHECKED[-1], _CHECKED_STEPS),
+        "ceilings": lambda _: ceilings(device),
+        "ladder": lambda record: time_ladder(timing, _LADDER, record["ceilings"]),
+        "engine": lambda record: time_engine(device, _ENGINE, record["ceilings"], _STEPS),
+        "peers": lambda _: [
             *time_peers(device, _ENGINE[:1], _PEER_STEPS),
             *time_convstencil(given.convstencil, _ENGINE[:1], _STEPS),
         ],
-        "limiters": lambda: time_limiters(device, _ENGINE[:1], _LIMITED_STEPS),
-        "shapes": lambda: time_shapes(device, _SHAPED, _DEPTHS, _STEPS),
-        "targets": lambda: targets(document["engine"]),
+        "limiters": lambda _: time_limiters(device, _ENGINE[:1], _LIMITED_STEPS),
+        "shapes": lambda _: time_shapes(device, _SHAPED, _DEPTHS, _STEPS),
+        "targets": lambda record: targets(record["engine"]),
     }
-    for part, run in parts.items():
-        document[part] = run()
-        # Written part by part, so that what was measured stays if the machine goes.
-        path.write_text(json.dumps(document, indent=1) + "\n")
-    print(f"wrote {path.name}")
+    record_parts("gpu_advection", device, parts, given)
 
 
 def rules(dtype: str, systems: int = 1) -> dict[str, Stencil | Limited]:
@@ -281,7 +265,11 @@ def time_convstencil(
 ) -> list[dict[str, Any]]:
     """Time ConvStencil's stencil of three points, float64 on tensor cores, by its own clock.
 
-    Chen et al., PPoPP 2024. A pass of it takes three steps, with numbers of its own.
+    Chen et al., PPoPP 2024. A pass of it takes three steps, with numbers of its own. As its sources
+    stand, an H200 stops the kernel: the last lane of a block reads one number past shared memory
+    (compute-sanitizer names line 69 of `gpu_1r.cu`). With room for eight numbers more, so
+    ``sharedmem[2][SM_SIZE_ROW * SM_SIZE_COL + 8]``, it runs. Built by ``nvcc -O3 --use_fast_math
+    -rdc=true -arch=sm_90`` from `main.cu`, `gpu_1r.cu` and `gpu_2r.cu` of `src/1d`.
     """
     rows = []
     for n in sizes if program else ():

@@ -10,11 +10,8 @@ that shares nothing with the engine. A shape that would not end in the time that
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,7 +20,7 @@ import numpy as np
 from numba import cuda, uint32
 
 import warpladder as wl
-from gpu_timing import described
+from gpu_timing import parser_of_parts, record_parts
 from overlap_rows import PLANTED_EVERY, make_rows, partners_of
 from overlap_sets import uniform_rows, zipf_rows
 from report import Target, print_table, print_targets
@@ -46,7 +43,6 @@ _SHAPES = (
     (14_000_000, 1, 45.0, 150),
 )
 _SAMPLED = 32
-_RECORDS = Path(__file__).resolve().parent / "results"
 #: Words of four counters of a block, and additions of a thread, for the ceiling.
 _WORDS, _STEPS = 1 << 13, 4096
 #: Rows for the ladder, and the rungs that take too long for more than one run.
@@ -55,45 +51,22 @@ _LADDER_ROWS, _FEW_ROWS, _SLOW_S = 1000, 33, 1.0
 
 def main() -> None:
     """Check, time, print, write."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = parser_of_parts(__doc__)
     parser.add_argument("--seconds", type=float, default=480, help="in which all has to be done")
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="PART",
-        help="measure these parts; of the others the committed record is kept, with its dates",
-    )  # fmt: skip
     given = parser.parse_args()
     ends = perf_counter() + given.seconds
     device = CudaDevice()
-    parts: dict[str, Callable[[], Any]] = {
-        "checks": lambda: _check(device),
-        "ceilings": lambda: _ceilings(device),
-        "peers": lambda: _time_peers(device),
-        "calls": lambda: _time_calls(device),
-        "shapes": lambda: _time_shapes(device, targets, ends),
-        "parquet": lambda: _time_parquet(device),
-        "ladder": lambda: _time_ladder(CudaDevice(time_kernels=True)),
+    parts: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "checks": lambda _: _check(device),
+        "ceilings": lambda _: _ceilings(device),
+        "peers": lambda _: _time_peers(device),
+        "calls": lambda _: _time_calls(device),
+        "shapes": lambda _: _time_shapes(device, ends),
+        "targets": lambda record: _targets(record["shapes"]),
+        "parquet": lambda _: _time_parquet(device),
+        "ladder": lambda _: _time_ladder(CudaDevice(time_kernels=True)),
     }
-    if unknown := set(given.only) - set(parts):
-        parser.error(f"--only {' '.join(sorted(unknown))}: there are {', '.join(parts)}")
-    targets: list[Target] = []
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    name = f"gpu_overlap_join-{device.properties.name.lower().replace(' ', '-')}.json"
-    document: dict[str, Any] = json.loads((_RECORDS / name).read_text()) if given.only else {}
-    document |= {"machine": described(), "gpu": device.properties.name}
-    document.setdefault("date", now)
-    measured = document.setdefault("measured", {})
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / name
-    for part in given.only or parts:
-        document[part] = parts[part]()
-        measured[part] = now
-        if part == "shapes":
-            document["targets"] = targets
-        # Written part by part, so that what was measured stays if the machine goes.
-        path.write_text(json.dumps(document, indent=1) + "\n")
-    print_targets(targets)
-    print(f"wrote {path.name}")
+    record_parts("gpu_overlap_join", device, parts, given)
 
 
 def _check(device: CudaDevice) -> list[dict[str, Any]]:
@@ -234,10 +207,10 @@ def _time_calls(device: CudaDevice) -> list[dict[str, Any]]:
     return rows
 
 
-def _time_shapes(device: CudaDevice, targets: list[Target], ends: float) -> list[dict[str, Any]]:
+def _time_shapes(device: CudaDevice, ends: float) -> list[dict[str, Any]]:
     """Count rows that are on the GPU already, coded, from their index to their pairs."""
     rows: list[dict[str, Any]] = []
-    for count, times, wanted, needed in _SHAPES:
+    for count, times, _, needed in _SHAPES:
         if perf_counter() + needed > ends:
             print(f"{count:,} rows: not run, {needed} s are not left")
             continue
@@ -262,13 +235,22 @@ def _time_shapes(device: CudaDevice, targets: list[Target], ends: float) -> list
                 "runs": times, "rows_checked": _SAMPLED,
             }
         )  # fmt: skip
-        if wanted is not None:
-            targets.append(
-                Target(f"{count:,} rows x {_IDS:,} ids, s", min(taken), wanted, at_most=True)
-            )
         del engine, made, counted
     print_table(f"rows x ids out of as many as rows, T = {_THRESHOLD}, counted", rows)
     return rows
+
+
+def _targets(shapes: list[dict[str, Any]]) -> list[Target]:
+    """Return the seconds that are asked for, beside those reached."""
+    asked = {f"{count:,} x {_IDS:,}": (count, wanted) for count, _, wanted, _ in _SHAPES}
+    found = []
+    for row in shapes:
+        count, wanted = asked[row["case"]]
+        if wanted is not None:
+            name = f"{count:,} rows x {_IDS:,} ids, s"
+            found.append(Target(name, row["s"], wanted, at_most=True))
+    print_targets(found)
+    return found
 
 
 def _updates(device: CudaDevice, rows: Any) -> int:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import json
 import platform
 import statistics
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from numba import cuda
@@ -21,8 +26,11 @@ __all__ = [
     "described",
     "least_ms",
     "nothing",
+    "parser_of_parts",
+    "record_parts",
 ]
 
+_RECORDS = Path(__file__).resolve().parent / "results"
 _FLUSH_BYTES = 1 << 30
 
 
@@ -91,6 +99,56 @@ def described() -> dict[str, str]:
         with contextlib.suppress(PackageNotFoundError):
             found[package] = version(package)
     return {"python": platform.python_version(), **found}
+
+
+def parser_of_parts(doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser of where the record of a benchmark goes, and of which parts are measured."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0] if doc else None)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="PART",
+        help="measure these parts; of the others the committed record is kept, with its dates",
+    )  # fmt: skip
+    return parser
+
+
+def record_parts(
+    name: str,
+    device: CudaDevice,
+    parts: Mapping[str, Callable[[dict[str, Any]], Any]],
+    given: argparse.Namespace,
+) -> None:
+    """Measure the parts of a benchmark that were asked for, and write its record as JSON.
+
+    Parameters
+    ----------
+    name
+        The benchmark's.
+    device
+        The GPU.
+    parts
+        By name, what measures a part; it is given the record so far.
+    given
+        What `parser_of_parts` returned has parsed.
+    """
+    if unknown := set(given.only) - set(parts):
+        raise SystemExit(f"--only {' '.join(sorted(unknown))}: there are {', '.join(parts)}")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    gpu = device.properties.name
+    file_name = f"{name}-{gpu.lower().replace(' ', '-')}.json"
+    record: dict[str, Any] = (
+        json.loads((_RECORDS / file_name).read_text()) if given.only else {"date": now}
+    )
+    record |= {"machine": described(), "gpu": gpu}
+    measured = record.setdefault("measured", {})
+    given.out.mkdir(parents=True, exist_ok=True)
+    path = given.out / file_name
+    for part in given.only or parts:
+        record[part] = parts[part](record)
+        measured[part] = now
+        # Written part by part, so that what was measured stays if the machine goes.
+        path.write_text(json.dumps(record, indent=1) + "\n")
+    print(f"wrote {path.name}")
 
 
 @cuda.jit
