@@ -23,7 +23,14 @@ from warpladder.overlap_join.sample import expected_pairs_of
 
 IM_ROWS = {1: {2, 5, 6, 10, 11}, 2: {5, 10, 11, 15}, 3: {6, 10, 11, 17}, 4: {3, 10, 12, 17}}
 WAYS = [Way("counting", 0, 0.1, ""), Way("counting", 1, 0.1, ""), Way("counting", 2, 0.1, ""),
-        Way("gathering", 0, 0.1, ""), Way("prefixes", 0, 0.1, "")]  # fmt: skip
+        Way("slicing", 0, 0.1, ""), Way("slicing", 0, 0.1, "", masks=5),
+        Way("slicing", 0, 0.1, "", masks=1 << 20), Way("gathering", 0, 0.1, ""),
+        Way("prefixes", 0, 0.1, "")]  # fmt: skip
+
+
+def name_of(way: Way) -> str:
+    return f"{way.name}{way.hot_bytes or way.masks}"
+
 
 Row = list[int]
 Pair = tuple[int, int, int]
@@ -60,7 +67,8 @@ def found(way: Way, rows: list[Row], measure: str, threshold: float, other: Any 
     codes = coded(as_sets(rows, "rows"), None if other is None else as_sets(other, "other"))
     join = Join(codes.left, codes.right, as_rule(measure, threshold), both_ways)
     hot = way.hot_bytes if 8 * way.hot_bytes <= join.right.universe else 0
-    engine = cpu.CpuEngine(join, Way(way.name, hot, way.seconds, ""))
+    masks = min(way.masks, join.right.universe)
+    engine = cpu.CpuEngine(join, Way(way.name, hot, way.seconds, "", masks=masks))
     pairs: list[Pair] = []
     done = []
     for first, counts, right, shared in engine.found(0, len(join.left), done.append):
@@ -92,7 +100,7 @@ def test_the_sources_rows() -> None:
     assert list(answer) == [(1, 2, 3), (1, 3, 3), (2, 3, 2), (3, 4, 2)]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
 @pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 61, 130, 197])
 def test_every_way_finds_what_brute_force_finds(n: int, way: Way) -> None:
     rows = random_rows(n, 40, 12, n)
@@ -101,7 +109,7 @@ def test_every_way_finds_what_brute_force_finds(n: int, way: Way) -> None:
         assert found(way, rows, measure, threshold) == brute(rows, measure, threshold)
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
 def test_every_way_joins_with_other_rows_and_from_both_rows(way: Way) -> None:
     rows, other = random_rows(75, 40, 12, 1), random_rows(130, 50, 9, 2)
     for measure, threshold in [("count", 2), ("jaccard", 0.4)]:
@@ -112,7 +120,7 @@ def test_every_way_joins_with_other_rows_and_from_both_rows(way: Way) -> None:
         assert found(way, rows, measure, threshold, both_ways=True) == twice
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
 def test_rows_of_more_ids_than_a_byte_counts(way: Way) -> None:
     rng = np.random.default_rng(5)
     rows = [rng.choice(700, size, replace=False).tolist() for size in (254, 255, 256, 257, 600, 3)]
@@ -121,7 +129,7 @@ def test_rows_of_more_ids_than_a_byte_counts(way: Way) -> None:
         assert found(way, rows, "count", threshold) == brute(rows, "count", threshold)
 
 
-@pytest.mark.parametrize("way", WAYS[:2], ids=lambda way: f"{way.name}{way.hot_bytes}")
+@pytest.mark.parametrize("way", WAYS[:2], ids=name_of)
 def test_long_rows_of_which_few_share_more_than_a_byte_counts(way: Way) -> None:
     rng = np.random.default_rng(6)
     rows = [rng.choice(3000, 300, replace=False).tolist() for _ in range(130)]
@@ -141,7 +149,7 @@ def test_ids_of_one_row_and_ids_that_a_row_has_twice() -> None:
     assert counted.pairs == 0
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.name}{way.hot_bytes}")
+@pytest.mark.parametrize("way", WAYS, ids=name_of)
 def test_more_rows_than_a_block_has(way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     # Blocks of 64 rows, so that there are several of them, the last one with a few rows.
     monkeypatch.setattr(cpu, "BLOCK_BITS", 6)
@@ -252,7 +260,7 @@ def test_plan() -> None:
     # There are few rows, so all of them are the sample.
     assert plan.expected_pairs == len(brute(rows, "count", 2))
     assert plan.expected_pairs <= plan.most_pairs <= plan.updates // 2
-    assert plan.method in {"counting", "gathering", "prefixes"}
+    assert plan.method in {"slicing", "counting", "gathering", "prefixes"}
     assert (plan.engine, plan.rows, plan.other_rows) == ("cpu", 300, None)
     assert "updates" in str(plan)
     other = random_rows(100, 60, 12, 10)
@@ -298,13 +306,17 @@ def test_the_way_that_is_chosen() -> None:
     rng = np.random.default_rng(1)
     sparse = rng.integers(0, 40_000, (40_000, 4))
     assert way(sparse).name == "gathering"
-    assert way(rng.integers(0, 500, (2000, 20))).name == "counting"
-    hot = np.concatenate([np.zeros((4000, 1), int), rng.integers(1, 500, (4000, 20))], axis=1)
+    common = rng.integers(0, 500, (2000, 20))
+    assert (way(common).name, way(common).masks) == ("slicing", 500)
+    # Of 512 rows one or two have an id: too few for masks.
+    scarce = rng.integers(1, 8001, (8000, 20))
+    assert (way(scarce).name, way(scarce).hot_bytes) == ("counting", 0)
+    hot = np.concatenate([np.zeros((8000, 1), int), scarce], axis=1)
     assert (way(hot).name, way(hot).hot_bytes) == ("counting", 1)
     # Half of each row's ids are its own: too many for a pair to share so many.
-    own = 1000 + np.arange(4000 * 30).reshape(4000, 30)
-    half = np.concatenate([rng.integers(0, 300, (4000, 30)), own], axis=1)
-    assert way(half, 31).name == "prefixes"
+    own = 1000 + np.arange(30_000 * 10).reshape(30_000, 10)
+    half = np.concatenate([rng.integers(0, 300, (30_000, 10)), own], axis=1)
+    assert way(half, 11).name == "prefixes"
 
 
 def test_updates_beyond_64_bits_are_counted() -> None:

@@ -3,7 +3,7 @@
 In which order to read it: what comes in (`intake`), how its ids are coded (`coding`) into what the
 engines take (`forms`), which pairs count (`measures`), what is decided before any work (`plan`,
 `sample`, `prepared`); the engine for the CPU (`cpu`, with its compiled loops in `counting`,
-`gathering` and `prefixes`) and the one for GPUs (`gpu/`); what comes out (`result`), all of it
-behind one call (`api`); answers too large for memory, in parts that outlive a kill (`stored`). The
-ladder is in `ladder`.
+`slicing`, `gathering` and `prefixes`) and the one for GPUs (`gpu/`); what comes out (`result`), all
+of it behind one call (`api`); answers too large for memory, in parts that outlive a kill
+(`stored`). The ladder is in `ladder`.
 """

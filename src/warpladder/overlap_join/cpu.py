@@ -1,9 +1,9 @@
 """The CPU engine: stretches of left rows, dealt out to kept threads one by one.
 
-The three ways of finding pairs (`counting`, `gathering`, `prefixes`) are each one compiled function
-that visits some left rows; here they get their index, each thread its own scratch memory, and
-stretches of about equal work. Stretches are dealt out in order; what is found is handed on in
-order, too, whichever is ready first.
+The four ways of finding pairs (`slicing`, `counting`, `gathering`, `prefixes`) are each one
+compiled function that visits some left rows; here they get their index, each thread its own scratch
+memory, and stretches of about equal work. Stretches are dealt out in order; what is found is handed
+on in order, too, whichever is ready first.
 
 Nobody knows before how much a stretch finds. One that finds more than a thread has room for ends
 where the room does; what is left of it is dealt out next, and stretches are cut shorter for a
@@ -21,10 +21,11 @@ import numpy as np
 
 from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
-from warpladder.overlap_join import counting, gathering, prefixes
+from warpladder.overlap_join import counting, gathering, groups, prefixes, slicing
 from warpladder.overlap_join.counting import ALL, LATER, OTHERS, side_of
 from warpladder.overlap_join.forms import Counted, Found
 from warpladder.overlap_join.index import BLOCK_BITS, ONE_BLOCK, build_index
+from warpladder.overlap_join.masks import masks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,6 +41,8 @@ __all__ = ["CpuEngine"]
 # Seconds of one core that a stretch takes: long beside dealing it out, 0.1 ms, and short enough
 # that Ctrl-C need not be waited for, and that what a stretch finds takes tens of MB.
 _STRETCH = 0.03
+# The same where masks in the cache are to be met by many rows.
+_SLICED_STRETCH = 0.1
 # At least so many stretches for each thread, so that all end at about the same time.
 _STRETCHES_PER_WORKER = 8
 _LEAST_KEPT = 1 << 20
@@ -66,6 +69,7 @@ class CpuEngine:
     def __init__(self, join: Join, way: Way) -> None:
         self._join = join
         self._seconds = way.seconds
+        self._stretch = _STRETCH
         self._which = ALL if not join.is_self else OTHERS if join.both_ways else LATER
         self._rule = tuple(join.rule)
         self._left = side_of(join.left, way.hot_bytes)
@@ -83,19 +87,30 @@ class CpuEngine:
             )
             self._visit: Any = counting.visit_rows
             self._given: tuple[Any, ...] = (cold,)
-            self._new_scratch: Callable[[], Any] = lambda: counting.new_scratch(self._right)
+            self._new_scratch: Callable[[int], Any] = lambda _: counting.new_scratch(self._right)
+        elif way.name == "slicing":
+            cold = right.universe - way.masks
+            self._stretch = _SLICED_STRETCH
+            self._index = build_index(
+                right, (min(way.lone, cold), cold), whole, ONE_BLOCK,
+                with_behind=self._which == LATER,
+            )  # fmt: skip
+            masks = masks_of(join.left, self._index, right, way.masks)
+            self._visit = slicing.slice_rows
+            self._given = (masks,)
+            self._new_scratch = lambda kept: groups.new_scratch(join.left, masks, kept)
         elif way.name == "gathering":
             self._index = build_index(right, (0, right.universe), whole, ONE_BLOCK)
             self._visit = gathering.gather_rows
             self._given = ()
-            self._new_scratch = lambda: gathering.new_scratch(right)
+            self._new_scratch = lambda _: gathering.new_scratch(right)
         else:
             short = prefixes.prefix_lengths(right, join.rule)
             self._index = build_index(right, (0, right.universe), short, ONE_BLOCK)
             own = short if join.is_self else prefixes.prefix_lengths(join.left, join.rule)
             self._visit = prefixes.match_rows
             self._given = (own,)
-            self._new_scratch = lambda: prefixes.new_scratch(right)
+            self._new_scratch = lambda _: prefixes.new_scratch(right)
 
     def found(self, first: int, last: int, advanced: Callable[[int], None]) -> Iterator[Found]:
         """Yield the pairs of left rows, in order."""
@@ -105,7 +120,7 @@ class CpuEngine:
 
         def find(begin: int, end: int) -> tuple[int, Found]:
             scratch, kept = free.pop() if free else (
-                self._new_scratch(),
+                self._new_scratch(size),
                 _Kept(np.empty(size, np.int32), np.empty(size, np.int32)),
             )  # fmt: skip
             counts = np.empty(end - begin, np.int64)
@@ -125,7 +140,7 @@ class CpuEngine:
 
         def count(begin: int, end: int) -> tuple[int, int]:
             scratch, of_right = free.pop() if free else (
-                self._new_scratch(), np.zeros(len(self._join.right), np.int64)
+                self._new_scratch(0), np.zeros(len(self._join.right), np.int64)
             )  # fmt: skip
             visited = self._call(begin, end, scratch, (of_left, of_right), None)
             free.append((scratch, of_right))
@@ -190,7 +205,7 @@ class CpuEngine:
         workers = worker_count()
         rows = last - first
         share = rows / max(1, len(self._join.left))
-        stretches = max(self._seconds * share / _STRETCH, _STRETCHES_PER_WORKER * workers)
+        stretches = max(self._seconds * share / self._stretch, _STRETCHES_PER_WORKER * workers)
         stretches = max(1, min(int(stretches), rows))
         # Where only later rows are met, the first row meets all and the last none.
         parts = np.arange(stretches + 1) / stretches

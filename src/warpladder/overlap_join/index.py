@@ -29,13 +29,16 @@ if TYPE_CHECKING:
 
     from warpladder.overlap_join.forms import Rows
 
-__all__ = ["AHEAD", "BLOCK_BITS", "ONE_BLOCK", "Index", "build_index"]
+__all__ = ["AHEAD", "BLOCK_BITS", "LONGEST_LIST", "ONE_BLOCK", "Index", "build_index"]
 
 BLOCK_BITS = 16
 """Blocks have 2^16 rows at most: postings take 16 bits."""
 
 ONE_BLOCK = 31
 """Blocks of as many rows as there can be, for lists that are not to be cut."""
+
+LONGEST_LIST = (1 << 16) - 1
+"""Of rows behind one of a list, `Index.behind` says so many at most."""
 
 # Below so many ids threads cost more than they give.
 _IDS_PER_WORKER = 1 << 17
@@ -95,7 +98,8 @@ def build_index(
     bits
         Of blocks: `BLOCK_BITS` at most, or `ONE_BLOCK`.
     with_behind
-        Whether `Index.behind` is wanted; blocks must have no more than 2^16 rows then.
+        Whether `Index.behind` is wanted; blocks must have no more than 2^16 rows then, or lists no
+        more than `LONGEST_LIST`.
     """
     n = len(rows)
     blocks = max(1, -(-n >> bits)) if bits < ONE_BLOCK else 1

@@ -1,7 +1,9 @@
 """What a join will take, known before any of it is done: updates, pairs, memory, time, and the way.
 
-There are three ways on the CPU, and what each costs follows from how often each id occurs:
+There are four ways on the CPU, and what each costs follows from how often each id occurs:
 
+* `slicing` adds masks of all rows, 512 at a time: cheap where ids are in so many rows that a mask
+  of them has a few bits for each 512;
 * `counting` updates counters and looks at all of them: cheap where rows share much, so that lists
   are long beside the number of rows;
 * `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
@@ -22,9 +24,12 @@ import numpy as np
 from warpladder.call import joined
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import in_words
-from warpladder.overlap_join.index import BLOCK_BITS
+from warpladder.overlap_join.groups import GROUP, MASKS_AT_ONCE, memory_of_scratch
+from warpladder.overlap_join.index import BLOCK_BITS, LONGEST_LIST
 from warpladder.overlap_join.lanes import LANES
+from warpladder.overlap_join.masks import memory_of_masks
 from warpladder.overlap_join.prefixes import prefix_frequency, prefix_lengths
+from warpladder.overlap_join.slices import AT_ONCE, ROWS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +51,10 @@ __all__ = [
 # Nanoseconds, on one core: an update of a counter in a list, the look at 64 counters, the same for
 # each eight hot ids, and the start of a list.
 _COUNTED, _LOOK, _SIGNED, _LIST = 0.9, 5.0, 5.0, 20.0
+# For 512 rows: adding a mask; comparing counts with a threshold, and noting what is a pair; going
+# through one more segment of masks; and a mask fetched for a group of rows. A row met in a list,
+# with sorting it; and making a mask.
+_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 2.0, 25.0, 15.0, 15.0, 12.0, 30.0
 # A row met twice in lists, with the start of a list, and a left row.
 _GATHERED, _GATHERED_LIST, _GATHERED_ROW = 6.0, 40.0, 300.0
 # A row met in lists of prefixes: seen before, or compared.
@@ -53,6 +62,8 @@ _MATCHED = 100.0
 # An id coded, and listed.
 _CODED = 60.0
 _MOST_HOT_BYTES = 4
+# Bytes of masks at most, and for how many ids.
+_MOST_MASKS, _MOST_MASKED = 1 << 30, 1 << 20
 # The ids looked at to tell that prefixes would leave too many candidates.
 _CAPPED = 4096
 
@@ -64,7 +75,7 @@ class Way:
     Attributes
     ----------
     name
-        ``counting``, ``gathering`` or ``prefixes``.
+        ``slicing``, ``counting``, ``gathering`` or ``prefixes``.
     hot_bytes
         For counting: signatures take the ``8 * hot_bytes`` hottest ids.
     seconds
@@ -72,7 +83,9 @@ class Way:
     why
         For people.
     lone
-        For counting: so many of the first ids are in one row only, and need no list.
+        For slicing and counting: so many of the first ids are in one row only, and need no list.
+    masks
+        For slicing: so many of the last, and hottest, ids have masks.
     """
 
     name: str
@@ -80,6 +93,7 @@ class Way:
     seconds: float
     why: str
     lone: int = 0
+    masks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,7 @@ class Plan:
     engine
         ``"cpu"`` or the name of the GPU.
     method
-        Of the engine: ``counting``, ``gathering`` or ``prefixes``.
+        Of the engine: ``slicing``, ``counting``, ``gathering`` or ``prefixes``.
     why
         Why this engine and this method.
     """
@@ -198,14 +212,25 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     hot_bytes = int(np.argmin(counting))
     bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
     gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
-    matching = _matching_of(join, frequency, total, min(counting[hot_bytes], gathering))
+    slicing, masks = _slicing_of(join, own, frequency, total)
+    others = min(slicing, counting[hot_bytes], gathering)
+    matching = _matching_of(join, frequency, total, others)
+    lone = _lone_ids(join, frequency)
     ways = [
         Way(
             "counting",
             hot_bytes,
             counting[hot_bytes] * 1e-9,
             joined("rows share much", bits),
-            _lone_ids(join, frequency),
+            lone,
+        ),
+        Way(
+            "slicing",
+            0,
+            slicing * 1e-9,
+            f"rows share much; the {masks:,} hottest ids as masks",
+            min(lone, len(frequency) - masks),
+            masks,
         ),
         Way("gathering", 0, gathering * 1e-9, "rows share little"),
         Way("prefixes", 0, matching * 1e-9, "the threshold leaves few candidates"),
@@ -213,6 +238,39 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     if _may_overflow(join):
         ways = ways[1:]
     return min(ways, key=lambda way: way.seconds)
+
+
+def _slicing_of(
+    join: Join, own: NDArray[np.int64], frequency: NDArray[np.int64], total: float
+) -> tuple[float, int]:
+    """Return how many nanoseconds slicing takes, and how many ids then have masks.
+
+    ``own`` is in how many left rows each id is, ``total`` how many updates all ids take.
+    """
+    n, panels = len(join.left), max(1, -(-len(join.right) // ROWS))
+    both = 0.5 if join.is_self and not join.both_ways else 1.0
+    most = min(len(frequency), _MOST_MASKED, _MOST_MASKS // (8 * WORDS * panels))
+    hottest = slice(None, -most - 1, -1)
+    masks = np.zeros(most + 1)
+    np.cumsum(own[hottest], out=masks[1:])
+    updates = np.zeros(most + 1)
+    np.cumsum(own[hottest].astype(np.float64) * frequency[hottest], out=updates[1:])
+    # Masks are added eight at a time, of which some are empty, and in segments of so many ids.
+    segments = -(-np.arange(most + 1) // MASKS_AT_ONCE)
+    added = masks + n * (AT_ONCE // 2) * segments
+    costs = (
+        both * panels * (added * _MASK + n * (_PANEL + _SEGMENT * segments))
+        + both * panels * np.arange(most + 1) * (n / GROUP) * _FETCHED
+        + (total - both * updates) * _LISTED
+        + (float(join.left.items.size) - masks) * _LIST
+        + np.arange(most + 1) * (panels * _MARKED)
+    )
+    if frequency.max(initial=0) > LONGEST_LIST:
+        # What stands before the masked ones has lists.
+        longest = np.concatenate(([0], np.maximum.accumulate(frequency)))[::-1]
+        costs[longest[: most + 1] > LONGEST_LIST] = math.inf
+    best = int(np.argmin(costs))
+    return float(costs[best]), best
 
 
 def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:
@@ -295,9 +353,13 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     index = (2 if way.name == "counting" else 4) * join.right.items.size
     starts = 8 * join.right.universe * blocks * (1 + workers)
     # Of each id, where the rows behind its own begin in its list.
-    behind = 8 * ids_of(join) if way.name == "counting" and join.is_self else 0
-    room = 8 * max(m, 1 << 20)
+    behind = 8 * ids_of(join) if way.name in {"counting", "slicing"} and join.is_self else 0
+    pairs = max(m, 1 << 20)
+    room = 8 * pairs
     # Of the stretches ahead, begun and cut, what is found and not taken yet.
     waiting = min(2 * (workers + 1) * room, 8 * most_pairs)
-    each = room + (9 * m if way.name == "counting" else 8 * m)
-    return coded + index + starts + behind + way.hot_bytes * (n + m) + workers * each + waiting
+    known = way.hot_bytes * (n + m) + memory_of_masks(m, way.masks)
+    each = {"counting": 9 * m, "slicing": memory_of_scratch(m, way.masks, pairs)}.get(
+        way.name, 8 * m
+    )
+    return coded + index + starts + behind + known + workers * (room + each) + waiting

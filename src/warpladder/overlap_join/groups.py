@@ -1,0 +1,259 @@
+"""Groups of left rows: what one thread writes down of them before it adds their masks.
+
+A row's hot ids become places in the table of masks; a panel's masks that do not fit the cache next
+to the core are cut into segments, and the places of each row with them. What the rows meet in the
+lists of their other ids is sorted by panels, so that it can be added when a panel is counted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from warpladder.device.kernel_cache import cached
+from warpladder.overlap_join.counting import LATER
+from warpladder.overlap_join.lanes import LANES, fetch
+from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
+from warpladder.overlap_join.measures import least_shared
+from warpladder.overlap_join.slices import AT_ONCE, LEAST_LEVELS, WORDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.overlap_join.forms import Rows
+
+__all__ = [
+    "COLD",
+    "DEGREE_LEVELS",
+    "GROUP",
+    "LANE_MASK",
+    "LEAST",
+    "LEVELS",
+    "MASKS_AT_ONCE",
+    "ROW",
+    "SIZE",
+    "Scratch",
+    "memory_of_scratch",
+    "new_scratch",
+    "prepare",
+]
+
+GROUP = 4096
+"""Left rows of a group at most: the more, the more often masks in the cache are met again."""
+
+# The same where their counts are kept between segments.
+_KEPT_GROUP = 1024
+MASKS_AT_ONCE = 1 << 12
+"""Masks that stay in the cache next to the core while a group meets them: 256 KB."""
+# Masks of a group's rows, and right rows of its lists, that there is room for at least.
+_PLACES, _LISTED = 1 << 20, 1 << 18
+_AHEAD = 8
+# Slices of counts that are kept, about: for rows of 1,000 ids.
+_TYPICAL_LEVELS = 10
+LANE_MASK = (1 << PANEL_BITS) - 1
+"""What of `Scratch.listed` says which row of a panel; above it stands which of the group."""
+DEGREE_LEVELS = 16
+"""Slices of how many pairs right rows have."""
+ROW, LEAST, LEVELS, SIZE, COLD = range(5)
+"""What is known of a row of a group, by columns of `Scratch.rows`."""
+
+
+class Scratch(NamedTuple):
+    """What one thread works in.
+
+    Attributes
+    ----------
+    group
+        How many rows a group has at most.
+    chunk
+        How many panels a group meets after each other.
+    rows
+        Of each row of a group, by size: its number, the least number of ids shared, 0 if it has no
+        pairs, how many slices its counts have, how many ids it has, and how many of them have
+        lists. int64, (rows, 5).
+    places, segments
+        Where in a panel the masks of a group's rows begin, int32, and where among these places
+        those of a row begin that are in a segment, and end in its last one: int64, (rows, segments
+        + 1).
+    listed, list_ends
+        What a group's rows meet in lists, by panels: which row of the group, and which of the panel
+        it meets, int32; and where those of a panel end, int64.
+    cursors
+        How far the lists of a chunk's panels have been added: int64.
+    slices
+        Counts of a row and panel; of all rows of a group where there is more than one segment:
+        uint64.
+    masks
+        Pairs of `AT_ONCE` rows in a chunk of panels: uint64.
+    each
+        At which words of ``masks`` those of a panel begin: int32.
+    degrees
+        In how many pairs right rows are that have not been added up yet, as slices: uint64.
+    counters
+        Counts of 64 rows: uint32.
+    of, right, shared
+        Pairs of a group in the order found: which row of the group, int16, the right row, int32,
+        and how many ids they share, int32. Empty where pairs are counted.
+    """
+
+    group: int
+    chunk: int
+    rows: NDArray[np.int64]
+    places: NDArray[np.int32]
+    segments: NDArray[np.int64]
+    listed: NDArray[np.int32]
+    list_ends: NDArray[np.int64]
+    cursors: NDArray[np.int64]
+    slices: NDArray[np.uint64]
+    masks: NDArray[np.uint64]
+    each: NDArray[np.int32]
+    degrees: NDArray[np.uint64]
+    counters: NDArray[np.uint32]
+    of: NDArray[np.int16]
+    right: NDArray[np.int32]
+    shared: NDArray[np.int32]
+
+
+def new_scratch(left: Rows, masks: Masks, kept: int) -> Scratch:
+    """Return what a thread needs that keeps so many pairs, or counts them if that is 0."""
+    longest = int(np.diff(left.starts).max(initial=0))
+    panels = masks.panels
+    chunk = max(1, min(panels, MASKS_AT_ONCE // (masks.hot + 1)))
+    segments = max(1, -(-masks.hot // MASKS_AT_ONCE))
+    group = GROUP if segments == 1 else _KEPT_GROUP
+    levels = max(LEAST_LEVELS, longest.bit_length())
+    return Scratch(
+        group,
+        chunk,
+        np.empty((group, 5), np.int64),
+        np.empty(max(longest + segments * AT_ONCE, _PLACES), np.int32),
+        np.empty((group, segments + 1), np.int64),
+        np.empty(max(masks.most_listed, _LISTED), np.int32),
+        np.zeros(panels + 1, np.int64),
+        np.empty(chunk, np.int64),
+        aligned_words((1 if segments == 1 else group) * levels * WORDS),
+        aligned_words(chunk * AT_ONCE * WORDS),
+        np.arange(AT_ONCE, dtype=np.int32) * WORDS,
+        aligned_words(panels * DEGREE_LEVELS * WORDS),
+        np.empty(LANES, np.uint32),
+        np.empty(kept, np.int16),
+        np.empty(kept, np.int32),
+        np.empty(kept, np.int32),
+    )
+
+
+def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
+    """Return about how many bytes `Scratch` takes for so many right rows and hot ids."""
+    counts = 0 if hot <= MASKS_AT_ONCE else 8 * WORDS * _KEPT_GROUP * _TYPICAL_LEVELS
+    return 4 * (_PLACES + _LISTED) + counts + 2 * rows + 10 * kept
+
+
+@cached
+@njit(nogil=True)
+def prepare(
+    left: Any, index: Any, masks: Any, which: Any, rule: Any, begin: Any, last: Any, scratch: Any
+) -> Any:
+    """Write down where the masks of a group of rows are, and what they meet in lists.
+
+    Rows are written down by how many ids they have: what is done for one is then mostly as long as
+    for the one before, and branches are guessed right.
+
+    Returns the end of the group: as many rows as there is room for, one at least.
+    """
+    measure, threshold = rule
+    rows, places, items, starts = scratch.rows, scratch.places, left.items, left.starts
+    segments, last_segment = scratch.segments, scratch.segments.shape[1] - 1
+    universe = masks.cold + masks.hot
+    end = _end_of_group(left, index, masks.cold, which, begin, last, scratch)
+    order = np.argsort(starts[begin + 1 : end + 1] - starts[begin:end])
+    taken = 0
+    for one in range(end - begin):
+        i = begin + order[one]
+        size = starts[i + 1] - starts[i]
+        least = least_shared(measure, threshold, size)
+        rows[one, ROW], rows[one, SIZE] = i, size
+        rows[one, LEAST] = least if least <= size else 0
+        rows[one, LEVELS] = LEAST_LEVELS
+        while size >> rows[one, LEVELS]:
+            rows[one, LEVELS] += 1
+        k = starts[i + 1] - 1
+        segments[one, 0] = taken
+        for segment in range(last_segment):
+            # From the hottest id down.
+            least_id = max(masks.cold, universe - (segment + 1) * MASKS_AT_ONCE)
+            while k >= starts[i] and items[k] >= least_id:
+                places[taken] = (items[k] - masks.cold) * WORDS
+                taken += 1
+                k -= 1
+            while (taken - segments[one, segment]) % AT_ONCE:
+                # Behind the masks of a panel is one without a bit.
+                places[taken] = masks.hot * WORDS
+                taken += 1
+            segments[one, segment + 1] = taken
+        rows[one, COLD] = k + 1 - starts[i] if least <= size else 0
+    if masks.most_listed:
+        _sort_lists(left, index, which, end - begin, scratch)
+    return end
+
+
+@cached
+@njit(nogil=True)
+def _end_of_group(
+    left: Any, index: Any, cold: Any, which: Any, begin: Any, last: Any, scratch: Any
+) -> Any:
+    """Return before which row there is no more room."""
+    empty = (scratch.segments.shape[1] - 1) * AT_ONCE
+    taken, listed = 0, 0
+    for i in range(begin, last):
+        taken += left.starts[i + 1] - left.starts[i] + empty
+        for k in range(left.starts[i], left.starts[i + 1]):
+            if left.items[k] >= cold:
+                break
+            first, behind = _list_of(left, index, which, k)
+            listed += behind - first
+        if i > begin and (taken > len(scratch.places) or listed > len(scratch.listed)):
+            return i
+    return last
+
+
+@cached
+@njit(nogil=True)
+def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> None:
+    """Sort by panels, and then by rows, what a group meets in lists."""
+    rows, listed, ends = scratch.rows, scratch.listed, scratch.list_ends
+    ends[:] = 0
+    for is_counted in (True, False):
+        for one in range(size):
+            first = left.starts[rows[one, ROW]]
+            behind = first + rows[one, COLD]
+            for k in range(first, behind):
+                if is_counted:
+                    fetch(index.postings, _list_of(left, index, which, min(k + _AHEAD, behind))[0])
+                place, last = _list_of(left, index, which, k)
+                while place < last:
+                    j = index.postings[place]
+                    panel = j >> PANEL_BITS
+                    if is_counted:
+                        ends[panel + 1] += 1
+                    else:
+                        listed[ends[panel]] = one << PANEL_BITS | j & LANE_MASK
+                        ends[panel] += 1
+                    place += 1
+        if is_counted:
+            for panel in range(len(ends) - 1):
+                ends[panel + 1] += ends[panel]
+
+
+@cached
+@njit(nogil=True, inline="always")
+def _list_of(left: Any, index: Any, which: Any, k: Any) -> Any:
+    """Return where the list of an id begins and ends, or that of the rows behind its own."""
+    if which == LATER:
+        first = index.behind[k] >> 16
+        return first, first + (index.behind[k] & 0xFFFF)
+    bucket = np.int64(left.items[k]) - index.first
+    # The last list is an empty one, for ids that have none.
+    bucket = bucket if 0 <= bucket < len(index.starts) - 2 else len(index.starts) - 2
+    return index.starts[bucket], index.starts[bucket + 1]

@@ -1,0 +1,234 @@
+"""Counts of 512 rows at once, in slices: one vector has bit 0 of every count, the next bit 1, ...
+
+To add one to the counts of some rows, given as a mask with a bit for each row, is what a circuit
+does that adds: exclusive-or the mask into slice 0, and what both had goes on as a carry to slice 1.
+Eight masks go in together, through a tree of carry-save adders (Harley and Seal): seven full
+adders, each three or so instructions for 512 rows, and one carry that has to ripple. Numba writes
+no vectors of bits, so each step is emitted here as LLVM vectors, which LLVM cuts into those that
+the CPU has.
+
+A slice is eight words of 64 bits; the slices of the same 512 rows stand one behind the other.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = [
+    "AT_ONCE",
+    "LEAST_LEVELS",
+    "ROWS",
+    "WORDS",
+    "add_masks",
+    "mark_at_least",
+    "sum_masks",
+    "unpack",
+]
+
+WORDS = 8
+"""Words of a slice."""
+ROWS = 64 * WORDS
+"""How many rows a slice has a bit for."""
+AT_ONCE = 8
+"""How many masks are added together; of fewer, the rest are zero."""
+LEAST_LEVELS = 3
+"""Slices that counts have at least: those that never leave their registers."""
+
+_WORD = ir.IntType(64)
+_SLICE = ir.VectorType(_WORD, WORDS)
+_LANE = ir.IntType(32)
+
+
+def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
+    """Return a pointer to the slice that begins at a word of an array."""
+    view = context.make_array(signature.args[which])(context, builder, args[which])
+    return builder.bitcast(builder.gep(view.data, [index]), _SLICE.as_pointer())
+
+
+def _load(builder: Any, place: Any) -> Any:
+    return builder.load(place, align=8)
+
+
+def _store(builder: Any, value: Any, place: Any) -> None:
+    builder.store(value, place, align=8)
+
+
+def _every(builder: Any, value: Any) -> Any:
+    """Return a slice of one word eight times."""
+    unknown = ir.Constant(_SLICE, ir.Undefined)
+    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
+    return builder.shuffle_vector(
+        one, unknown, ir.Constant(ir.VectorType(_LANE, WORDS), [0] * WORDS)
+    )
+
+
+def _known_function(builder: Any, name: str, result: Any, given: Any) -> Any:
+    """Return a function of LLVM's own, declared once."""
+    known = builder.module.globals.get(name)
+    return known or ir.Function(builder.module, ir.FunctionType(result, [given]), name)
+
+
+def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
+    """Return the sum and the carry of three bits, in every place of a slice."""
+    differ = builder.xor(a, b)
+    carry = builder.or_(builder.and_(a, b), builder.and_(differ, c))
+    return builder.xor(differ, c), carry
+
+
+def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh: bool) -> Any:
+    slices_at, levels, base, first, count = args[1], args[2], args[4], args[6], args[7]
+    intp = levels.type
+
+    def slice_at(level: Any) -> Any:
+        word = builder.add(slices_at, builder.mul(level, ir.Constant(intp, WORDS)))
+        return _place(context, builder, signature, args, 0, word)
+
+    zero = ir.Constant(_SLICE, None)
+    low = [cgutils.alloca_once(builder, _SLICE) for _ in range(LEAST_LEVELS)]
+    for level, slot in enumerate(low):
+        known = zero if is_fresh else _load(builder, slice_at(ir.Constant(intp, level)))
+        builder.store(known, slot)
+    lowest = ir.Constant(intp, LEAST_LEVELS)
+    if is_fresh:
+        with cgutils.for_range(builder, levels, start=lowest) as loop:
+            _store(builder, zero, slice_at(loop.index))
+    places = context.make_array(signature.args[5])(context, builder, args[5])
+    turns = builder.sdiv(count, ir.Constant(intp, AT_ONCE))
+    with cgutils.for_range(builder, turns) as loop:
+        begin = builder.add(first, builder.mul(loop.index, ir.Constant(intp, AT_ONCE)))
+
+        def mask(number: int) -> Any:
+            where = builder.load(
+                builder.gep(places.data, [builder.add(begin, ir.Constant(intp, number))])
+            )
+            word = builder.add(base, builder.sext(where, intp))
+            return _load(builder, _place(context, builder, signature, args, 3, word))
+
+        ones, twos, fours = (builder.load(slot) for slot in low)
+        ones, two_a = _full_adder(builder, ones, mask(0), mask(1))
+        ones, two_b = _full_adder(builder, ones, mask(2), mask(3))
+        twos, four_a = _full_adder(builder, twos, two_a, two_b)
+        ones, two_a = _full_adder(builder, ones, mask(4), mask(5))
+        ones, two_b = _full_adder(builder, ones, mask(6), mask(7))
+        twos, four_b = _full_adder(builder, twos, two_a, two_b)
+        fours, eights = _full_adder(builder, fours, four_a, four_b)
+        for value, slot in zip((ones, twos, fours), low, strict=True):
+            builder.store(value, slot)
+        carry = cgutils.alloca_once(builder, _SLICE)
+        builder.store(eights, carry)
+        with cgutils.for_range(builder, levels, start=lowest) as ripple:
+            there = slice_at(ripple.index)
+            known, added = _load(builder, there), builder.load(carry)
+            _store(builder, builder.xor(known, added), there)
+            builder.store(builder.and_(known, added), carry)
+    for level, slot in enumerate(low):
+        _store(builder, builder.load(slot), slice_at(ir.Constant(intp, level)))
+    return context.get_dummy_value()
+
+
+@intrinsic
+def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
+    """Set counts to the sum of some masks.
+
+    Parameters
+    ----------
+    slices, at
+        Where the slices are, uint64, and the word at which they begin.
+    levels
+        How many there are, `LEAST_LEVELS` at least.
+    table, base
+        The masks, uint64, and the word from which places are counted.
+    places, first, count
+        At which words masks begin: int32, ``count`` of them from ``first`` on, a multiple of
+        `AT_ONCE`.
+    """
+    i = types.intp
+    signature = types.void(slices, i, i, table, i, places, i, i)
+
+    def codegen(context, builder, sig, args):
+        return _emit_sum(context, builder, sig, args, is_fresh=True)
+
+    return signature, codegen
+
+
+@intrinsic
+def add_masks(typingctx, slices, at, levels, table, base, places, first, count):
+    """Add some masks to counts, as `sum_masks` but for what is there already."""
+    i = types.intp
+    signature = types.void(slices, i, i, table, i, places, i, i)
+
+    def codegen(context, builder, sig, args):
+        return _emit_sum(context, builder, sig, args, is_fresh=False)
+
+    return signature, codegen
+
+
+@intrinsic
+def mark_at_least(typingctx, slices, at, levels, least, masks, where):
+    """Write a mask, at word ``where`` of ``masks``, of the rows whose count is at least so much.
+
+    Returns how many these are.
+    """
+
+    def codegen(context, builder, sig, args):
+        slices_at, levels, least = args[1], args[2], args[3]
+        intp = levels.type
+        ones = ir.Constant(_SLICE, [-1] * WORDS)
+        above, equal = (cgutils.alloca_once(builder, _SLICE) for _ in range(2))
+        builder.store(ir.Constant(_SLICE, None), above)
+        builder.store(ones, equal)
+        with cgutils.for_range(builder, levels) as loop:
+            level = builder.sub(builder.sub(levels, loop.index), ir.Constant(intp, 1))
+            word = builder.add(slices_at, builder.mul(level, ir.Constant(intp, WORDS)))
+            bit = builder.and_(builder.lshr(least, level), ir.Constant(intp, 1))
+            asked = _every(builder, builder.neg(bit))
+            known = _load(builder, _place(context, builder, sig, args, 0, word))
+            so_far, same = builder.load(above), builder.load(equal)
+            more = builder.and_(builder.and_(same, known), builder.xor(asked, ones))
+            builder.store(builder.or_(so_far, more), above)
+            differ = builder.xor(known, asked)
+            builder.store(builder.and_(same, builder.xor(differ, ones)), equal)
+        enough = builder.or_(builder.load(above), builder.load(equal))
+        _store(builder, enough, _place(context, builder, sig, args, 4, args[5]))
+        bits = builder.call(_known_function(builder, "llvm.ctpop.v8i64", _SLICE, _SLICE), [enough])
+        add = _known_function(builder, "llvm.vector.reduce.add.v8i64", _WORD, _SLICE)
+        return builder.call(add, [bits])
+
+    i = types.intp
+    return i(slices, i, i, i, masks, i), codegen
+
+
+@intrinsic
+def unpack(typingctx, slices, at, levels, counters):
+    """Write the counts of 64 rows, one by one, into 64 counters of 32 bits.
+
+    ``at`` is the word of the lowest slice that has these rows.
+    """
+    lanes = 64
+    counts = ir.VectorType(_LANE, lanes)
+
+    def codegen(context, builder, sig, args):
+        levels = args[2]
+        intp = levels.type
+        words = context.make_array(sig.args[0])(context, builder, args[0])
+        total = cgutils.alloca_once(builder, counts)
+        builder.store(ir.Constant(counts, None), total)
+        with cgutils.for_range(builder, levels) as loop:
+            # From the highest level down, so that all are doubled in between.
+            level = builder.sub(builder.sub(levels, loop.index), ir.Constant(intp, 1))
+            word = builder.add(args[1], builder.mul(level, ir.Constant(intp, WORDS)))
+            known = builder.load(builder.gep(words.data, [word]))
+            bits = builder.zext(builder.bitcast(known, ir.VectorType(ir.IntType(1), lanes)), counts)
+            so_far = builder.load(total)
+            builder.store(builder.or_(builder.add(so_far, so_far), bits), total)
+        out = context.make_array(sig.args[3])(context, builder, args[3])
+        builder.store(builder.load(total), builder.bitcast(out.data, counts.as_pointer()), align=4)
+        return context.get_dummy_value()
+
+    i = types.intp
+    return types.void(slices, i, i, counters), codegen

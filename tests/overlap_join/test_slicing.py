@@ -1,0 +1,181 @@
+"""Sums of masks against NumPy's, and joins whose rows fill several panels, segments and groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+import warpladder as wl
+from warpladder.formats.sets import Sets
+from warpladder.overlap_join import cpu, groups, plan, slices
+from warpladder.overlap_join.coding import coded
+from warpladder.overlap_join.forms import Join
+from warpladder.overlap_join.index import LONGEST_LIST
+from warpladder.overlap_join.masks import aligned_words
+from warpladder.overlap_join.measures import as_rule
+from warpladder.overlap_join.plan import Way
+
+WORDS, ROWS = slices.WORDS, slices.ROWS
+
+
+@njit
+def add_and_compare(table, places, fresh, levels, least, words, marked, counters):
+    """Sum the first masks, add the others, mark, and unpack: what a row does in one panel."""
+    slices.sum_masks(words, 8, levels, table, 0, places, 0, fresh)
+    slices.add_masks(words, 8, levels, table, 0, places, fresh, len(places) - fresh)
+    for word in range(WORDS):
+        slices.unpack(words, 8 + word, levels, counters[word])
+    return slices.mark_at_least(words, 8, levels, least, marked, 8)
+
+
+def bits_of(words: Any) -> Any:
+    return np.unpackbits(np.asarray(words, np.uint64).view(np.uint8), bitorder="little")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    masks=st.integers(0, 12), fresh=st.integers(0, 12), spare=st.integers(0, 3),
+    seed=st.integers(0, 99), density=st.sampled_from([0.02, 0.5, 1.0]),
+)  # fmt: skip
+def test_counts_are_sums_of_masks(
+    masks: int, fresh: int, spare: int, seed: int, density: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.random((masks * slices.AT_ONCE, ROWS)) < density
+    table = np.packbits(chosen, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+    expected = chosen.sum(axis=0)
+    levels = max(slices.LEAST_LEVELS, len(chosen).bit_length()) + spare
+    least = int(rng.integers(0, len(chosen) + 2))
+    words = np.full((levels + 2) * WORDS, 77, np.uint64)
+    marked, counters = np.zeros(3 * WORDS, np.uint64), np.zeros((WORDS, 64), np.uint32)
+    pairs = add_and_compare(
+        table, np.arange(len(chosen), dtype=np.int32) * WORDS, min(fresh, masks) * slices.AT_ONCE,
+        levels, least, words, marked, counters,
+    )  # fmt: skip
+    assert counters.reshape(-1).tolist() == expected.tolist()
+    assert bits_of(marked[8:16]).tolist() == (expected >= least).tolist()
+    assert pairs == (expected >= least).sum()
+    # Nothing is written beside.
+    assert set(words[:8]) == set(words[-8:]) == {77}
+    assert not marked[:8].any()
+    assert not marked[16:].any()
+
+
+def product_of(sets: Sets, other: Sets | None = None) -> Any:
+    """Return how many ids each pair of rows shares, by a dense product."""
+    sides = []
+    for side in (sets, sets if other is None else other):
+        owner = np.repeat(np.arange(len(side)), np.diff(side.starts))
+        dense = np.zeros((len(side), 1 + max(sets.items.max(), side.items.max())), np.float32)
+        dense[owner, side.items] = 1
+        sides.append(dense)
+    width = min(side.shape[1] for side in sides)
+    return (sides[0][:, :width] @ sides[1][:, :width].T).astype(np.int64)
+
+
+def check(sets: Sets, masks: int, threshold: int, other: Sets | None = None) -> None:
+    codes = coded(sets, other)
+    join = Join(codes.left, codes.right, as_rule("count", threshold))
+    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", masks=masks))
+    shared = product_of(sets, other)
+    is_pair = shared >= threshold
+    if other is None:
+        is_pair = np.triu(is_pair, 1)
+    lefts, rights = np.nonzero(is_pair)
+    done: list[int] = []
+    found = [
+        (np.repeat(np.arange(piece.first, piece.first + len(piece.counts)), piece.counts), piece)
+        for piece in engine.found(0, len(sets), done.append)
+    ]
+    assert sum(done) == len(sets)
+    np.testing.assert_array_equal(np.concatenate([left for left, _ in found]), lefts)
+    np.testing.assert_array_equal(np.concatenate([one.right for _, one in found]), rights)
+    np.testing.assert_array_equal(
+        np.concatenate([one.shared for _, one in found]), shared[lefts, rights]
+    )
+    counted = engine.counted(0, len(sets), lambda _: None)
+    assert counted.pairs == len(lefts)
+    np.testing.assert_array_equal(counted.of_left, is_pair.sum(axis=1))
+    np.testing.assert_array_equal(counted.of_right, is_pair.sum(axis=0))
+
+
+def sets_of(n: int, universe: int, most: int, seed: int, odds: float = 1.0) -> Sets:
+    """Return rows of up to so many distinct ids, low ones far more often."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        np.unique((universe * rng.random(size) ** (1 + odds)).astype(np.int64))
+        for size in rng.integers(0, most + 1, n)
+    ]
+    starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    return Sets(starts, np.concatenate(rows))
+
+
+@pytest.mark.parametrize("n", [511, 512, 513, 1025, 1567])
+@pytest.mark.parametrize("masks", [0, 37, 300])
+def test_rows_of_several_panels(n: int, masks: int) -> None:
+    check(sets_of(n, 300, 25, n), masks, 3)
+
+
+@pytest.mark.parametrize("masks", [40, 300])
+def test_other_rows(masks: int) -> None:
+    check(sets_of(700, 300, 25, 1), masks, 4, sets_of(1100, 300, 30, 2))
+
+
+def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
+    universe = 2 * groups.MASKS_AT_ONCE + 900
+    sets = sets_of(700, universe, 900, 3, odds=0)
+    assert len(np.unique(sets.items)) > 2 * groups.MASKS_AT_ONCE
+    check(sets, universe - 500, 40)
+
+
+def test_more_rows_than_a_group_has_and_more_pairs_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sets = sets_of(groups.GROUP + 700, 40, 6, 4)
+    monkeypatch.setattr(cpu, "_LEAST_KEPT", 1)
+    monkeypatch.setattr(cpu, "worker_count", lambda: 1)
+    monkeypatch.setattr(cpu, "_STRETCHES_PER_WORKER", 1)
+    check(sets, 30, 2)
+
+
+def test_degrees_beyond_what_slices_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 2^16 rows meet the last one, and one thread visits all: its degree is added up in between.
+    monkeypatch.setattr(cpu, "worker_count", lambda: 1)
+    monkeypatch.setattr(cpu, "_STRETCHES_PER_WORKER", 1)
+    n = (1 << groups.DEGREE_LEVELS) + groups.GROUP + 5
+    starts = np.arange(n + 1)
+    rows = Sets(starts, np.zeros(n, np.int64))
+    codes = coded(rows)
+    join = Join(codes.left, codes.right, as_rule("count", 1))
+    counted = cpu.CpuEngine(join, Way("slicing", 0, 0.01, "", masks=1)).counted(
+        0, n, lambda _: None
+    )
+    assert counted.pairs == n * (n - 1) // 2
+    np.testing.assert_array_equal(counted.of_right, np.arange(n))
+
+
+def test_words_of_a_table_begin_a_line() -> None:
+    for count in (1, 8, 1000):
+        words = aligned_words(count)
+        assert len(words) == count
+        assert words.ctypes.data % 64 == 0
+        assert not words.any()
+
+
+def test_lists_that_are_too_long_have_masks() -> None:
+    # Most rows have the first id; more than a list of rows behind one may have.
+    n = LONGEST_LIST + 10
+    starts = np.arange(0, 2 * n + 1, 2)
+    items = np.stack([np.zeros(n, np.int64), 1 + np.arange(n) // 2], axis=1).reshape(-1)
+    codes = coded(Sets(starts, items))
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    # As if lists cost nothing.
+    nanoseconds, masks = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
+    assert nanoseconds < float("inf")
+    assert masks >= 1
+    assert wl.overlap_join(Sets(starts, items), 2, count_only=True).pairs == n // 2
