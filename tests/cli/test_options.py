@@ -49,7 +49,6 @@ def test_every_command_is_one_that_names_its_options() -> None:
         ("paths F --undirected --format numpy", _HEAVY, "F: expected a whole NumPy file"),
         ("reduce F --column a --op median", "a,b\n1,2\n", "--op 'median' is not known"),
         ("reduce F --column zz", "a,b\n1,2\n", "--column 'zz' is not there"),
-        ("reduce F --column a --type x", "a,b\n1,2\n", "--type 'x' is not known"),
         ("reduce F --column a --dtype x", "a,b\n1,2\n", "--dtype 'x' is not known"),
         ("make-graph cycle --n 2 --undirected", "", "--n 2 is too small for an undirected cycle; "),
         ("make-graph cycle --n 2 --undirected", "", "give at least 3, or --directed\n"),

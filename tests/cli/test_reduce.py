@@ -51,12 +51,11 @@ def test_raw_binary_and_its_options(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"xx" + np.arange(10, dtype=">i2").tobytes())
     result = run(
-        path, "--type", ">i2", "--offset", 2, "--op", "var,mean", "--ddof", 1, "--dtype", "f4",
-        "--json",
+        path, "--dtype", ">i2:f4", "--offset", 2, "--op", "var,mean", "--ddof", 1, "--json"
     )  # fmt: skip
     results = json.loads(result.stdout)["results"]
     assert results["mean"] == 4.5
-    assert results["var"] == pytest.approx(np.var(np.arange(10), ddof=1), rel=1e-6)
+    assert results["var"] == float(np.float32(np.var(np.arange(10), ddof=1)))
 
 
 @pytest.mark.parametrize(
@@ -68,6 +67,8 @@ def test_raw_binary_and_its_options(tmp_path):
         (("--column", "mm", "--accuracy", "best"), "--accuracy 'best'"),
         (("--column", "mm", "--device", "tpu"), "--device 'tpu'"),
         (("--column", "mm", "--dtype", "x"), "--dtype 'x' is not known"),
+        (("--column", "mm", "--dtype", "f4:"), "--dtype float32: a column of text is int64 or"),
+        (("--column", "mm", "--dtype", "f4", "--op", "max"), "--dtype float32 has no meaning for"),
     ],
 )
 def test_refusals(rain, arguments, message):
@@ -87,8 +88,8 @@ def test_names_are_shown_as_they_are(tmp_path):
     assert result.returncode == 1
     expected = f"warpladder: {path}, line 40001: expected an integer of 64 bits in column 0, found"
     assert result.stderr.startswith(expected)
-    assert result.stderr.endswith("give --type 'float64'\n")
-    result = run(path, "--type", "float64", "--op", "max")
+    assert result.stderr.endswith("give --dtype 'float64'\n")
+    result = run(path, "--dtype", "float64", "--op", "max")
     assert "[bold]:smile:dtype=1.csv (float64)" in "".join(result.stdout.split("\n      "))
     assert "\x1b" not in result.stdout
 
@@ -100,16 +101,51 @@ def test_a_malformed_file_is_named_with_its_line(rain):
     assert f"{rain}, line 3: expected a number in column 'mm', found 'dry'" in result.stderr
 
 
-def test_a_dash_is_standard_input(monkeypatch, capsys):
-    data = b"day,mm\n" + b"1,2.5\n" * 3000
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(data))))
-    monkeypatch.setattr(sys, "argv", ["warpladder", "reduce", "-", "--column", "mm", "--json"])
+def npy(values):
+    file = io.BytesIO()
+    np.save(file, values)
+    return file.getvalue()
+
+
+TEXT, BYTES = b"".join(b"%d\n" % i for i in range(10)), np.arange(10, dtype="i2").tobytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "type_", "total"),
+    [
+        (gzip.compress(b"day,mm\n" + b"1,2.5\n" * 3000), ("--column", "mm"), "float64", 7500.0),
+        (TEXT, (), "int64", 45),
+        # A type that text can have is that of its numbers; another, that of the answer.
+        (TEXT, ("--dtype", "float64"), "float64", 45.0),
+        (TEXT, ("--dtype", "f4", "--column", "0"), "int64", 45.0),
+        (npy(np.arange(10, dtype="i1")), (), "int8", 45),
+        (npy(np.arange(10, dtype="i1")), ("--dtype", "float64"), "int8", 45.0),
+        (BYTES, ("--dtype", "int16"), "int16", 45),
+        (BYTES, ("--dtype", "int16:float64"), "int16", 45.0),
+        (BYTES[:16], ("--dtype", "i8", "--op", "count_nonzero"), "int64", 2),
+    ],
+)
+def test_a_dash_is_standard_input(monkeypatch, capsys, content, options, type_, total):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    monkeypatch.setattr(sys, "argv", ["warpladder", "reduce", "-", *options, "--json"])
     with pytest.raises(SystemExit) as leaving:
         main()
     assert leaving.value.code == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["results"] == {"sum": 7500.0}
+    ((_, found),) = document["results"].items()
+    assert (document["type"], found, type(found)) == (type_, total, type(total))
     assert document["file"] == "standard input"
+
+
+def test_standard_input_that_may_be_either(monkeypatch, capsys):
+    """As bytes these are numbers, too: which is meant has to be said."""
+    for dtype in ("uint8", "f4:f8"):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
+        monkeypatch.setattr(sys, "argv", ["warpladder", "reduce", "-", "--dtype", dtype])
+        with pytest.raises(SystemExit) as leaving:
+            main()
+        assert leaving.value.code == 1
+        assert "standard input looks like text; give --column 0" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

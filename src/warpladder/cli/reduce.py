@@ -25,47 +25,50 @@ def reduce(
     column: Annotated[
         str | None, typer.Option(help="Column of a table, by name or number from 0.")
     ] = None,
-    type: Annotated[  # noqa: A002 - the option is called --type
+    dtype: Annotated[
         str | None,
-        typer.Option(help="Type of the numbers in raw binary, as float32 or >i4; int64 for text."),
+        typer.Option(
+            help="Type of the numbers where the file does not tell it (raw binary; text: int64 or "
+            "float64), as float32 or >i4; else that in which to add up and answer. Both: "
+            "i2:float64."
+        ),
     ] = None,
     offset: Annotated[int, typer.Option(help="Bytes to skip at the start of raw binary.")] = 0,
     accuracy: Annotated[
         str, typer.Option(help="fast, pairwise, compensated or reproducible.")
     ] = "fast",
-    dtype: Annotated[
-        str | None, typer.Option(help="Type in which to add up and answer, as float64.")
-    ] = None,
     ddof: Annotated[float, typer.Option(help="Taken off the divisor of var and std.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:
     """Reduce the numbers in a file in one pass, whatever its size.
 
-    Operations: sum, prod, min, max, argmin, argmax, mean, var, std, any, all,
-    count_nonzero, logsumexp, l1, l2; most also with [bold]nan[/] before the name, to
-    skip NaNs. In JSON, which has no such numbers, nan, inf and -inf are text.
+    Operations: sum, prod, min, max, ptp, argmin, argmax, mean, var, std, any,
+    all, count_nonzero, logsumexp, l1, l2; most also with [bold]nan[/] before the name,
+    to skip NaNs. In JSON, which has no such numbers, nan, inf and -inf are text.
+
+    A [bold]-[/] reads standard input: .npy and Parquet tell themselves, raw binary is
+    what has a --dtype, all else is text with a row on each line.
 
     [bold]warpladder reduce rain.csv --column mm --op sum,max,mean[/]
+
+    [bold]seq 10 | warpladder reduce - --op ptp[/]
+
+    [bold]head -c 4000 samples.bin | warpladder reduce - --dtype f4[/]
     """
     from warpladder.cli.options import options_named
     from warpladder.cli.output import print_json
-    from warpladder.errors import FileFormatError
 
     names = [name.strip() for name in op.split(",") if name.strip()]
-    wanted = {
-        "op": tuple(names), "accuracy": accuracy, "dtype": dtype, "ddof": ddof, "device": device,
-    }  # fmt: skip
     began = perf_counter()
-    # The library calls two things dtype, which are two options here.
-    of_file = {"dtype": "--type"}
-    with options_named([str(file)], of_file):
-        source, facts = _open(file, column, type, offset)
+    with options_named([str(file)], {}):
+        source, facts, answer_in = _open(file, column, dtype, offset)
+    wanted = {
+        "op": tuple(names), "accuracy": accuracy, "dtype": answer_in, "ddof": ddof,
+        "device": device,
+    }  # fmt: skip
     # What is wrong with the file may show only when it is read.
-    with (
-        options_named([str(file)], {"values": str(file)}),
-        options_named([str(file)], of_file, FileFormatError),
-    ):
+    with options_named([str(file)], {"values": str(file)}):
         answer = _run(source, wanted)
     facts["seconds"] = perf_counter() - began
     results = {name: _plain(value) for name, value in zip(names, answer, strict=True)}
@@ -76,18 +79,15 @@ def reduce(
 
 
 def _open(
-    file: Path,
-    column: str | None,
-    type: str | None,  # noqa: A002 - as above
-    offset: int,
-) -> tuple[Any, dict[str, Any]]:
-    from warpladder.formats.values import StoredArray, open_values
+    file: Path, column: str | None, dtype: str | None, offset: int
+) -> tuple[Any, dict[str, Any], str | None]:
+    from warpladder.formats.values import StoredArray, open_typed
 
-    source = open_values(file, column=column, dtype=type, offset=offset)
+    source, answer_in = open_typed(file, dtype, column=column, offset=offset)
     facts: dict[str, Any] = {"file": str(source.path), "type": source.dtype.name}
     if isinstance(source, StoredArray):
         facts["elements"] = source.size
-    return source, facts
+    return source, facts, answer_in
 
 
 def _run(source: Any, wanted: dict[str, Any]) -> Any:

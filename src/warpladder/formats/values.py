@@ -26,7 +26,7 @@ from warpladder.formats.files import (
     told_as_broken,
 )
 
-__all__ = ["REAL_NUMBERS", "StoredArray", "StoredColumn", "Stretches", "open_values"]
+__all__ = ["REAL_NUMBERS", "StoredArray", "StoredColumn", "Stretches", "open_typed", "open_values"]
 
 REAL_NUMBERS = "?" + np.typecodes["AllInteger"] + "efd"
 """Codes of the dtypes that are taken; other libraries add some of the same kinds."""
@@ -37,6 +37,8 @@ _TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 _PARQUET_SUFFIXES = (".parquet", ".pq")
 _PARQUET_MAGIC = b"PAR1"
 _ZIP_MAGIC = b"PK\x03\x04"
+# Enough to tell text from numbers.
+_HEAD_BYTES = 512
 # NumPy's limit from version 2 on.
 _MOST_DIMENSIONS = 64
 
@@ -199,24 +201,95 @@ def open_values(
     Reductions(sum=np.float64(6.5), max=np.float64(4.0))
     """
     file = InputFile(path)
+    return _opened(file, _kind_of(file, column, dtype), column, dtype, offset)
+
+
+def open_typed(
+    path: str | os.PathLike[str],
+    dtype: str | None,
+    *,
+    column: str | int | None = None,
+    offset: int = 0,
+) -> tuple[StoredArray | StoredColumn, str | None]:
+    """Open numbers of which one word says the type, where the file may say it, too.
+
+    Parameters
+    ----------
+    path, column, offset
+        As for `open_values`.
+    dtype
+        A dtype: of the elements where the file does not tell it, as raw binary and, for int64 and
+        float64, text; else that of the answer. ``">i2:float64"`` has both.
+
+    Returns
+    -------
+    source, dtype
+        What `open_values` returns, and the dtype of the answer or None.
+
+    Raises
+    ------
+    FileFormatError, InputError, InputTypeError, MissingExtraError
+        As by `open_values`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(path := Path(folder, "a.npy"), np.ones(3, "int8"))
+    ...     source, answer = open_typed(path, "float32")
+    >>> source.dtype, answer
+    (dtype('int8'), 'float32')
+    """
+    file = InputFile(path)
+    stored, parted, answer = dtype.partition(":") if dtype else (None, "", None)
+    kind = _kind_of(file, column, stored or None)
+    is_of_text = stored in {"int64", "i8", "float64", "f8"}
+    if kind == "raw" and is_of_text and plain_suffix(file.path) not in _RAW_SUFFIXES:
+        # Numbers of 8 bytes that all are letters are none that anybody stores.
+        kind = "text" if _looks_like_text(read_head(file, _HEAD_BYTES)) else kind
+    if dtype and not parted and kind != "raw" and not (kind == "text" and is_of_text):
+        stored, answer = None, dtype
+    return _opened(file, kind, column, stored or None, offset), answer or None
+
+
+_Kind = Literal["npy", "parquet", "text", "raw"]
+
+
+def _kind_of(file: InputFile, column: str | int | None, dtype: DTypeLike | None) -> _Kind:
+    """Return how a file is to be read."""
     path = file.path
     head = read_head(file, len(NPY_MAGIC))
     suffix = plain_suffix(path)
     if suffix == ".npy" and head != NPY_MAGIC:
         raise FileFormatError(path, None, "a NumPy file", "another beginning, or nothing at all")
     if head == NPY_MAGIC:
+        return "npy"
+    if head.startswith(_PARQUET_MAGIC) or suffix in _PARQUET_SUFFIXES:
+        return "parquet"
+    is_raw = suffix in _RAW_SUFFIXES or (dtype is not None and suffix not in _TEXT_SUFFIXES)
+    if suffix == ".npz" or (head.startswith(_ZIP_MAGIC) and not is_raw):
+        raise InputError(f"{path} is an archive; for .npz, reduce numpy.load(path)[name] instead")
+    return "raw" if is_raw and column is None else "text"
+
+
+def _opened(
+    file: InputFile,
+    kind: _Kind,
+    column: str | int | None,
+    dtype: DTypeLike | None,
+    offset: int,
+) -> StoredArray | StoredColumn:
+    path = file.path
+    if kind == "npy":
         _refuse(path, "a .npy file", column=column, dtype=dtype, offset=offset or None)
         return _open_npy(file)
-    if head.startswith(_PARQUET_MAGIC) or suffix in _PARQUET_SUFFIXES:
+    if kind == "parquet":
         from warpladder.formats.value_parquet import ParquetColumn
 
         _refuse(path, "a Parquet file", dtype=dtype, offset=offset or None)
         _refuse_packed(file)
         return ParquetColumn(file, column)
-    is_raw = suffix in _RAW_SUFFIXES or (dtype is not None and suffix not in _TEXT_SUFFIXES)
-    if suffix == ".npz" or (head.startswith(_ZIP_MAGIC) and not is_raw):
-        raise InputError(f"{path} is an archive; for .npz, reduce numpy.load(path)[name] instead")
-    if not is_raw or column is not None:
+    if kind == "text":
         from warpladder.formats.value_columns import TextColumn
 
         _refuse(path, "a table of text", offset=offset or None)
@@ -254,7 +327,9 @@ def _open_raw(file: InputFile, dtype: DTypeLike | None, offset: int) -> StoredAr
     except TypeError:
         raise InputTypeError(f"offset={offset!r} is no whole number of bytes") from None
     _refuse_packed(file)
-    if plain_suffix(path) not in _BINARY_SUFFIXES and _looks_like_text(read_head(file, 512)):
+    if plain_suffix(path) not in _BINARY_SUFFIXES and _looks_like_text(
+        read_head(file, _HEAD_BYTES)
+    ):
         raise InputError(
             f"{path} looks like text; give column=0 to read it as a table, or call it .csv; "
             "if it is binary, call it .bin"

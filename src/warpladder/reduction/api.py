@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +13,16 @@ from warpladder.call import Progress, check_option, check_progress, target_for
 from warpladder.device.foreign import adopted, device_of, is_on_gpu, numpy_dtype, to_numpy
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
+from warpladder.reduction.answers import (
+    Outs,
+    as_keepdims,
+    as_outs,
+    check_outs,
+    named,
+    shape_left,
+    shaped,
+)
+from warpladder.reduction.chunks import Chunks
 from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.intake import (
@@ -23,16 +32,12 @@ from warpladder.reduction.intake import (
     as_dtype,
     as_mask,
     as_source,
+    check_axes_of_indices,
     check_dtype,
 )
-from warpladder.reduction.layout import (
-    NO_MASK,
-    TILE_BYTES,
-    Tile,
-    as_stored,
-)
-from warpladder.reduction.ops import Request, parse_ops
-from warpladder.reduction.passes import Accumulate, reduce_chunks, reduce_rows, rows_of
+from warpladder.reduction.layout import NO_MASK, TILE_BYTES, Tile, as_stored
+from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.passes import Accumulate, reduce_rows, rows_of
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 
 if TYPE_CHECKING:
@@ -43,7 +48,7 @@ __all__ = ["reduce"]
 # Operations whose result is one field as it stands.
 _PLAIN_FIELDS = {"sum": "total", "min": "low", "max": "high"}
 
-Operation = str | AssociativeOp
+Operation = str | np.ufunc | AssociativeOp
 
 
 def reduce(
@@ -55,6 +60,9 @@ def reduce(
     dtype: DTypeLike | None = None,
     accuracy: Literal["fast", "pairwise", "compensated", "reproducible"] = "fast",
     ddof: float = 0,
+    keepdims: bool = False,
+    initial: Any = None,
+    out: Any = None,
     device: Literal["auto", "cpu", "cuda"] | Device = "auto",
     progress: Progress | None = None,
 ) -> Any:
@@ -67,25 +75,36 @@ def reduce(
         or float64. Or a file (a path, or what `warpladder.open_values` returns), or an iterable of
         arrays, which are reduced as if they were one; both may be larger than memory.
     op
-        ``sum``, ``prod``, ``min``, ``max``, ``argmin``, ``argmax``, ``mean``, ``var``, ``std``,
-        ``any``, ``all``, ``count_nonzero``, ``logsumexp``, ``l1`` (sum of absolute values), ``l2``
-        (root of the sum of squares); all but three also with ``nan`` before the name, to skip
-        NaNs; an `AssociativeOp` of your own; or a tuple of these, answered in one pass.
+        ``sum``, ``prod``, ``min``, ``max``, ``ptp`` (greatest minus least), ``argmin``, ``argmax``,
+        ``mean``, ``var``, ``std``, ``any``, ``all``, ``count_nonzero``, ``logsumexp``, ``l1`` (sum
+        of absolute values), ``l2`` (root of the sum of squares); all but three also with ``nan``
+        before the name, to skip NaNs; a NumPy ufunc that means one of these, as ``numpy.add``; an
+        `AssociativeOp` of your own; or a tuple of these, answered in one pass.
     axis
         Axis or axes to reduce over, all by default. For ``argmin`` and ``argmax`` one or all.
+        Chunks are joined along axis 0 where it is given.
     where
         Mask of the elements that count; broadcast to the shape of ``values``. Where it leaves none,
         what is refused for no elements is refused, with ``nan`` before the name too.
     dtype
-        In which sums, products, means, variances and norms are made and returned. By default that
-        of ``values``; sums and products of smaller integers are int64 or uint64, as in NumPy, and
-        means, variances and norms of integers float64.
+        In which sums, products, means, variances, norms and ``ptp`` are made and returned. By
+        default that of ``values``; sums and products of smaller integers are int64 or uint64, as in
+        NumPy, and means, variances and norms of integers float64.
     accuracy
         Of ``sum``, ``mean``, ``var``, ``std``, ``l1`` and ``l2``, see Notes. Integers are summed
         exactly, modulo 2^64 as in NumPy.
     ddof
         Of ``var`` and ``std``: the divisor is the count minus this; where that is not above 0, the
         result is infinite or NaN.
+    keepdims
+        Whether axes that are reduced over stay, with one element each.
+    initial
+        Of ``sum``, ``prod``, ``min``, ``max`` and an `AssociativeOp`: a number that counts as if it
+        came before the elements of each result, so that there is one for no elements. It has to fit
+        the result's dtype.
+    out
+        Array for the result, which is returned; of just its shape and dtype; on the GPU, and
+        contiguous, where ``values`` are on one. For several operations a tuple of arrays.
     device
         ``"cpu"``; ``"cuda"``, the first GPU; ``"auto"``, the GPU that ``values`` are on, and the
         CPU for all others; or a `warpladder.device.base.Device`: ``CudaDevice(1)`` for another GPU,
@@ -98,7 +117,8 @@ def reduce(
     -------
     numpy scalar or ndarray
         Of the axes that are left; an array of the caller's library on the GPU where ``values`` are
-        such an array. For several operations a named tuple with a field for each.
+        such an array. For several operations a named tuple with a field for each, called by our
+        name for a ufunc.
 
     Raises
     ------
@@ -159,13 +179,18 @@ def reduce(
     of nothing is NaN, its sum 0, its ``logsumexp`` -inf; extrema of nothing are refused, be the
     array empty or the mask. No warnings are given. Results beyond a float dtype are infinite.
 
+    ``numpy.logical_and`` and ``logical_or`` are ``all`` and ``any``, and so are ``bitwise_and`` and
+    ``bitwise_or`` of booleans; of integers these are ``AssociativeOp(numpy.bitwise_or, 0)``.
+
     Beyond that, what differs from NumPy: floats are not summed into integers, nor anything into
-    bool. Of masked arrays only what is not masked counts, and results are plain arrays, as those of
-    matrices and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow
-    and Polars and NA of pandas, are refused. A number has no axis 0. Chunks are of one dtype, in
-    any byte order; empty ones do not count, and of no others the result is that of an empty array
-    of ``dtype``. Sparse matrices are refused: only you know whether their zeros count. Booleans on
-    a GPU have to be bytes of 0 and 1.
+    bool. A ``ptp`` that its dtype cannot hold is refused, where NumPy's wraps; ``dtype`` takes a
+    wider one, as uint8 for int8. So is an ``initial`` that NumPy would round to an integer, and an
+    ``out`` of another dtype. Of masked arrays only what is not masked counts, and results are plain
+    arrays, as those of matrices and of pandas objects are; NaNs in a Series count. Missing values,
+    as nulls of Arrow and Polars and NA of pandas, are refused. A number has no axis 0. Chunks are
+    of one dtype, in any byte order; empty ones do not count, and of no others the result is that of
+    an empty array of ``dtype``. They have no ``where``. Sparse matrices are refused: only you know
+    whether their zeros count. Booleans on a GPU have to be bytes of 0 and 1.
 
     References
     ----------
@@ -179,15 +204,23 @@ def reduce(
     np.int64(45)
     >>> wl.reduce([[1.0, 5.0], [2.0, np.nan]], ("nansum", "argmax"), axis=1)
     Reductions(nansum=array([6., 2.]), argmax=array([1, 1]))
+    >>> wl.reduce([[1, 5], [2, 8]], np.maximum, axis=1, initial=6, keepdims=True)
+    array([[6],
+           [8]])
+    >>> wl.reduce((np.full((2, 3), i) for i in range(4)), axis=0)
+    array([12, 12, 12])
     >>> wl.reduce((np.full(1000, 0.1) for _ in range(1000)), accuracy="reproducible")
     np.float64(100000.0)
     """
     if (
         type(values) is np.ndarray
-        and type(op) is str
+        and (type(op) is str or type(op) is np.ufunc)
         and axis is None
         and where is None
         and dtype is None
+        and keepdims is False
+        and initial is None
+        and out is None
         and progress is None
         and values.nbytes <= TILE_BYTES
         and values.flags.carray
@@ -200,56 +233,68 @@ def reduce(
     ):
         return _shortcut(op, values.dtype, accuracy)(values, ddof)
     requests = parse_ops(op)
-    ddof = as_ddof(ddof)
+    ddof, keepdims = as_ddof(ddof), as_keepdims(keepdims)
+    outs = as_outs(out, op, len(requests))
     check_progress(progress)
     check_option("accuracy", accuracy, ACCURACIES)
     asked = None if dtype is None else as_dtype(dtype)
 
     def plan_for(elements: np.dtype[Any], *, masked: bool = False) -> Plan:
-        return make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
+        plan = make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
+        return plan if initial is None else plan.starting_at(initial)
 
     values, where = adopted(values), adopted(where)
     if is_on_gpu(values):
         there = device_of(values, device, "values")
-        return _named(
-            requests, _reduce_there(there, values, requests, plan_for, axis, where, ddof), op
-        )
+        found = _reduce_there(there, values, plan_for, axis, where, ddof, keepdims, outs)
+        return named(requests, found, op)
     where = to_numpy(where) if is_on_gpu(where) else where
     run = _engine(device)
     source = as_source(values)
-    shape: tuple[int, ...] = ()
     if isinstance(source, StoredArray):
         check_dtype(source.dtype, f"{source.path}")
         plan = plan_for(source.dtype)
         if axis is None and where is None and not (source.fortran_order and plan.ordered):
+            shape = (1,) * len(source.shape) if keepdims else ()
+            check_outs(outs, plan, shape)
             results = reduce_rows(run, plan, StoredRow(source), ddof, progress)
-            return _answer(requests, results, shape, op)
+            return named(requests, shaped(results, shape, outs), op)
         source = source.mapped()
     if not isinstance(source, np.ndarray):
-        _refuse_for_chunks(axis=axis, where=where)
-        results = reduce_chunks(run, source, plan_for, asked, ddof, progress)
-        return _answer(requests, results, shape, op)
+        if where is not None:
+            raise InputError("where: it has no meaning for chunks; reduce an array")
+        chunks = Chunks(source, run, plan_for, asked, ddof, progress)
+        if axis is None and not keepdims:
+            plan, results = chunks.flat()
+            shape = ()
+        else:
+            plan, results, whole, axes = chunks.joined(axis)
+            shape = shape_left(whole, axes, keepdims=keepdims)
+        check_outs(outs, plan, shape)
+        return named(requests, shaped(results, shape, outs), op)
     mask = as_mask(where, source)
     array = np.asarray(source)
     axes = as_axes(axis, array.ndim)
-    _check_axes_of_indices(requests, axes, array.ndim)
+    check_axes_of_indices(requests, axes, array.ndim)
     plan = plan_for(array.dtype, masked=mask is not None)
-    shape = tuple(n for i, n in enumerate(array.shape) if i not in axes)
+    shape = shape_left(array.shape, axes, keepdims=keepdims)
+    check_outs(outs, plan, shape)
     rows = rows_of(array, axes, mask, plan, on_gpu=run is not accumulate)
     results = reduce_rows(run, plan, rows, ddof, progress)
     if mask is not None:
         check_mask_leaves_some(plan, results, lambda: mask, axes)
-    return _answer(requests, results, shape, op)
+    return named(requests, shaped(results, shape, outs), op)
 
 
 def _reduce_there(
     device: Device,
     values: Any,
-    requests: Sequence[Request],
     plan_for: Callable[..., Plan],
     axis: Any,
     where: Any,
     ddof: float,
+    keepdims: bool,
+    outs: Outs,
 ) -> list[Any]:
     """Return the results for an array on a GPU."""
     from warpladder.reduction.gpu.resident import mask_for, reduce_on_gpu
@@ -262,16 +307,18 @@ def _reduce_there(
             f"values: dtype {values.dtype} is not taken; only booleans, integers and floats are"
         ) from None
     check_dtype(dtype, "values")
-    shape = tuple(values.shape)
-    axes = as_axes(axis, len(shape))
-    _check_axes_of_indices(requests, axes, len(shape))
-    mask = mask_for(where, shape)
+    whole = tuple(values.shape)
+    axes = as_axes(axis, len(whole))
+    mask = mask_for(where, whole)
     plan = plan_for(dtype, masked=mask is not None)
-    return reduce_on_gpu(device, plan, values, axes, mask, ddof)
+    check_axes_of_indices(plan.requests, axes, len(whole))
+    shape = shape_left(whole, axes, keepdims=keepdims)
+    check_outs(outs, plan, shape, device)
+    return reduce_on_gpu(device, plan, values, axes, mask, ddof, shape, outs)
 
 
 @cache
-def _shortcut(op: str, values: np.dtype[Any], accuracy: str) -> Callable[..., Any]:
+def _shortcut(op: str | np.ufunc, values: np.dtype[Any], accuracy: str) -> Callable[..., Any]:
     """Return the way through all this for one operation on one small array as it lies."""
     requests = parse_ops(op)
     check_option("accuracy", accuracy, ACCURACIES)
@@ -284,13 +331,13 @@ def _shortcut(op: str, values: np.dtype[Any], accuracy: str) -> Callable[..., An
         plan.add(Tile(as_stored(array.ravel()), NO_MASK, 1, n, n), 0, states)
         return plan.finish(states, 1, n, ddof)[0][0]
 
-    part = plan.parts[0]
-    is_plain = op in _PLAIN_FIELDS and values.kind in "fi" and values.itemsize >= 4
+    part, name = plan.parts[0], requests[0].name
+    is_plain = name in _PLAIN_FIELDS and values.kind in "fi" and values.itemsize >= 4
     if not is_plain or len(plan.parts) > 1 or part.loop is None:
         return run
     # The fewest steps for what is called most: 3 us for the whole call on 1,024 numbers, 8 us as
     # above, 50 us by way of tiles; NumPy takes 2.
-    loop, empty, field = part.loop, part.new(1), _PLAIN_FIELDS[op]
+    loop, empty, field = part.loop, part.new(1), _PLAIN_FIELDS[name]
     kind, most = plan.dtypes[0].type, float(np.finfo(np.float32).max)
 
     def run_fast(array: NDArray[Any], ddof: float) -> Any:
@@ -306,35 +353,6 @@ def _shortcut(op: str, values: np.dtype[Any], accuracy: str) -> Callable[..., An
     return run_fast
 
 
-def _answer(
-    requests: Sequence[Request],
-    results: list[NDArray[Any]],
-    shape: tuple[int, ...],
-    op: Operation | Sequence[Operation],
-) -> Any:
-    # An index of () makes a scalar of an array of no dimensions, and leaves others alone.
-    return _named(requests, [result.reshape(shape)[()] for result in results], op)
-
-
-def _named(
-    requests: Sequence[Request], shaped: list[Any], op: Operation | Sequence[Operation]
-) -> Any:
-    if isinstance(op, str | AssociativeOp):
-        return shaped[0]
-    return _record(tuple(request.name for request in requests))(*shaped)
-
-
-@cache
-def _record(names: tuple[str, ...]) -> Any:
-    # Made when asked for, the class cannot be found by its name: a pickle makes it anew.
-    ways = {"__slots__": (), "__reduce__": lambda self: (_remade, (names, *self))}
-    return type("Reductions", (namedtuple("Reductions", names),), ways)
-
-
-def _remade(names: tuple[str, ...], *results: Any) -> Any:
-    return _record(names)(*results)
-
-
 def _engine(asked: Any) -> Accumulate:
     """Return what accumulates matrices of the host."""
     # A GPU reads its own memory at ten times a CPU's rate, and the host's at a third of it.
@@ -345,19 +363,3 @@ def _engine(asked: Any) -> Accumulate:
     from warpladder.reduction.gpu import stream
 
     return partial(stream.accumulate, device)
-
-
-def _refuse_for_chunks(**given: object) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise InputError(f"{name}: it has no meaning for chunks; reduce an array")
-
-
-def _check_axes_of_indices(requests: Sequence[Request], axes: tuple[int, ...], ndim: int) -> None:
-    if len(axes) in {1, ndim}:
-        return
-    for request in requests:
-        if request.name.endswith(("argmin", "argmax")):
-            raise InputError(
-                f"axis={axes}: {request.name} gives indices along one axis; name one, or None"
-            )

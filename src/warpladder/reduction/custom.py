@@ -18,7 +18,7 @@ from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.blocks import chosen
 
-__all__ = ["AssociativeOp", "custom_kernel", "custom_states", "merge_custom"]
+__all__ = ["AssociativeOp", "custom_kernel", "custom_states", "fits", "is_real", "merge_custom"]
 
 _CHAINS = 8
 _BLOCK = 4096
@@ -63,7 +63,7 @@ class AssociativeOp:
         if not callable(self.function):
             kind = type(self.function).__name__
             raise InputTypeError(f"function: a function of two numbers is needed, not {kind}")
-        if not _is_real(self.identity):
+        if not is_real(self.identity):
             raise InputTypeError(f"identity={self.identity!r} is no real number of 64 bits")
         if isinstance(self.identity, np.ndarray):
             object.__setattr__(self, "identity", self.identity[()])
@@ -95,21 +95,28 @@ def custom_states(op: AssociativeOp, dtype: np.dtype[Any], rows: int) -> NDArray
     """
     _check(op, dtype)
     given = np.asarray(op.identity)
-    with np.errstate(all="ignore"):
-        value = given.astype(dtype)
-    # A finite float may be rounded, but stays finite.
-    fits = np.isfinite(value) == np.isfinite(given) if dtype.kind == "f" else value == given
-    if not fits:
+    if not fits(given, dtype):
         raise InputError(
             f"op {op.name}: the identity {op.identity!r} is no {dtype.name}; give another or dtype="
         )
-    return np.full(rows, value)
+    return np.full(rows, given.astype(dtype))
 
 
-def _is_real(identity: object) -> bool:
-    if not isinstance(identity, int | float | np.generic | np.ndarray):
+def fits(number: NDArray[Any], dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype can hold a number; a finite float may be rounded, but stays finite."""
+    with np.errstate(all="ignore"):
+        value = number.astype(dtype)
+    if dtype.kind == "f":
+        return bool(np.isfinite(value) == np.isfinite(number))
+    # Of 2^63 as a float int64 makes its largest number or its least.
+    return bool(np.isfinite(number)) and int(value) == int(number) == number
+
+
+def is_real(number: object) -> bool:
+    """Return whether something is one real number of at most 64 bits."""
+    if not isinstance(number, int | float | np.generic | np.ndarray):
         return False
-    return np.ndim(identity) == 0 and np.asarray(identity).dtype.kind in "biuf"
+    return np.ndim(number) == 0 and np.asarray(number).dtype.kind in "biuf"
 
 
 @cache

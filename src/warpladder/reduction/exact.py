@@ -35,6 +35,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
 from warpladder.reduction.rules import (
     HIGHEST,
+    LOW_WORD,
     LOWEST,
     MAGNITUDE,
     MINUS,
@@ -59,6 +60,7 @@ __all__ = [
     "exact_means",
     "exact_roots",
     "exact_sums",
+    "limbs_of",
     "new_limbs",
 ]
 
@@ -92,6 +94,21 @@ def new_limbs(spec: ExactSpec, rows: int) -> NDArray[np.int64]:
     """Return the states of ``rows`` sums of nothing."""
     limbs = _LIMBS_OF_SQUARES if spec.term == "square" else _LIMBS
     return np.zeros((rows, limbs + 1), np.int64)
+
+
+def limbs_of(number: float, limbs: int) -> NDArray[np.int64]:
+    """Return the state, of so many limbs, of the sum of one number."""
+    row = np.zeros(limbs, np.int64)
+    if not math.isfinite(number):
+        row[-1] = NAN if math.isnan(number) else PLUS if number > 0 else MINUS
+        return row
+    numerator, denominator = number.as_integer_ratio()
+    rest = numerator * _unit(row) // denominator
+    for i in range(limbs - 2):
+        row[i] = rest & LOW_WORD
+        rest >>= 32
+    row[-2] = rest
+    return row
 
 
 @strict

@@ -14,6 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
 from warpladder.reduction.layout import NO_MASK, Buffers, Span, Tile, lent
+from warpladder.reduction.ops import Request
 
 __all__ = [
     "StoredRow",
@@ -23,6 +24,7 @@ __all__ = [
     "as_dtype",
     "as_mask",
     "as_source",
+    "check_axes_of_indices",
     "check_dtype",
 ]
 
@@ -155,6 +157,17 @@ def as_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if len(set(axes)) < len(axes):
         raise InputError(f"axis={axis!r} names an axis twice")
     return tuple(axes)
+
+
+def check_axes_of_indices(requests: Sequence[Request], axes: tuple[int, ...], ndim: int) -> None:
+    """Refuse indices along several axes that are not all."""
+    if len(axes) in {1, ndim}:
+        return
+    for request in requests:
+        if request.name.endswith(("argmin", "argmax")):
+            raise InputError(
+                f"axis={axes}: {request.name} gives indices along one axis; name one, or None"
+            )
 
 
 def as_mask(where: Any, values: NDArray[Any]) -> NDArray[np.bool_] | None:

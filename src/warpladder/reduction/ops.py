@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -67,6 +68,14 @@ def _all(sums: Sums) -> NDArray[Any]:
     return np.asarray(sums.fields["nonzero"] == sums.counts)
 
 
+def _ptp(sums: Sums) -> NDArray[Any]:
+    low, high = sums.fields["low"], sums.fields["high"]
+    # Modulo 2^64 a difference of integers that is not below 0 is what it is. One of floats, rounded
+    # to float64 first, is that of a shorter dtype all the same: float64 has twice the digits.
+    wide = np.float64 if low.dtype.kind == "f" else np.uint64
+    return np.asarray(high.astype(wide) - low.astype(wide))
+
+
 @dataclass(frozen=True, slots=True)
 class Op:
     """An operation.
@@ -79,21 +88,35 @@ class Op:
         Makes the result of them.
     result
         Kind of its dtype: ``sum`` (small integers widen), ``real`` (integers become float64),
-        ``element``, ``index`` or ``truth``.
+        ``element``, ``range`` (likewise, where it fits), ``index`` or ``truth``.
     needs_of_integers
         Folds for integers, where they differ.
     is_defined_for_nothing
         Whether no elements have a result.
     can_reproduce
         Whether ``accuracy="reproducible"`` can be promised.
+    takes_initial
+        Whether a number may come before the elements.
+    takes
+        Kinds of dtypes for whose elements it is defined.
+    remedy
+        What to do with others.
     """
 
     needs: tuple[str, ...]
     finish: Callable[[Sums], NDArray[Any]]
-    result: Literal["sum", "real", "element", "index", "truth"]
+    result: Literal["sum", "real", "element", "range", "index", "truth"]
     needs_of_integers: tuple[str, ...] | None = None
     is_defined_for_nothing: bool = True
     can_reproduce: bool = True
+    takes_initial: bool = False
+    takes: str = "biuf"
+    remedy: str = ""
+
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it is NaN where NaNs do not count and there is nothing else."""
+        return self.result in {"element", "range"}
 
     def folds(self, *, of_integers: bool) -> tuple[str, ...]:
         """Return what is to be accumulated."""
@@ -102,13 +125,16 @@ class Op:
         return self.needs
 
 
+_Extremum = partial(Op, is_defined_for_nothing=False)
+
 OPS: dict[str, Op] = {
-    "sum": Op(("total",), _field("total"), "sum"),
-    "prod": Op(("product",), _field("product"), "sum", can_reproduce=False),
-    "min": Op(("low",), _field("low"), "element", is_defined_for_nothing=False),
-    "max": Op(("high",), _field("high"), "element", is_defined_for_nothing=False),
-    "argmin": Op(("low", "low_at"), _field("low_at"), "index", is_defined_for_nothing=False),
-    "argmax": Op(("high", "high_at"), _field("high_at"), "index", is_defined_for_nothing=False),
+    "sum": Op(("total",), _field("total"), "sum", takes_initial=True),
+    "prod": Op(("product",), _field("product"), "sum", can_reproduce=False, takes_initial=True),
+    "min": _Extremum(("low",), _field("low"), "element", takes_initial=True),
+    "max": _Extremum(("high",), _field("high"), "element", takes_initial=True),
+    "ptp": _Extremum(("low", "high"), _ptp, "range", takes="iuf", remedy="use .astype('uint8')"),
+    "argmin": _Extremum(("low", "low_at"), _field("low_at"), "index"),
+    "argmax": _Extremum(("high", "high_at"), _field("high_at"), "index"),
     "mean": Op(("total",), _mean, "real", ("whole",)),
     "var": Op(("moments",), _var, "real"),
     "std": Op(("moments",), _std, "real"),
@@ -122,6 +148,24 @@ OPS: dict[str, Op] = {
 """Every operation by its name; those that may meet NaN have a ``nan`` variant that skips it."""
 
 _WITHOUT_NAN_VARIANT = ("any", "all", "count_nonzero")
+
+# NumPy's functions of two numbers that reduce to the same.
+_UFUNCS: dict[np.ufunc, str] = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.minimum: "min",
+    np.maximum: "max",
+    np.fmin: "nanmin",
+    np.fmax: "nanmax",
+    np.logical_and: "all",
+    np.logical_or: "any",
+    np.logaddexp: "logsumexp",
+}
+# Of booleans they are operations of ours; of integers, one of the caller's.
+_UFUNCS_OF_TRUTHS: dict[np.ufunc, tuple[str, str]] = {
+    np.bitwise_and: ("all", "-1, or of unsigned integers the largest"),
+    np.bitwise_or: ("any", "0"),
+}
 
 
 class Request(NamedTuple):
@@ -145,11 +189,11 @@ def parse_ops(asked: object) -> tuple[Request, ...]:
     >>> [(r.name, r.skip_nan) for r in parse_ops(("sum", "nanmin"))]
     [('sum', False), ('nanmin', True)]
     """
-    if isinstance(asked, str | AssociativeOp):
+    if isinstance(asked, str | AssociativeOp | np.ufunc):
         asked = (asked,)
     if not isinstance(asked, tuple | list):
         raise InputTypeError(
-            f"op: a name, an AssociativeOp or a tuple of these is needed, not "
+            f"op: a name, a NumPy ufunc, an AssociativeOp or a tuple of these is needed, not "
             f"{type(asked).__name__}; a function of yours goes into "
             "warpladder.AssociativeOp(function, identity)"
         )
@@ -166,6 +210,8 @@ def parse_ops(asked: object) -> tuple[Request, ...]:
 def _parse(asked: object) -> Request:
     if isinstance(asked, AssociativeOp):
         return Request(asked.name, asked, skip_nan=False)
+    if isinstance(asked, np.ufunc):
+        return _of_ufunc(asked)
     if not isinstance(asked, str):
         raise InputTypeError(
             f"op: {asked!r} is no name of an operation; a function of yours goes into "
@@ -182,24 +228,43 @@ def _parse(asked: object) -> Request:
     return Request(asked, OPS[name], skips)
 
 
+def _of_ufunc(asked: np.ufunc) -> Request:
+    if asked in _UFUNCS_OF_TRUTHS:
+        name, identity = _UFUNCS_OF_TRUTHS[asked]
+        remedy = (
+            f"as numpy.{asked.__name__} it is of booleans; of integers use "
+            f"AssociativeOp(numpy.{asked.__name__}, identity), with the identity {identity}"
+        )
+        return Request(name, replace(OPS[name], takes="b", remedy=remedy), skip_nan=False)
+    if asked not in _UFUNCS:
+        known = ", ".join(one.__name__ for one in (*_UFUNCS, *_UFUNCS_OF_TRUTHS))
+        raise InputError(
+            f"op: the ufunc {asked.__name__} stands for no operation; use one of {known}, or, "
+            "where it is associative, AssociativeOp(ufunc, identity)"
+        )
+    return _parse(_UFUNCS[asked])
+
+
 def result_dtype(request: Request, values: np.dtype[Any], asked: DTypeLike | None) -> np.dtype[Any]:
     """Return the dtype of an operation's result for values of a dtype.
 
     Raises
     ------
     InputError
-        ``asked`` cannot be taken.
+        ``asked`` cannot be taken, or the operation is not defined for such values.
     """
     op = request.op
     if isinstance(op, AssociativeOp):
         return values if asked is None else _asked_dtype(request, values, asked)
+    if values.kind not in op.takes:
+        raise InputError(f"op {request.name} is not defined for {values.name}; {op.remedy}")
     if op.result == "element":
         return values
     if op.result in {"index", "truth"}:
         return np.dtype(np.intp if op.result == "index" else np.bool_)
     if asked is not None:
         return _asked_dtype(request, values, asked)
-    if values.kind == "f":
+    if values.kind == "f" or op.result == "range":
         return values
     if op.result == "real":
         return np.dtype(np.float64)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import columns, compensated, custom, exact, folds, ranges
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.rules import merge_compensated, merge_exact
+from warpladder.reduction.rules import merge_compensated, merge_exact, two_sum
 from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
@@ -70,6 +70,13 @@ class Part(ABC):
     @abstractmethod
     def merge(self, states: Any, later: Any) -> None:
         """Let states take in those of the elements that follow."""
+
+    @abstractmethod
+    def begin(self, states: Any, initial: NDArray[Any]) -> Any:
+        """Return the states of rows with a number before all elements; ``states`` are used up.
+
+        It takes no compiled code that is made for a dtype: this is called for few rows, once.
+        """
 
     def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - for those that do
         """Return how many elements of each row count, None where the states do not tell."""
@@ -124,6 +131,24 @@ class FoldPart(Part):
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
         merge_kernel(self.spec)(states, later)
+
+    def begin(self, states: Any, initial: NDArray[Any]) -> Any:
+        """See `Part`."""
+        has, is_first = self.spec.folds.__contains__, states["count"] == 0
+        for name, extremum in (("low", np.minimum), ("high", np.maximum)):
+            if has(name):
+                number, found = initial.astype(states[name].dtype), states[name]
+                states[name] = np.where(is_first, number, extremum(found, number))
+        if has("total"):
+            states["total"] += initial.astype(states["total"].dtype)
+        if has("product") and self.spec.sums == "int64":
+            states["product"] *= initial.astype(np.int64)
+        elif has("product"):
+            factor, exponent = np.frexp(initial.astype(np.float64))
+            states["product"] *= factor
+            states["exponent"] += exponent
+        states["count"] += 1
+        return states
 
     def counts(self, states: Any) -> NDArray[np.int64] | None:
         """See `Part`."""
@@ -182,6 +207,12 @@ class CompensatedPart(Part):
         """See `Part`."""
         merging(merge_compensated)(states, later)
 
+    def begin(self, states: Any, initial: NDArray[Any]) -> Any:
+        """See `Part`."""
+        states["high"], error = two_sum(states["high"], float(initial))
+        states["low"] += error
+        return states
+
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
         """See `Part`."""
         name = "absolute" if self.spec.absolute else "total"
@@ -227,6 +258,13 @@ class ExactPart(Part):
         """See `Part`."""
         for term, limbs in states.items():
             merging(merge_exact)(limbs, later[term])
+
+    def begin(self, states: Any, initial: NDArray[Any]) -> Any:
+        """See `Part`."""
+        rows, limbs = states["value"].shape
+        first = exact.limbs_of(initial.item(), limbs)
+        self.merge(states, {"value": np.broadcast_to(first, (rows, limbs)).copy()})
+        return states
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """See `Part`."""
@@ -275,6 +313,12 @@ class CustomPart(Part):
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
         custom.merge_custom(self.op, self.dtype)(states, later)
+
+    def begin(self, states: Any, initial: NDArray[Any]) -> Any:
+        """See `Part`."""
+        first = np.full_like(states, initial.astype(self.dtype))
+        self.merge(first, states)
+        return first
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:  # noqa: ARG002 - see `Part`
         """See `Part`."""

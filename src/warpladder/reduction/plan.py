@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from warpladder.errors import InputError
 from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.exact import ExactSpec
+from warpladder.reduction.initial import as_initial
 from warpladder.reduction.layout import Tile, with_plain_truths
 from warpladder.reduction.ops import Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
@@ -60,6 +61,8 @@ class Plan:
         Whether values are booleans, and it matters that a true one is 1.
     masked
         Whether a mask says which elements count.
+    initial
+        What comes before the elements, if anything does.
     """
 
     requests: tuple[Request, ...]
@@ -68,6 +71,17 @@ class Plan:
     ordered: bool
     counts_truths: bool = False
     masked: bool = False
+    initial: Any = None
+
+    def starting_at(self, initial: Any) -> Plan:
+        """Return the plan for elements that a number comes before.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            It has no meaning for an operation, or is no number of the dtype of its result.
+        """
+        return replace(self, initial=as_initial(initial, self.requests, self.dtypes))
 
     @property
     def takes_columns(self) -> bool:
@@ -104,6 +118,12 @@ class Plan:
         InputError
             An operation is not defined for a row without elements.
         """
+        if self.initial is not None:
+            with np.errstate(all="ignore"):
+                states = [
+                    part.begin(state, self.initial)
+                    for part, state in zip(self.parts, states, strict=True)
+                ]
         counts: dict[bool, NDArray[np.int64]] = {}
         for part, state in zip(self.parts, states, strict=True):
             if (found := part.counts(state)) is not None:
@@ -128,11 +148,20 @@ class Plan:
 def _finish(
     request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int, masked: bool
 ) -> NDArray[Any]:
-    result = op.finish(sums).astype(dtype)
+    found = op.finish(sums)
+    result = found.astype(dtype)
     if not op.is_defined_for_nothing and np.count_nonzero(sums.counts) < len(sums.counts):
-        if not (length and request.skip_nan and op.result == "element"):
+        if not (length and request.skip_nan and op.is_extreme):
             raise InputError(_undefined(request, length, masked))
         result[sums.counts == 0] = np.nan
+    if op.result == "range" and dtype.kind in "iu" and found.size:
+        largest = int(found.max())
+        if largest > np.iinfo(dtype).max:
+            enough = np.min_scalar_type(largest).name
+            raise InputError(
+                f"values: {request.name} is {largest}, which {dtype.name} cannot hold; give "
+                f"dtype='{enough}'"
+            )
     return result
 
 
@@ -153,7 +182,7 @@ def check_mask_leaves_some(
         The mask leaves no element of a row.
     """
     for request, result in zip(plan.requests, results, strict=True):
-        is_extremum = isinstance(request.op, Op) and request.op.result == "element"
+        is_extremum = isinstance(request.op, Op) and request.op.is_extreme
         if (
             request.skip_nan
             and is_extremum
@@ -271,7 +300,7 @@ def _parts(
 
 def _check_dtype_is_used(requests: tuple[Request, ...], dtype: np.dtype[Any] | None) -> None:
     if dtype is not None and all(
-        isinstance(r.op, Op) and r.op.result not in {"sum", "real"} for r in requests
+        isinstance(r.op, Op) and r.op.result not in {"sum", "real", "range"} for r in requests
     ):
         names = ", ".join(request.name for request in requests)
         raise InputError(f"dtype={dtype.name} has no meaning for {names}; leave it out")

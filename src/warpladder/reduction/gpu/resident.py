@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.foreign import is_on_gpu, like, numpy_dtype, to_numpy
+from warpladder.device.foreign import adopted, is_on_gpu, like, numpy_dtype, to_numpy
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.gpu.layout import matrix_of
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.device.base import Device
+    from warpladder.reduction.answers import Outs
     from warpladder.reduction.plan import Plan
 
 __all__ = ["mask_for", "reduce_on_gpu"]
@@ -47,9 +48,16 @@ def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
 
 
 def reduce_on_gpu(
-    device: Device, plan: Plan, values: Any, axes: Sequence[int], mask: Any, ddof: float
+    device: Device,
+    plan: Plan,
+    values: Any,
+    axes: Sequence[int],
+    mask: Any,
+    ddof: float,
+    shape: tuple[int, ...],
+    outs: Outs,
 ) -> list[Any]:
-    """Return the results for an array on a GPU, an array of the axes that are left for each.
+    """Return the results for an array on a GPU, one array for each.
 
     Parameters
     ----------
@@ -65,11 +73,16 @@ def reduce_on_gpu(
         As `mask_for` returns it.
     ddof
         As for `warpladder.reduce`.
+    shape
+        Of the results.
+    outs
+        Where they go.
 
     Returns
     -------
     list
-        NumPy scalars where no axis is left, else arrays of the caller's library on the GPU.
+        ``outs``; without these NumPy scalars where no axis is left, else arrays of the caller's
+        library on the GPU.
 
     Raises
     ------
@@ -79,7 +92,6 @@ def reduce_on_gpu(
         The GPU has no memory left for what has to be copied.
     """
     whole = tuple(values.shape)
-    shape = tuple(n for axis, n in enumerate(whole) if axis not in axes)
     count, length = prod(shape), prod(whole[axis] for axis in axes)
     if count and length:
         matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
@@ -95,6 +107,10 @@ def reduce_on_gpu(
             return np.broadcast_to(to_numpy(mask) if is_on_gpu(mask) else mask, whole)
 
         check_mask_leaves_some(plan, results, marks, axes)
+    if outs is not None:
+        for out, result in zip(outs, results, strict=True):
+            device.to_device(result.reshape(shape), adopted(out))
+        return list(outs)
     if not shape:
         return [result[0] for result in results]
     return [like(device.to_device(result.reshape(shape)), values) for result in results]

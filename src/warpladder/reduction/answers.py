@@ -1,0 +1,166 @@
+"""What callers get: results in the shape that is left, in their own arrays, under their names."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
+from warpladder.device.select import gpu_of
+from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.custom import AssociativeOp
+from warpladder.reduction.ops import Request
+from warpladder.reduction.plan import Plan
+
+__all__ = ["Outs", "as_keepdims", "as_outs", "check_outs", "named", "shape_left", "shaped"]
+
+Outs = Sequence[Any] | None
+"""Where the results go, one array for each operation; None for new arrays."""
+
+
+def as_keepdims(keepdims: Any) -> bool:
+    """Return whether axes that are reduced over stay, with one element."""
+    if not isinstance(keepdims, bool | np.bool_):
+        raise InputTypeError(f"keepdims={keepdims!r} must be True or False")
+    return bool(keepdims)
+
+
+def shape_left(shape: Sequence[int], axes: Sequence[int], *, keepdims: bool) -> tuple[int, ...]:
+    """Return the shape of a result.
+
+    Examples
+    --------
+    >>> shape_left((3, 4, 5), (0, 2), keepdims=False), shape_left((3, 4), (1,), keepdims=True)
+    ((4,), (3, 1))
+    """
+    if keepdims:
+        return tuple(1 if axis in axes else n for axis, n in enumerate(shape))
+    return tuple(n for axis, n in enumerate(shape) if axis not in axes)
+
+
+def as_outs(out: Any, op: Any, count: int) -> Outs:
+    """Return the caller's arrays, one for each of so many operations.
+
+    Raises
+    ------
+    InputTypeError
+        There are not as many.
+    """
+    if out is None:
+        return None
+    if _is_one(op):
+        return (out,)
+    if not isinstance(out, tuple | list) or len(out) != count:
+        raise InputTypeError(f"out: a tuple of {count} arrays is needed, one for each operation")
+    return out
+
+
+def check_outs(outs: Outs, plan: Plan, shape: tuple[int, ...], device: Any = None) -> None:
+    """Refuse arrays that cannot take the results.
+
+    Parameters
+    ----------
+    outs
+        The arrays.
+    plan
+        Of what.
+    shape
+        Of each result.
+    device
+        The GPU that the results are on, None for the host.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        One is of another shape or dtype, elsewhere, cannot be written to, or is there twice.
+    """
+    if outs is None:
+        return
+    for out, request, dtype in zip(outs, plan.requests, plan.dtypes, strict=True):
+        if device is None:
+            _check_on_host(out)
+        else:
+            _check_on_gpu(out, device)
+        found, found_dtype = tuple(out.shape), numpy_dtype(out)
+        if found != shape or found_dtype != dtype:
+            raise InputError(
+                f"out: {request.name} is {dtype} of shape {shape}, this is {found_dtype} of shape "
+                f"{found}; give one made with empty({shape}, '{dtype}')"
+            )
+    for one, other in combinations(outs, 2):
+        if one is other or (device is None and np.shares_memory(one, other)):
+            raise InputError("out: two operations cannot share memory; give each an array")
+
+
+def _check_on_host(out: Any) -> None:
+    if is_on_gpu(out):
+        raise InputError(
+            "out: it is on a GPU, and values are not; give a NumPy array, or values on that GPU"
+        )
+    if not isinstance(out, np.ndarray) or isinstance(out, np.ma.MaskedArray):
+        raise InputTypeError(f"out: a plain NumPy array is needed, not {type(out).__name__}")
+    if not out.flags.writeable:
+        raise InputError("out: it is read-only; give a copy")
+
+
+def _check_on_gpu(out: Any, device: Any) -> None:
+    out = adopted(out)
+    if not is_on_gpu(out):
+        raise InputError(
+            "out: it is not on a GPU, as values are; give an array there, or leave it out and copy "
+            "the result"
+        )
+    interface = getattr(out, "__cuda_array_interface__", None)
+    if interface is None:
+        contiguous = bool(out.flags.c_contiguous)
+    else:
+        address, is_read_only = interface["data"]
+        if is_read_only:
+            raise InputError("out: it is read-only; give a copy")
+        there = gpu_of(out).index if address else None  # type: ignore[attr-defined]  # of a GPU
+        if there not in {None, getattr(device, "index", None)}:
+            raise InputError(f"out: it is on GPU {there}, and values are not; give one beside them")
+        strides = interface.get("strides")
+        layout: NDArray[Any] = np.empty(0, numpy_dtype(out))
+        whole = np.lib.stride_tricks.as_strided(layout, out.shape, strides)
+        contiguous = strides is None or bool(whole.flags.c_contiguous)
+    if not contiguous:
+        raise InputError("out: on a GPU it has to be contiguous; give such a one and copy from it")
+
+
+def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> list[Any]:
+    """Return results of the host in their shape, in the caller's arrays where there are such."""
+    if outs is None:
+        # An index of () makes a scalar of an array of no dimensions, and leaves others alone.
+        return [result.reshape(shape)[()] for result in results]
+    for out, result in zip(outs, results, strict=True):
+        np.copyto(out, result.reshape(shape))
+    return list(outs)
+
+
+def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:
+    """Return the result, or several under the names of their operations."""
+    if _is_one(op):
+        return results[0]
+    return _record(tuple(request.name for request in requests))(*results)
+
+
+def _is_one(op: Any) -> bool:
+    return isinstance(op, str | AssociativeOp | np.ufunc)
+
+
+@cache
+def _record(names: tuple[str, ...]) -> Any:
+    # Made when asked for, the class cannot be found by its name: a pickle makes it anew.
+    ways = {"__slots__": (), "__reduce__": lambda self: (_remade, (names, *self))}
+    return type("Reductions", (namedtuple("Reductions", names),), ways)
+
+
+def _remade(names: tuple[str, ...], *results: Any) -> Any:
+    return _record(names)(*results)
