@@ -47,6 +47,7 @@ def oracle(op, values):
         "prod": lambda: math.prod(numbers),
         "min": lambda: min(numbers),
         "max": lambda: max(numbers),
+        "ptp": lambda: max(numbers) - min(numbers),
         "mean": lambda: total / n,
         "var": lambda: sum((v - total / n) ** 2 for v in numbers) / n,
         "std": lambda: Fraction(math.sqrt(sum((v - total / n) ** 2 for v in numbers) / n)),
@@ -61,7 +62,7 @@ def oracle(op, values):
 
 
 def result_dtype(op, dtype, asked):
-    if op in {"min", "max"}:
+    if op in {"min", "max", "ptp"}:
         return np.dtype(dtype)
     if op in {"argmin", "argmax", "count_nonzero"}:
         return np.dtype(np.intp)
@@ -93,7 +94,7 @@ def check(found, op, values, asked, exact):
     )
     unit, scale = np.finfo(made_of).eps, max(map(abs, map(Fraction, values.tolist())))
     slack = values.size * unit * float(scale * scale if op == "var" else scale)
-    if op in {"min", "max"}:
+    if op in {"min", "max", "ptp"}:
         slack = 0.0
     elif op == "prod":
         slack = values.size * 2.0**-53 * float(min(abs(exact), 10**300))
@@ -136,7 +137,8 @@ def check_cells(values, ops, asked, accuracy, device="cpu"):
 def cells(dtype):
     """Yield every group of operations that go together, result dtype and accuracy."""
     for accuracy in ACCURACIES:
-        others = tuple(op for op in OPS if op not in SUMS)
+        # Booleans have no difference.
+        others = tuple(op for op in OPS if op not in SUMS and (op, dtype) != ("ptp", "?"))
         yield others, None, accuracy
         asked_dtypes = (None, *FLOATS) if dtype in FLOATS else (None, *INTEGERS, *FLOATS)
         for asked in asked_dtypes:

@@ -163,15 +163,15 @@ class Chunks:
     @staticmethod
     def _alike(arrays: Iterator[NDArray[Any]]) -> Iterator[NDArray[Any]]:
         """Yield arrays that can be joined along their first axis."""
-        rest: tuple[int, ...] | None = None
+        shape: tuple[int, ...] | None = None
         for array in arrays:
             if not array.ndim:
                 raise InputError("axis: chunks that are single numbers cannot be joined along it")
-            rest = array.shape[1:] if rest is None else rest
-            if array.shape[1:] != rest:
+            shape = array.shape if shape is None else shape
+            if array.shape[1:] != shape[1:]:
                 raise InputError(
-                    f"axis: chunks are joined along their first; one has shape {array.shape}, those"
-                    f" before (..., {', '.join(map(str, rest))})"
+                    f"axis: chunks are joined along their first; one of shape {array.shape} does "
+                    f"not go with the first, of shape {shape}"
                 )
             yield array
 

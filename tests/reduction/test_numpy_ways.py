@@ -1,0 +1,395 @@
+"""What NumPy's reductions take, taken here: `keepdims`, `initial`, `out`, `ptp`, ufuncs."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import warpladder as wl
+from choosing import by_pairs, large
+from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.ops import parse_ops
+from warpladder.simulator import SimulatedDevice
+
+FOUR = ("sum", "prod", "min", "max")
+AXES = (None, 0, -1, (0, 2), (0, 1, 2), ())
+
+
+@pytest.fixture(scope="module")
+def gpu() -> SimulatedDevice:
+    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
+
+
+def cube(dtype):
+    """Return 60 numbers whose product fits, in another order along each axis."""
+    ranks = np.random.default_rng(1).permutation(60).reshape(3, 4, 5)
+    return ((ranks % 7 - 3) / (1 if dtype[0] == "i" else 2)).astype(dtype)
+
+
+def host(found):
+    return found.copy_to_host() if hasattr(found, "copy_to_host") else found
+
+
+# ---- keepdims --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_keepdims(axis):
+    values = cube("f4")
+    # The folds of test_reduce.test_axes_across_memory_in_many_tiles and test_one_operation.
+    ops = ("sum", "max", "var")
+    found = list(wl.reduce(values, ops, axis=axis, keepdims=True))
+    if axis is None or isinstance(axis, int):
+        ops += ("argmax",)
+        found.append(wl.reduce(values, "argmax", axis=axis, keepdims=True))
+    for op, one in zip(ops, found, strict=True):
+        expected = getattr(np, op)(values, axis=axis, keepdims=True)
+        assert one.shape == expected.shape
+        np.testing.assert_allclose(one, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_keepdims_of_what_has_few_axes():
+    assert wl.reduce(np.float32(3), keepdims=True).shape == ()
+    assert wl.reduce([1.0, 2.0], keepdims=True).tolist() == [3]
+    assert wl.reduce(np.empty((0, 3)), axis=0, keepdims=True).tolist() == [[0, 0, 0]]
+    assert wl.reduce(np.empty((3, 0)), axis=0, keepdims=True).shape == (1, 0)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_keepdims_of_files(tmp_path, order):
+    path, values = tmp_path / "a.npy", cube("f4")
+    np.save(path, np.asarray(values, order=order))
+    # Not ordered, in the order of a file; ordered, as an array; over an axis.
+    for op, axis in (("sum", None), ("argmax", None), ("sum", 1)):
+        found = wl.reduce(path, op, axis=axis, keepdims=True)
+        expected = getattr(np, op)(values, axis=axis, keepdims=True)
+        np.testing.assert_array_equal(found, expected)
+        assert found.shape == expected.shape
+
+
+# ---- initial ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("dtype", "axis", "masked"), by_pairs(("f4", "i4"), AXES, (False, True)))
+def test_initial(dtype, axis, masked):
+    values = cube(dtype)
+    options = {"where": values > -1} if masked else {}
+    for initial in (2, -4, 2.5) if dtype == "f4" else (2, -4):
+        found = wl.reduce(values, FOUR, axis=axis, initial=initial, **options)
+        for op, one in zip(FOUR, found, strict=True):
+            expected = getattr(np, op)(values, axis=axis, initial=initial, **options)
+            # A few whole numbers and halves: nothing is rounded.
+            np.testing.assert_array_equal(one, expected, f"{op} {initial}")
+            assert one.dtype == expected.dtype
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8", "u1", "u8", "?"])
+def test_initial_of_nothing(dtype):
+    """There is a result, and it is this number."""
+    nothing = np.empty((0, 2), dtype)
+    for op, initial in product((*FOUR, "nanmax", "nansum"), (0, 1)):
+        expected = getattr(np, op)(nothing, axis=0, initial=initial)
+        found = wl.reduce(nothing, op, axis=0, initial=initial)
+        np.testing.assert_array_equal(found, expected)
+        assert found.dtype == expected.dtype
+    mask = np.zeros((2, 3), bool)
+    found = wl.reduce(np.ones((2, 3), "f4"), FOUR, axis=1, where=mask, initial=3, keepdims=True)
+    assert [one.tolist() for one in found] == [[[3], [3]]] * 4
+
+
+def test_initial_at_the_ends_of_a_dtype():
+    top, low = np.iinfo(np.uint64).max, np.iinfo(np.int64).min
+    assert wl.reduce(np.empty(0, "u8"), "max", initial=top) == top
+    assert wl.reduce(np.empty(0, "u8"), "sum", initial=2.0**63) == 2**63
+    assert wl.reduce(np.array([1], "u8"), ("sum", "max"), initial=top) == (0, top)
+    assert wl.reduce(np.array([3], "i8"), ("sum", "min"), initial=low) == (low + 3, low)
+    assert wl.reduce(np.array([3], "i8"), dtype="f8", initial=0.5) == 3.5
+
+
+@pytest.mark.parametrize(
+    ("values", "op", "initial", "expected"),
+    [
+        ([1.0, np.nan], "sum", 1, np.nan),
+        ([1.0, np.nan], "max", 9, np.nan),
+        ([1.0], "max", np.nan, np.nan),
+        ([1.0], "sum", -np.inf, -np.inf),
+        ([np.inf], "sum", -np.inf, np.nan),
+        ([np.inf], "prod", 0, np.nan),
+        ([0.0], "prod", np.inf, np.nan),
+        ([1e300, 1e300], "prod", 1e-300, 1e300),
+        ([1e-300, 1e-300], "prod", 1e300, 1e-300),
+        ([np.nan, np.nan], "nanmax", 2, 2),
+        ([np.nan, 3], "nanmax", 2, 3),
+        ([np.nan, 3], "nansum", 2, 5),
+    ],
+)
+def test_initial_and_what_is_no_number(values, op, initial, expected):
+    np.testing.assert_array_max_ulp(wl.reduce(np.array(values), op, initial=initial), expected, 2)
+
+
+doubles = st.floats(allow_nan=True, allow_infinity=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(np.float64, st.integers(0, 12), elements=doubles), doubles)
+@example(np.array([1.0, 2.0**-1074]), -1.0)
+@example(np.array([1e308, 1e308]), -1e308)
+def test_initial_is_an_element_that_comes_first(values, initial):
+    """To exact sums and extrema to the last bit."""
+    whole = np.append([initial], values)
+    for op, accuracy in (("sum", "reproducible"), ("max", "fast"), ("min", "fast")):
+        found = wl.reduce(values, op, accuracy=accuracy, initial=initial)
+        np.testing.assert_array_equal(found, wl.reduce(whole, op, accuracy=accuracy))
+
+
+@settings(max_examples=60, deadline=None)
+@given(hnp.arrays(np.int64, st.integers(0, 12)), st.integers(-(2**63), 2**63 - 1))
+def test_initial_among_integers(values, initial):
+    whole = np.append(np.array([initial]), values)
+    ops = ("sum", "prod", "min", "max")
+    assert wl.reduce(values, ops, initial=initial) == wl.reduce(whole, ops)
+
+
+def test_initial_of_accuracies_and_own_operations():
+    values = np.array([1.0, 1e-20, 2.0**60])
+    assert wl.reduce(values, accuracy="compensated", initial=-(2.0**60)) == 1
+    with np.errstate(invalid="ignore"):
+        assert wl.reduce(values, accuracy="compensated", initial=np.inf) == np.inf
+    rows = np.arange(6.0).reshape(2, 3)
+    found = wl.reduce(rows, accuracy="reproducible", axis=1, initial=0.25)
+    assert found.tolist() == [3.25, 12.25]
+    # Not commutative: the last of all, the first of all.
+    last, first = (
+        wl.AssociativeOp(function, -1, name="end")
+        for function in (lambda a, b: b if b >= 0 else a, lambda a, b: a if a >= 0 else b)
+    )
+    chunks = [np.arange(5), np.arange(5, 9)]
+    assert wl.reduce(iter(chunks), last, initial=77) == 8
+    assert wl.reduce(iter(chunks), first, initial=77) == 77
+
+
+# ---- out -------------------------------------------------------------------------------------
+
+
+def test_out():
+    values = cube("f4")
+    for axis, keepdims in ((None, False), (None, True), (1, False), ((0, 2), True)):
+        expected = np.sum(values, axis=axis, keepdims=keepdims)
+        out = np.full(expected.shape, np.nan, "f4")
+        assert wl.reduce(values, axis=axis, keepdims=keepdims, out=out) is out
+        np.testing.assert_array_equal(out, expected)
+    # A part of a larger array, and the values' own memory.
+    wide = np.zeros((3, 8), "f4")
+    wl.reduce(values, "max", axis=1, out=wide[:, 1:6])
+    np.testing.assert_array_equal(wide[:, 1:6], values.max(axis=1))
+    assert not wide[:, [0, 6, 7]].any()
+    expected = values.sum(axis=0)
+    wl.reduce(values, axis=0, out=values[1])
+    np.testing.assert_array_equal(values[1], expected)
+
+
+def test_out_of_several_operations():
+    values = cube("f4")
+    both = np.empty((2, 3, 4), "f4"), np.empty((3, 4), np.intp)
+    outs = both[0][0], both[0][1], both[1]
+    found = wl.reduce(values, ("sum", "max", "argmax"), axis=2, out=outs)
+    for op, one, out in zip(found._fields, found, outs, strict=True):
+        assert one is out
+        np.testing.assert_array_equal(out, getattr(np, op)(values, axis=2))
+    out = np.zeros(())
+    assert wl.reduce(iter([[1.0, 2.0], [3.0]]), out=out) is out
+    assert out == 6
+
+
+READ_ONLY = np.broadcast_to(np.float32(0), (3,))
+SHARED = np.empty(3, "f4")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        ({"out": np.empty(2, "f4")}, InputError, r"out: sum is float32 of shape \(3,\), this is"),
+        ({"out": np.empty(3)}, InputError, r"float64 of shape \(3,\); give one made with empty"),
+        ({"out": np.empty(3, ">f4")}, InputError, "out: sum is float32 of shape"),
+        ({"out": np.empty(3, "f4"), "keepdims": True}, InputError, r"of shape \(3, 1\), this"),
+        ({"out": [0.0] * 3}, InputTypeError, "out: a plain NumPy array is needed, not list"),
+        ({"out": np.ma.zeros(3, "f4")}, InputTypeError, "array is needed, not MaskedArray"),
+        ({"out": READ_ONLY}, InputError, "out: it is read-only; give a copy"),
+        ({"op": ("sum", "max"), "out": SHARED}, InputTypeError, "out: a tuple of 2 arrays"),
+        ({"op": ("sum", "max"), "out": (SHARED,)}, InputTypeError, "one for each operation"),
+        ({"op": ("sum", "max"), "out": (SHARED, SHARED)}, InputError, "cannot share memory"),
+        ({"op": ("sum", "max"), "out": (SHARED, SHARED[::-1])}, InputError, "share memory"),
+        ({"keepdims": 1}, InputTypeError, "keepdims=1 must be True or False"),
+        ({"initial": "3"}, InputTypeError, "initial='3' is no real number"),
+        ({"initial": [1]}, InputTypeError, r"initial=\[1\] is no real number"),
+        ({"initial": 1e39}, InputError, r"initial=1e\+39 is no float32, as sum is; .* wider dtype"),
+        ({"initial": 1e39, "op": "max"}, InputError, "is no float32, as max is; give another$"),
+        ({"initial": np.nan, "op": "nansum"}, InputError, "initial=nan: nansum skips NaNs"),
+        ({"op": np.subtract}, InputError, "op: the ufunc subtract stands for no operation; use"),
+        ({"op": np.bitwise_or}, InputError, r"op any is not defined for float32; as numpy\.bitwis"),
+        *(
+            ({"initial": 1, "op": op}, InputError, f"initial=1 has no meaning for {op}; leave")
+            for op in ("mean", "var", "argmax", "any", "count_nonzero", "logsumexp", "l2", "ptp")
+        ),
+    ],
+)
+def test_refusals(options, kind, message):
+    values = np.ones((3, 2), "f4")
+    with pytest.raises(kind, match=message):
+        wl.reduce(values, axis=1, **options)
+    assert not np.shares_memory(values, SHARED)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op", "initial"),
+    [
+        *(("i1", "max", 128), ("u1", "min", -1), ("i4", "sum", 0.5), ("i8", "sum", 2.0**63)),
+        *(("u8", "sum", 2.0**64), ("?", "max", 2), ("i4", "prod", np.inf), ("i4", "sum", np.nan)),
+    ],
+)
+def test_initial_that_does_not_fit(dtype, op, initial):
+    """NumPy casts what it can, and loses what does not fit."""
+    with pytest.raises(InputError, match=r"initial=.* is no u?(int|bool).*, as .* is; give"):
+        wl.reduce(np.ones(2, dtype), op, initial=initial)
+
+
+# ---- ptp and ufuncs --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8", *large("f2", "f8", "i1", "i2", "u1", "u4", "u8")])
+def test_ptp(dtype):
+    kind = np.dtype(dtype)
+    for n in (1, 2, 33, 4097):
+        rng = np.random.default_rng(n)
+        values = (rng.standard_normal((n, 3)) * 30).astype(dtype)
+        if kind.kind == "f":
+            # More digits than a wider difference would have to drop.
+            values = (values * rng.choice([1, 1e-3, 100], (n, 3))).astype(dtype)
+        else:
+            values = values % 101
+        for axis in (None, 0, 1):
+            expected = np.ptp(values, axis=axis)
+            found = wl.reduce(values, "ptp", axis=axis)
+            assert found.dtype == expected.dtype == kind
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_ptp_of_what_is_no_number():
+    nan, inf = np.nan, np.inf
+    rows = np.array([[1, nan, 3], [-inf, 0, 5], [inf, inf, inf], [-1e308, 1e308, 0], [nan] * 3])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(wl.reduce(rows, "ptp", axis=1), np.ptp(rows, axis=1))
+    found = wl.reduce(rows, "nanptp", axis=1)
+    np.testing.assert_array_equal(found, [2, inf, nan, inf, nan])
+    for values in (np.empty(0), np.empty((2, 0))):
+        with pytest.raises(InputError, match="values: ptp of no elements is not defined"):
+            wl.reduce(values, "ptp", axis=-1)
+    with pytest.raises(InputError, match="where: ptp is not defined where the mask leaves no"):
+        wl.reduce(rows, "ptp", where=False)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i8", *large("i2", "i4")])
+def test_ptp_that_does_not_fit(dtype):
+    """NumPy's wraps to -1; here it is refused, and the remedy in the message is one."""
+    limits = np.iinfo(dtype)
+    values = np.array([limits.max, 3, limits.min], dtype)
+    wide = f"u{dtype[1:]}"
+    named = np.dtype(wide).name
+    with pytest.raises(InputError, match=rf"ptp is {2 * limits.max + 1}.* give dtype='{named}'"):
+        wl.reduce(values, "ptp")
+    assert wl.reduce(values, "ptp", dtype=wide) == 2 * limits.max + 1
+    assert wl.reduce(values, ("ptp", "max"), dtype="f8").ptp == float(2 * limits.max + 1)
+    assert wl.reduce(values[:2], "ptp") == limits.max - 3
+
+
+def test_truths_have_no_difference():
+    with pytest.raises(InputError, match=r"ptp is not defined for bool; use \.astype\('uint8'\)"):
+        wl.reduce([True, False], "ptp")
+
+
+@pytest.mark.parametrize(
+    ("ufunc", "op"),
+    [
+        *((np.add, "sum"), (np.multiply, "prod"), (np.maximum, "max"), (np.minimum, "min")),
+        *((np.fmax, "nanmax"), (np.fmin, "nanmin"), (np.logaddexp, "logsumexp")),
+        *((np.logical_and, "all"), (np.logical_or, "any")),
+    ],
+)
+def test_ufuncs(ufunc, op):
+    assert parse_ops(ufunc) == parse_ops(op)
+    # That it means the same is NumPy's word for it.
+    values = cube("f4")[:, :2]
+    if op.startswith("nan"):
+        values[0, 0] = np.nan
+    found, expected = wl.reduce(values, ufunc, axis=2), ufunc.reduce(values, axis=2)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert found.dtype == expected.dtype
+
+
+def test_ufuncs_of_truths_and_names_of_several():
+    truths = np.array([[True, False], [True, True]])
+    for ufunc in (np.bitwise_and, np.bitwise_or, np.logical_or):
+        found = wl.reduce(truths, ufunc, axis=1)
+        np.testing.assert_array_equal(found, ufunc.reduce(truths, axis=1))
+    assert wl.reduce(np.arange(5), np.add) == 10
+    assert wl.reduce(cube("f4"), (np.add, "max"))._fields == ("sum", "max")
+    with pytest.raises(InputError, match="'sum' is asked for twice"):
+        wl.reduce([1], ("sum", np.add))
+    # What the refusal of integers says to do.
+    either = wl.AssociativeOp(np.bitwise_or, 0)
+    assert wl.reduce([1, 4, 8], either) == 13
+
+
+# ---- on a GPU --------------------------------------------------------------------------------
+
+
+def test_all_of_it_on_a_gpu(gpu):
+    values = cube("f4")
+    there = gpu.to_device(values)
+    ops = ("sum", "prod", "min", "max")
+    for axis in (None, 1, (0, 2)):
+        expected = [getattr(np, op)(values, axis=axis, keepdims=True, initial=2) for op in ops]
+        outs = tuple(gpu.to_device(np.full_like(one, np.nan)) for one in expected)
+        options = {"axis": axis, "keepdims": True, "initial": 2, "device": gpu}
+        found = wl.reduce(there, ops, **options)
+        filled = wl.reduce(there, ops, **options, out=outs)
+        through = wl.reduce(values, ops, **options)
+        for op, want, *got in zip(ops, expected, found, filled, through, outs, strict=True):
+            for one in got:
+                np.testing.assert_array_equal(host(one), want, f"{op} {axis}")
+        assert all(one is out for one, out in zip(filled, outs, strict=True))
+        assert all(type(one) is type(there) for one in found)
+    out = gpu.to_device(np.zeros((), "f4"))
+    assert wl.reduce(there, out=out, device=gpu) is out
+    assert host(out) == values.sum()
+
+
+def test_ptp_on_a_gpu(gpu):
+    values = cube("f4")
+    values[0, 1, 2], values[1, 1, 1] = np.nan, np.inf
+    values[2, :, 3] = np.inf
+    for array in (gpu.to_device(values), values):
+        with np.errstate(invalid="ignore"):
+            found = host(wl.reduce(array, "ptp", axis=1, device=gpu))
+            np.testing.assert_array_equal(found, np.ptp(values, axis=1))
+    with pytest.raises(InputError, match="ptp is 255, which int8 cannot hold"):
+        wl.reduce(gpu.to_device(np.array([-128, 127], "i1")), "ptp", device=gpu)
+
+
+def test_out_elsewhere_is_refused(gpu):
+    values, out = np.ones(3, "f4"), np.empty((), "f4")
+    there = gpu.to_device(out)
+    with pytest.raises(InputError, match="out: it is on a GPU, and values are not; give a NumPy"):
+        wl.reduce(values, out=there)
+    with pytest.raises(InputError, match="out: it is not on a GPU, as values are; give an array"):
+        wl.reduce(gpu.to_device(values), out=out, device=gpu)
+    with pytest.raises(InputError, match=r"out: sum is float32 of shape \(\), this is int32"):
+        wl.reduce(gpu.to_device(values), out=gpu.to_device(np.int32(0)), device=gpu)
+    columns = gpu.to_device(np.empty((4, 2), "f4"))[:, 0]
+    with pytest.raises(InputError, match="out: on a GPU it has to be contiguous"):
+        wl.reduce(gpu.to_device(np.ones((4, 2), "f4")), axis=1, out=columns, device=gpu)
