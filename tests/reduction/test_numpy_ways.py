@@ -158,8 +158,10 @@ def test_initial_among_integers(values, initial):
 def test_initial_of_accuracies_and_own_operations():
     values = np.array([1.0, 1e-20, 2.0**60])
     assert wl.reduce(values, accuracy="compensated", initial=-(2.0**60)) == 1
-    with np.errstate(invalid="ignore"):
-        assert wl.reduce(values, accuracy="compensated", initial=np.inf) == np.inf
+    assert wl.reduce(values, accuracy="compensated", initial=np.inf) == np.inf
+    # What is lost of either sum is more than half a unit of both.
+    least = np.array([1.0, 2.0**-54])
+    assert wl.reduce(least, accuracy="compensated", initial=2.0**-53) == 1 + 2.0**-52
     rows = np.arange(6.0).reshape(2, 3)
     found = wl.reduce(rows, accuracy="reproducible", axis=1, initial=0.25)
     assert found.tolist() == [3.25, 12.25]
@@ -277,6 +279,13 @@ def test_ptp(dtype):
             found = wl.reduce(values, "ptp", axis=axis)
             assert found.dtype == expected.dtype == kind
             np.testing.assert_array_equal(found, expected)
+
+
+def test_ptp_in_a_wider_dtype():
+    values = np.array([1, 2**-30, -3], "f4")
+    assert wl.reduce(values[:2], "ptp", dtype="f8") == 1 - 2.0**-30
+    assert wl.reduce(values[:2], "ptp") == np.ptp(values[:2])
+    assert wl.reduce(values, "ptp", dtype="f2").dtype == np.float16
 
 
 def test_ptp_of_what_is_no_number():

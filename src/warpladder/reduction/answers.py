@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.device.select import gpu_of
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction.custom import AssociativeOp
-from warpladder.reduction.ops import Request
+from warpladder.reduction.ops import ONE_OPERATION, Request
 from warpladder.reduction.plan import Plan
 
 __all__ = ["Outs", "as_keepdims", "as_outs", "check_outs", "named", "shape_left", "shaped"]
@@ -26,9 +25,11 @@ Outs = Sequence[Any] | None
 
 def as_keepdims(keepdims: Any) -> bool:
     """Return whether axes that are reduced over stay, with one element."""
-    if not isinstance(keepdims, bool | np.bool_):
-        raise InputTypeError(f"keepdims={keepdims!r} must be True or False")
-    return bool(keepdims)
+    if keepdims is True or keepdims is False:
+        return keepdims
+    if isinstance(keepdims, np.bool_):
+        return bool(keepdims)
+    raise InputTypeError(f"keepdims={keepdims!r} must be True or False")
 
 
 def shape_left(shape: Sequence[int], axes: Sequence[int], *, keepdims: bool) -> tuple[int, ...]:
@@ -54,7 +55,7 @@ def as_outs(out: Any, op: Any, count: int) -> Outs:
     """
     if out is None:
         return None
-    if _is_one(op):
+    if isinstance(op, ONE_OPERATION):
         return (out,)
     if not isinstance(out, tuple | list) or len(out) != count:
         raise InputTypeError(f"out: a tuple of {count} arrays is needed, one for each operation")
@@ -146,13 +147,9 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
 
 def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:
     """Return the result, or several under the names of their operations."""
-    if _is_one(op):
+    if isinstance(op, ONE_OPERATION):
         return results[0]
     return _record(tuple(request.name for request in requests))(*results)
-
-
-def _is_one(op: Any) -> bool:
-    return isinstance(op, str | AssociativeOp | np.ufunc)
 
 
 @cache

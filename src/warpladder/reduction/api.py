@@ -268,8 +268,7 @@ def reduce(
             plan, results = chunks.flat()
             shape = ()
         else:
-            plan, results, whole, axes = chunks.joined(axis)
-            shape = shape_left(whole, axes, keepdims=keepdims)
+            plan, results, shape = chunks.joined(axis, keepdims=keepdims)
         check_outs(outs, plan, shape)
         return named(requests, shaped(results, shape, outs), op)
     mask = as_mask(where, source)

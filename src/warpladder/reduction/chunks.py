@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from warpladder.call import Progress
 from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.answers import shape_left
 from warpladder.reduction.cpu import Cascade, accumulate
 from warpladder.reduction.intake import as_array, as_axes, check_axes_of_indices
 from warpladder.reduction.layout import Rows, Span
@@ -75,15 +76,9 @@ class Chunks:
         return plan, plan.finish(states, 1, length, self._ddof)
 
     def joined(
-        self, axis: Any
-    ) -> tuple[Plan, list[NDArray[Any]], tuple[int, ...], tuple[int, ...]]:
-        """Return plan and results over some axes of all chunks joined along their first.
-
-        Returns
-        -------
-        plan, results, shape, axes
-            The results one-dimensional; the shape of the whole; the axes counted from 0.
-        """
+        self, axis: Any, *, keepdims: bool
+    ) -> tuple[Plan, list[NDArray[Any]], tuple[int, ...]]:
+        """Return the plan, its results in a row, and their shape, of chunks joined along axis 0."""
         counted = self._alike(self._arrays(lambda array: array.shape[:1] != (0,)))
         first = next(counted, None)
         if first is None:
@@ -93,32 +88,33 @@ class Chunks:
         axes = as_axes(axis, first.ndim)
         plan = self._plan_for(first.dtype.newbyteorder("="))
         check_axes_of_indices(plan.requests, axes, first.ndim)
-        reduce = self._through if 0 in axes else self._one_by_one
-        height, results = reduce(plan, first, counted, axes)
-        return plan, results, (height, *first.shape[1:]), axes
+        if 0 in axes:
+            results = self._through(plan, first, counted, axes)
+            return plan, results, shape_left(first.shape, axes, keepdims=keepdims)
+        height, results = self._one_by_one(plan, first, counted, axes)
+        return plan, results, shape_left((height, *first.shape[1:]), axes, keepdims=keepdims)
 
     def _through(
         self, plan: Plan, first: NDArray[Any], others: Iterator[NDArray[Any]], axes: tuple[int, ...]
-    ) -> tuple[int, list[NDArray[Any]]]:
+    ) -> list[NDArray[Any]]:
         """Reduce rows that go through all chunks: each chunk adds to the states of all rows."""
         cascade = Cascade(plan)
-        height = length = 0
+        length = 0
         each = prod(first.shape[axis] for axis in axes if axis)
         count = prod(n for axis, n in enumerate(first.shape) if axis not in axes)
         array: NDArray[Any] | None = first
         while array is not None:
             cascade.push(self._states(plan, self._rows(array, axes, plan), length))
-            height += len(array)
             length += len(array) * each
             array = next(others, None)
         states = cascade.drain()
         assert states is not None  # noqa: S101 - that of the first
-        return height, plan.finish(states, count, length, self._ddof)
+        return plan.finish(states, count, length, self._ddof)
 
     def _one_by_one(
         self, plan: Plan, first: NDArray[Any], others: Iterator[NDArray[Any]], axes: tuple[int, ...]
     ) -> tuple[int, list[NDArray[Any]]]:
-        """Reduce rows that each lie in one chunk."""
+        """Reduce rows that each lie in one chunk; return the length of the first axis, too."""
         found: list[list[NDArray[Any]]] = []
         height = 0
         array: NDArray[Any] | None = first

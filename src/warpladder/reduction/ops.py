@@ -15,7 +15,10 @@ from warpladder.formats.values import REAL_NUMBERS
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.parts import Fields
 
-__all__ = ["OPS", "Op", "Request", "Sums", "parse_ops", "result_dtype"]
+__all__ = ["ONE_OPERATION", "OPS", "Op", "Request", "Sums", "parse_ops", "result_dtype"]
+
+ONE_OPERATION = str | np.ufunc | AssociativeOp
+"""What stands for one operation. (To make this union takes longer than to look into it.)"""
 
 # Less has lost digits.
 _LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
@@ -76,9 +79,9 @@ def _ptp(sums: Sums) -> NDArray[Any]:
     return np.asarray(high.astype(wide) - low.astype(wide))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Op:
-    """An operation.
+    """An operation; two are the same where they are one object, which is quick to see.
 
     Attributes
     ----------
@@ -161,11 +164,6 @@ _UFUNCS: dict[np.ufunc, str] = {
     np.logical_or: "any",
     np.logaddexp: "logsumexp",
 }
-# Of booleans they are operations of ours; of integers, one of the caller's.
-_UFUNCS_OF_TRUTHS: dict[np.ufunc, tuple[str, str]] = {
-    np.bitwise_and: ("all", "-1, or of unsigned integers the largest"),
-    np.bitwise_or: ("any", "0"),
-}
 
 
 class Request(NamedTuple):
@@ -174,6 +172,21 @@ class Request(NamedTuple):
     name: str
     op: Op | AssociativeOp
     skip_nan: bool
+
+
+def _of_truths(ufunc: np.ufunc, name: str, identity: str) -> Request:
+    """Return what a ufunc is of booleans; of integers it takes an operation of the caller's."""
+    remedy = (
+        f"as numpy.{ufunc.__name__} it is of booleans; of integers use "
+        f"AssociativeOp(numpy.{ufunc.__name__}, identity), with the identity {identity}"
+    )
+    return Request(name, replace(OPS[name], takes="b", remedy=remedy), skip_nan=False)
+
+
+_UFUNCS_OF_TRUTHS = {
+    np.bitwise_and: _of_truths(np.bitwise_and, "all", "-1, or of unsigned integers the largest"),
+    np.bitwise_or: _of_truths(np.bitwise_or, "any", "0"),
+}
 
 
 def parse_ops(asked: object) -> tuple[Request, ...]:
@@ -189,7 +202,7 @@ def parse_ops(asked: object) -> tuple[Request, ...]:
     >>> [(r.name, r.skip_nan) for r in parse_ops(("sum", "nanmin"))]
     [('sum', False), ('nanmin', True)]
     """
-    if isinstance(asked, str | AssociativeOp | np.ufunc):
+    if isinstance(asked, ONE_OPERATION):
         asked = (asked,)
     if not isinstance(asked, tuple | list):
         raise InputTypeError(
@@ -230,12 +243,7 @@ def _parse(asked: object) -> Request:
 
 def _of_ufunc(asked: np.ufunc) -> Request:
     if asked in _UFUNCS_OF_TRUTHS:
-        name, identity = _UFUNCS_OF_TRUTHS[asked]
-        remedy = (
-            f"as numpy.{asked.__name__} it is of booleans; of integers use "
-            f"AssociativeOp(numpy.{asked.__name__}, identity), with the identity {identity}"
-        )
-        return Request(name, replace(OPS[name], takes="b", remedy=remedy), skip_nan=False)
+        return _UFUNCS_OF_TRUTHS[asked]
     if asked not in _UFUNCS:
         known = ", ".join(one.__name__ for one in (*_UFUNCS, *_UFUNCS_OF_TRUTHS))
         raise InputError(
