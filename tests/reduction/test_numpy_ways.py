@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from hypothesis.extra import numpy as hnp
 import warpladder as wl
 from choosing import by_pairs, large
 from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction import answers
 from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.plan import make_plan
 from warpladder.simulator import SimulatedDevice
 
 FOUR = ("sum", "prod", "min", "max")
@@ -402,3 +405,43 @@ def test_out_elsewhere_is_refused(gpu):
     columns = gpu.to_device(np.empty((4, 2), "f4"))[:, 0]
     with pytest.raises(InputError, match="out: on a GPU it has to be contiguous"):
         wl.reduce(gpu.to_device(np.ones((4, 2), "f4")), axis=1, out=columns, device=gpu)
+
+
+class Elsewhere:
+    """An array on a GPU as other libraries describe theirs."""
+
+    def __init__(self, shape, *, dtype="f4", address=512, read_only=False, strides=None):
+        self.shape, self.dtype = shape, np.dtype(dtype)
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": shape,
+            "typestr": self.dtype.str,
+            "data": (address, read_only),
+            "strides": strides,
+        }
+
+
+def test_out_of_other_libraries(monkeypatch):
+    """The checks alone; what is written through them takes a GPU."""
+    gpus = {512: SimpleNamespace(index=0), 1024: SimpleNamespace(index=1)}
+    monkeypatch.setattr(
+        answers, "gpu_of", lambda out: gpus[out.__cuda_array_interface__["data"][0]]
+    )
+    plan = make_plan(parse_ops("sum"), np.dtype("f4"), None, "fast", False)
+
+    def check(out, shape=(4, 3)):
+        answers.check_outs((out,), plan, shape, gpus[512])
+
+    check(Elsewhere((4, 3)))
+    check(Elsewhere((4, 3), strides=(12, 4)))
+    check(Elsewhere((), strides=()), ())
+    check(Elsewhere((0, 3), address=0), (0, 3))
+    for out, message in (
+        (Elsewhere((4, 3), strides=(4, 16)), "on a GPU it has to be contiguous"),
+        (Elsewhere((4, 3), read_only=True), "it is read-only"),
+        (Elsewhere((4, 3), address=1024), "it is on GPU 1, and values are not"),
+        (Elsewhere((3, 4)), r"sum is float32 of shape \(4, 3\), this is float32 of shape \(3, 4\)"),
+        (Elsewhere((4, 3), dtype="f8"), r"give one made with empty\(\(4, 3\), 'float32'\)"),
+    ):
+        with pytest.raises(InputError, match=f"out: {message}|out: .*{message}"):
+            check(out)
