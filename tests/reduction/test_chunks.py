@@ -50,10 +50,8 @@ def test_exact_sums_are_those_of_the_whole(cuts, axis):
 def test_indices_count_from_the_first_chunk():
     values = cube()
     for axis in (0, 2, None):
-        for op in ("argmax", "argmin"):
-            found = wl.reduce(pieces(values, (2, 7)), op, axis=axis, keepdims=True)
-            expected = getattr(np, op)(values, axis=axis, keepdims=True)
-            np.testing.assert_array_equal(found, expected)
+        found = wl.reduce(pieces(values, (2, 7)), "argmax", axis=axis, keepdims=True)
+        np.testing.assert_array_equal(found, values.argmax(axis=axis, keepdims=True))
     with pytest.raises(InputError, match="argmax gives indices along one axis; name one, or None"):
         wl.reduce(pieces(values, (2,)), "argmax", axis=(0, 1))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import warpladder as wl
-from choosing import by_pairs, large
+from choosing import large
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import answers
 from warpladder.reduction.ops import parse_ops
@@ -47,7 +47,7 @@ def test_keepdims(axis):
     # The folds of test_reduce.test_axes_across_memory_in_many_tiles and test_one_operation.
     ops = ("sum", "max", "var")
     found = list(wl.reduce(values, ops, axis=axis, keepdims=True))
-    if axis is None or isinstance(axis, int):
+    if axis is None:
         ops += ("argmax",)
         found.append(wl.reduce(values, "argmax", axis=axis, keepdims=True))
     for op, one in zip(ops, found, strict=True):
@@ -78,7 +78,15 @@ def test_keepdims_of_files(tmp_path, order):
 # ---- initial ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("dtype", "axis", "masked"), by_pairs(("f4", "i4"), AXES, (False, True)))
+@pytest.mark.parametrize(
+    ("dtype", "axis", "masked"),
+    [
+        *product(["f4"], AXES, [False]),
+        *product(["i4"], [(0, 2)], [False]),
+        *product(["f4"], [None, 1], [True]),
+        *large(*product(["i4"], AXES, [True]), *product(["f8"], AXES, [False, True])),
+    ],
+)
 def test_initial(dtype, axis, masked):
     values = cube(dtype)
     options = {"where": values > -1} if masked else {}
@@ -109,9 +117,9 @@ def test_initial_at_the_ends_of_a_dtype():
     top, low = np.iinfo(np.uint64).max, np.iinfo(np.int64).min
     assert wl.reduce(np.empty(0, "u8"), "max", initial=top) == top
     assert wl.reduce(np.empty(0, "u8"), "sum", initial=2.0**63) == 2**63
-    assert wl.reduce(np.array([1], "u8"), ("sum", "max"), initial=top) == (0, top)
-    assert wl.reduce(np.array([3], "i8"), ("sum", "min"), initial=low) == (low + 3, low)
-    assert wl.reduce(np.array([3], "i8"), dtype="f8", initial=0.5) == 3.5
+    assert wl.reduce(np.empty(0, "u8"), FOUR, initial=top) == (top,) * 4
+    assert wl.reduce(np.array([3], "i8"), FOUR, initial=low) == (low + 3, low, low, 3)
+    assert wl.reduce(np.empty(0, "i8"), dtype="f8", initial=0.5) == 0.5
 
 
 @pytest.mark.parametrize(
@@ -132,7 +140,10 @@ def test_initial_at_the_ends_of_a_dtype():
     ],
 )
 def test_initial_and_what_is_no_number(values, op, initial, expected):
-    np.testing.assert_array_max_ulp(wl.reduce(np.array(values), op, initial=initial), expected, 2)
+    # In one pass, which is compiled once.
+    ops = ("nansum", "nanmax") if op.startswith("nan") else FOUR
+    found = getattr(wl.reduce(np.array(values), ops, initial=initial), op)
+    np.testing.assert_array_max_ulp(found, expected, 2)
 
 
 doubles = st.floats(allow_nan=True, allow_infinity=True)
@@ -145,17 +156,17 @@ doubles = st.floats(allow_nan=True, allow_infinity=True)
 def test_initial_is_an_element_that_comes_first(values, initial):
     """To exact sums and extrema to the last bit."""
     whole = np.append([initial], values)
-    for op, accuracy in (("sum", "reproducible"), ("max", "fast"), ("min", "fast")):
-        found = wl.reduce(values, op, accuracy=accuracy, initial=initial)
-        np.testing.assert_array_equal(found, wl.reduce(whole, op, accuracy=accuracy))
+    found = wl.reduce(values, accuracy="reproducible", initial=initial)
+    np.testing.assert_array_equal(found, wl.reduce(whole, accuracy="reproducible"))
+    found, expected = wl.reduce(values, FOUR, initial=initial), wl.reduce(whole, FOUR)
+    np.testing.assert_array_equal((found.min, found.max), (expected.min, expected.max))
 
 
 @settings(max_examples=60, deadline=None)
 @given(hnp.arrays(np.int64, st.integers(0, 12)), st.integers(-(2**63), 2**63 - 1))
 def test_initial_among_integers(values, initial):
     whole = np.append(np.array([initial]), values)
-    ops = ("sum", "prod", "min", "max")
-    assert wl.reduce(values, ops, initial=initial) == wl.reduce(whole, ops)
+    assert wl.reduce(values, FOUR, initial=initial) == wl.reduce(whole, FOUR)
 
 
 def test_initial_of_accuracies_and_own_operations():
@@ -200,12 +211,12 @@ def test_out():
 
 def test_out_of_several_operations():
     values = cube("f4")
-    both = np.empty((2, 3, 4), "f4"), np.empty((3, 4), np.intp)
-    outs = both[0][0], both[0][1], both[1]
-    found = wl.reduce(values, ("sum", "max", "argmax"), axis=2, out=outs)
+    memory = np.empty((2, 3, 4), "f4")
+    outs = memory[0], np.empty((3, 4), "f4"), memory[1]
+    found = wl.reduce(values, ("sum", "max", "var"), axis=2, out=outs)
     for op, one, out in zip(found._fields, found, outs, strict=True):
         assert one is out
-        np.testing.assert_array_equal(out, getattr(np, op)(values, axis=2))
+        np.testing.assert_allclose(out, getattr(np, op)(values, axis=2), rtol=1e-6)
     out = np.zeros(())
     assert wl.reduce(iter([[1.0, 2.0], [3.0]]), out=out) is out
     assert out == 6
@@ -266,7 +277,7 @@ def test_initial_that_does_not_fit(dtype, op, initial):
 # ---- ptp and ufuncs --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i8", *large("f2", "f8", "i1", "i2", "u1", "u4", "u8")])
+@pytest.mark.parametrize("dtype", ["f4", *large("f2", "f8", "i1", "i2", "i8", "u1", "u4", "u8")])
 def test_ptp(dtype):
     kind = np.dtype(dtype)
     for n in (1, 2, 33, 4097):
@@ -293,7 +304,7 @@ def test_ptp_in_a_wider_dtype():
 
 def test_ptp_of_what_is_no_number():
     nan, inf = np.nan, np.inf
-    rows = np.array([[1, nan, 3], [-inf, 0, 5], [inf, inf, inf], [-1e308, 1e308, 0], [nan] * 3])
+    rows = np.array([[1, nan, 3], [-inf, 0, 5], [inf, inf, inf], [-3e38, 3e38, 0], [nan] * 3], "f4")
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(wl.reduce(rows, "ptp", axis=1), np.ptp(rows, axis=1))
     found = wl.reduce(rows, "nanptp", axis=1)
@@ -305,7 +316,7 @@ def test_ptp_of_what_is_no_number():
         wl.reduce(rows, "ptp", where=False)
 
 
-@pytest.mark.parametrize("dtype", ["i1", "i8", *large("i2", "i4")])
+@pytest.mark.parametrize("dtype", ["i8", *large("i1", "i2", "i4")])
 def test_ptp_that_does_not_fit(dtype):
     """NumPy's wraps to -1; here it is refused, and the remedy in the message is one."""
     limits = np.iinfo(dtype)
@@ -324,19 +335,29 @@ def test_truths_have_no_difference():
         wl.reduce([True, False], "ptp")
 
 
-@pytest.mark.parametrize(
-    ("ufunc", "op"),
-    [
-        *((np.add, "sum"), (np.multiply, "prod"), (np.maximum, "max"), (np.minimum, "min")),
-        *((np.fmax, "nanmax"), (np.fmin, "nanmin"), (np.logaddexp, "logsumexp")),
-        *((np.logical_and, "all"), (np.logical_or, "any")),
-    ],
-)
-def test_ufuncs(ufunc, op):
-    assert parse_ops(ufunc) == parse_ops(op)
-    # That it means the same is NumPy's word for it.
+UFUNCS = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.fmax: "nanmax",
+    np.fmin: "nanmin",
+    np.logaddexp: "logsumexp",
+    np.logical_and: "all",
+    np.logical_or: "any",
+}
+
+
+def test_ufuncs_are_operations():
+    for ufunc, op in UFUNCS.items():
+        assert parse_ops(ufunc) == parse_ops(op)
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.fmax, *large(*UFUNCS)])
+def test_ufuncs(ufunc):
+    """That an operation means the same is NumPy's word for it."""
     values = cube("f4")[:, :2]
-    if op.startswith("nan"):
+    if UFUNCS[ufunc].startswith("nan"):
         values[0, 0] = np.nan
     found, expected = wl.reduce(values, ufunc, axis=2), ufunc.reduce(values, axis=2)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -345,11 +366,12 @@ def test_ufuncs(ufunc, op):
 
 def test_ufuncs_of_truths_and_names_of_several():
     truths = np.array([[True, False], [True, True]])
-    for ufunc in (np.bitwise_and, np.bitwise_or, np.logical_or):
+    for ufunc in (np.bitwise_or, np.logical_or):
         found = wl.reduce(truths, ufunc, axis=1)
         np.testing.assert_array_equal(found, ufunc.reduce(truths, axis=1))
     assert wl.reduce(np.arange(5), np.add) == 10
-    assert wl.reduce(cube("f4"), (np.add, "max"))._fields == ("sum", "max")
+    assert [request.name for request in parse_ops((np.bitwise_and, np.add))] == ["all", "sum"]
+    assert wl.reduce(np.empty(0), (np.add, "any"))._fields == ("sum", "any")
     with pytest.raises(InputError, match="'sum' is asked for twice"):
         wl.reduce([1], ("sum", np.add))
     # What the refusal of integers says to do.

@@ -268,6 +268,9 @@ def _parts(
     skip_nan: bool,
 ) -> list[Part]:
     """Divide the folds that are needed among accumulators of the accuracy asked for."""
+    if needs <= {"low", "high"}:
+        # They are elements, whatever is made of them: one loop does for all.
+        dtype = None
     is_real = values.kind == "f" or (dtype is not None and dtype.kind == "f")
     is_single = (
         values.kind == "f" and values.itemsize <= 4 and (dtype is None or dtype.itemsize <= 4)
