@@ -109,3 +109,5 @@ def _bars(axes: Axes, panel: Panel) -> None:
             label=series.name,
         )
     axes.set_xticks(range(len(panel.categories)), panel.categories)
+    # Room for a line of the legend for each series, above the bars.
+    axes.margins(y=0.08 * (1 + len(panel.series)))

@@ -189,6 +189,7 @@ def _panel(setting: Setting, counted: dict[tuple[int, int], Counters]) -> Panel:
             )
             for n in setting.sizes
         ),
+        log_base=2,
         connected=False,
     )
 
