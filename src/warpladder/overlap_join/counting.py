@@ -44,7 +44,17 @@ if TYPE_CHECKING:
 
     from warpladder.overlap_join.forms import Rows
 
-__all__ = ["ALL", "LATER", "OTHERS", "Scratch", "Side", "new_scratch", "side_of", "visit_rows"]
+__all__ = [
+    "ALL",
+    "LATER",
+    "OTHERS",
+    "Scratch",
+    "Side",
+    "alike",
+    "new_scratch",
+    "side_of",
+    "visit_rows",
+]
 
 ALL, LATER, OTHERS = range(3)
 _BLOCK = 1 << BLOCK_BITS
@@ -247,7 +257,6 @@ def _look(
     own, begin, width = rows
     size, least = sizes
     base = block << index.bits
-    measure, threshold = rule
     enough = counters.dtype.type(least)
     planes = len(left.signatures) // max(1, left.padded)
     signature = left.signatures[i] if planes else np.uint8(0)
@@ -266,8 +275,8 @@ def _look(
         wanted = _EVERY
         if j <= own < j + LANES:
             word &= ~(_ONE << np.uint64(own - j))
-        if measure != COUNT and word:
-            word = _alike(right, measure, threshold, size, base + j, counters, j, word)
+        if rule[0] != COUNT and word:
+            word = alike(right.starts, rule, size, base + j, counters, j, word)
         if out is None:
             note(noted, base + j, word)
             found += bits(word)
@@ -327,21 +336,29 @@ def _bucket(code: Any, index: Any, block: Any) -> Any:
 
 @cached
 @njit(nogil=True)
-def _alike(
-    right: Any,
-    measure: Any,
-    threshold: Any,
-    size: Any,
-    first: Any,
-    counters: Any,
-    j: Any,
-    word: Any,
-) -> Any:
-    """Return which of the rows marked in a word are alike enough, once looked at one by one."""
+def alike(starts: Any, rule: Any, size: Any, first: Any, counters: Any, j: Any, word: Any) -> Any:
+    """Return which of 64 rows marked in a word are alike enough, once looked at one by one.
+
+    Parameters
+    ----------
+    starts
+        Of the right rows.
+    rule
+        As `Rule`.
+    size
+        How many ids the left row has.
+    first
+        The first of the 64 rows.
+    counters, j
+        How many ids each shares with the left row, from j on.
+    word
+        With a bit for each that may be.
+    """
+    measure, threshold = rule
     kept = word
     while word:
         lane = lowest(word)
-        other = right.starts[first + lane + 1] - right.starts[first + lane]
+        other = starts[first + lane + 1] - starts[first + lane]
         if not counts(measure, threshold, np.int64(counters[j + lane]), size, other):
             kept &= ~(_ONE << np.uint64(lane))
         word &= word - _ONE

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
-from warpladder.overlap_join.counting import ALL, LATER
+from warpladder.overlap_join.counting import ALL, LATER, alike
 from warpladder.overlap_join.groups import (
     DEGREE_LEVELS,
     GROUP,
@@ -41,7 +41,7 @@ from warpladder.overlap_join.groups import (
 )
 from warpladder.overlap_join.lanes import LANES, bits, fetch, lowest
 from warpladder.overlap_join.masks import PANEL_BITS
-from warpladder.overlap_join.measures import COUNT, counts
+from warpladder.overlap_join.measures import COUNT
 from warpladder.overlap_join.slices import (
     AT_ONCE,
     WORDS,
@@ -243,7 +243,7 @@ def _unmark(
             word &= _others(which, i - first)
         if word and rule[0] != COUNT:
             unpack(slices, kept + w, levels, counters)
-            word = _alike(starts, rule, size, first, counters, word)
+            word = alike(starts, rule, size, first, counters, 0, word)
         marked[at + w] = word
         pairs += bits(word)
     return pairs
@@ -259,21 +259,6 @@ def _others(which: Any, lane: Any) -> Any:
         return np.uint64(0) if which == LATER else _EVERY
     own = _ONE << np.uint64(lane)
     return ~(own | (own - _ONE)) if which == LATER else ~own
-
-
-@cached
-@njit(nogil=True)
-def _alike(starts: Any, rule: Any, size: Any, first: Any, counters: Any, word: Any) -> Any:
-    """Return which of the rows marked in a word are alike enough."""
-    measure, threshold = rule
-    kept = word
-    while word:
-        lane = lowest(word)
-        other = starts[first + lane + 1] - starts[first + lane]
-        if not counts(measure, threshold, np.int64(counters[lane]), size, other):
-            kept &= ~(_ONE << np.uint64(lane))
-        word &= word - _ONE
-    return kept
 
 
 @cached
