@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.index import BLOCK_BITS
 from warpladder.overlap_join.lanes import (
@@ -34,7 +35,6 @@ from warpladder.overlap_join.lanes import (
     bits,
     clear,
     fetch,
-    lowest,
     note,
 )
 from warpladder.overlap_join.measures import COUNT, counts, least_shared

@@ -17,7 +17,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["LANES", "add_common", "at_least", "bits", "clear", "fetch", "lowest", "note"]
+__all__ = ["LANES", "add_common", "at_least", "bits", "clear", "fetch", "note"]
 
 LANES = 64
 """How many counters go together: as many as a word has bits."""
@@ -118,16 +118,6 @@ def bits(typingctx, word):
 
     def codegen(context, builder, sig, args):
         return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), codegen
-
-
-@intrinsic
-def lowest(typingctx, word):
-    """Return the place of a word's lowest bit that is set; there is one."""
-
-    def codegen(context, builder, sig, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), codegen
 

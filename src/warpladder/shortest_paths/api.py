@@ -21,7 +21,7 @@ from warpladder.shortest_paths.dtypes import asked_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.intake import as_graph
-from warpladder.shortest_paths.plan import choose_method, default_dtype
+from warpladder.shortest_paths.plan import choose_method, default_dtype, searches_for
 from warpladder.shortest_paths.result import ShortestPaths
 from warpladder.shortest_paths.rounding import remark_on_rounding
 from warpladder.shortest_paths.solve import Options, solve
@@ -29,11 +29,12 @@ from warpladder.shortest_paths.solve import Options, solve
 if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
+    from warpladder.shortest_paths.hop_counts import Searches
     from warpladder.shortest_paths.solve import Close
 
 __all__ = ["shortest_paths"]
 
-_METHODS = ("auto", "floyd-warshall", "dijkstra")
+_METHODS = ("auto", "floyd-warshall", "dijkstra", "breadth-first")
 _NEGATIVE_CYCLE = ("raise", "mark")
 # H200 and 16 cores, from the host and back: 3.8 ms against 3.9 here, 6.3 against 12.7 at 1024. So
 # it is for batches: 60 graphs of 512 take 30 ms against 231, 500 of 256 take 63 against 43.
@@ -53,7 +54,7 @@ class _Keywords(TypedDict, total=False):
 
     dtype: DTypeLike | None
     next_hops: bool
-    method: Literal["auto", "floyd-warshall", "dijkstra"]
+    method: Literal["auto", "floyd-warshall", "dijkstra", "breadth-first"]
     device: Literal["auto", "cpu", "cuda"] | Device
     overwrite: bool
     negative_cycle: Literal["raise", "mark"]
@@ -76,7 +77,7 @@ def shortest_paths(
     *,
     dtype: DTypeLike | None = None,
     next_hops: bool = False,
-    method: Literal["auto", "floyd-warshall", "dijkstra"] = "auto",
+    method: Literal["auto", "floyd-warshall", "dijkstra", "breadth-first"] = "auto",
     device: Literal["auto", "cpu", "cuda"] | Device = "auto",
     overwrite: bool = False,
     negative_cycle: Literal["raise", "mark"] = "raise",
@@ -111,8 +112,9 @@ def shortest_paths(
         Whether to find the paths too, not only their lengths; takes about twice the time.
     method
         ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (one run per
-        source on all cores, for sparse graphs without negative weights; extra ``sparse``) or
-        ``"auto"``, which estimates both.
+        source on all cores, for sparse graphs without negative weights; extra ``sparse``),
+        ``"breadth-first"`` (512 searches at a time on all cores, where all edges have the same
+        length: graphs without weights) or ``"auto"``, which estimates all.
     device
         ``"cpu"``; ``"cuda"``, the first GPU; ``"auto"``, a GPU where there is one and the graph is
         not small; or a `warpladder.device.base.Device`: ``CudaDevice(1)`` for another GPU, a
@@ -223,8 +225,13 @@ def _of_graph(
     _check_memory(graph.given, kind, options)
     rounded = remark_on_rounding(graph.given, kind)
     engine = _engine(target.device, graph.n)
-    chosen = choose_method(graph.given, kind, method, engine.seconds)
     with naming_memory("graph", f"all distances between {graph.n:,} vertices"):
+        searches = None
+        if method == "breadth-first" or target.device is None or not target.is_asked:
+            searches = searches_for(graph.given, kind, method, kept=not options.overwrite)
+        chosen = choose_method(graph.given, kind, method, engine.seconds, searches)
+        if chosen.name == "breadth-first" and searches is not None:
+            return _by_levels(graph, searches, kind, options, joined(chosen.why, rounded))
         match chosen.name, graph.given:
             case "dijkstra", Edges() as edges:
                 return _by_source(graph, edges, kind, options, joined(chosen.why, rounded))
@@ -243,8 +250,9 @@ def _on_gpu(
     # Nothing of the caller's is written to; what comes to the host is a copy, which may be kept.
     options = options._replace(overwrite=False)
     there = device_of(given.weights, device, "graph")
-    if method == "dijkstra":
-        raise InputError('method="dijkstra": the graph is a dense matrix; use "floyd-warshall"')
+    if method not in {"auto", "floyd-warshall"}:
+        told = f'method="{method}": the graph is a dense matrix on a GPU; use "floyd-warshall"'
+        raise InputError(told)
     kind = asked_dtype(dtype) or default_dtype(given)
     rounded = remark_on_rounding(given, kind)
     answer: ShortestPaths | ShortestPathsBatch
@@ -262,8 +270,8 @@ def _of_batch(
     from warpladder.shortest_paths.batches import solve_batch
 
     target = target_for(device, too_small=_too_small(graphs.n))
-    if method == "dijkstra":
-        raise InputError('method="dijkstra": graphs are dense matrices; use "floyd-warshall"')
+    if method not in {"auto", "floyd-warshall"}:
+        raise InputError(f'method="{method}": graphs are dense matrices; use "floyd-warshall"')
     kind = asked_dtype(dtype) or default_dtype(graphs)
     _check_memory(graphs, kind, options)
     rounded = remark_on_rounding(graphs, kind)
@@ -310,6 +318,23 @@ def _by_source(
     hops = None if links is None else hops_from_predecessors(links)
     reasons = joined(f"Dijkstra from every vertex: {why}", note)
     return ShortestPaths(dist, hops, graph, "dijkstra", reasons)
+
+
+def _by_levels(
+    graph: Graph, searches: Searches, dtype: np.dtype[Any], options: Options, why: str
+) -> ShortestPaths:
+    from warpladder.shortest_paths.hop_counts import hop_counts, workers_for
+    from warpladder.shortest_paths.widening import in_fitting_dtype
+
+    def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
+        return hop_counts(
+            searches, tried, next_hops=options.next_hops, progress=options.progress
+        )
+
+    (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
+    workers = workers_for(graph.n)
+    how = f"breadth-first searches on {workers} CPU core{'s' if workers > 1 else ''}"
+    return ShortestPaths(dist, hops, graph, "breadth-first", joined(how, why, note))
 
 
 def _check_memory(given: Edges | Matrix | Batch, dtype: np.dtype[Any], options: Options) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,15 +13,23 @@ from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import distance_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
 
-__all__ = ["Method", "choose_method", "default_dtype"]
+if TYPE_CHECKING:
+    from warpladder.shortest_paths.hop_counts import Searches
+
+__all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 
 # Below this even the start of processes for Dijkstra costs more than Floyd-Warshall.
 _SPARSE_FROM = 2048
+# Below this Floyd-Warshall takes less time than to find out whether all edges are of one length.
+_SEARCHED_FROM = 128
+# The arcs of a matrix are listed twice, beside the distances.
+_ARC_BYTES = 8
+_LITTLE_MEMORY = 1 << 26
 _EXACT_IN_FLOAT64 = 2.0**53
 
 
 class Method(NamedTuple):
-    """Floyd-Warshall or Dijkstra, and why that one, for people."""
+    """Floyd-Warshall, Dijkstra or breadth-first searches, and why these, for people."""
 
     name: str
     why: str
@@ -42,16 +50,55 @@ def default_dtype(given: Edges | Matrix | Batch) -> np.dtype[Any]:
     return np.dtype(np.int16 if given.n <= np.iinfo(np.int16).max // 2 else np.int32)
 
 
+def searches_for(
+    given: Edges | Matrix, dtype: np.dtype[Any], asked: str, *, kept: bool
+) -> Searches | None:
+    """Return a graph made ready for breadth-first searches.
+
+    None where its edges are not of one length, or where another method is asked for, surely faster,
+    or takes less memory.
+
+    Parameters
+    ----------
+    given
+        The graph.
+    dtype
+        Of the distances.
+    asked
+        The method that the caller wants, or ``"auto"``.
+    kept
+        Whether a matrix must be kept as it is, and not be used up for the distances.
+    """
+    from warpladder.shortest_paths.hop_counts import Searches
+
+    if asked == "auto":
+        if given.n < _SEARCHED_FROM:
+            return None
+        if isinstance(given, Matrix) and not (kept and _arcs_are_few(given, dtype)):
+            return None
+    elif asked != "breadth-first":
+        return None
+    return Searches.of(given, dtype)
+
+
 def choose_method(
     given: Edges | Matrix,
     dtype: np.dtype[Any],
     asked: str,
     seconds: Callable[[int, np.dtype[Any]], float],
+    searches: Searches | None = None,
 ) -> Method:
-    """Return the method that is asked for, if it can answer, or for ``"auto"`` the faster one.
+    """Return the method that is asked for, if it can answer, or for ``"auto"`` the fastest one.
 
-    ``seconds`` estimates the time of Floyd-Warshall.
+    ``seconds`` estimates the time of Floyd-Warshall; ``searches`` is what `searches_for` found.
     """
+    if asked == "breadth-first":
+        if searches is None:
+            raise InputError(
+                f'method="breadth-first": the edges are not all of one length above 0 whose '
+                f'multiples {dtype.name} holds; use "auto"'
+            )
+        return Method(asked, "as asked")
     obstacle = _obstacle_to_dijkstra(given, dtype)
     if asked == "dijkstra":
         if obstacle:
@@ -59,6 +106,12 @@ def choose_method(
         return Method("dijkstra", "as asked")
     if asked == "floyd-warshall":
         return Method("floyd-warshall", "")
+    if searches is not None:
+        # Where Dijkstra's algorithm could be faster than Floyd-Warshall, searches are faster still.
+        by_blocks, by_levels = seconds(given.n, dtype), searches.seconds(dtype)
+        if by_levels < by_blocks:
+            told = f"estimated {_in_words(by_levels)}, Floyd-Warshall {_in_words(by_blocks)}"
+            return Method("breadth-first", f"all edges are of one length; {told}")
     if isinstance(given, Matrix) or given.n < _SPARSE_FROM:
         return Method("floyd-warshall", "")
     from warpladder.shortest_paths.sparse import is_installed, sparse_seconds
@@ -75,6 +128,16 @@ def choose_method(
         why = "Dijkstra would be faster but needs scipy: pip install 'warpladder[sparse]'"
         return Method("floyd-warshall", why)
     return Method("dijkstra", f"estimated {by_source:.1f} s, Floyd-Warshall {by_blocks:.1f} s")
+
+
+def _arcs_are_few(given: Matrix, dtype: np.dtype[Any]) -> bool:
+    """Return whether arcs take less memory than distances, or so little that nobody asks."""
+    most = max(given.n**2 * dtype.itemsize, _LITTLE_MEMORY)
+    return given.n**2 * _ARC_BYTES <= most or given.edge_count * _ARC_BYTES <= most
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.2g} ms"
 
 
 def _obstacle_to_dijkstra(given: Edges | Matrix, dtype: np.dtype[Any]) -> str:

@@ -1,0 +1,19 @@
+"""What compiled code asks of the bits of a word, one instruction each."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["lowest"]
+
+
+@intrinsic
+def lowest(typingctx, word):
+    """Return the place of a word's lowest bit that is set; there is one."""
+
+    def codegen(context, builder, sig, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), codegen

@@ -1,0 +1,188 @@
+"""Arcs in compressed rows, out of each vertex and into it, and an order of neighbours.
+
+Loops, and all but one of parallel arcs, are left out. Arcs are sorted by counting, once by each
+end: O(n + m).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.device.kernel_cache import cached
+from warpladder.shortest_paths.forms import Edges, Matrix
+from warpladder.shortest_paths.no_edge import is_absent
+
+__all__ = ["Arcs", "arcs_of", "in_order"]
+
+# Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
+_ENTRIES = 1 << 18
+
+
+class Arcs(NamedTuple):
+    """Arcs by the vertex that they leave, and by the vertex that they enter.
+
+    Attributes
+    ----------
+    starts, into_starts
+        Where the arcs of each vertex start, shape (n + 1,), int64.
+    ends, into
+        Their other ends, shape (m,), int32.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int32]
+    into_starts: NDArray[np.int64]
+    into: NDArray[np.int32]
+
+
+def arcs_of(given: Edges | Matrix) -> Arcs:
+    """Return the arcs of a graph, whatever they weigh.
+
+    Examples
+    --------
+    >>> graph = Edges(3, np.array([0, 0, 1]), np.array([1, 1, 1]), None, directed=True)
+    >>> arcs_of(graph).starts.tolist(), arcs_of(graph).ends.tolist()
+    ([0, 1, 1, 1], [1])
+    """
+    n = given.n
+    if isinstance(given, Matrix):
+        sources, targets = _of_matrix(given)
+    else:
+        kept = given.sources != given.targets
+        if given.weights is not None:
+            kept &= given.weights != np.inf
+        sources, targets = (ends[kept].astype(np.int32) for ends in (given.sources, given.targets))
+        if not given.directed:
+            sources, targets = np.r_[sources, targets], np.r_[targets, sources]
+    starts, ends = _drop_parallel(*_by_first(*_flat(*_by_first(targets, sources, n)), n))
+    into_starts, into = _by_first(*_flat(starts, ends), n)
+    return Arcs(starts, ends, into_starts, into)
+
+
+def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
+    """Return the vertices so that neighbours are near, and how far the far ends of pieces are apart.
+
+    The order is that of a breadth-first search without regard to direction, from an end of each
+    piece; the distance is the mean over vertices of the last level in their piece.
+    """
+    n = arcs.starts.size - 1
+    order = np.empty(n, np.int32)
+    depths = _breadth_first(*arcs, order)
+    return order, depths / max(n, 1)
+
+
+def _of_matrix(given: Matrix) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    weights = given.weights
+    step = max(1, _ENTRIES // max(given.n, 1))
+    sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    for first in range(0, given.n, step):
+        present = ~is_absent(weights[first : first + step], given.no_edge)
+        rows, columns = np.nonzero(present)
+        kept = rows + first != columns
+        sources.append((rows[kept] + first).astype(np.int32))
+        targets.append(columns[kept].astype(np.int32))
+    return np.concatenate(sources), np.concatenate(targets)
+
+
+@cached
+@njit(nogil=True)
+def _by_first(first: Any, second: Any, n: Any) -> Any:
+    """Sort pairs by their first member, in the order given; return where each starts, and seconds."""
+    starts = np.zeros(n + 1, np.int64)
+    for pair in range(first.size):
+        starts[first[pair] + 1] += 1
+    for vertex in range(n):
+        starts[vertex + 1] += starts[vertex]
+    place = starts.copy()
+    others = np.empty(first.size, np.int32)
+    for pair in range(first.size):
+        vertex = first[pair]
+        others[place[vertex]] = second[pair]
+        place[vertex] += 1
+    return starts, others
+
+
+@cached
+@njit(nogil=True)
+def _flat(starts: Any, others: Any) -> Any:
+    """Return compressed rows as pairs: the others, and whose they are."""
+    owners = np.empty(others.size, np.int32)
+    for vertex in range(starts.size - 1):
+        owners[starts[vertex] : starts[vertex + 1]] = vertex
+    return others, owners
+
+
+@cached
+@njit(nogil=True)
+def _drop_parallel(starts: Any, ends: Any) -> Any:
+    """Return sorted rows without what is twice in them."""
+    kept = np.zeros_like(starts)
+    count = 0
+    for vertex in range(starts.size - 1):
+        last = -1
+        for arc in range(starts[vertex], starts[vertex + 1]):
+            if ends[arc] != last:
+                last = ends[arc]
+                ends[count] = last
+                count += 1
+        kept[vertex + 1] = count
+    return kept, ends[:count].copy()
+
+
+@cached
+@njit(nogil=True)
+def _breadth_first(starts: Any, ends: Any, into_starts: Any, into: Any, order: Any) -> Any:
+    """Fill the order; return the sum over vertices of the last level in their piece."""
+    n = order.size
+    seen = np.zeros(n, np.uint8)
+    count = 0
+    total = 0
+    for vertex in range(n):
+        if seen[vertex]:
+            continue
+        first = count
+        # The vertex found last is at an end: from there once more.
+        count, _ = _spread(starts, ends, into_starts, into, order, vertex, first, seen, 1)
+        count, level = _spread(
+            starts, ends, into_starts, into, order, order[count - 1], first, seen, 2
+        )
+        total += level * (count - first)
+    return total
+
+
+@cached
+@njit(nogil=True)
+def _spread(
+    starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, root: Any, first: Any,
+    seen: Any, mark: Any,
+) -> Any:  # fmt: skip
+    """Put a piece into the order from a place on; return the place behind it, and its last level."""
+    order[first] = root
+    seen[root] = mark
+    head = first
+    tail = first + 1
+    level = 0
+    while True:
+        stop = tail
+        while head < stop:
+            u = order[head]
+            head += 1
+            for arc in range(starts[u], starts[u + 1]):
+                v = ends[arc]
+                if seen[v] != mark:
+                    seen[v] = mark
+                    order[tail] = v
+                    tail += 1
+            for arc in range(into_starts[u], into_starts[u + 1]):
+                v = into[arc]
+                if seen[v] != mark:
+                    seen[v] = mark
+                    order[tail] = v
+                    tail += 1
+        if tail == stop:
+            return tail, level
+        level += 1

@@ -1,0 +1,143 @@
+"""Distances in graphs whose edges all have the same length: breadth-first searches, 512 at a time.
+
+What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps); here
+are the arcs and the order of the searches, the estimate, and the start of the team.
+
+Work: ``n / 512`` times as many visits of vertices and arcs as levels are found on: the more alike
+the distances to neighbouring sources, the fewer. Traffic: ``n^2`` numbers, each written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.device.environment import worker_count
+from warpladder.device.team import new_state, run_team
+from warpladder.shortest_paths.arcs import Arcs, arcs_of, in_order
+from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
+from warpladder.shortest_paths.equal_lengths import equal_length
+from warpladder.shortest_paths.forms import Edges, Matrix
+from warpladder.shortest_paths.level_hops import hops_from_levels
+from warpladder.shortest_paths.levels import PLANES, search_team
+from warpladder.shortest_paths.masks import BITS
+from warpladder.shortest_paths.widening import DoesNotFitError
+
+__all__ = ["Searches", "bytes_per_worker", "hop_counts", "workers_for"]
+
+_VERTEX_SECONDS = 20e-9
+_ARC_SECONDS = 8e-9
+_BYTE_SECONDS = 0.5e-9
+_LEVELS_PER_DEPTH = 0.43
+_START_SECONDS = 0.5e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Searches:
+    """A graph made ready for `hop_counts`.
+
+    Attributes
+    ----------
+    arcs
+        Its arcs.
+    order
+        The vertices in the order in which they are searched from.
+    depth
+        About how many levels there are.
+    length
+        Of every arc.
+    """
+
+    arcs: Arcs
+    order: NDArray[np.int32]
+    depth: float
+    length: float
+
+    @classmethod
+    def of(cls, given: Edges | Matrix, dtype: np.dtype[Any]) -> Self | None:
+        """Return a graph made ready; None where its edges are not of one length."""
+        length = equal_length(given, dtype)
+        if length is None:
+            return None
+        arcs = arcs_of(given)
+        return cls(arcs, *in_order(arcs), length)
+
+    def seconds(self, dtype: np.dtype[Any]) -> float:
+        """Estimate the time of `hop_counts`."""
+        n, m = self.order.size, self.arcs.ends.size
+        levels = min(1 + _LEVELS_PER_DEPTH * self.depth, BITS)
+        visits = -(-n // BITS) * levels * (n * _VERTEX_SECONDS + m * _ARC_SECONDS)
+        written = n * n * dtype.itemsize * _BYTE_SECONDS
+        return _START_SECONDS + (visits + written) / workers_for(n)
+
+
+def hop_counts(
+    searches: Searches,
+    dtype: np.dtype[Any],
+    *,
+    next_hops: bool,
+    progress: Callable[[float], None] | None = None,
+) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+    """Return distances and, if wanted, next hops.
+
+    Parameters
+    ----------
+    searches
+        The graph; multiples of its length are exact in a floating-point ``dtype``.
+    dtype
+        Of the distances.
+    next_hops
+        Whether next hops are wanted.
+    progress
+        Called with the fraction done.
+
+    Raises
+    ------
+    DoesNotFitError
+        A distance does not fit an integer dtype.
+    """
+    n, length = searches.order.size, searches.length
+    dist = np.empty((n, n), dtype)
+    step = dtype.type(length)
+    batches = -(-n // BITS)
+    # As many from each, so that the last batch is not the only one that is short.
+    batch = -(-n // max(batches, 1))
+    workers = workers_for(n)
+    deepest = np.zeros(workers, np.int64)
+    state = new_state()
+
+    def work(worker: int) -> None:
+        search_team(
+            searches.arcs, searches.order, dist, step, outer_no_path(dtype), batch, deepest,
+            worker, state,
+        )  # fmt: skip
+
+    if workers == 1:
+        work(0)
+    else:
+        tell = None if progress is None else lambda done: progress(done / batches)
+        run_team(work, workers, state, tell)
+    farthest = int(deepest.max()) * length
+    if dtype.kind == "i" and farthest >= inner_no_path(dtype):
+        raise DoesNotFitError(f"there is a distance of {farthest}")
+    return dist, hops_from_levels(searches.arcs, dist, step) if next_hops else None
+
+
+def workers_for(n: int) -> int:
+    """Return how many workers `hop_counts` takes for n vertices: each batch is for one.
+
+    Examples
+    --------
+    >>> workers_for(BITS)
+    1
+    """
+    return max(1, min(worker_count(), -(-n // BITS)))
+
+
+def bytes_per_worker(n: int) -> int:
+    """Return the memory that each worker takes: masks, digits of levels, and lists."""
+    return n * ((3 + PLANES) * BITS // 8 + 12)

@@ -1,0 +1,94 @@
+"""Next hops from distances that are counted steps.
+
+A neighbour u of s is a next hop on the way to t where ``dist[u, t]`` is one step less than
+``dist[s, t]``. So the row of next hops from s takes a comparison of two rows of distances for each
+arc from s, O(n m) in all, in vectors; for each part of a row it ends with the neighbour that
+completes it. Of several next hops it takes the neighbour with the least number, and as every hop
+goes down by a step, following them ends.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.device.crew import share
+from warpladder.device.environment import worker_count
+from warpladder.device.kernel_cache import cached
+from warpladder.shortest_paths.arcs import Arcs
+from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
+
+__all__ = ["hops_from_levels"]
+
+# Of a row, so that its distances and hops stay in the first-level cache.
+_PART = 1024
+# Where threads are shared out: about as many comparisons take as long as waking them.
+_PER_WORKER = 1 << 18
+
+
+def hops_from_levels(arcs: Arcs, dist: NDArray[Any], step: Any) -> NDArray[np.int32]:
+    """Return the next hops of a graph whose arcs all have the same length.
+
+    Parameters
+    ----------
+    arcs
+        Of the graph.
+    dist
+        Distances, shape (n, n).
+    step
+        The length of an arc, of the dtype of ``dist``.
+
+    Examples
+    --------
+    >>> chain = Arcs(np.array([0, 1, 2, 2]), np.array([1, 2], "int32"), None, None)
+    >>> far = np.iinfo("int16").max
+    >>> dist = np.array([[0, 1, 2], [far, 0, 1], [far, far, 0]], "int16")
+    >>> hops_from_levels(chain, dist, np.int16(1)).tolist()
+    [[0, 1, 1], [-1, 1, 2], [-1, -1, 2]]
+    """
+    n = len(dist)
+    hops = np.empty((n, n), np.int32)
+    no_path = outer_no_path(dist.dtype)
+
+    def some(first: int, last: int) -> None:
+        _hops_of_rows(arcs.starts, arcs.ends, dist, step, no_path, hops, first, last)
+
+    workers = min(worker_count(), n * n // _PER_WORKER)
+    if workers <= 1:
+        some(0, n)
+    else:
+        share(some, n, 8 * workers)
+    return hops
+
+
+@cached
+@njit(nogil=True)
+def _hops_of_rows(
+    starts: Any, ends: Any, dist: Any, step: Any, no_path: Any, hops: Any, first: Any, last: Any
+) -> None:
+    n = dist.shape[0]
+    for s in range(first, last):
+        for low in range(0, n, _PART):
+            own = dist[s, low : low + _PART]
+            row = hops[s, low : low + _PART]
+            missing = 0
+            for t in range(own.size):
+                row[t] = NO_HOP
+                missing += own[t] != no_path
+            if low <= s < low + _PART:
+                row[s - low] = s
+                missing -= 1
+            for arc in range(starts[s], starts[s + 1]):
+                if not missing:
+                    break
+                u = ends[arc]
+                near = dist[u, low : low + _PART]
+                found = 0
+                for t in range(own.size):
+                    is_next = (row[t] == NO_HOP) & (own[t] != no_path) & (near[t] + step == own[t])
+                    row[t] = u if is_next else row[t]
+                    found += is_next
+                missing -= found

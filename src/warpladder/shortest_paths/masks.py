@@ -1,0 +1,251 @@
+"""Masks of 512 bits, one bit a search: the steps of `hop_counts`, written as LLVM vectors.
+
+A row of eight 64-bit words is one vector register of AVX-512, two of AVX2 and four of NEON. Numba
+compiles a loop over the eight words into scalar code, for it cannot know that two arrays do not
+overlap; so each step is emitted here, through Numba's intrinsics, and LLVM cuts it into the vectors
+that the CPU has.
+
+Arrays of masks have the shape (n, 8), uint64; ``planes`` (8, n, 8).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+__all__ = ["BITS", "WORDS", "add_mask", "gather", "is_full", "levels_into", "settle", "transposed"]
+
+WORDS = 8
+"""Words of a mask."""
+BITS = 64 * WORDS
+"""Bits of a mask: searches that go together."""
+
+_WORD = ir.IntType(64)
+_BYTE = ir.IntType(8)
+_LANE = ir.IntType(32)
+_MASK = ir.VectorType(_WORD, WORDS)
+_BYTES = ir.VectorType(_BYTE, 64)
+_MARKS = ir.VectorType(ir.IntType(1), 64)
+_NONE = ir.Constant(_MASK, [0] * WORDS)
+_ALL = ir.Constant(_MASK, [2**64 - 1] * WORDS)
+# SIDE of bytes that are transposed.
+SIDE = 16
+
+
+def _data(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
+    return context.make_array(signature.args[which])(context, builder, args[which]).data
+
+
+def _mask_at(builder: Any, data: Any, row: Any) -> Any:
+    first = builder.gep(data, [builder.mul(row, _WORD(WORDS))])
+    return builder.bitcast(first, _MASK.as_pointer())
+
+
+def _load(builder: Any, place: Any) -> Any:
+    return builder.load(place, align=8)
+
+
+def _store(builder: Any, value: Any, place: Any) -> None:
+    builder.store(value, place, align=8)
+
+
+def _is(builder: Any, one: Any, other: Any) -> Any:
+    """Return whether two masks are the same."""
+    whole = ir.IntType(BITS)
+    return builder.icmp_unsigned("==", builder.bitcast(one, whole), builder.bitcast(other, whole))
+
+
+@intrinsic
+def add_mask(typingctx, source, u, target, v):
+    """Add mask u of one array to mask v of another; return whether that had no bit before."""
+
+    def codegen(context, builder, signature, args):
+        added = _load(
+            builder, _mask_at(builder, _data(context, builder, signature, args, 0), args[1])
+        )
+        place = _mask_at(builder, _data(context, builder, signature, args, 2), args[3])
+        known = _load(builder, place)
+        _store(builder, builder.or_(known, added), place)
+        return _is(builder, known, _NONE)
+
+    return types.boolean(source, types.intp, target, types.intp), codegen
+
+
+@intrinsic
+def is_full(typingctx, masks, v):
+    """Return whether mask v has every bit."""
+
+    def codegen(context, builder, signature, args):
+        place = _mask_at(builder, _data(context, builder, signature, args, 0), args[1])
+        return _is(builder, _load(builder, place), _ALL)
+
+    return types.boolean(masks, types.intp), codegen
+
+
+@intrinsic
+def settle(typingctx, found, reached, v):
+    """Leave in mask v of ``found`` what is new to ``reached``, and add it there.
+
+    Return whether there is anything.
+    """
+
+    def codegen(context, builder, signature, args):
+        there = _mask_at(builder, _data(context, builder, signature, args, 0), args[2])
+        place = _mask_at(builder, _data(context, builder, signature, args, 1), args[2])
+        known = _load(builder, place)
+        new = builder.and_(_load(builder, there), builder.not_(known))
+        _store(builder, new, there)
+        _store(builder, builder.or_(known, new), place)
+        return builder.not_(_is(builder, new, _NONE))
+
+    return types.boolean(found, reached, types.intp), codegen
+
+
+@intrinsic
+def gather(typingctx, fronts, neighbours, first, last, found, reached, v):
+    """Do for vertex v what `add_mask` for each of some neighbours, and `settle`, do together.
+
+    It ends with the neighbour that completes the mask in ``reached``.
+    """
+
+    def codegen(context, builder, signature, args):
+        data = _data(context, builder, signature, args, 0)
+        listed = _data(context, builder, signature, args, 1)
+        there = _mask_at(builder, _data(context, builder, signature, args, 4), args[6])
+        place = _mask_at(builder, _data(context, builder, signature, args, 5), args[6])
+        known = _load(builder, place)
+        # A register, once LLVM has promoted it.
+        gathered = cgutils.alloca_once_value(builder, known)
+        with cgutils.for_range(builder, args[3], args[2]) as loop:
+            vertex = builder.sext(builder.load(builder.gep(listed, [loop.index])), _WORD)
+            front = _load(builder, _mask_at(builder, data, vertex))
+            value = builder.or_(builder.load(gathered), front)
+            builder.store(value, gathered)
+            with builder.if_then(_is(builder, value, _ALL), likely=False):
+                loop.do_break()
+        value = builder.load(gathered)
+        new = builder.and_(value, builder.not_(known))
+        _store(builder, new, there)
+        _store(builder, value, place)
+        return builder.not_(_is(builder, new, _NONE))
+
+    arguments = fronts, neighbours, types.intp, types.intp, found, reached, types.intp
+    return types.boolean(*arguments), codegen
+
+
+@intrinsic
+def levels_into(typingctx, planes, count, reached, v, tile, row):
+    """Write the levels of vertex v, one byte for each bit of its mask, to a row of a tile.
+
+    ``planes`` holds the ``count`` binary digits of the levels, lowest first; 255 stands where
+    ``reached`` has no bit.
+    """
+
+    def codegen(context, builder, signature, args):
+        digits = _data(context, builder, signature, args, 0)
+        n = cgutils.unpack_tuple(
+            builder, context.make_array(signature.args[0])(context, builder, args[0]).shape
+        )[1]
+        known = _data(context, builder, signature, args, 2)
+        view = context.make_array(signature.args[4])(context, builder, args[4])
+        width = cgutils.unpack_tuple(builder, view.strides)[0]
+        target = builder.gep(view.data, [builder.mul(args[5], width)])
+        values = []
+        for word in range(WORDS):
+            place = builder.gep(
+                known, [builder.add(builder.mul(args[3], _WORD(WORDS)), _WORD(word))]
+            )
+            marks = builder.bitcast(builder.load(place), _MARKS)
+            none, far = (ir.Constant(_BYTES, [value] * 64) for value in (0, 255))
+            values.append(
+                cgutils.alloca_once_value(builder, builder.select(marks, none, far))
+            )
+        weight = cgutils.alloca_once_value(builder, ir.Constant(_BYTES, [1] * 64))
+        with cgutils.for_range(builder, args[1]) as loop:
+            one = builder.load(weight)
+            row = builder.add(builder.mul(loop.index, n), args[3])
+            for word, value in enumerate(values):
+                place = builder.gep(
+                    digits, [builder.add(builder.mul(row, _WORD(WORDS)), _WORD(word))]
+                )
+                marks = builder.bitcast(builder.load(place), _MARKS)
+                added = builder.select(marks, one, ir.Constant(_BYTES, [0] * 64))
+                builder.store(builder.or_(builder.load(value), added), value)
+            builder.store(builder.add(one, one), weight)
+        for word, value in enumerate(values):
+            place = builder.gep(target, [_WORD(64 * word)])
+            builder.store(
+                builder.load(value), builder.bitcast(place, _BYTES.as_pointer()), align=1
+            )
+        return context.get_dummy_value()
+
+    arguments = planes, types.intp, reached, types.intp, tile, types.intp
+    return types.void(*arguments), codegen
+
+
+@intrinsic
+def write_square(typingctx, tile, v, s, dist, row_of, column, scale, no_path):
+    """Write a square of levels, `SIDE` vertices from v on of as many searches, as distances.
+
+    Search s fills row ``row_of[s]`` of ``dist``, from ``column`` on; ``scale`` is the length of a
+    step, and ``no_path`` stands for level 255.
+    """
+    numbers = dist.dtype
+    arguments = tile, types.intp, types.intp, dist, row_of, types.intp, numbers, numbers
+
+    def codegen(context, builder, signature, args):
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        width = cgutils.unpack_tuple(builder, view.strides)[0]
+        corner = builder.gep(view.data, [builder.add(builder.mul(args[1], width), args[2])])
+        side = ir.VectorType(_BYTE, SIDE)
+        levels = []
+        for k in range(SIDE):
+            place = builder.gep(corner, [builder.mul(width, _WORD(k))])
+            levels.append(builder.load(builder.bitcast(place, side.as_pointer()), align=1))
+        matrix = context.make_array(signature.args[3])(context, builder, args[3])
+        n = cgutils.unpack_tuple(builder, matrix.shape)[1]
+        rows = builder.gep(_data(context, builder, signature, args, 4), [args[2]])
+        element = context.get_value_type(numbers)
+        far = ir.Constant(side, [255] * SIDE)
+        scales, nones = (_everywhere(builder, value) for value in args[6:])
+        for k, level in enumerate(_transposed(builder, levels)):
+            row = builder.sext(builder.load(builder.gep(rows, [_WORD(k)])), _WORD)
+            place = builder.gep(matrix.data, [builder.add(builder.mul(row, n), args[5])])
+            kind = ir.VectorType(element, SIDE)
+            if isinstance(numbers, types.Float):
+                steps = builder.fmul(builder.uitofp(level, kind), scales)
+            else:
+                steps = builder.mul(builder.zext(level, kind), scales)
+            value = builder.select(builder.icmp_unsigned("==", level, far), nones, steps)
+            target = builder.bitcast(place, kind.as_pointer())
+            builder.store(value, target, align=numbers.bitwidth // 8)
+        return context.get_dummy_value()
+
+    return types.void(*arguments), codegen
+
+
+def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
+    """Return the columns of a square of bytes: each round interleaves its two halves."""
+    half = SIDE // 2
+    kind = ir.VectorType(_LANE, SIDE)
+    orders = [
+        ir.Constant(kind, [low + k // 2 + SIDE * (k % 2) for k in range(SIDE)])
+        for low in (0, half)
+    ]
+    apart = 1
+    while apart < SIDE:
+        pairs = zip(vectors[:half], vectors[half:], strict=True)
+        vectors = [builder.shuffle_vector(*pair, order) for pair in pairs for order in orders]
+        apart *= 2
+    return vectors
+
+
+def _everywhere(builder: Any, value: Any) -> Any:
+    unknown = ir.Constant(ir.VectorType(value.type, SIDE), ir.Undefined)
+    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
+    places = ir.Constant(ir.VectorType(_LANE, SIDE), [0] * SIDE)
+    return builder.shuffle_vector(one, unknown, places)
