@@ -54,7 +54,9 @@ def paths(
             help="Write all distances: .npy, .npz (with next hops and labels), .csv or .parquet.",
         ),
     ] = None,
-    method: Annotated[str, typer.Option(help="auto, floyd-warshall or dijkstra.")] = "auto",
+    method: Annotated[
+        str, typer.Option(help="auto, floyd-warshall, dijkstra or breadth-first.")
+    ] = "auto",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     negative_cycle: Annotated[
         str, typer.Option(help="raise an error, or mark the pairs it affects with -inf.")
@@ -172,6 +174,7 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
     from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.cpu import SERIAL_UP_TO
     from warpladder.shortest_paths.dtypes import asked_dtype
+    from warpladder.shortest_paths.equal_lengths import equal_length
     from warpladder.shortest_paths.plan import default_dtype
 
     began = perf_counter()
@@ -184,7 +187,10 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
         sample: Any = (*ends, np.full(len(ends[0]), max(weight, n == 1), dtype))
         if graph.matrix is not None:
             sample = np.full((n, n), 1, dtype)
-        shortest_paths(sample, next_hops=wanted["next_hops"])
+        # The sample's edges are of one length: it would be searched where the graph is not.
+        searched = equal_length(graph.given, dtype) is not None
+        method: Any = wanted["method"] if searched else "floyd-warshall"
+        shortest_paths(sample, next_hops=wanted["next_hops"], method=method)
     return perf_counter() - began
 
 

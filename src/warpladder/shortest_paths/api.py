@@ -228,7 +228,9 @@ def _of_graph(
     with naming_memory("graph", f"all distances between {graph.n:,} vertices"):
         searches = None
         if method == "breadth-first" or target.device is None or not target.is_asked:
-            searches = searches_for(graph.given, kind, method, kept=not options.overwrite)
+            searches = searches_for(
+                graph.given, kind, method, engine.seconds, overwrite=options.overwrite
+            )
         chosen = choose_method(graph.given, kind, method, engine.seconds, searches)
         if chosen.name == "breadth-first" and searches is not None:
             return _by_levels(graph, searches, kind, options, joined(chosen.why, rounded))
@@ -327,9 +329,7 @@ def _by_levels(
     from warpladder.shortest_paths.widening import in_fitting_dtype
 
     def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
-        return hop_counts(
-            searches, tried, next_hops=options.next_hops, progress=options.progress
-        )
+        return hop_counts(searches, tried, next_hops=options.next_hops, progress=options.progress)
 
     (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
     workers = workers_for(graph.n)

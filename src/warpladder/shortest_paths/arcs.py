@@ -50,24 +50,25 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
     """
     n = given.n
     if isinstance(given, Matrix):
-        sources, targets = _of_matrix(given)
+        starts, ends = _of_matrix(given)
     else:
         kept = given.sources != given.targets
         if given.weights is not None:
             kept &= given.weights != np.inf
-        sources, targets = (ends[kept].astype(np.int32) for ends in (given.sources, given.targets))
+        sources, targets = (side[kept].astype(np.int32) for side in (given.sources, given.targets))
         if not given.directed:
             sources, targets = np.r_[sources, targets], np.r_[targets, sources]
-    starts, ends = _drop_parallel(*_by_first(*_flat(*_by_first(targets, sources, n)), n))
+        by_target = _flat(*_by_first(targets, sources, n))
+        starts, ends = _drop_parallel(*_by_first(*by_target, n))
     into_starts, into = _by_first(*_flat(starts, ends), n)
     return Arcs(starts, ends, into_starts, into)
 
 
 def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
-    """Return the vertices so that neighbours are near, and how far the far ends of pieces are apart.
+    """Return the vertices so that neighbours are near, and how far apart the ends of pieces are.
 
     The order is that of a breadth-first search without regard to direction, from an end of each
-    piece; the distance is the mean over vertices of the last level in their piece.
+    piece; how far is the mean over vertices of the last level in their piece.
     """
     n = arcs.starts.size - 1
     order = np.empty(n, np.int32)
@@ -75,23 +76,39 @@ def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
     return order, depths / max(n, 1)
 
 
-def _of_matrix(given: Matrix) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    weights = given.weights
-    step = max(1, _ENTRIES // max(given.n, 1))
-    sources, targets = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
-    for first in range(0, given.n, step):
-        present = ~is_absent(weights[first : first + step], given.no_edge)
-        rows, columns = np.nonzero(present)
-        kept = rows + first != columns
-        sources.append((rows[kept] + first).astype(np.int32))
-        targets.append(columns[kept].astype(np.int32))
-    return np.concatenate(sources), np.concatenate(targets)
+def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the arcs of each vertex start, and their ends."""
+    n = given.n
+    starts = np.zeros(n + 1, np.int64)
+    ends = [np.empty(0, np.int32)]
+    step = max(1, _ENTRIES // max(n, 1))
+    for first in range(0, n, step):
+        present = ~is_absent(given.weights[first : first + step], given.no_edge)
+        rows = np.arange(len(present))
+        present[rows, rows + first] = False
+        starts[first + 1 : first + len(present) + 1] = np.count_nonzero(present, axis=1)
+        ends.append(_columns(present, np.count_nonzero(present)))
+    return np.cumsum(starts), np.concatenate(ends)
+
+
+@cached
+@njit(nogil=True)
+def _columns(present: Any, count: Any) -> Any:
+    """Return the columns of what is set, row by row; without a branch for each entry."""
+    columns = np.empty(count + 1, np.int32)
+    place = 0
+    for i in range(present.shape[0]):
+        row = present[i]
+        for j in range(row.size):
+            columns[place] = j
+            place += row[j]
+    return columns[:count]
 
 
 @cached
 @njit(nogil=True)
 def _by_first(first: Any, second: Any, n: Any) -> Any:
-    """Sort pairs by their first member, in the order given; return where each starts, and seconds."""
+    """Sort pairs by their first member; return where each starts, and the second members."""
     starts = np.zeros(n + 1, np.int64)
     for pair in range(first.size):
         starts[first[pair] + 1] += 1
@@ -160,7 +177,7 @@ def _spread(
     starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, root: Any, first: Any,
     seen: Any, mark: Any,
 ) -> Any:  # fmt: skip
-    """Put a piece into the order from a place on; return the place behind it, and its last level."""
+    """Put a piece into the order from a place on; return where it ends, and its last level."""
     order[first] = root
     seen[root] = mark
     head = first

@@ -29,6 +29,10 @@ SERIAL_UP_TO = 256
 
 # 32-bit relaxations per second, measured on the machine named in benchmarks/results.
 _RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
+# Seconds that a vertex costs beside its relaxations: on one core, and in a team, which packs panels
+# and waits at barriers. There, 256 vertices take 1.0 ms, 512 take 6 and 2,048 take 125.
+_VERTEX_SECONDS = 2e-6
+_VERTEX_SECONDS_OF_TEAM = 7e-6
 # 16 cores, n = 1000: 16 workers take 23 ms and 8 of them 17; there must be a panel for each.
 _ROWS_PER_WORKER = 128
 _INNER_PANEL = PANEL_UNIT // 2
@@ -86,8 +90,10 @@ def workers_for(n: int) -> int:
 
 def seconds(n: int, dtype: np.dtype[Any]) -> float:
     """Estimate the time of `floyd_warshall`."""
-    rate = _RELAXATIONS_PER_VECTOR_BYTE * vector_unit().bytes * 4 / dtype.itemsize * worker_count()
-    return float(n**3 / rate)
+    workers = worker_count() if n > SERIAL_UP_TO else 1
+    rate = _RELAXATIONS_PER_VECTOR_BYTE * vector_unit().bytes * 4 / dtype.itemsize * workers
+    beside = n * (_VERTEX_SECONDS_OF_TEAM if n > SERIAL_UP_TO else _VERTEX_SECONDS)
+    return float(n**3 / rate + beside)
 
 
 def _panel_height(n: int) -> int:

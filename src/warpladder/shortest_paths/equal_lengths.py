@@ -52,14 +52,14 @@ def _of_edges(given: Edges) -> NDArray[Any] | None:
     loops = given.sources == given.targets
     if (given.weights[loops] < 0).any():
         return None
-    lengths = given.weights[present & ~loops]
+    lengths: NDArray[Any] = given.weights[present & ~loops]
     return lengths[:1] if (lengths == lengths[:1]).all() else None
 
 
 def _of_matrix(given: Matrix) -> NDArray[Any] | None:
     """Do the same, and leave off at the first part that has two lengths or no number."""
     weights, n = given.weights, given.n
-    found = weights[:0, 0] if n else weights.reshape(-1)
+    found: NDArray[Any] = weights.reshape(-1)[:0]
     step = max(1, _ENTRIES // max(n, 1))
     first = 0
     while first < n:

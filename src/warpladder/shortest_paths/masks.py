@@ -17,12 +17,24 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["BITS", "WORDS", "add_mask", "gather", "is_full", "levels_into", "settle", "transposed"]
+__all__ = [
+    "BITS",
+    "SIDE",
+    "WORDS",
+    "add_mask",
+    "gather",
+    "is_full",
+    "levels_into",
+    "settle",
+    "write_square",
+]
 
 WORDS = 8
 """Words of a mask."""
 BITS = 64 * WORDS
 """Bits of a mask: searches that go together."""
+SIDE = 16
+"""Side of the squares of bytes that `write_square` transposes."""
 
 _WORD = ir.IntType(64)
 _BYTE = ir.IntType(8)
@@ -32,8 +44,6 @@ _BYTES = ir.VectorType(_BYTE, 64)
 _MARKS = ir.VectorType(ir.IntType(1), 64)
 _NONE = ir.Constant(_MASK, [0] * WORDS)
 _ALL = ir.Constant(_MASK, [2**64 - 1] * WORDS)
-# SIDE of bytes that are transposed.
-SIDE = 16
 
 
 def _data(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
@@ -161,9 +171,7 @@ def levels_into(typingctx, planes, count, reached, v, tile, row):
             )
             marks = builder.bitcast(builder.load(place), _MARKS)
             none, far = (ir.Constant(_BYTES, [value] * 64) for value in (0, 255))
-            values.append(
-                cgutils.alloca_once_value(builder, builder.select(marks, none, far))
-            )
+            values.append(cgutils.alloca_once_value(builder, builder.select(marks, none, far)))
         weight = cgutils.alloca_once_value(builder, ir.Constant(_BYTES, [1] * 64))
         with cgutils.for_range(builder, args[1]) as loop:
             one = builder.load(weight)
@@ -178,9 +186,7 @@ def levels_into(typingctx, planes, count, reached, v, tile, row):
             builder.store(builder.add(one, one), weight)
         for word, value in enumerate(values):
             place = builder.gep(target, [_WORD(64 * word)])
-            builder.store(
-                builder.load(value), builder.bitcast(place, _BYTES.as_pointer()), align=1
-            )
+            builder.store(builder.load(value), builder.bitcast(place, _BYTES.as_pointer()), align=1)
         return context.get_dummy_value()
 
     arguments = planes, types.intp, reached, types.intp, tile, types.intp
@@ -233,8 +239,7 @@ def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
     half = SIDE // 2
     kind = ir.VectorType(_LANE, SIDE)
     orders = [
-        ir.Constant(kind, [low + k // 2 + SIDE * (k % 2) for k in range(SIDE)])
-        for low in (0, half)
+        ir.Constant(kind, [low + k // 2 + SIDE * (k % 2) for k in range(SIDE)]) for low in (0, half)
     ]
     apart = 1
     while apart < SIDE:

@@ -11,6 +11,7 @@ from warpladder.device.foreign import numpy_dtype
 from warpladder.errors import InputError
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import distance_dtype
+from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ __all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 
 # Below this even the start of processes for Dijkstra costs more than Floyd-Warshall.
 _SPARSE_FROM = 2048
-# Below this Floyd-Warshall takes less time than to find out whether all edges are of one length.
-_SEARCHED_FROM = 128
+# Below this nothing is gained: Floyd-Warshall takes 0.1 ms.
+_SEARCHED_FROM = 64
 # The arcs of a matrix are listed twice, beside the distances.
 _ARC_BYTES = 8
 _LITTLE_MEMORY = 1 << 26
@@ -51,12 +52,17 @@ def default_dtype(given: Edges | Matrix | Batch) -> np.dtype[Any]:
 
 
 def searches_for(
-    given: Edges | Matrix, dtype: np.dtype[Any], asked: str, *, kept: bool
+    given: Edges | Matrix,
+    dtype: np.dtype[Any],
+    asked: str,
+    seconds: Callable[[int, np.dtype[Any]], float],
+    *,
+    overwrite: bool,
 ) -> Searches | None:
     """Return a graph made ready for breadth-first searches.
 
-    None where its edges are not of one length, or where another method is asked for, surely faster,
-    or takes less memory.
+    None where its edges are not of one length, where another method is asked for or surely faster,
+    or where arcs would take more memory than a matrix that may be used up.
 
     Parameters
     ----------
@@ -66,19 +72,26 @@ def searches_for(
         Of the distances.
     asked
         The method that the caller wants, or ``"auto"``.
-    kept
-        Whether a matrix must be kept as it is, and not be used up for the distances.
+    seconds
+        Estimates the time of Floyd-Warshall.
+    overwrite
+        Whether a matrix may be used up for the distances.
     """
-    from warpladder.shortest_paths.hop_counts import Searches
+    from warpladder.shortest_paths.hop_counts import Searches, least_seconds
 
-    if asked == "auto":
-        if given.n < _SEARCHED_FROM:
-            return None
-        if isinstance(given, Matrix) and not (kept and _arcs_are_few(given, dtype)):
-            return None
-    elif asked != "breadth-first":
+    if asked not in {"auto", "breadth-first"}:
         return None
-    return Searches.of(given, dtype)
+    if asked == "auto" and given.n < _SEARCHED_FROM:
+        return None
+    length = equal_length(given, dtype)
+    if length is None:
+        return None
+    if asked == "auto":
+        if isinstance(given, Matrix) and (overwrite or not _arcs_are_few(given, dtype)):
+            return None
+        if least_seconds(given, dtype) >= seconds(given.n, dtype):
+            return None
+    return Searches.of(given, length)
 
 
 def choose_method(

@@ -38,7 +38,8 @@ class ShortestPaths:
     graph
         The graph that was asked about.
     method
-        ``"floyd-warshall"`` or ``"dijkstra"``; ``"loaded"`` where a file had the answer.
+        ``"floyd-warshall"``, ``"dijkstra"`` or ``"breadth-first"``; ``"loaded"`` where a file had
+        the answer.
     why
         Why this method, device and dtype, for people.
     """

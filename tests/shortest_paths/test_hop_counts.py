@@ -1,0 +1,316 @@
+"""Breadth-first searches, 512 at a time: graphs whose edges all have the same length."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import absent, as_float
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import shortest_path
+
+import warpladder as wl
+from choosing import large
+from warpladder import errors
+from warpladder.shortest_paths import plan
+from warpladder.shortest_paths.arcs import arcs_of, in_order
+from warpladder.shortest_paths.equal_lengths import equal_length
+from warpladder.shortest_paths.forms import Edges, Matrix
+from warpladder.shortest_paths.hop_counts import Searches, hop_counts
+
+INF = np.inf
+
+
+def hops_between(n, sources, targets, *, directed=True):
+    """SciPy's answer, in which parallel edges and loops are no matter."""
+    edges = coo_array((np.ones(len(sources)), (sources, targets)), shape=(n, n)).tocsr()
+    return shortest_path(edges, unweighted=True, directed=directed) if n else np.empty((0, 0))
+
+
+def random_edges(n, m, seed):
+    """Edges with loops and parallel ones among them, and vertices that none of them names."""
+    return np.random.default_rng(seed).integers(0, max(n - n // 9, 1), (2, m if n else 0))
+
+
+def path(n):
+    return np.arange(n - 1), np.arange(1, n)
+
+
+def star(n):
+    return np.zeros(n - 1, np.int64), np.arange(1, n)
+
+
+def answer_for(n, ends, weights=None, *, directed=True, **options):
+    graph = wl.Graph.from_edges(*ends, weights, n=n, directed=directed)
+    return wl.shortest_paths(graph, method="breadth-first", device="cpu", **options)
+
+
+def check_next_hops(hops, expected):
+    """Each hop takes an edge and leaves one step less to go, so that following them arrives."""
+    source, target = np.nonzero(np.isfinite(expected) & (expected > 0))
+    step = hops[source, target]
+    assert (expected[source, step] == 1).all()
+    assert (expected[step, target] == expected[source, target] - 1).all()
+    assert (hops[np.isinf(expected)] == -1).all()
+    assert (np.diagonal(hops) == np.arange(len(hops))).all()
+
+
+def check(n, ends, *, directed=True, **options):
+    answer = answer_for(n, ends, directed=directed, next_hops=True, **options)
+    expected = hops_between(n, *ends, directed=directed)
+    assert answer.method == "breadth-first"
+    assert np.array_equal(as_float(answer.dist_matrix), expected)
+    check_next_hops(answer.next_hops, expected)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 511, 512, 513, 1031])
+@pytest.mark.parametrize("arcs", [1, 4])
+@pytest.mark.parametrize("directed", [True, False])
+def test_random_graphs_of_awkward_sizes(n, arcs, directed):
+    check(n, random_edges(n, arcs * n, seed=n + arcs), directed=directed)
+
+
+@pytest.mark.parametrize("dtype", ["float32", *large("int32", "int64", "float64")])
+@pytest.mark.parametrize("make", [path, star])
+def test_every_dtype(dtype, make):
+    check(600, make(600), dtype=dtype)
+    far = answer_for(3, ([0], [1]), dtype=dtype)
+    assert far.dist_matrix.dtype == np.dtype(dtype)
+    assert far.dist_matrix[1, 0] == absent(dtype) == far.unreachable
+
+
+@pytest.mark.parametrize("n", [254, 255, 256, 257, 530])
+@pytest.mark.parametrize("directed", [True, False])
+def test_paths_on_both_sides_of_eight_digits(n, directed):
+    check(n, path(n), directed=directed)
+
+
+def test_a_long_tail_on_a_full_core():
+    core = np.argwhere(~np.eye(40, dtype=bool)).T
+    tail = np.arange(39, 339)
+    check(340, np.concatenate([core, [tail, tail + 1], [tail + 1, tail]], axis=1))
+
+
+def test_stars_and_full_graphs_are_pulled():
+    for n in (65, 513):
+        check(n, star(n), directed=False)
+        check(n, np.argwhere(~np.eye(n, dtype=bool)).T)
+
+
+def test_many_pieces():
+    ends = np.arange(0, 700, 2)
+    check(701, (ends, ends + 1), directed=False)
+
+
+def test_a_directed_circle():
+    check(520, (np.arange(520), (np.arange(520) + 1) % 520))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_any_graph(data):
+    n = data.draw(st.integers(1, 24))
+    pairs = data.draw(st.lists(st.tuples(*[st.integers(0, n - 1)] * 2), max_size=70))
+    ends = np.array(pairs, np.int64).reshape(-1, 2).T
+    check(n, ends, directed=data.draw(st.booleans()))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 600), st.integers(0, 3000), st.integers(0, 99), st.booleans())
+def test_it_agrees_with_floyd_warshall(n, m, seed, directed):
+    graph = wl.Graph.from_edges(*random_edges(n, m, seed), n=n, directed=directed)
+    searched = wl.shortest_paths(graph, method="breadth-first", device="cpu").dist_matrix
+    closed = wl.shortest_paths(graph, method="floyd-warshall", device="cpu").dist_matrix
+    assert searched.dtype == closed.dtype
+    assert np.array_equal(searched, closed)
+
+
+class TestLengths:
+    """Edges of one length that is not 1."""
+
+    @pytest.mark.parametrize(
+        ("weights", "dtype"), [([7] * 3, "int16"), ([2.5] * 3, "float32"), ([True] * 3, "int16")]
+    )
+    def test_distances_are_multiples(self, weights, dtype):
+        ends = [0, 1, 2], [1, 2, 3]
+        weights = np.array(weights)
+        found = answer_for(5, ends, weights, dtype=dtype).dist_matrix
+        closed = wl.shortest_paths(
+            wl.Graph.from_edges(*ends, weights, n=5), dtype=dtype, method="floyd-warshall"
+        )
+        assert found.dtype == closed.dist_matrix.dtype
+        assert np.array_equal(found, closed.dist_matrix)
+
+    def test_a_distance_that_does_not_fit(self):
+        weights = np.full(3, 12_000, "int16")
+        chain = [0, 1, 2], [1, 2, 3]
+        answer = answer_for(4, chain, weights)
+        assert answer.dist_matrix.dtype == np.int32
+        assert answer.distance(0, 3) == 36_000
+        assert "int32 because int16 cannot hold a distance" in answer.why
+        with pytest.raises(errors.DistanceOverflowError, match="36000, which int16 cannot hold"):
+            answer_for(4, chain, weights, dtype="int16")
+
+    @pytest.mark.parametrize(
+        ("weights", "n", "dtype", "length"),
+        [
+            ([3, 3], 3, "int32", 3),
+            ([3, 4], 3, "int32", None),
+            ([0, 0], 3, "int32", None),
+            ([-1, -1], 3, "int32", None),
+            ([3.0, 3.0], 3, "int32", 3),
+            ([3.5, 3.5], 3, "int32", None),
+            ([40_000, 40_000], 3, "int16", None),
+            ([0.5, INF], 3, "float32", 0.5),
+            ([INF, INF], 3, "float32", 1),
+            # Multiples of it are rounded, and by which other way depends on the order.
+            ([0.1, 0.1], 3, "float64", None),
+            # Exact up to 2**24 and no farther.
+            ([2.0**24 - 1] * 2, 1, "float32", 2.0**24 - 1),
+            ([2.0**24 - 1] * 2, 2, "float32", None),
+            ([3e38, 3e38], 3, "float32", None),
+            ([1e300, 1e300], 3, "float32", None),
+        ],
+    )
+    def test_which_are_taken(self, weights, n, dtype, length):
+        given = Edges(n, np.array([0, 0]), np.array([n - 1, n - 1]), np.array(weights), True)
+        if n == 1:
+            given = Edges(n, np.array([0]), np.array([0]), None, True)
+            length = 1
+        assert equal_length(given, np.dtype(dtype)) == length
+
+    @pytest.mark.parametrize("loop", [0.0, 5.0, INF])
+    def test_loops_are_no_matter(self, loop):
+        graph = wl.Graph.from_edges([0, 1, 1], [1, 1, 2], [2.0, loop, 2.0])
+        answer = wl.shortest_paths(graph, method="breadth-first")
+        assert answer.dist_matrix.tolist() == [[0, 2, 4], [INF, 0, 2], [INF, INF, 0]]
+
+    def test_a_loop_below_zero_is_a_negative_cycle(self):
+        n = 80
+        ends = np.append(np.arange(n - 1), 7), np.append(np.arange(1, n), 7)
+        with pytest.raises(errors.NegativeCycleError):
+            wl.shortest_paths((*ends, np.append(np.ones(n - 1), -1)))
+
+    @pytest.mark.parametrize(
+        ("entries", "no_edge", "length"),
+        [
+            ([[0, 2, INF], [2, 9, INF], [2, INF, 0]], INF, 2),
+            ([[0, 2, INF], [2, 9, INF], [3, INF, 0]], INF, None),
+            ([[0, 2, 7], [2, 9, 7], [7, 7, 0]], 7, 2),
+            ([[0, 2, np.nan], [2, np.nan, np.nan], [2, 2, 0]], np.nan, 2),
+            ([[0, 2, np.nan], [2, 9, 2], [2, 2, 0]], INF, None),
+            ([[0, 2, 2], [2, -1, 2], [2, 2, 0]], INF, None),
+            ([[0, INF], [INF, np.nan]], INF, None),
+            ([[0, INF], [INF, 0]], INF, 1),
+        ],
+    )
+    def test_of_a_matrix(self, entries, no_edge, length):
+        given = Matrix(np.array(entries, float), no_edge)
+        assert equal_length(given, np.dtype("float64")) == length
+
+
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("kind", ["bool", "float32"])
+def test_dense_matrices(kind, layout):
+    adjacency = np.random.default_rng(3).random((130, 130)) < 0.05
+    weights = adjacency if kind == "bool" else np.where(adjacency, 1, INF)
+    given = np.array(weights, kind, order=layout)
+    answer = wl.shortest_paths(given, method="breadth-first", next_hops=True)
+    expected = hops_between(130, *np.nonzero(adjacency))
+    assert np.array_equal(as_float(answer.dist_matrix), expected)
+    check_next_hops(answer.next_hops, expected)
+    assert np.array_equal(given, weights, equal_nan=True)
+
+
+class TestArcs:
+    """Compressed rows."""
+
+    def test_both_ways_without_loops_or_parallel_arcs(self):
+        ends = np.array([2, 2, 0, 1, 2]), np.array([0, 0, 1, 1, 1])
+        arcs = arcs_of(Edges(4, *ends, np.array([1, 1, 1, 1, INF]), True))
+        assert [part.tolist() for part in arcs] == [
+            [0, 1, 1, 2, 2],
+            [1, 0],
+            [0, 1, 2, 2, 2],
+            [2, 0],
+        ]
+
+    def test_the_order_has_every_vertex_once_and_begins_at_an_end(self):
+        mixed = np.random.default_rng(0).permutation(50)
+        order, depth = in_order(arcs_of(Edges(60, mixed[:-1], mixed[1:], None, True)))
+        assert sorted(order.tolist()) == list(range(60))
+        assert depth == 49 * 50 / 60
+
+
+class TestChoice:
+    """What `auto` takes, and what it says."""
+
+    def test_graphs_without_weights_are_searched(self):
+        answer = wl.shortest_paths(tuple(random_edges(800, 3000, 1)), device="cpu")
+        assert answer.method == "breadth-first"
+        told = r"breadth-first searches on \d+ CPU cores?; all edges are of one length; estimated"
+        assert re.match(told, answer.why)
+
+    @pytest.mark.parametrize("last", [1, 2])
+    def test_one_other_weight_is_enough(self, last):
+        weights = np.append(np.ones(2999, "int16"), np.int16(last))
+        sources, targets = random_edges(800, 3000, 1)
+        sources[-1], targets[-1] = 5, 6
+        answer = wl.shortest_paths((sources, targets, weights), device="cpu")
+        assert answer.method == ("breadth-first" if last == 1 else "floyd-warshall")
+
+    def test_small_graphs_and_matrices_to_be_used_up_are_not(self):
+        assert wl.shortest_paths(path(50)).method == "floyd-warshall"
+        weights = np.ones((400, 400), "float32")
+        assert wl.shortest_paths(weights, device="cpu").method == "breadth-first"
+        answer = wl.shortest_paths(weights, device="cpu", overwrite=True)
+        assert answer.method == "floyd-warshall"
+        assert answer.dist_matrix is weights
+
+    def test_a_matrix_whose_arcs_would_take_much_memory_is_not(self, monkeypatch):
+        monkeypatch.setattr(plan, "_LITTLE_MEMORY", 0)
+        full = np.ones((400, 400), "float32")
+        assert wl.shortest_paths(full, device="cpu").method == "floyd-warshall"
+        half = np.where(np.tri(400, k=-40, dtype=bool), np.float32(1), np.float32(INF))
+        assert wl.shortest_paths(half, device="cpu").method == "breadth-first"
+
+    def test_what_cannot_be_searched_is_refused(self):
+        with pytest.raises(errors.InputError, match="edges are not all of one length above 0"):
+            wl.shortest_paths(([0, 1], [1, 2], [1, 2]), method="breadth-first")
+        with pytest.raises(errors.InputError, match="graphs are dense matrices"):
+            wl.shortest_paths(np.ones((2, 3, 3)), method="breadth-first")
+
+    def test_longer_ways_take_longer(self):
+        def seconds(ends):
+            given = Edges(3000, *map(np.asarray, ends), None, True)
+            return Searches.of(given, 1).seconds(np.dtype("int16"))
+
+        assert seconds(path(3000)) > 10 * seconds(star(3000))
+
+
+class TestProgress:
+    """As every engine tells and stops."""
+
+    def test_it_ends_at_one(self):
+        told = []
+        searches = Searches.of(Edges(1400, *random_edges(1400, 6000, 2), None, True), 1)
+        hop_counts(searches, np.dtype("int16"), next_hops=False, progress=told.append)
+        assert told[-1] == 1
+        assert told == sorted(told)
+
+    def test_what_it_raises_passes(self):
+        class EnoughError(Exception):
+            pass
+
+        def stop(_):
+            raise EnoughError
+
+        with pytest.raises(EnoughError):
+            answer_for(1400, path(1400), progress=stop)
+
+    def test_memory_that_is_not_there(self):
+        with pytest.raises(errors.TooLargeError, match="GiB"):
+            answer_for(10_000_000, ([0], [1]))
