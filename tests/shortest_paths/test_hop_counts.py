@@ -294,10 +294,11 @@ class TestChoice:
 class TestProgress:
     """As every engine tells and stops."""
 
-    def test_it_ends_at_one(self):
+    @pytest.mark.parametrize("next_hops", [False, True])
+    def test_it_ends_at_one(self, next_hops):
         told = []
         searches = Searches.of(Edges(1400, *random_edges(1400, 6000, 2), None, True), 1)
-        hop_counts(searches, np.dtype("int16"), next_hops=False, progress=told.append)
+        hop_counts(searches, np.dtype("int16"), next_hops=next_hops, progress=told.append)
         assert told[-1] == 1
         assert told == sorted(told)
 

@@ -136,15 +136,20 @@ def hop_counts(
             worker, state,
         )  # fmt: skip
 
-    if workers == 1:
+    if batches <= 1:
         work(0)
     else:
-        tell = None if progress is None else lambda done: progress(done / batches)
+        # Next hops take about as long as the searches.
+        share = batches * (2 if next_hops else 1)
+        tell = None if progress is None else lambda done: progress(done / share)
         run_team(work, workers, state, tell)
     farthest = int(deepest.max()) * length
     if dtype.kind == "i" and farthest >= inner_no_path(dtype):
         raise DoesNotFitError(f"there is a distance of {farthest}")
-    return dist, hops_from_levels(searches.arcs, dist, step) if next_hops else None
+    if not next_hops:
+        return dist, None
+    later = None if progress is None else lambda done: progress((1 + done) / 2)
+    return dist, hops_from_levels(searches.arcs, dist, step, later)
 
 
 def workers_for(n: int) -> int:

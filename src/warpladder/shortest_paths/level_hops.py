@@ -9,15 +9,23 @@ goes down by a step, following them ends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from warpladder.device.crew import share
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
+from warpladder.device.team import (
+    finish_task,
+    is_aborted,
+    new_state,
+    next_task,
+    report_progress,
+    run_team,
+)
 from warpladder.shortest_paths.arcs import Arcs
 from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
 
@@ -25,11 +33,15 @@ __all__ = ["hops_from_levels"]
 
 # Of a row, so that its distances and hops stay in the first-level cache.
 _PART = 1024
-# Where threads are shared out: about as many comparisons take as long as waking them.
-_PER_WORKER = 1 << 18
+# Rows of a task: few, for their vertices may have many arcs.
+_ROWS = 16
+# Entries that one core goes through in the time that a team takes to start.
+_BY_ONE = 1 << 18
 
 
-def hops_from_levels(arcs: Arcs, dist: NDArray[Any], step: Any) -> NDArray[np.int32]:
+def hops_from_levels(
+    arcs: Arcs, dist: NDArray[Any], step: Any, progress: Callable[[float], None] | None = None
+) -> NDArray[np.int32]:
     """Return the next hops of a graph whose arcs all have the same length.
 
     Parameters
@@ -40,6 +52,8 @@ def hops_from_levels(arcs: Arcs, dist: NDArray[Any], step: Any) -> NDArray[np.in
         Distances, shape (n, n).
     step
         The length of an arc, of the dtype of ``dist``.
+    progress
+        Called with the fraction done; not for a few rows.
 
     Examples
     --------
@@ -53,14 +67,21 @@ def hops_from_levels(arcs: Arcs, dist: NDArray[Any], step: Any) -> NDArray[np.in
     hops = np.empty((n, n), np.int32)
     no_path = outer_no_path(dist.dtype)
 
-    def some(first: int, last: int) -> None:
-        _hops_of_rows(arcs.starts, arcs.ends, dist, step, no_path, hops, first, last)
+    chunks = -(-n // _ROWS)
+    state = new_state()
 
-    workers = min(worker_count(), n * n // _PER_WORKER)
-    if workers <= 1:
-        some(0, n)
+    def work(_worker: int = 0) -> None:
+        while not is_aborted(state) and (chunk := next_task(state)) < chunks:
+            first = chunk * _ROWS
+            last = min(first + _ROWS, n)
+            _hops_of_rows(arcs.starts, arcs.ends, dist, step, no_path, hops, first, last)
+            report_progress(state, finish_task(state) + 1)
+
+    if n * n <= _BY_ONE:
+        work()
     else:
-        share(some, n, 8 * workers)
+        tell = None if progress is None else lambda done: progress(done / chunks)
+        run_team(work, min(worker_count(), chunks), state, tell)
     return hops
 
 
