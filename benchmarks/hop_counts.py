@@ -11,8 +11,8 @@ edges.
 Peers: SciPy's ``shortest_path(unweighted=True)``, rustworkx's ``distance_matrix`` on all cores and,
 where it is installed, igraph's ``distances``. Each gets its own kind of graph, made before; ours
 gets edges. For the large graph SciPy starts from some of the vertices, and its time is scaled up;
-its whole answer would take minutes and 11 GB, as would that of rustworkx, which is left out. Ours is
-timed by Floyd-Warshall, too, where that takes seconds.
+its whole answer would take minutes and 11 GB, as would that of rustworkx, which is left out. Ours
+is timed by Floyd-Warshall, too, where that takes seconds.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ def _time_large(targets: list[Target]) -> dict[str, Any]:
     share = np.arange(1, n + 1) ** -0.75
     ends = rng.permutation(n)[rng.choice(n, (2, edges), p=share / share.sum())]
     graph = wl.Graph.from_edges(ends[0], ends[1], n=n, directed=False)
-    ends = _arcs(graph)
-    matrix = csr_array((np.ones(ends[0].size), ends), shape=(n, n))
+    arcs = _arcs(graph)
+    matrix = csr_array((np.ones(arcs[0].size), arcs), shape=(n, n))
     some = rng.choice(n, _SOME, replace=False)
     figures: dict[str, list[float]] = {}
     tasks: dict[str, Callable[[], object]] = {
