@@ -235,7 +235,9 @@ def _of_graph(
             searches = searches_for(
                 graph.given, kind, method, engine.seconds, overwrite=options.overwrite
             )
-        chosen = choose_method(graph.given, kind, method, engine.seconds, searches)
+        chosen = choose_method(
+            graph.given, kind, method, engine.seconds, searches, next_hops=options.next_hops
+        )
         if chosen.name == "breadth-first" and searches is not None:
             return _by_levels(graph, searches, kind, options, joined(chosen.why, rounded))
         match chosen.name, graph.given:

@@ -38,6 +38,8 @@ _BYTE_SECONDS = 0.5e-9
 _TEAM_SECONDS = 0.3e-3
 _BATCH_SECONDS = 0.05e-3
 _LEVELS_PER_DEPTH = 0.43
+# To compare a pair's distance with that of a neighbour, for next hops.
+_COMPARED_SECONDS = 0.7e-9
 # To list an arc that is given, an entry of a matrix, or to mark an arc in a matrix.
 _LISTED_SECONDS = 30e-9
 _ENTRY_SECONDS = 3e-9
@@ -71,9 +73,11 @@ class Searches:
         arcs = arcs_of(given)
         return cls(arcs, *in_order(arcs), length)
 
-    def seconds(self, dtype: np.dtype[Any]) -> float:
+    def seconds(self, dtype: np.dtype[Any], *, next_hops: bool = False) -> float:
         """Estimate the time of `hop_counts`."""
-        return _seconds(self.order.size, self.arcs.ends.size, self.depth, dtype)
+        n, m = self.order.size, self.arcs.ends.size
+        compared = n * m * _COMPARED_SECONDS / worker_count() if next_hops else 0.0
+        return _seconds(n, m, self.depth, dtype) + compared
 
 
 def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:

@@ -23,6 +23,8 @@ __all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 _SPARSE_FROM = 2048
 # Below this nothing is gained: Floyd-Warshall takes 0.1 ms.
 _SEARCHED_FROM = 64
+# Floyd-Warshall with next hops takes so many times as long.
+_WITH_NEXT_HOPS = 2
 # The arcs of a matrix are listed twice, beside the distances.
 _ARC_BYTES = 8
 _LITTLE_MEMORY = 1 << 26
@@ -100,6 +102,8 @@ def choose_method(
     asked: str,
     seconds: Callable[[int, np.dtype[Any]], float],
     searches: Searches | None = None,
+    *,
+    next_hops: bool = False,
 ) -> Method:
     """Return the method that is asked for, if it can answer, or for ``"auto"`` the fastest one.
 
@@ -121,7 +125,8 @@ def choose_method(
         return Method("floyd-warshall", "")
     if searches is not None:
         # Where Dijkstra's algorithm could be faster than Floyd-Warshall, searches are faster still.
-        by_blocks, by_levels = seconds(given.n, dtype), searches.seconds(dtype)
+        by_blocks = seconds(given.n, dtype) * (_WITH_NEXT_HOPS if next_hops else 1)
+        by_levels = searches.seconds(dtype, next_hops=next_hops)
         if by_levels < by_blocks:
             told = f"estimated {_in_words(by_levels)}, Floyd-Warshall {_in_words(by_blocks)}"
             return Method("breadth-first", f"all edges are of one length; {told}")
