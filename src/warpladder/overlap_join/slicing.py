@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.counting import ALL, LATER, alike
 from warpladder.overlap_join.groups import (
@@ -39,7 +40,7 @@ from warpladder.overlap_join.groups import (
     SIZE,
     prepare,
 )
-from warpladder.overlap_join.lanes import LANES, bits, fetch, lowest
+from warpladder.overlap_join.lanes import LANES, bits, fetch
 from warpladder.overlap_join.masks import PANEL_BITS
 from warpladder.overlap_join.measures import COUNT
 from warpladder.overlap_join.slices import (
