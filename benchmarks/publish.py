@@ -18,6 +18,8 @@ _README = Path(__file__).parent.parent / "README.md"
 _FROM, _TO = "<!-- results from benchmarks/results -->", "<!-- end of results -->"
 _JOINS_FROM = "<!-- overlap joins from benchmarks/results -->"
 _JOINS_TO = "<!-- end of overlap joins -->"
+_HOPS_FROM = "<!-- hop counts from benchmarks/results -->"
+_HOPS_TO = "<!-- end of hop counts -->"
 _ADVECTION_FROM = "<!-- advection from benchmarks/results -->"
 _ADVECTION_TO = "<!-- end of advection -->"
 _N_OF_PEERS = 2048
@@ -31,6 +33,7 @@ def main() -> None:
     results = _newest("shortest_paths")
     _draw(results)
     _write_table(results)
+    _write_hop_counts(_newest("hop_counts"))
     _write_joins(_newest("overlap_join"))
     advection = _newest("advection")
     _write_advection(advection)
@@ -41,6 +44,30 @@ def _newest(suite: str) -> dict[str, Any]:
     newest = max(_RESULTS.glob(f"{suite}-*.json"), key=lambda path: path.stat().st_mtime)
     found: dict[str, Any] = json.loads(newest.read_text())
     return found
+
+
+def _write_hop_counts(results: dict[str, Any]) -> None:
+    """Replace the table of hop counts in the README."""
+    columns = ("scipy", "rustworkx", "floyd-warshall")
+    lines = [
+        "| graph | vertices | edges | ms | SciPy, ms | rustworkx, ms | Floyd-Warshall here, ms |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in results["graphs"] + results.get("large", []):
+        cells = [f"{row[name]:,.3g}" if row.get(name) else "" for name in
+                 (f"{column}_ms" for column in columns)]  # fmt: skip
+        lines.append(
+            f"| {row['case']} | {row['vertices']:,} | {row['arcs']:,} | {row['ms']:,.3g} "
+            f"| {' | '.join(cells)} |"
+        )
+    machine = results["machine"]
+    lines.append(
+        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
+        f"{results['date']}; whole calls on edges, medians of three, in one process with the peers; "
+        "edges counted from both ends where they have no direction. SciPy's time for the last graph "
+        "is that of 150 sources, scaled up."
+    )
+    replace_between(_README, _HOPS_FROM, _HOPS_TO, lines)
 
 
 def _write_joins(results: dict[str, Any]) -> None:
