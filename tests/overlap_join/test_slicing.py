@@ -26,11 +26,11 @@ WORDS, ROWS = slices.WORDS, slices.ROWS
 @njit
 def add_and_compare(table, places, fresh, levels, least, words, marked, counters):
     """Sum the first masks, add the others, mark, and unpack: what a row does in one panel."""
-    slices.sum_masks(words, 8, levels, table, 0, places, 0, fresh)
-    slices.add_masks(words, 8, levels, table, 0, places, fresh, len(places) - fresh)
+    slices.sum_masks(words, WORDS, levels, table, 0, places, 0, fresh)
+    slices.add_masks(words, WORDS, levels, table, 0, places, fresh, len(places) - fresh)
     for word in range(WORDS):
-        slices.unpack(words, 8 + word, levels, counters[word])
-    return slices.mark_at_least(words, 8, levels, least, marked, 8)
+        slices.unpack(words, WORDS + word, levels, counters[word])
+    return slices.mark_at_least(words, WORDS, levels, least, marked, WORDS)
 
 
 def bits_of(words: Any) -> Any:
@@ -58,12 +58,12 @@ def test_counts_are_sums_of_masks(
         levels, least, words, marked, counters,
     )  # fmt: skip
     assert counters.reshape(-1).tolist() == expected.tolist()
-    assert bits_of(marked[8:16]).tolist() == (expected >= least).tolist()
+    assert bits_of(marked[WORDS : 2 * WORDS]).tolist() == (expected >= least).tolist()
     assert pairs == (expected >= least).sum()
     # Nothing is written beside.
-    assert set(words[:8]) == set(words[-8:]) == {77}
-    assert not marked[:8].any()
-    assert not marked[16:].any()
+    assert set(words[:WORDS]) == set(words[-WORDS:]) == {77}
+    assert not marked[:WORDS].any()
+    assert not marked[2 * WORDS :].any()
 
 
 def product_of(sets: Sets, other: Sets | None = None) -> Any:
@@ -115,7 +115,7 @@ def sets_of(n: int, universe: int, most: int, seed: int, odds: float = 1.0) -> S
     return Sets(starts, np.concatenate(rows))
 
 
-@pytest.mark.parametrize("n", [511, 512, 513, 1025, 1567])
+@pytest.mark.parametrize("n", [ROWS - 1, ROWS, ROWS + 1, 2 * ROWS + 607])
 @pytest.mark.parametrize("masks", [0, 37, 300])
 def test_rows_of_several_panels(n: int, masks: int) -> None:
     check(sets_of(n, 300, 25, n), masks, 3)
@@ -123,12 +123,12 @@ def test_rows_of_several_panels(n: int, masks: int) -> None:
 
 @pytest.mark.parametrize("masks", [40, 300])
 def test_other_rows(masks: int) -> None:
-    check(sets_of(700, 300, 25, 1), masks, 4, sets_of(1100, 300, 30, 2))
+    check(sets_of(700, 300, 25, 1), masks, 4, sets_of(ROWS + 90, 300, 30, 2))
 
 
 def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
     universe = 2 * groups.MASKS_AT_ONCE + 900
-    sets = sets_of(700, universe, 900, 3, odds=0)
+    sets = sets_of(ROWS + 70, universe, 500, 3, odds=0)
     assert len(np.unique(sets.items)) > 2 * groups.MASKS_AT_ONCE
     check(sets, universe - 500, 40)
 

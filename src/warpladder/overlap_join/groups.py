@@ -45,7 +45,7 @@ GROUP = 4096
 
 # The same where their counts are kept between segments.
 _KEPT_GROUP = 1024
-MASKS_AT_ONCE = 1 << 12
+MASKS_AT_ONCE = 1 << 11
 """Masks that stay in the cache next to the core while a group meets them: 256 KB."""
 # Masks of a group's rows, and right rows of its lists, that there is room for at least.
 _PLACES, _LISTED = 1 << 20, 1 << 18

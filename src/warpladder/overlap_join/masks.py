@@ -1,6 +1,6 @@
 """The masks of hot ids: for each id and each panel of right rows a bit for every row that has it.
 
-A panel is 512 right rows. Its masks stand together, those of one id in 64 bytes, a line of the
+A panel is 1,024 right rows. Its masks stand together, that of one id in 128 bytes, two lines of the
 cache; behind them stands one without a bit, for what needs eight masks and has fewer.
 """
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PANEL_BITS", "Masks", "aligned_words", "masks_of", "memory_of_masks"]
 
-PANEL_BITS = 9
-"""A panel has 2^9 rows, as many as a slice has bits."""
+PANEL_BITS = 10
+"""A panel has 2^10 rows, as many as a slice has bits."""
 
 _ONE = np.uint64(1)
 _LINE = 64

@@ -2,8 +2,8 @@
 
 There are four ways on the CPU, and what each costs follows from how often each id occurs:
 
-* `slicing` adds masks of all rows, 512 at a time: cheap where ids are in so many rows that a mask
-  of them has a few bits for each 512;
+* `slicing` adds masks of all rows, 1,024 at a time: cheap where ids are in so many rows that a mask
+  of them has a few bits for each 1,024;
 * `counting` updates counters and looks at all of them: cheap where rows share much, so that lists
   are long beside the number of rows;
 * `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
@@ -51,10 +51,10 @@ __all__ = [
 # Nanoseconds, on one core: an update of a counter in a list, the look at 64 counters, the same for
 # each eight hot ids, and the start of a list.
 _COUNTED, _LOOK, _SIGNED, _LIST = 0.9, 5.0, 5.0, 20.0
-# For 512 rows: adding a mask; comparing counts with a threshold, and noting what is a pair; going
+# For 1,024 rows: adding a mask; comparing counts with a threshold, and noting what is a pair; going
 # through one more segment of masks; and a mask fetched for a group of rows. A row met in a list,
 # with sorting it; and making a mask.
-_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 2.0, 25.0, 15.0, 15.0, 12.0, 30.0
+_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 3.2, 35.0, 25.0, 30.0, 12.0, 60.0
 # A row met twice in lists, with the start of a list, and a left row.
 _GATHERED, _GATHERED_LIST, _GATHERED_ROW = 6.0, 40.0, 300.0
 # A row met in lists of prefixes: seen before, or compared.

@@ -1,13 +1,14 @@
-"""Counts of 512 rows at once, in slices: one vector has bit 0 of every count, the next bit 1, ...
+"""Counts of 1,024 rows at once, in slices: one vector has bit 0 of every count, the next bit 1, ...
 
 To add one to the counts of some rows, given as a mask with a bit for each row, is what a circuit
 does that adds: exclusive-or the mask into slice 0, and what both had goes on as a carry to slice 1.
 Eight masks go in together, through a tree of carry-save adders (Harley and Seal): seven full
-adders, each three or so instructions for 512 rows, and one carry that has to ripple. Numba writes
-no vectors of bits, so each step is emitted here as LLVM vectors, which LLVM cuts into those that
-the CPU has.
+adders, each three or so instructions for 512 of them, and one carry that has to ripple. Numba
+writes no vectors of bits, so each step is emitted here as LLVM vectors, which LLVM cuts into those
+that the CPU has.
 
-A slice is eight words of 64 bits; the slices of the same 512 rows stand one behind the other.
+A slice is sixteen words of 64 bits, two vectors of AVX-512: with one, what has to be done for each
+slice beside adding takes as long as that. The slices of the same rows stand one behind the other.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = [
     "unpack",
 ]
 
-WORDS = 8
+WORDS = 16
 """Words of a slice."""
 ROWS = 64 * WORDS
 """How many rows a slice has a bit for."""
@@ -59,7 +60,7 @@ def _store(builder: Any, value: Any, place: Any) -> None:
 
 
 def _every(builder: Any, value: Any) -> Any:
-    """Return a slice of one word eight times."""
+    """Return a slice of one word over and over."""
     unknown = ir.Constant(_SLICE, ir.Undefined)
     one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
     return builder.shuffle_vector(
@@ -195,8 +196,10 @@ def mark_at_least(typingctx, slices, at, levels, least, masks, where):
             builder.store(builder.and_(same, builder.xor(differ, ones)), equal)
         enough = builder.or_(builder.load(above), builder.load(equal))
         _store(builder, enough, _place(context, builder, sig, args, 4, args[5]))
-        bits = builder.call(_known_function(builder, "llvm.ctpop.v8i64", _SLICE, _SLICE), [enough])
-        add = _known_function(builder, "llvm.vector.reduce.add.v8i64", _WORD, _SLICE)
+        bits = builder.call(
+            _known_function(builder, f"llvm.ctpop.v{WORDS}i64", _SLICE, _SLICE), [enough]
+        )
+        add = _known_function(builder, f"llvm.vector.reduce.add.v{WORDS}i64", _WORD, _SLICE)
         return builder.call(add, [bits])
 
     i = types.intp

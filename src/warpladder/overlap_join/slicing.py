@@ -1,22 +1,22 @@
-"""Slicing: the ids of a left row are masks of right rows, and masks are added 512 rows at a time.
+"""Slicing: the ids of a left row are masks of right rows, and masks are added 1,024 rows at a time.
 
 An id that many rows have is a mask, a bit for each right row. How many ids a left row shares with
-each of 512 right rows is the sum of its ids' masks, which `slices` adds as circuits do: a few
+each of 1,024 right rows is the sum of its ids' masks, which `slices` adds as circuits do: a few
 instructions for a mask, however many of its bits are set, where a list takes one update for each.
 Sums never leave the core: as soon as all masks of a row are added, the threshold is compared with
-all 512 counts at once, and what is left is one more mask, of the pairs.
+all 1,024 counts at once, and what is left is one more mask, of the pairs.
 
 Ids that few rows have are cheaper as lists. What a row meets in these is sorted before by panels,
-stretches of 512 right rows, and added bit by bit, with a carry that seldom goes far.
+stretches of 1,024 right rows, and added bit by bit, with a carry that seldom goes far.
 
 The masks of all ids for one panel stand together, and a group of left rows meets a few panels after
 each other, so that their masks stay in the cache next to the core. Of pairs that are kept, those of
 a group are found panel by panel, and then put in order.
 
 Measured with both cores of the machine in benchmarks/results, a threshold of 2 and pairs counted,
-beside `counting` in the same process: T10I4D100K 0.25 s and 0.89, retail 0.46 and 0.54, 12,000 rows
-of 1,000 ids out of 50,000 0.40 and 1.16. Half of that is owed to asking for a panel's masks before
-they are needed: in the order of need each comes as slowly as memory answers.
+beside `counting` in the same process: T10I4D100K 0.37 s and 1.61, retail 0.50 and 0.70, 12,000 rows
+of 1,000 ids out of 50,000 0.76 and 1.83. Much is owed to asking for a panel's masks before they are
+needed: in the order of need each comes as slowly as memory answers.
 """
 
 from __future__ import annotations
