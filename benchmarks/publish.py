@@ -54,18 +54,17 @@ def _write_hop_counts(results: dict[str, Any]) -> None:
         "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for row in results["graphs"] + results.get("large", []):
-        cells = [f"{row[name]:,.3g}" if row.get(name) else "" for name in
-                 (f"{column}_ms" for column in columns)]  # fmt: skip
+        times = [row["ms"], *(row.get(f"{column}_ms") for column in columns)]
+        cells = ["" if ms is None else f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}" for ms in times]
         lines.append(
-            f"| {row['case']} | {row['vertices']:,} | {row['arcs']:,} | {row['ms']:,.3g} "
-            f"| {' | '.join(cells)} |"
+            f"| {row['case']} | {row['vertices']:,} | {row['arcs']:,} | {' | '.join(cells)} |"
         )
     machine = results["machine"]
     lines.append(
         f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}; whole calls on edges, medians of three, in one process with the peers; "
-        "edges counted from both ends where they have no direction. SciPy's time for the last graph "
-        "is that of 150 sources, scaled up."
+        f"{results['date']}; whole calls on edges, medians of three, in one process with the "
+        "peers; edges counted from both ends where they have no direction. SciPy's time for the "
+        "last graph is that of 150 sources, scaled up."
     )
     replace_between(_README, _HOPS_FROM, _HOPS_TO, lines)
 
