@@ -62,8 +62,8 @@ _MATCHED = 100.0
 # An id coded, and listed.
 _CODED = 60.0
 _MOST_HOT_BYTES = 4
-# Bytes of masks at most, and for how many ids.
-_MOST_MASKS, _MOST_MASKED = 1 << 30, 1 << 20
+# Bytes of masks at most; an id in fewer than one of so many rows takes less time as a list.
+_MOST_MASKS, _SCARCE = 1 << 30, 4096
 # The ids looked at to tell that prefixes would leave too many candidates.
 _CAPPED = 4096
 
@@ -249,7 +249,8 @@ def _slicing_of(
     """
     n, panels = len(join.left), max(1, -(-len(join.right) // ROWS))
     both = 0.5 if join.is_self and not join.both_ways else 1.0
-    most = min(len(frequency), _MOST_MASKED, _MOST_MASKS // (8 * WORDS * panels))
+    common = int(np.count_nonzero(frequency > len(join.right) / _SCARCE))
+    most = min(common, _MOST_MASKS // (8 * WORDS * panels))
     hottest = slice(None, -most - 1, -1)
     masks = np.zeros(most + 1)
     np.cumsum(own[hottest], out=masks[1:])

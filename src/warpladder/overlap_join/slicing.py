@@ -3,8 +3,9 @@
 An id that many rows have is a mask, a bit for each right row. How many ids a left row shares with
 each of 1,024 right rows is the sum of its ids' masks, which `slices` adds as circuits do: a few
 instructions for a mask, however many of its bits are set, where a list takes one update for each.
-Sums never leave the core: as soon as all masks of a row are added, the threshold is compared with
-all 1,024 counts at once, and what is left is one more mask, of the pairs.
+As soon as all masks of a row are added, the threshold is compared with all 1,024 counts at once,
+and what is left is one more mask, of the pairs. Sums leave the core only where there are so many
+masks that they are added in segments.
 
 Ids that few rows have are cheaper as lists. What a row meets in these is sorted before by panels,
 stretches of 1,024 right rows, and added bit by bit, with a carry that seldom goes far.
