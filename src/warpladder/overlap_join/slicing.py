@@ -186,8 +186,8 @@ def _sum_segments(
 ) -> None:  # fmt: skip
     """Add the masks of a group's rows that are in any segment of a panel but the last."""
     for segment in range(segments.shape[1] - 2):
-        behind = masks.hot - segment * MASKS_AT_ONCE
-        _fetch_masks(table, base, behind - MASKS_AT_ONCE, behind)
+        last_mask = masks.hot - segment * MASKS_AT_ONCE
+        _fetch_masks(table, base, last_mask - MASKS_AT_ONCE, last_mask)
         for one in range(size):
             first, behind = segments[one, segment], segments[one, segment + 1]
             if not rows[one, LEAST]:
