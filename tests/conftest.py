@@ -31,6 +31,16 @@ def pytest_report_header() -> str:
     return f"kernels: {FRONT_END.package} {FRONT_END.version}{why}"
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes that nobody can read by their number: a packed file holds the time of its making.
+
+    Two processes that collect the tests must find the same names.
+    """
+    if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()):
+        return f"{argname}-of-{len(val)}-bytes"
+    return None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give large tests time on slow machines; skip what needs numba-cuda where it is not in use."""
     for item in items:
