@@ -147,7 +147,7 @@ def launch_by_numba(kernel: Kernel, ready: Any, args: tuple[Any, ...], *_: Any) 
 def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     core = Core()
     monkeypatch.setattr(cuda_device, "_cuda_core", lambda: core)
-    monkeypatch.setattr(cuda_device, "_keep", lambda *_: None)
+    monkeypatch.setattr(cuda_device.memory, "keep", lambda *_: None)
     monkeypatch.setattr(CudaDevice, "_memory_info", lambda _: (900, 1 << 37))
     for module in (cuda_device, cuda_streams):
         monkeypatch.setattr(module, "core_stream", lambda _: core)
@@ -448,7 +448,13 @@ def kernels() -> SimpleNamespace:
         cuda.cg.this_grid().sync()
         sums[i] = values[i] + values[values.size - 1 - i]
 
-    return SimpleNamespace(double=double, reverse=reverse, two_phases=two_phases)
+    @cuda.jit
+    def scale(pair: Any, factor: Any, added: Any, out: Any) -> None:
+        i = cuda.grid(1)
+        if i < out.size:
+            out[i] = pair[0][i] * factor + added
+
+    return SimpleNamespace(double=double, reverse=reverse, two_phases=two_phases, scale=scale)
 
 
 def test_gpu_properties_agree_with_the_table(gpu: CudaDevice) -> None:
@@ -543,6 +549,24 @@ def test_gpu_streams_and_events(gpu: CudaDevice) -> None:
     assert (back == 6).all()
     assert start.elapsed_ms(end) > 0
     assert gpu.pinned(0, np.float32).size == 0
+
+
+@pytest.mark.parametrize("time_kernels", [False, True])
+@pytest.mark.usefixtures("gpu")
+def test_gpu_binds_a_launch_to_be_made_again(time_kernels: bool) -> None:
+    """By the driver alone, and where kernels are timed; on both kinds of streams."""
+    gpu = CudaDevice(time_kernels=time_kernels)
+    x, y = gpu.to_device(np.arange(100.0)), gpu.to_device(np.ones(100))
+    host, there = gpu.mapped(100, np.float64)
+    bound = gpu.bind(kernels().scale, 1, 128, (x, y), 2.5, 3, x, moving=(0, 2))
+    bound((x.address, there.address))
+    bound.wait()
+    np.testing.assert_array_equal(host, np.arange(100) * 2.5 + 3)
+    stream = gpu.stream()
+    bound((y.address, there.address), stream.__cuda_stream__()[1])
+    bound.wait(stream.__cuda_stream__()[1])
+    np.testing.assert_array_equal(host, np.full(100, 5.5))
+    np.testing.assert_array_equal(gpu.to_host(x), np.arange(100))
 
 
 def test_gpu_gives_all_its_shared_memory(gpu: CudaDevice) -> None:

@@ -118,7 +118,9 @@ def kernels_of_advection(form, dtype, ends, strip):
 @cache
 def kernels_of_reductions(dtype, op, accuracy):
     device = Noting(runs=True)
-    wl.reduce(device.to_device(np.ones(1000, dtype)), op, accuracy=accuracy, device=device)
+    there = device.to_device(np.ones((2, 1000), dtype))
+    for axis in (None, 0):
+        wl.reduce(there, op, axis=axis, accuracy=accuracy, device=device)
     return device.noted
 
 

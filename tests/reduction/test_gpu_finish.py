@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 import warpladder as wl
 from choosing import large
 from warpladder.reduction import layout
-from warpladder.reduction.gpu import parts, stream, walk
+from warpladder.reduction.gpu import parts, stream
+from warpladder.reduction.gpu.pieces import Pieces
 from warpladder.simulator import SimulatedDevice
 
 
@@ -48,7 +49,7 @@ def test_any_number_of_pieces(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
 ) -> None:
     """More pieces than threads are merged in more than one round."""
-    monkeypatch.setattr(parts, "pieces_of", lambda *_: walk.Pieces(False, pieces, 1))
+    monkeypatch.setattr(parts, "pieces_of", lambda *_: Pieces(False, pieces, 1, 256))
     values = numbers(pieces, "i8")
     values[pieces // 2] = 1000
     there = wl.reduce(gpu.to_device(values), ("sum", "argmax"), device=gpu)

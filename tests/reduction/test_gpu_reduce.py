@@ -16,8 +16,9 @@ from choosing import large
 from warpladder import errors
 from warpladder.device import select
 from warpladder.reduction import layout
-from warpladder.reduction.gpu import stream, walk
+from warpladder.reduction.gpu import stream
 from warpladder.reduction.gpu.layout import matrix_of
+from warpladder.reduction.gpu.pieces import pieces_of
 from warpladder.simulator import SimulatedDevice
 
 OPS = (
@@ -196,7 +197,7 @@ def test_several_pieces_are_joined_in_order(
     values = numbers(70_001, "f4")
     values[[777, 60_000]] = values.max() + 1
     values[[5, 69_999]] = values.min() - 1
-    assert walk.pieces_of(1, values.size, 0, 1) == (False, 18, 4096)
+    assert pieces_of(1, values.size, 0, 1, 16) == (False, 18, 4096, 256)
     ops = ("sum", "argmin", "argmax", "mean", "var")
     there = wl.reduce(gpu.to_device(values), ops, device=gpu)
     check_same(there, plain(values, ops), values)
@@ -277,10 +278,22 @@ def test_axes_and_layouts(gpu: SimulatedDevice, name: str) -> None:
 
 def test_what_lies_regularly_is_not_copied(gpu: SimulatedDevice) -> None:
     there = gpu.to_device(numbers(600, "f4").reshape(4, 10, 15))
-    for array, axes in ((there, (0, 1, 2)), (there, (2,)), (there, (0,)), (there[:, 2, ::3], (1,))):
-        assert matrix_of(gpu, array, axes, None, ordered=True).values.data.buffer is there.buffer
-    gathered = matrix_of(gpu, there, (1,), None, ordered=True).values
-    assert gathered.data.buffer is not there.buffer
+    lie = (
+        (there, (0, 1, 2)),
+        (there, (2,)),
+        (there, (0,)),
+        (there, (1,)),
+        (there[:, 2, ::3], (1,)),
+    )
+    for array, axes in lie:
+        matrix = matrix_of(gpu, array, axes, None, ordered=True)
+        assert matrix.values.data.buffer is there.buffer
+        assert matrix.below == 0 or array is not there
+    other = gpu.to_device(numbers(360, "f4").reshape(3, 4, 5, 6))[::2, :3, :4]
+    for array, axes in ((there, (0, 2)), (other, (3,))):
+        gathered = matrix_of(gpu, array, axes, None, ordered=True)
+        assert gathered.values.data.buffer is not array.buffer
+        assert gathered.below is None
 
 
 def test_results_stay_on_the_gpu_where_axes_are_left(gpu: SimulatedDevice) -> None:

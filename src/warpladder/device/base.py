@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import DTypeLike, NDArray
 
     from warpladder.device.properties import DeviceProperties
 
-__all__ = ["Device", "Event", "Grid", "Stream"]
+__all__ = ["Bound", "Device", "Event", "Grid", "Stream"]
 
 #: Blocks in a grid or threads in a block: one number, or one to three of them.
 Grid = int | tuple[int, ...]
@@ -43,6 +45,20 @@ class Event(Protocol):
         """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
 
 
+class Bound(Protocol):
+    """A launch that is made again and again, with other arrays in the same places."""
+
+    def __call__(self, arrays: Sequence[Any], stream: Any = 0) -> None:
+        """Launch the kernel for other arrays.
+
+        ``arrays`` are those of a simulated device, of a GPU their addresses; the stream is one of
+        the driver, as a number, 0 for the default stream.
+        """
+
+    def wait(self, stream: Any = 0) -> None:
+        """Wait until everything on that stream is done."""
+
+
 @runtime_checkable
 class Device(Protocol):
     """Memory, kernels, streams and events of one device.
@@ -69,6 +85,9 @@ class Device(Protocol):
     def pinned(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return a page-locked host array: copies to and from it overlap with kernels."""
 
+    def mapped(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> tuple[NDArray[Any], Any]:
+        """Return a page-locked host array, and the same memory as an array of the device."""
+
     def to_host(
         self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
     ) -> NDArray[Any]:
@@ -91,6 +110,15 @@ class Device(Protocol):
 
         ``shared_bytes`` is the dynamic shared memory of a block. A ``cooperative`` launch promises
         that all blocks are resident together, and is refused where they cannot be.
+        """
+
+    def bind(
+        self, kernel: Any, grid: Grid, block: Grid, *args: Any, moving: Sequence[int]
+    ) -> Bound:
+        """Return `launch` for these arguments, to be called for others in place of some arrays.
+
+        Those are the ``moving`` ones, by their numbers among the arrays in ``args``, also in
+        tuples there.
         """
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 import operator
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from warpladder.errors import InputError, LaunchError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import DTypeLike, NDArray
 
     from warpladder.device.base import Grid
 
-__all__ = ["as_shape", "bytes_of", "check_out", "check_same", "dimensions"]
+__all__ = ["as_shape", "bytes_of", "check_out", "check_same", "dimensions", "with_others"]
 
 
 def dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -61,3 +64,25 @@ def check_out(out: NDArray[Any], source: Any) -> None:
     check_same("out", out, source)
     if not (out.flags.c_contiguous and out.flags.writeable):
         raise InputError("out must be contiguous in C order and writeable")
+
+
+def with_others(
+    args: tuple[Any, ...], kind: type, other: Callable[[int, Any], Any]
+) -> tuple[Any, ...]:
+    """Return arguments of a kernel with ``other(number, array)`` in place of each array.
+
+    Arrays are of a ``kind`` and numbered as they stand, also in tuples.
+
+    Examples
+    --------
+    >>> with_others(("a", 1, ("b", 2)), str, lambda number, name: f"{name}{number}")
+    ('a0', 1, ('b1', 2))
+    """
+    numbers = count()
+
+    def replaced(arg: Any) -> Any:
+        if type(arg) is tuple:
+            return tuple(replaced(each) for each in arg)
+        return other(next(numbers), arg) if type(arg) is kind else arg
+
+    return tuple(replaced(arg) for arg in args)

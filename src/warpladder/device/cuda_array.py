@@ -31,6 +31,8 @@ class CudaArray(LaidOut):
 
     Attributes
     ----------
+    device
+        The GPU.
     address
         Of the first element; 0 where there is none.
     kind
@@ -40,10 +42,10 @@ class CudaArray(LaidOut):
         What a kernel compiled by Numba is given for the array, one machine word each.
     """
 
-    __slots__ = ("__weakref__", "_device", "_owner", "address", "kind", "words")
+    __slots__ = ("__weakref__", "_owner", "address", "device", "kind", "words")
 
     def __init__(self, device: Any, owner: Any, address: int, layout: NDArray[Any]) -> None:
-        self._device = device
+        self.device = device
         self._owner = owner
         self._layout = layout
         self.address = address
@@ -99,7 +101,7 @@ class CudaArray(LaidOut):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Return the kind of memory, CUDA's, and the number of the GPU."""
-        return 2, self._device.index
+        return 2, self.device.index
 
     @property
     def _numba_type_(self) -> Any:
@@ -123,7 +125,7 @@ class CudaArray(LaidOut):
 
     def copy_to_host(self, ary: NDArray[Any] | None = None, stream: Any = None) -> NDArray[Any]:
         """Return the contents on the host, in ``ary`` where it is given."""
-        found: NDArray[Any] = self._device.to_host(self, ary, stream=stream)
+        found: NDArray[Any] = self.device.to_host(self, ary, stream=stream)
         return found
 
     def __getitem__(self, index: Any) -> CudaArray:
@@ -136,10 +138,14 @@ class CudaArray(LaidOut):
         whole = parts if any(part is ... for part in parts) else (*parts, ...)
         return self._sharing(self._layout[whole])
 
+    def moved(self, address: int) -> CudaArray:
+        """Return an array that looks the same, in memory at an address that others keep alive."""
+        return CudaArray(self.device, None, address, self._layout)
+
     def _sharing(self, layout: NDArray[Any]) -> CudaArray:
         here, there = (each.__array_interface__["data"][0] for each in (layout, self._layout))
         address = self.address + here - there if layout.size else 0
-        return CudaArray(self._device, self._owner, address, layout)
+        return CudaArray(self.device, self._owner, address, layout)
 
 
 def _kind(dtype: np.dtype[Any], axes: int, order: str) -> int:

@@ -20,13 +20,16 @@ from warpladder.device import cuda_memory as memory
 from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, check_same
 from warpladder.device.cuda_array import CudaArray
-from warpladder.device.cuda_faults import named
+from warpladder.device.cuda_bound import CudaBound, Rebound
+from warpladder.device.cuda_faults import kernel_name, named
 from warpladder.device.cuda_launcher import Launcher
 from warpladder.device.cuda_properties import read_properties
 from warpladder.device.cuda_streams import CudaEvent, CudaStream, core_stream
 from warpladder.errors import DeviceError, InputError, InputTypeError, TooLargeError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import DTypeLike, NDArray
 
     from warpladder.device.base import Grid
@@ -91,7 +94,7 @@ class CudaDevice:
         with named(f"opening GPU {index}"):
             self._pool = core.DeviceMemoryResource(index, core.DeviceMemoryResourceOptions())
             self.properties = read_properties(self._gpu, self._memory_info()[1])
-            _keep(self._pool, self.properties.memory_bytes // _KEPT_PART)
+            memory.keep(self._pool, self.properties.memory_bytes // _KEPT_PART)
         self._launcher = Launcher(core, index, self.properties, self._ours_if_any)
         self.kernel_ms = 0.0 if time_kernels else math.nan
 
@@ -181,6 +184,11 @@ class CudaDevice:
             raw = memory.page_locked(needed)
         return raw.view(dtype).reshape(as_shape(shape))
 
+    def mapped(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> tuple[NDArray[Any], Any]:
+        """Return a page-locked host array, and the same memory as an array of the device."""
+        host = self.pinned(shape, dtype)
+        return host, CudaArray.at(self, host, host.ctypes.data, host.shape, host.dtype)
+
     def to_host(
         self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
     ) -> NDArray[Any]:
@@ -243,6 +251,21 @@ class CudaDevice:
         self._launcher.launch(*asked)
         end.record(stream)
         self._timed.append((start, end))
+
+    def bind(
+        self, kernel: Any, grid: Grid, block: Grid, *args: Any, moving: Sequence[int]
+    ) -> CudaBound | Rebound:
+        """Return `launch` for these arguments, to be called for others in place of some arrays.
+
+        Those are the ``moving`` ones, by their numbers among the arrays in ``args``; the call is
+        given the addresses of arrays that look the same, and a stream's handle. Arrays have to be
+        ours, other arguments int or float.
+        """
+        self._enter()
+        ready = None if self._time_kernels else self._launcher.ready(kernel, grid, block, args)
+        if ready is None:
+            return Rebound(self.launch, (kernel, grid, block, *args), moving)
+        return CudaBound(kernel_name(kernel), ready, args, moving, self._enter)
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
@@ -356,15 +379,6 @@ def _highest_priority() -> int:
     code, _lowest, highest = driver.cuCtxGetStreamPriorityRange()
     memory.checked("asking for the priorities of streams", (code,))
     return int(highest)
-
-
-def _keep(pool: Any, size: int) -> None:
-    """Let a pool give back what nothing uses beyond so many bytes."""
-    from cuda.bindings import driver
-
-    attribute = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-    answer = driver.cuMemPoolSetAttribute(pool.handle, attribute, driver.cuuint64_t(size))
-    memory.checked("setting up memory", answer)
 
 
 @functools.cache

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from warpladder.device.base import Grid
     from warpladder.device.properties import DeviceProperties
 
-__all__ = ["Launcher"]
+__all__ = ["Launcher", "Ready"]
 
 # Launches that are remembered, by kernel, dimensions and kinds of arguments; programs have a few.
 _MOST_READY = 4096
 
 
-class _Loaded(NamedTuple):
+class Loaded(NamedTuple):
     """A compiled kernel on this GPU: the driver's kernel, and the bytes of its static arrays."""
 
     kernel: Any
@@ -38,13 +38,14 @@ class _Loaded(NamedTuple):
     needs_numba: bool
 
 
-class _Ready(NamedTuple):
+class Ready(NamedTuple):
     """A launch that was checked: dimensions, cuda.core's record of them, the compiled kernel."""
 
     blocks: tuple[int, ...]
     threads: tuple[int, ...]
+    shared_bytes: int
     config: Any
-    loaded: _Loaded
+    loaded: Loaded
 
 
 class Launcher:
@@ -69,9 +70,9 @@ class Launcher:
         self._ours = ours
         self._index = index
         self._properties = properties
-        self._ready: dict[tuple[Any, ...], _Ready] = {}
+        self._ready: dict[tuple[Any, ...], Ready] = {}
         # By kernel and the kinds of its arguments; None for what Numba itself tells apart.
-        self._loaded: WeakKeyDictionary[Any, dict[Any, _Loaded]] = WeakKeyDictionary()
+        self._loaded: WeakKeyDictionary[Any, dict[Any, Loaded]] = WeakKeyDictionary()
         # By kernel of the driver, the dynamic shared memory that it was asked to allow.
         self._allowed: dict[Any, int] = {}
 
@@ -86,11 +87,37 @@ class Launcher:
         cooperative: bool,
     ) -> None:
         """Start ``kernel``, as `CudaDevice.launch` says, on a stream of cuda.core."""
+        ready, args, words = self._found(kernel, grid, block, args, shared_bytes, cooperative)
+        try:
+            if words is None or ready.loaded.needs_numba:
+                _launch_by_numba(kernel, ready, args, queue, shared_bytes)
+            else:
+                self._core.launch(queue, ready.config, ready.loaded.kernel, *words)
+        except Exception as fault:
+            _tell(fault, kernel, ready.blocks, ready.threads, shared_bytes)
+            raise
+
+    def ready(self, kernel: Any, grid: Grid, block: Grid, args: tuple[Any, ...]) -> Ready | None:
+        """Return a launch that needs no more than the driver; None where only Numba can make it."""
+        ready, _, words = self._found(kernel, grid, block, args, 0, False)
+        plain = words is not None and not ready.loaded.needs_numba
+        return ready if plain and not ready.loaded.is_cooperative else None
+
+    def _found(
+        self,
+        kernel: Any,
+        grid: Grid,
+        block: Grid,
+        args: tuple[Any, ...],
+        shared_bytes: int,
+        cooperative: bool,
+    ) -> tuple[Ready, tuple[Any, ...], list[Any] | None]:
+        """Return a launch, checked; its arguments, of ours; the words for them, None for Numba."""
         described = kinds_and_words(args)
         if described is None:
             args = tuple(self._ours(arg) for arg in args)
             described = kinds_and_words(args)
-        kinds, words = (None, []) if described is None else described
+        kinds, words = (None, None) if described is None else described
         key = (
             kernel,
             tuple(grid) if isinstance(grid, list) else grid,
@@ -99,15 +126,7 @@ class Launcher:
             cooperative,
             kinds,
         )
-        ready = self._ready.get(key) or self._prepare(key, args)
-        try:
-            if kinds is None or ready.loaded.needs_numba:
-                _launch_by_numba(kernel, ready, args, queue, shared_bytes)
-            else:
-                self._core.launch(queue, ready.config, ready.loaded.kernel, *words)
-        except Exception as fault:
-            _tell(fault, kernel, ready.blocks, ready.threads, shared_bytes)
-            raise
+        return self._ready.get(key) or self._prepare(key, args), args, words
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return what `CudaDevice.max_active_blocks` does, and refuse what it does."""
@@ -125,7 +144,7 @@ class Launcher:
             self._allow_shared(name, loaded, shared_bytes)
             return _resident(loaded, threads, shared_bytes)
 
-    def _prepare(self, key: tuple[Any, ...], args: tuple[Any, ...]) -> _Ready:
+    def _prepare(self, key: tuple[Any, ...], args: tuple[Any, ...]) -> Ready:
         """Check a launch and compile its kernel; remember both."""
         kernel, grid, block, shared_bytes, cooperative, kinds = key
         name, properties = kernel_name(kernel), self._properties
@@ -141,7 +160,7 @@ class Launcher:
                 shmem_size=shared_bytes,
                 is_cooperative=cooperative or loaded.is_cooperative,
             )
-            ready = _Ready(blocks, threads, config, loaded)
+            ready = Ready(blocks, threads, shared_bytes, config, loaded)
             if cooperative:
                 self._check_resident(name, ready, shared_bytes)
         except Exception as fault:
@@ -153,14 +172,14 @@ class Launcher:
             self._ready[key] = ready
         return ready
 
-    def _load(self, kernel: Any, args: tuple[Any, ...], kinds: Any) -> _Loaded:
+    def _load(self, kernel: Any, args: tuple[Any, ...], kinds: Any) -> Loaded:
         """Return the kernel compiled for arguments of these kinds."""
         known = self._loaded.setdefault(kernel, {})
         if kinds is None or kinds not in known:
             compiled = compile_kernel(kernel, args)
             loaded = compiled.code.get_kernel(compiled.entry)
             static = int(loaded.attributes.shared_size_bytes)
-            known[kinds] = _Loaded(loaded, static, compiled.is_cooperative, compiled.needs_numba)
+            known[kinds] = Loaded(loaded, static, compiled.is_cooperative, compiled.needs_numba)
         return known[kinds]
 
     def _check_block(self, name: str, threads: int, shared_bytes: int) -> None:
@@ -176,7 +195,7 @@ class Launcher:
                 f"{properties.shared_bytes_per_block_optin}"
             )
 
-    def _allow_shared(self, name: str, loaded: _Loaded, shared_bytes: int) -> None:
+    def _allow_shared(self, name: str, loaded: Loaded, shared_bytes: int) -> None:
         """Ask the driver for more shared memory than a block may have by default."""
         properties, static = self._properties, loaded.static_bytes
         if static + shared_bytes <= properties.shared_bytes_per_block:
@@ -191,7 +210,7 @@ class Launcher:
             _set_max_dynamic_shared(loaded.kernel, shared_bytes, self._index)
             self._allowed[loaded.kernel] = shared_bytes
 
-    def _check_resident(self, name: str, ready: _Ready, shared_bytes: int) -> None:
+    def _check_resident(self, name: str, ready: Ready, shared_bytes: int) -> None:
         """Raise `LaunchError` where not all blocks of a cooperative launch are resident."""
         block, blocks = math.prod(ready.threads), math.prod(ready.blocks)
         multiprocessors = self._properties.multiprocessors
@@ -226,14 +245,14 @@ def _tell(
         raise told from fault
 
 
-def _resident(loaded: _Loaded, threads: int, shared_bytes: int) -> int:
+def _resident(loaded: Loaded, threads: int, shared_bytes: int) -> int:
     """Return how many blocks of a kernel one multiprocessor holds."""
     occupancy = loaded.kernel.occupancy
     return int(occupancy.max_active_blocks_per_multiprocessor(threads, shared_bytes))
 
 
 def _launch_by_numba(
-    kernel: Any, ready: _Ready, args: tuple[Any, ...], queue: Any, shared: int
+    kernel: Any, ready: Ready, args: tuple[Any, ...], queue: Any, shared: int
 ) -> None:
     """Launch what only Numba can: a kernel to be debugged, or arguments of unusual kinds."""
     from numba import cuda

@@ -13,7 +13,7 @@ from warpladder.errors import DeviceError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["adopted", "checked", "copy", "gathered", "page_locked"]
+__all__ = ["adopted", "checked", "copy", "gathered", "keep", "page_locked"]
 
 
 def checked(doing: str, answer: tuple[Any, ...]) -> Any:
@@ -52,6 +52,15 @@ class _PageLocked:
             "typestr": "|u1",
             "data": (int(buffer.handle), False),
         }
+
+
+def keep(pool: Any, size: int) -> None:
+    """Let a pool give back what nothing uses beyond so many bytes."""
+    from cuda.bindings import driver
+
+    attribute = driver.CUmemPool_attribute.CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+    answer = driver.cuMemPoolSetAttribute(pool.handle, attribute, driver.cuuint64_t(size))
+    checked("setting up memory", answer)
 
 
 def page_locked(size: int) -> NDArray[np.uint8]:

@@ -6,11 +6,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device.cuda_faults import named
+from warpladder.errors import InputTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CudaEvent", "CudaStream", "core_stream"]
+__all__ = ["CudaEvent", "CudaStream", "core_stream", "handle_of", "stream_at"]
 
 
 class CudaStream:
@@ -83,10 +84,36 @@ def core_stream(stream: Any) -> Any:
     if stream is None:
         return _default()
     if hasattr(stream, "__cuda_stream__"):
-        from cuda.core import Stream
-
-        return Stream.from_handle(int(stream.__cuda_stream__()[1]))
+        return stream_at(handle_of(stream))
     return stream
+
+
+def handle_of(stream: Any) -> int:
+    """Return the driver's handle of a stream of any library, or of one given as that.
+
+    Raises
+    ------
+    InputTypeError
+        It is no stream.
+    """
+    if isinstance(stream, int):
+        return stream
+    if hasattr(stream, "__cuda_stream__"):
+        return int(stream.__cuda_stream__()[1])
+    for attribute in ("cuda_stream", "ptr", "handle"):
+        # Streams of PyTorch and CuPy before they had the above, and of Numba.
+        if isinstance(handle := getattr(stream, attribute, None), int):
+            return handle
+    raise InputTypeError(f"stream: a stream of CUDA is needed, not {type(stream).__name__}")
+
+
+def stream_at(handle: int) -> Any:
+    """Return the stream of cuda.core for one of the driver's; 0 is the default stream."""
+    if not handle:
+        return _default()
+    from cuda.core import Stream
+
+    return Stream.from_handle(handle)
 
 
 @cache

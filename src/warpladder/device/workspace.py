@@ -42,16 +42,9 @@ class Workspace:
         """Return an array of zeros, which whoever uses it has to leave as zeros."""
         return self._array(use, shape, bytes_of(shape, dtype), lambda: device.full(shape, 0, dtype))
 
-    def divided(
-        self, device: Device, use: Hashable, first: int, size: int, dtype: np.dtype[Any]
-    ) -> tuple[Any, Any]:
-        """Return an array of undefined contents, and its first elements as another."""
-
-        def make() -> tuple[Any, Any]:
-            array = device.empty(size, dtype)
-            return array, array[:first]
-
-        found: tuple[Any, Any] = self._array(use, (first, size), size * dtype.itemsize, make)
+    def mapped(self, device: Device, use: Hashable, dtype: np.dtype[Any]) -> tuple[Any, Any]:
+        """Return an array of one element of the host, and the same memory as one of the device."""
+        found: tuple[Any, Any] = self._array(use, dtype, 0, lambda: device.mapped(1, dtype))
         return found
 
     def _array(self, use: Hashable, shape: Hashable, size: int, make: Callable[[], Any]) -> Any:

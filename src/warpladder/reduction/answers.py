@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.device.select import gpu_of
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction.ops import ONE_OPERATION, Request
+from warpladder.reduction.ops import Operation, Request
 from warpladder.reduction.plan import Plan
 
 __all__ = ["Outs", "as_keepdims", "as_outs", "check_outs", "named", "shape_left", "shaped"]
@@ -55,7 +55,7 @@ def as_outs(out: Any, op: Any, count: int) -> Outs:
     """
     if out is None:
         return None
-    if isinstance(op, ONE_OPERATION):
+    if isinstance(op, Operation):
         return (out,)
     if not isinstance(out, tuple | list) or len(out) != count:
         raise InputTypeError(f"out: a tuple of {count} arrays is needed, one for each operation")
@@ -147,7 +147,7 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
 
 def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:
     """Return the result, or several under the names of their operations."""
-    if isinstance(op, ONE_OPERATION):
+    if isinstance(op, Operation):
         return results[0]
     return _record(tuple(request.name for request in requests))(*results)
 

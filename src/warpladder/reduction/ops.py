@@ -15,13 +15,22 @@ from warpladder.formats.values import REAL_NUMBERS
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.parts import Fields
 
-__all__ = ["ONE_OPERATION", "OPS", "Op", "Request", "Sums", "parse_ops", "result_dtype"]
+__all__ = [
+    "LEAST_VARIANCE",
+    "OPS",
+    "Op",
+    "Operation",
+    "Request",
+    "Sums",
+    "parse_ops",
+    "result_dtype",
+]
 
-ONE_OPERATION = str | np.ufunc | AssociativeOp
+Operation = str | np.ufunc | AssociativeOp
 """What stands for one operation. (To make this union takes longer than to look into it.)"""
 
-# Less has lost digits.
-_LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
+LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
+"""A smaller one has lost digits."""
 
 
 class Sums(NamedTuple):
@@ -55,7 +64,7 @@ def _std(sums: Sums) -> NDArray[Any]:
     deviations = np.asarray(np.sqrt(variances))
     if "spread" in sums.fields:
         # Where the square does not fit, its root may.
-        lost = ~((variances > _LEAST_VARIANCE) & (variances < np.inf))
+        lost = ~((variances > LEAST_VARIANCE) & (variances < np.inf))
         counts = sums.counts[lost]
         free = np.maximum(counts - sums.ddof, 0)
         deviations[lost] = sums.fields["spread"][lost] * np.sqrt(counts / free)
@@ -202,7 +211,7 @@ def parse_ops(asked: object) -> tuple[Request, ...]:
     >>> [(r.name, r.skip_nan) for r in parse_ops(("sum", "nanmin"))]
     [('sum', False), ('nanmin', True)]
     """
-    if isinstance(asked, ONE_OPERATION):
+    if isinstance(asked, Operation):
         asked = (asked,)
     if not isinstance(asked, tuple | list):
         raise InputTypeError(

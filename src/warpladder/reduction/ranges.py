@@ -17,12 +17,12 @@ from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import SCALE, passes, times
 from warpladder.reduction.scalars import strict
 
-__all__ = ["multiplied", "product_of", "root_of", "sum_of"]
+__all__ = ["MOST", "multiplied", "product_of", "root_of", "sum_of"]
 
 # Elements multiplied at a time where a block's product is out of range.
 _FEW = 64
-# A power of two that is 0 or infinite times any number between the two above.
-_MOST = 10_000
+MOST = 10_000
+"""Two to this, or to minus this, makes an infinity or 0 of any product of moderate size."""
 
 
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
@@ -52,7 +52,7 @@ def multiplied(
 
 def product_of(product: NDArray[Any], exponent: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return products kept in two parts as what they are."""
-    power = np.clip(exponent, -_MOST, _MOST).astype(np.int32)
+    power = np.clip(exponent, -MOST, MOST).astype(np.int32)
     return np.asarray(np.ldexp(product, power))
 
 

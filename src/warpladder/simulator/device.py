@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.base import Grid
-from warpladder.device.cuda_arguments import check_same
+from warpladder.device.cuda_arguments import check_same, with_others
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
@@ -59,6 +60,26 @@ class SimulatedEvent:
         if self._at is None or later._at is None:
             raise DeviceError("elapsed_ms: both events have to be recorded first")
         return 1000 * (later._at - self._at)
+
+
+class SimulatedBound:
+    """A launch to be made again with other arrays; made by `SimulatedDevice.bind`."""
+
+    def __init__(
+        self, launch: Callable[..., None], args: tuple[Any, ...], moving: Sequence[int]
+    ) -> None:
+        self._launch = launch
+        self._args = args
+        self._moving = moving
+
+    def __call__(self, arrays: Sequence[SimulatedArray], stream: Any = 0) -> None:
+        """Launch the kernel with these arrays, to its end."""
+        del stream
+        there = dict(zip(self._moving, arrays, strict=True))
+        self._launch(*with_others(self._args, SimulatedArray, there.get))
+
+    def wait(self, stream: Any = 0) -> None:
+        """Return at once."""
 
 
 class SimulatedDevice:
@@ -156,6 +177,13 @@ class SimulatedDevice:
         """Return a host array: there is nothing to overlap copies with."""
         return np.empty(shape, dtype=dtype)
 
+    def mapped(
+        self, shape: int | tuple[int, ...], dtype: DTypeLike
+    ) -> tuple[NDArray[Any], SimulatedArray]:
+        """Return a host array, and the same memory as an array of the device."""
+        there = SimulatedArray.allocate(shape, dtype)
+        return there.values, there
+
     def to_host(
         self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
     ) -> NDArray[Any]:
@@ -198,6 +226,12 @@ class SimulatedDevice:
         finally:
             if simulated.report is not None:
                 self.launches.append(simulated.report)
+
+    def bind(
+        self, kernel: Any, grid: Grid, block: Grid, *args: Any, moving: Sequence[int]
+    ) -> SimulatedBound:
+        """Return `launch` for these arguments, to be called for others in place of some arrays."""
+        return SimulatedBound(partial(self.launch, kernel, grid, block), args, moving)
 
     def _simulated(self, kernel: Any) -> SimulatedKernel:
         key = id(kernel)

@@ -37,7 +37,8 @@ def compensated_on_device(spec: CompensatedSpec) -> OnDevice:
     size = batch_size(spec.values)
     return OnDevice(
         STATE, spec.values, spec.masked, spec.skip_nan, size, reset,
-        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), merge_compensated,
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=spec.skip_nan),
+        _taker(spec, SOME, some=True), merge_compensated,
     )  # fmt: skip
 
 

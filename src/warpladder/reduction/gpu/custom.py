@@ -15,7 +15,7 @@ from numba import cuda
 
 from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, UnsupportedKernelError
-from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
+from warpladder.reduction.gpu.layout import THREADS, Field, Matrix, beginning
 from warpladder.reduction.parts import CustomPart
 
 if TYPE_CHECKING:
@@ -34,12 +34,12 @@ def _kernel(function: Any, masked: bool) -> Any:
 
     @cuda.jit
     def combine_runs(data, place, mask, mask_place, shape, identity, states):
-        count, length, runs, run = shape
+        count, inner, length, runs, run = shape
         number = cuda.local.array(2, states.dtype)
         for item in range(cuda.grid(1), count * runs, cuda.gridsize(1)):
             row, begin = item // runs, item % runs * run
-            start = place[0] + row * place[1]
-            mask_start = mask_place[0] + row * mask_place[1]
+            start = beginning(place, row, inner)
+            mask_start = beginning(mask_place, row, inner)
             number[0] = identity[0]
             for i in range(begin, min(begin + run, length)):
                 if masked and not mask[mask_start + i * mask_place[2]]:
@@ -62,14 +62,14 @@ def custom_states(
         The operation cannot be compiled for a GPU.
     """
     identity = device.to_device(part.new(1), stream=stream)
-    values, mask, count, length = matrix
+    values, mask, count, length, inner, _ = matrix
     masked = part.masked
     while True:
         runs = -(-length // _RUN)
         states = device.empty(count * runs, part.dtype)
         blocks = min(-(-count * runs // THREADS), _MOST_BLOCKS)
         marks = mask if masked and mask is not None else Field(values.data, 0, 0, 0)
-        shape = (count, length, runs, _RUN)
+        shape = (count, inner, length, runs, _RUN)
         try:
             device.launch(
                 _kernel(part.op.function, masked), blocks, THREADS,
@@ -83,4 +83,4 @@ def custom_states(
             ) from fault
         if runs <= _RUN:
             return states, runs
-        values, masked, length = Field(states, 0, runs, 1), False, runs
+        values, masked, length, inner = Field(states, 0, runs, 1), False, runs, 0

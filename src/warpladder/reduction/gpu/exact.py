@@ -25,7 +25,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.exact import ExactSpec
-from warpladder.reduction.gpu.layout import THREADS
+from warpladder.reduction.gpu.layout import THREADS, beginning
 from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, scanner
 from warpladder.reduction.gpu.windows import (
     WINDOWS,
@@ -120,7 +120,7 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
     size = max(least, WIDE_BYTES // np.dtype(spec.values).itemsize)
     part = OnDevice(
         WINDOWS, spec.values, spec.masked, spec.skip_nan, size, None,
-        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True), None,
+        _taker(spec, size, some=spec.skip_nan), None, _taker(spec, SOME, some=True), None,
     )  # fmt: skip
     scan = scanner(part)
     has_errors = spec.term == "square" and has_rounded_squares(spec)
@@ -130,13 +130,13 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
     def add_exactly(data, place, mask, mask_place, shape, states, tickets, joined):
         windows = cuda.local.array(2, WINDOWS)
         of_block = cuda.shared.array(limbs, np.int64)
-        count, length, pieces, piece = shape
+        count, inner, length, pieces, piece = shape
         t = cuda.threadIdx.x
         for item in range(cuda.blockIdx.x, count * pieces, cuda.gridDim.x):
             row = item // pieces
             begin = item % pieces * piece
-            start = place[0] + row * place[1] + begin * place[2]
-            mask_start = mask_place[0] + row * mask_place[1] + begin * mask_place[2]
+            start = beginning(place, row, inner) + begin * place[2]
+            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             for i in range(t, limbs, THREADS):
                 of_block[i] = 0
             place_windows(windows, 0, int64(0))
@@ -145,7 +145,9 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
             cuda.syncthreads()
             state = (windows, of_block)
             n = min(piece, length - begin)
-            scan(state, data, start, place[2], mask, mask_start, mask_place[2], n, begin)
+            scan(
+                state, data, start, place[2], mask, mask_start, mask_place[2], n, begin, t, THREADS
+            )
             empty_together(windows, 0, of_block)
             if has_errors:
                 empty_together(windows, 1, of_block)

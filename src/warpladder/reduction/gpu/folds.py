@@ -60,7 +60,8 @@ def folds_on_device(spec: FoldSpec) -> OnDevice:
     size = batch_size(spec.values)
     return OnDevice(
         state_dtype(spec), spec.values, spec.masked, spec.skip_nan, size, _resetter(spec),
-        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=True),
+        _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=spec.skip_nan),
+        _taker(spec, SOME, some=True),
         cuda.jit(device=True)(merge_rule(spec)),
     )  # fmt: skip
 

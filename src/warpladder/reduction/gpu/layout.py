@@ -1,8 +1,10 @@
 """Where the elements of an array on a device lie: its memory as a matrix of rows.
 
-Element i of row k is ``data[offset + k * pitch + i * step]``. Most arrays are such a matrix as they
-lie, whichever axes are reduced over. What is not, because the axes that stay or those that go have
-no common distance, is gathered: copied once on the device, row by row.
+Rows lie at two distances: ``inner`` of them follow each other at one, such groups at another, as
+the rows of an array of three axes do whose middle one is reduced over. Element i of row k is
+``data[offset + k // inner * outer + k % inner * pitch + i * step]``. Most arrays are such a matrix
+as they lie, whichever axes are reduced over. What is not, because the axes that stay have more
+distances or those that go have more than one, is gathered: copied once on the device, row by row.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from warpladder.errors import InputError
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["THREADS", "Field", "Matrix", "matrix_of"]
+__all__ = ["THREADS", "Field", "Matrix", "beginning", "flat_memory", "matrix_of"]
 
 THREADS = 256
 """In a block of every kernel of this engine."""
@@ -32,26 +34,44 @@ _BLOCKS_TO_GATHER = 4096
 
 
 class Field(NamedTuple):
-    """Memory and the way through it: element i of row k is ``data[offset + k*pitch + i*step]``."""
+    """Memory and the way through it, in elements; see `beginning` for where a row begins."""
 
     data: Any
     offset: int
     pitch: int
     step: int
+    outer: int = 0
 
     @property
-    def place(self) -> tuple[int, int, int]:
+    def place(self) -> tuple[int, int, int, int]:
         """The numbers, as kernels take them."""
-        return self.offset, self.pitch, self.step
+        return self.offset, self.pitch, self.step, self.outer
 
 
 class Matrix(NamedTuple):
-    """Rows on the device, and the mask that lies beside them or None."""
+    """Rows on the device, and the mask that lies beside them or None.
+
+    ``inner`` rows follow each other at the pitch of a field, then comes the next such group; 0
+    stands for all of them. The array's first element is ``below`` elements from the beginning of
+    the memory; None where the memory is that of a copy.
+    """
 
     values: Field
     mask: Field | None
     rows: int
     length: int
+    inner: int
+    below: int | None = None
+
+
+@cuda.jit(device=True)
+def beginning(place: Any, row: Any, inner: Any) -> Any:
+    """Return where a row begins in the memory of a `Field`, of which ``place`` is the place."""
+    if inner == 0:
+        # A division takes as long as some loads.
+        return place[0] + row * place[1]
+    group = row // inner
+    return place[0] + group * place[3] + (row - group * inner) * place[1]
 
 
 class _Axes(NamedTuple):
@@ -95,28 +115,47 @@ def matrix_of(
     TooLargeError
         The device has no memory left for what has to be gathered.
     """
-    flat = _flat(device, values)
+    flat = flat_memory(device, values)
     going = list(axes)
     if mask is None and len(going) == len(flat.shape) and flat.strides == _contiguous(flat.shape):
         length = prod(flat.shape)
-        return Matrix(Field(flat.data, flat.offset, length, 1), None, 1, length)
+        return Matrix(Field(flat.data, flat.offset, length, 1), None, 1, length, 0, flat.offset)
     if not ordered:
         going.sort(key=lambda axis: -abs(flat.strides[axis]))
     order = [axis for axis in range(len(flat.shape)) if axis not in going]
     kept = len(order)
     order += going
-    shape = tuple(flat.shape[axis] for axis in order)
-    marks = None
+    turned = [_turned(flat, order)]
     if mask is not None:
-        marks = _field(device, _turned(_broadcast(_flat(device, mask), flat.shape), order), kept)
-    turned = _turned(flat, order)
-    if not ordered and mask is None:
-        turned = _forwards(turned, kept)
-    field = _field(device, turned, kept)
-    return Matrix(field, marks, prod(shape[:kept]), prod(shape[kept:]))
+        turned.append(_turned(_broadcast(flat_memory(device, mask), flat.shape), order))
+    elif not ordered:
+        turned = [_forwards(turned[0], kept)]
+    shape, split = turned[0].shape, _split(turned, kept)
+    fields = [_field(device, array, kept, split) for array in turned]
+    rows, inner = prod(shape[:kept]), prod(shape[split:kept]) if split else 0
+    below = flat.offset if fields[0].data is flat.data else None
+    marks = fields[1] if fields[1:] else None
+    return Matrix(fields[0], marks, rows, prod(shape[kept:]), inner, below)
 
 
-def _flat(device: Device, array: Any) -> _Axes:
+def _split(arrays: Sequence[_Axes], kept: int) -> int:
+    """Return before which axis the rows of arrays of one shape fall into groups.
+
+    It is the first so that rows of a group have one distance in every array, and groups as well;
+    0, for one group of all rows, where there is none.
+    """
+    shape = arrays[0].shape
+    for axis in range(kept):
+        if all(
+            _step(shape[:axis], array.strides[:axis]) is not None
+            and _step(shape[axis:kept], array.strides[axis:kept]) is not None
+            for array in arrays
+        ):
+            return axis
+    return 0
+
+
+def flat_memory(device: Device, array: Any) -> _Axes:
     """Return the memory that an array takes as an array of one dimension."""
     shape, dtype = tuple(array.shape), numpy_dtype(array)
     if isinstance(array, np.ndarray):
@@ -192,17 +231,19 @@ def _forwards(array: _Axes, kept: int) -> _Axes:
     return array._replace(offset=offset, strides=tuple(strides))
 
 
-def _field(device: Device, array: _Axes, kept: int) -> Field:
-    pitch = _step(array.shape[:kept], array.strides[:kept])
-    step = _step(array.shape[kept:], array.strides[kept:])
-    if pitch is not None and step is not None:
-        return Field(array.data, array.offset, pitch, step)
+def _field(device: Device, array: _Axes, kept: int, split: int) -> Field:
+    outer, pitch, step = (
+        _step(array.shape[part], array.strides[part])
+        for part in (slice(split), slice(split, kept), slice(kept, None))
+    )
+    if outer is not None and pitch is not None and step is not None:
+        return Field(array.data, array.offset, pitch, step, outer)
     size, length = prod(array.shape), prod(array.shape[kept:])
     copy = device.empty(size, array.data.dtype)
     shape, strides = (device.to_device(np.array(part)) for part in (array.shape, array.strides))
     blocks = min(-(-size // THREADS), _BLOCKS_TO_GATHER)
     device.launch(gather, blocks, THREADS, array.data, array.offset, shape, strides, copy)
-    return Field(copy, 0, length, 1)
+    return Field(copy, 0, length, 1, length * prod(array.shape[split:kept]))
 
 
 def _step(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:

@@ -7,8 +7,7 @@ on, by the part's own merge.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,9 +15,11 @@ from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_on_device
 from warpladder.reduction.gpu.custom import custom_states
 from warpladder.reduction.gpu.exact import exact_kernel
+from warpladder.reduction.gpu.finish import leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
-from warpladder.reduction.gpu.walk import LARGEST_PIECE, OnDevice, across, along, join, pieces_of
+from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
+from warpladder.reduction.gpu.walk import OnDevice, across, along
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
 
 if TYPE_CHECKING:
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["Collect", "start"]
+__all__ = ["Collect", "Walk", "start", "walk_over"]
 
 _MOST_BLOCKS = 1 << 20
-_STATES = 1024
 # For four blocks on a multiprocessor. Only merging, at the end of a piece, spills some; on an H200
 # five statistics of 2^28 float32 take 273 us, and 296 with the registers the compiler would take.
 _REGISTERS = 64
@@ -71,42 +71,69 @@ def start(
     return _WAYS[type(part)](device, part, matrix, workspace, first, stream)
 
 
+class Walk(NamedTuple):
+    """A kernel that goes over a matrix, how many blocks, and all arguments but what is left where.
+
+    Those are the results, a tuple of arrays, and an option: see `walk.along`.
+    """
+
+    kernel: Any
+    blocks: int
+    given: tuple[Any, ...]
+
+
+def walk_over(
+    device: Device, part: Part, matrix: Matrix, workspace: Workspace, leave: Any, first: int = 0
+) -> Walk:
+    """Return the launch that accumulates a part of a matrix, and leaves of each row what it says.
+
+    Parameters
+    ----------
+    device, part, matrix, workspace, first
+        As for `start`; a part that is walked over.
+    leave
+        As for `walk.along`.
+    """
+    values, mask, count, length, inner, _ = matrix
+    make, registers, largest = _WALKED[type(part)]
+    there = make(part.spec)
+    is_across, each, size, threads = pieces = pieces_of(
+        count, length, values.pitch, values.step, there.size, largest
+    )
+    marks = mask or Field(values.data, 0, 0, 0)
+    groups = pieces.groups(count)
+    left = groups * each * (threads if is_across else 1) if each > 1 else 1
+    given = (
+        values.data, values.place, marks.data, marks.place,
+        (count, inner, length, each, size, threads.bit_length() - 1), first,
+        workspace.empty(device, part, left, there.dtype),
+        workspace.zeros(device, "tickets", groups if each > 1 else 1, np.int32),
+    )  # fmt: skip
+    if is_across:
+        kernel = across(there, leave, registers)
+    else:
+        kernel = along(there, leave, registers, shared=threads < THREADS)
+    return Walk(kernel, min(pieces.items(count), _MOST_BLOCKS), given)
+
+
 def _walked(
     device: Device, part: Part, matrix: Matrix, workspace: Workspace, first: int, stream: Any
 ) -> Collect:
-    """Launch the kernels for such rows."""
-    values, mask, count, length = matrix
-    dtype, reduce_along, reduce_across, join_pieces, largest = _kernels(part)
-    own, each, size = pieces_of(count, length, values.pitch, values.step, largest)
-    marks = mask or Field(values.data, 0, 0, 0)
-    # Of one size for most arrays of one row, so that they are kept.
-    enough = count + max(count * each, _STATES if count == 1 else 0)
-    states, joined = workspace.divided(device, part, count, enough, dtype)
-    given = (
-        values.data, values.place, marks.data, marks.place, (count, length, each, size), first,
-        states,
-    )  # fmt: skip
-    if own:
-        blocks = min(-(-count * each // THREADS), _MOST_BLOCKS)
-        device.launch(reduce_across, blocks, THREADS, *given, stream=stream)
-        if each > 1:
-            blocks = min(count, _MOST_BLOCKS)
-            device.launch(join_pieces, blocks, THREADS, states, count, each, stream=stream)
-    else:
-        tickets = workspace.zeros(device, "tickets", count, np.int32)
-        blocks = min(count * each, _MOST_BLOCKS)
-        device.launch(reduce_along, blocks, THREADS, *given, tickets, stream=stream)
+    """Launch the kernel for such rows."""
+    kernel, blocks, given = walk_over(device, part, matrix, workspace, leave_states, first)
+    states = workspace.empty(device, (part, "rows"), matrix.rows, given[-2].dtype)
+    device.launch(kernel, blocks, THREADS, *given, (states,), 0.0, stream=stream)
 
     def collect() -> Any:
-        found = _fetched(device, joined, stream)
-        states = part.new(len(found))
-        for name in states.dtype.names:
-            states[name] = found[name]
-        if "whole_low" not in states.dtype.names:
-            return states
+        found = _fetched(device, states, stream)
+        of_rows = part.new(len(found))
+        for name in of_rows.dtype.names:
+            of_rows[name] = found[name]
+        if "whole_low" not in of_rows.dtype.names:
+            return of_rows
         # Merging settles what is to be carried.
         settled = part.new(len(found))
-        part.merge(settled, states)
+        part.merge(settled, of_rows)
         return settled
 
     return collect
@@ -139,9 +166,11 @@ def _fetched(device: Device, there: Any, stream: Any) -> NDArray[Any]:
 def _exact(
     device: Device, part: ExactPart, matrix: Matrix, workspace: Workspace, _: int, stream: Any
 ) -> Collect:
-    values, mask, count, length = matrix
+    values, mask, count, length, inner = matrix[:5]
     marks = mask or Field(values.data, 0, 0, 0)
-    _, each, size = pieces_of(count, length, 0, 1)
+    # By a batch of one element no row is short enough to share a block.
+    pieces = pieces_of(count, max(length, THREADS), 1, 1, batch=1)
+    each, size = pieces.each, pieces.length
     tickets = workspace.zeros(device, "tickets", count, np.int32)
     there = {}
     for term, limbs in part.new(count).items():
@@ -150,8 +179,8 @@ def _exact(
         kernel = exact_kernel(part.spec_of(term), limbs.shape[1])
         device.launch(
             kernel, min(count * each, _MOST_BLOCKS), THREADS,
-            values.data, values.place, marks.data, marks.place, (count, length, each, size),
-            sums, tickets, there[term], stream=stream,
+            values.data, values.place, marks.data, marks.place,
+            (count, inner, length, each, size), sums, tickets, there[term], stream=stream,
         )  # fmt: skip
 
     def collect() -> Any:
@@ -160,14 +189,6 @@ def _exact(
         return states
 
     return collect
-
-
-@cache
-def _kernels(part: Part) -> tuple[np.dtype[Any], Any, Any, Any, int]:
-    """Return the dtype of states, `walk.along`, `across` and `join`, and the largest piece."""
-    make, registers, largest = _WALKED[type(part)]
-    there = make(part.spec)
-    return there.dtype, along(there, registers), across(there), join(there), largest
 
 
 #: What makes the device functions, the registers of a thread, and the largest piece of a row.

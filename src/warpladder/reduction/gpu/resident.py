@@ -9,17 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.device.foreign import adopted, is_on_gpu, like, numpy_dtype, to_numpy
+from warpladder.device.libraries import library_of
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.gpu.finish import finished_there
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
+from warpladder.reduction.gpu.prepared import Bound, memory_of, results_like
 from warpladder.reduction.plan import check_mask_leaves_some
+from warpladder.reduction.ready import Ready, keep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.device.base import Device
     from warpladder.reduction.answers import Outs
+    from warpladder.reduction.gpu.layout import Matrix
     from warpladder.reduction.plan import Plan
 
 __all__ = ["mask_for", "reduce_on_gpu"]
@@ -56,6 +61,7 @@ def reduce_on_gpu(
     ddof: float,
     shape: tuple[int, ...],
     outs: Outs,
+    key: Any = None,
 ) -> list[Any]:
     """Return the results for an array on a GPU, one array for each.
 
@@ -77,6 +83,8 @@ def reduce_on_gpu(
         Of the results.
     outs
         Where they go.
+    key
+        What `ready.key_of` says of the call.
 
     Returns
     -------
@@ -93,6 +101,12 @@ def reduce_on_gpu(
     """
     whole = tuple(values.shape)
     count, length = prod(shape), prod(whole[axis] for axis in axes)
+    library = library_of(values)
+    stream = 0 if library is None else library.stream(values)
+    if count and length and finished_there(plan):
+        return _finished_there(device, plan, values, axes, mask, ddof, shape, outs, stream, key)
+    if stream:
+        device.synchronize()
     if count and length:
         matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
         with borrowed_workspace(device) as workspace:
@@ -114,3 +128,62 @@ def reduce_on_gpu(
     if not shape:
         return [result[0] for result in results]
     return [like(device.to_device(result.reshape(shape)), values) for result in results]
+
+
+def _finished_there(
+    device: Device,
+    plan: Plan,
+    values: Any,
+    axes: Sequence[int],
+    mask: Any,
+    ddof: float,
+    shape: tuple[int, ...],
+    outs: Outs,
+    stream: int,
+    key: Any,
+) -> list[Any]:
+    """Return the results that kernels make, of which only those without a shape are waited for."""
+    if stream and mask is not None:
+        # What is brought there is on the default stream, which does not wait for all others.
+        device.synchronize()
+    matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
+    is_copied = matrix.below is None or mask is not None
+    if stream and is_copied:
+        device.synchronize()
+    if key is not None and not is_copied:
+        bound = Bound(device, plan, matrix, ddof)
+        keep(key, Ready(bound, plan.requests, shape))
+        return _results(bound, values, matrix, shape, outs, stream)
+    with borrowed_workspace(device) as workspace:
+        bound = Bound(device, plan, matrix, ddof, workspace)
+        results = _results(bound, values, matrix, shape, outs, stream)
+        if stream:
+            # The next one that borrows this, or is given the memory, is on the default stream.
+            bound.wait(stream)
+    return results
+
+
+def _results(
+    bound: Bound,
+    values: Any,
+    matrix: Matrix,
+    shape: tuple[int, ...],
+    outs: Outs,
+    stream: int,
+) -> list[Any]:
+    """Return the results of a matrix, numbers of the host where they have no shape."""
+    memory = memory_of(matrix.values.data)
+    if outs is None and not shape:
+        return bound.numbers(memory, stream)
+    if outs is None:
+        results, places = results_like(bound.device, values, shape, bound.dtypes)
+        bound.into(memory, places, stream)
+        return results
+    # They may be in the memory of the values, which are read to the end first.
+    made = [bound.device.empty(matrix.rows, dtype) for dtype in bound.dtypes]
+    bound.into(memory, [memory_of(result) for result in made], stream)
+    if stream:
+        bound.wait(stream)
+    for out, result in zip(outs, made, strict=True):
+        bound.device.to_device(result.reshape(shape), adopted(out))
+    return list(outs)

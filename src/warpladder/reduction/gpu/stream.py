@@ -228,7 +228,7 @@ def _staged(
     data, mask, rows, length, pitch, is_across = tile
     values = field("data", data, dtype or data.dtype)
     marks = field("mask", mask.view(np.uint8), np.dtype(np.uint8)) if mask.size else None
-    return Matrix(values, marks, rows, length), ways, copies
+    return Matrix(values, marks, rows, length, 0), ways, copies
 
 
 def _copies(target: NDArray[Any], source: NDArray[Any]) -> list[Future[None]]:

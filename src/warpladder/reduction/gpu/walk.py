@@ -9,16 +9,20 @@ What a thread has loaded is a *batch*, in registers. A part brings device functi
 a batch into a state, a record of 8-byte numbers in registers too:
 
 * ``reset(state)``;
-* ``take_all(state, batch, valid, first, width, hop)`` for what wide loads bring, ``take_some`` for
-  a few single elements, of which bit j of ``valid`` says whether element j counts. Element j has
-  the index ``first + j // width * hop + j % width``. Where NaNs do not count, ``valid`` holds for
-  both: its 32 bits are enough for a batch of floats;
+* ``take_all(state, batch, valid, first, width, hop)`` for what wide loads bring, ``take_few`` for
+  a few single elements, ``take_some`` for such of which bit j of ``valid`` says whether element j
+  counts. Element j has the index ``first + j // width * hop + j % width``. Where NaNs do not count,
+  ``valid`` holds for all: its 32 bits are enough for a batch of floats;
 * ``merge(states, i, others, j)``: state i takes in what other j has seen.
 
-`along` is the kernel for long rows: a block has a piece of a row, the states of its threads are
-merged in shared memory, and the block that finishes a row's last piece merges the pieces, as in the
-rung `last-block-finish`. `across` is the one for many rows: each thread has a piece of a row for
-itself, neighbouring threads have neighbouring rows; `join` merges the pieces of each row.
+`along` is the kernel for rows whose elements lie together: a block has a piece of a row, or whole
+rows as far as they are short; the states of the threads at a row are merged in shared memory, and
+the block that finishes a row's last piece merges the pieces, as in the rung `last-block-finish`.
+`across` is the one for rows that lie side by side: a warp reads as many of them as it has threads,
+the warps of a block take turns with the elements.
+
+What becomes of a row's state is up to the caller, see `finish`: it is left as it is, for the host,
+or the result is made of it in the same kernel.
 
 Pieces depend on the matrix alone, not on the GPU. So does the order of every addition: the same
 bits come out on any GPU for which the compiler makes the same operations of a kernel.
@@ -30,24 +34,20 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda, int32, uint32
+from numba import cuda, int32, uint32, uint64
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
-from warpladder.reduction.gpu.layout import THREADS
+from warpladder.reduction.gpu.layout import THREADS, beginning
 
 __all__ = [
-    "LARGEST_PIECE",
     "SOME",
     "OnDevice",
-    "Pieces",
     "across",
     "along",
     "batch_size",
     "draw_ticket",
-    "join",
-    "pieces_of",
     "scanner",
 ]
 
@@ -55,22 +55,15 @@ SOME = 8
 """Elements that are loaded one by one, before any of them is used."""
 
 _IN_FLIGHT = 4
-# Elements of a piece: enough to pay for merging 256 states; few enough that sums round little. On
-# an H200, whose 132 multiprocessors have 4 such blocks each, five statistics of 2^28 float32 take
-# 273 us in 512 pieces and 289 in 1024, argmax 258 and 262, a sum 255 and 257.
-_LEAST_PIECE, _MOST_PIECES, LARGEST_PIECE = 4096, 512, 1 << 19
-# Of a thread's own piece, and how many threads there should be at least.
-_OWN_PIECE, _OWN_PIECES = (64, 1024), 1 << 17
-# Rows up to this long are left to a thread each.
-_SHORT = 64
-_MOST_BLOCKS = 1 << 20
+_WARP = 32
+_BITS = THREADS.bit_length() - 1
 
 
 class OnDevice(NamedTuple):
     """A `Part` on a device: what is kept, of which elements, and the device functions for it.
 
     ``dtype`` is a record of 8-byte numbers, ``values`` the name of the elements' dtype, ``size``
-    how many of them ``take_all`` takes, whole groups of 16 bytes; ``take_some`` takes `SOME`.
+    how many of them ``take_all`` takes, whole groups of 16 bytes; the others take `SOME`.
     """
 
     dtype: np.dtype[Any]
@@ -80,38 +73,9 @@ class OnDevice(NamedTuple):
     size: int
     reset: Any
     take_all: Any
+    take_few: Any
     take_some: Any
     merge: Any
-
-
-class Pieces(NamedTuple):
-    """How rows are cut: whether each thread has pieces of its own, how many a row has, how long."""
-
-    own: bool
-    each: int
-    length: int
-
-
-def pieces_of(
-    count: int, length: int, pitch: int, step: int, largest: int = LARGEST_PIECE
-) -> Pieces:
-    """Return how to cut ``count`` rows of a length that lie so.
-
-    ``largest`` is the number of elements in a block's piece at the most.
-
-    Examples
-    --------
-    >>> pieces_of(1, 1 << 28, 0, 1), pieces_of(2048, 20_000, 1, 2048)
-    (Pieces(own=False, each=512, length=524288), Pieces(own=True, each=63, length=320))
-    """
-    if length <= _SHORT or (count >= THREADS and abs(pitch) < abs(step)):
-        least, most = _OWN_PIECE
-        wanted = -(-count * length // _OWN_PIECES)
-        size = -(-min(max(wanted, least), most) // least) * least
-        return Pieces(True, -(-length // size), size)
-    wanted = -(-count * length // _MOST_PIECES)
-    size = -(-min(max(wanted, _LEAST_PIECE), largest) // _LEAST_PIECE) * _LEAST_PIECE
-    return Pieces(False, -(-length // size), size)
 
 
 def batch_size(values: str) -> int:
@@ -137,25 +101,26 @@ def unpacker(count: int) -> Any:
     return unpack
 
 
-def scanner(part: OnDevice) -> Any:
-    """Return ``scan(state, data, start, step, mask, mask_start, mask_step, n, index)``.
+def scanner(part: OnDevice, *, lean: bool = False) -> Any:
+    """Return ``scan(state, data, start, step, mask, mask_start, mask_step, n, index, t, threads)``.
 
-    A block goes over ``data[start], data[start + step], ...``, n elements of which the first has
-    the index ``index``.
+    So many threads, of which this is number t, go over ``data[start], data[start + step], ...``,
+    n elements of which the first has the index ``index``. A ``lean`` one has a way of its own for
+    single elements that all count, which takes registers: where rows are so short that there are
+    many of them.
     """
-    _, values, masked, skip_nan, size, _, take_all, take_some, _ = part
+    _, values, masked, skip_nan, size, _, take_all, take_few, take_some, _ = part
     element = element_type(values)
+    counts_all = lean and not masked and not skip_nan
     itemsize = np.dtype(values).itemsize
     width = WIDE_BYTES // itemsize
     unpack = unpacker(width)
-    hop = width * THREADS
-    tile = size * THREADS
 
     @cuda.jit(device=True)
-    def scan(state, data, start, step, mask, mask_start, mask_step, n, index):
+    def scan(state, data, start, step, mask, mask_start, mask_step, n, index, t, threads):
         batch = cuda.local.array(size, element)
         few = cuda.local.array(SOME, element)
-        t = cuda.threadIdx.x
+        hop, tile = width * threads, size * threads
         # All are single elements where they do not lie together, or a mask is to be read too.
         head, end_of_tiles = n, n
         if not masked and step == 1:
@@ -173,37 +138,53 @@ def scanner(part: OnDevice) -> Any:
                 take_all(state, batch, valid, index + i, width, hop)
         for side in range(2):
             first, last = (end_of_tiles, n) if side else (0, head)
-            for i in range(first + t, last, SOME * THREADS):
+            for i in range(first + t, last, SOME * threads):
+                if counts_all and i + (SOME - 1) * threads < last:
+                    for j in range(SOME):
+                        # Numba asks of a signed index whether it counts from the end.
+                        few[j] = data[uint64(start + (i + j * threads) * step)]
+                    take_few(state, few, uint32(0), index + i, 1, threads)
+                    continue
                 valid = uint32(0)
                 for j in range(SOME):
-                    at = i + j * THREADS
+                    at = i + j * threads
                     counts = at < last
                     if masked and counts:
-                        counts = mask[mask_start + at * mask_step] != 0
+                        counts = mask[uint64(mask_start + at * mask_step)] != 0
                     few[j] = 0
                     if counts:
-                        few[j] = data[start + at * step]
+                        few[j] = data[uint64(start + at * step)]
                         if not skip_nan or few[j] == few[j]:
                             valid |= uint32(1) << uint32(j)
-                take_some(state, few, valid, index + i, 1, THREADS)
+                take_some(state, few, valid, index + i, 1, threads)
 
     return scan
 
 
 @cache
 def block_merger(merge: Any) -> Any:
-    """Return a device function that merges the states of a block's threads into the first."""
+    """Return ``merge_block(of_threads, place, threads)``: neighbours' states into the first's.
+
+    Of so many threads, a power of two, of which this is number ``place``; all of a block call it.
+    """
 
     @cuda.jit(device=True)
-    def merge_block(of_threads):
+    def merge_block(of_threads, place, threads):
         t = cuda.threadIdx.x
-        cuda.syncthreads()
-        half = THREADS // 2
-        while half:
-            if t < half:
-                merge(of_threads, t, of_threads, t + half)
+        half = threads // 2
+        if half >= _WARP:
             cuda.syncthreads()
+        else:
+            cuda.syncwarp()
+        while half:
+            if place < half:
+                merge(of_threads, t, of_threads, t + half)
             half //= 2
+            # The threads that go on, and those whose states they read, are of one warp at last.
+            if half >= _WARP:
+                cuda.syncthreads()
+            else:
+                cuda.syncwarp()
 
     return merge_block
 
@@ -226,17 +207,19 @@ def draw_ticket(tickets, row, all_tickets):
 
 
 @cache
-def along(part: OnDevice, registers: int | None = None) -> Any:
-    """Return the kernel in which a block has a piece of a row.
+def along(part: OnDevice, leave: Any, registers: int | None = None, *, shared: bool = False) -> Any:
+    """Return the kernel in which a block has a piece of a row, or several rows: it is ``shared``.
 
-    ``kernel(data, place, mask, mask_place, shape, index, states, tickets)``; the places are those
-    of `layout.Field`, the shape is the number of rows, their length, pieces of each, length of a
-    piece. The state of row k is left in ``states[k]``. Where rows have several pieces, the states
-    of these are behind those of the rows, and there is a ticket at zero for each row, which is
-    zero again afterwards. ``registers`` limits those of a thread.
+    ``kernel(data, place, mask, mask_place, shape, index, states, tickets, results, option)``; the
+    places are those of `layout.Field`; the shape is the number of rows, of those in a group, their
+    length, pieces of each, length of a piece, and of the threads at a row the logarithm to base 2.
+    Rows that share a block have one piece each. What is found in several is left in ``states``;
+    there is a ticket at zero for each row, which is zero again afterwards. ``registers`` limits
+    those of a thread. ``leave(results, row, states, i, length, option)`` is called for each row by
+    the thread that has its state.
     """
     dtype, reset, merge = part.dtype, part.reset, part.merge
-    scan, merge_block = scanner(part), block_merger(merge)
+    scan, merge_block = scanner(part, lean=shared), block_merger(merge)
 
     @cuda.jit(device=True)
     def merge_pieces(states, state, of_threads, begin, left):
@@ -250,7 +233,7 @@ def along(part: OnDevice, registers: int | None = None) -> Any:
                 if at < left:
                     state[0] = states[begin + at]
                 of_threads[t] = state[0]
-                merge_block(of_threads)
+                merge_block(of_threads, t, THREADS)
                 if t == 0:
                     states[begin + chunk] = of_threads[0]
                 cuda.syncthreads()
@@ -258,99 +241,152 @@ def along(part: OnDevice, registers: int | None = None) -> Any:
 
     @cached
     @cuda.jit(max_registers=registers)
-    def reduce_along(data, place, mask, mask_place, shape, index, states, tickets):
+    def reduce_along(data, place, mask, mask_place, shape, index, states, tickets, results, option):
         state = cuda.local.array(1, dtype)
         of_threads = cuda.shared.array(THREADS, dtype)
-        count, length, pieces, piece = shape
+        count, inner, length, pieces, piece, bits = shape
         t = cuda.threadIdx.x
-        for item in range(cuda.blockIdx.x, count * pieces, cuda.gridDim.x):
-            row = item // pieces
-            begin = item % pieces * piece
-            start = place[0] + row * place[1] + begin * place[2]
-            mask_start = mask_place[0] + row * mask_place[1] + begin * mask_place[2]
-            n = min(piece, length - begin)
+        lane, threads, items = t, THREADS, count * pieces
+        if shared:
+            threads = int32(1) << int32(bits)
+            lane = t & (threads - 1)
+            items = (count + (THREADS >> bits) - 1) >> (_BITS - bits)
+        for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
+            # A division takes as long as a hundred additions.
+            row, begin = item, 0
+            if shared:
+                row = (item << (_BITS - bits)) + (t >> bits)
+            elif pieces > 1:
+                row = item // pieces
+                begin = (item - row * pieces) * piece
+            n = min(piece, length - begin) if row < count else 0
+            start = beginning(place, row, inner) + begin * place[2]
+            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             reset(state)
-            scan(state, data, start, place[2], mask, mask_start, mask_place[2], n, index + begin)
+            scan(
+                state, data, start, place[2], mask, mask_start, mask_place[2], n, index + begin,
+                lane, threads,
+            )  # fmt: skip
             of_threads[t] = state[0]
-            merge_block(of_threads)
+            merge_block(of_threads, lane, threads)
             if pieces == 1:
-                if t == 0:
-                    states[row] = of_threads[0]
+                if lane == 0 and row < count:
+                    leave(results, row, of_threads, t, length, option)
             else:
                 if t == 0:
-                    states[count + item] = of_threads[0]
+                    states[item] = of_threads[0]
                 if draw_ticket(tickets, row, pieces):
-                    merge_pieces(states, state, of_threads, count + row * pieces, pieces)
+                    merge_pieces(states, state, of_threads, row * pieces, pieces)
                     if t == 0:
-                        states[row] = of_threads[0]
+                        leave(results, row, states, row * pieces, length, option)
             cuda.syncthreads()
 
     return reduce_along
 
 
 @cache
-def across(part: OnDevice) -> Any:
-    """Return the kernel in which each thread has a piece of a row.
+def across(part: OnDevice, leave: Any, registers: int | None = None) -> Any:
+    """Return the kernel in which a block has a strip of rows side by side, or a piece of it.
 
-    ``kernel(data, place, mask, mask_place, shape, index, states)``, as that of `along`, but states
-    of several pieces are not yet joined to those of rows.
+    Called as that of `along`, but the last number of the shape is the logarithm of how many rows a
+    strip has, and there is a ticket for each strip. So many threads
+    read neighbouring elements of a strip's rows; groups of them take turns with the elements, and
+    what the groups have seen is merged in shared memory.
     """
-    dtype, values, masked, skip_nan, _, reset, _, take_some, _ = part
+    dtype, values, masked, skip_nan, _, reset, _, take_few, take_some, merge = part
     element = element_type(values)
+    counts_all = not masked and not skip_nan
+
+    @cuda.jit(device=True)
+    def reset_at(of_threads, t):
+        state = cuda.local.array(1, dtype)
+        reset(state)
+        of_threads[t] = state[0]
+
+    @cuda.jit(device=True)
+    def merge_groups(of_threads, strip):
+        t = cuda.threadIdx.x
+        cuda.syncthreads()
+        half = THREADS // 2
+        while half >= strip:
+            if t < half:
+                merge(of_threads, t, of_threads, t + half)
+            cuda.syncthreads()
+            half //= 2
+
+    @cuda.jit(device=True)
+    def merge_pieces(states, of_threads, first, bits, left):
+        """Merge the states of neighbouring pieces, some for each group at a time."""
+        t = cuda.threadIdx.x
+        strip, group, groups = int32(1) << bits, t >> bits, THREADS >> bits
+        column = t & (strip - 1)
+        while left > 1:
+            chunks = -(-left // (SOME * groups))
+            for chunk in range(chunks):
+                begin = (chunk * groups + group) * SOME
+                reset_at(of_threads, t)
+                for piece in range(begin, min(begin + SOME, left)):
+                    merge(of_threads, t, states, first + piece * strip + column)
+                merge_groups(of_threads, strip)
+                if group == 0:
+                    states[first + chunk * strip + column] = of_threads[t]
+                cuda.syncthreads()
+            left = chunks
 
     @cached
-    @cuda.jit
-    def reduce_across(data, place, mask, mask_place, shape, index, states):
+    @cuda.jit(max_registers=registers)
+    def reduce_across(
+        data, place, mask, mask_place, shape, index, states, tickets, results, option
+    ):
         state = cuda.local.array(1, dtype)
         few = cuda.local.array(SOME, element)
-        count, length, pieces, piece = shape
-        before = count if pieces > 1 else 0
-        for item in range(cuda.grid(1), count * pieces, cuda.gridsize(1)):
-            row, number = item % count, item // count
-            begin = number * piece
-            start = place[0] + row * place[1] + begin * place[2]
-            mask_start = mask_place[0] + row * mask_place[1] + begin * mask_place[2]
-            n = min(piece, length - begin)
+        of_threads = cuda.shared.array(THREADS, dtype)
+        count, inner, length, pieces, piece = shape[:5]
+        bits, t = int32(shape[5]), cuda.threadIdx.x
+        strip, group, groups = int32(1) << bits, t >> bits, THREADS >> bits
+        column = t & (strip - 1)
+        items = ((count + strip - 1) >> bits) * pieces
+        for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
+            number, begin = item, 0
+            if pieces > 1:
+                number = item // pieces
+                begin = (item - number * pieces) * piece
+            row = (number << bits) + column
+            n = min(piece, length - begin) if row < count else 0
+            start = beginning(place, row, inner) + begin * place[2]
+            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             reset(state)
-            for i in range(0, n, SOME):
+            for i in range(group, n, SOME * groups):
+                if counts_all and i + (SOME - 1) * groups < n:
+                    for j in range(SOME):
+                        few[j] = data[uint64(start + (i + j * groups) * place[2])]
+                    take_few(state, few, uint32(0), index + begin + i, 1, groups)
+                    continue
                 valid = uint32(0)
                 for j in range(SOME):
-                    counts = i + j < n
+                    at = i + j * groups
+                    counts = at < n
                     if masked and counts:
-                        counts = mask[mask_start + (i + j) * mask_place[2]] != 0
+                        counts = mask[uint64(mask_start + at * mask_place[2])] != 0
                     few[j] = 0
                     if counts:
-                        few[j] = data[start + (i + j) * place[2]]
+                        few[j] = data[uint64(start + at * place[2])]
                         if not skip_nan or few[j] == few[j]:
                             valid |= uint32(1) << uint32(j)
-                take_some(state, few, valid, index + begin + i, 1, 1)
-            states[before + row * pieces + number] = state[0]
+                take_some(state, few, valid, index + begin + i, 1, groups)
+            of_threads[t] = state[0]
+            merge_groups(of_threads, strip)
+            if pieces == 1:
+                if group == 0 and row < count:
+                    leave(results, row, of_threads, t, length, option)
+            else:
+                if group == 0:
+                    states[item * strip + column] = of_threads[t]
+                if draw_ticket(tickets, number, pieces):
+                    first = number * pieces * strip
+                    merge_pieces(states, of_threads, first, bits, pieces)
+                    if group == 0 and row < count:
+                        leave(results, row, states, first + column, length, option)
+            cuda.syncthreads()
 
     return reduce_across
-
-
-@cache
-def join(part: OnDevice) -> Any:
-    """Return the kernel that merges the states of each row's pieces, pairwise and in their order.
-
-    ``kernel(states, count, pieces)``, the states as `across` leaves them: those of pieces are lost.
-    A block has a row.
-    """
-    merge = part.merge
-
-    @cached
-    @cuda.jit
-    def join_pieces(states, count, pieces):
-        t = cuda.threadIdx.x
-        for row in range(cuda.blockIdx.x, count, cuda.gridDim.x):
-            begin = count + row * pieces
-            distance = 1
-            while distance < pieces:
-                for i in range(2 * distance * t, pieces - distance, 2 * distance * THREADS):
-                    merge(states, begin + i, states, begin + i + distance)
-                cuda.syncthreads()
-                distance *= 2
-            if t == 0:
-                states[row] = states[begin]
-
-    return join_pieces

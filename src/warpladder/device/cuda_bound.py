@@ -1,0 +1,149 @@
+"""A launch on a GPU that is made again and again, with other arrays in the same places.
+
+What a launch costs is mostly finding out what it is: of which kinds its arguments are, which
+machine words the kernel is given for them, whether the driver takes such a grid. Here that is done
+once; of an array only the address is written anew. On a host with an H200 that leaves what the
+driver itself takes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from warpladder.device.cuda_arguments import with_others
+from warpladder.device.cuda_array import CudaArray
+from warpladder.device.cuda_memory import checked
+from warpladder.device.cuda_streams import stream_at
+from warpladder.errors import InputTypeError
+
+if TYPE_CHECKING:
+    from warpladder.device.cuda_launcher import Ready
+
+__all__ = ["CudaBound", "Rebound"]
+
+# Of the words of an array, that with the address: see `CudaArray.words`.
+_ADDRESS = 4
+
+
+class CudaBound:
+    """A launch that was checked; made by `CudaDevice.bind`.
+
+    Parameters
+    ----------
+    name
+        Of the kernel.
+    ready
+        The launch.
+    args
+        Of the kernel: arrays of ours, numbers, and tuples of these.
+    moving
+        Which of the arrays are replaced at each launch, by their number in ``args``.
+    enter
+        Makes the GPU current for this thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ready: Ready,
+        args: tuple[Any, ...],
+        moving: Sequence[int],
+        enter: Callable[[], None],
+    ) -> None:
+        from cuda.bindings import driver
+
+        self._driver = driver
+        self._name = name
+        self._enter = enter
+        # What is not replaced has to live as long as this.
+        self._args = args
+        self._function = driver.CUfunction(int(ready.loaded.kernel.handle))
+        self._dimensions = (*ready.blocks, *ready.threads, ready.shared_bytes)
+        words: list[int] = []
+        addresses: list[int] = []
+        _lay_out(args, words, addresses)
+        self._words = (ctypes.c_int64 * len(words))(*words)
+        self._moving = [addresses[which] for which in moving]
+        first = ctypes.addressof(self._words)
+        self._pointers = (ctypes.c_void_p * len(words))(*range(first, first + 8 * len(words), 8))
+        self._parameters = ctypes.addressof(self._pointers)
+        # The driver has copied the words when it returns.
+        self._lock = threading.Lock()
+
+    def __call__(self, arrays: Sequence[int], stream: int = 0) -> None:
+        """Launch the kernel for arrays at these addresses, on a stream of the driver."""
+        self._enter()
+        words = self._words
+        with self._lock:
+            for place, address in zip(self._moving, arrays, strict=True):
+                words[place] = address
+            # By ctypes it took 2 us longer.
+            answer = self._driver.cuLaunchKernel(
+                self._function, *self._dimensions, stream, self._parameters, 0
+            )
+        if answer[0]:
+            checked(f"launching {self._name}", answer)
+
+    def wait(self, stream: int = 0) -> None:
+        """Wait until everything on a stream is done."""
+        self._enter()
+        answer = self._driver.cuStreamSynchronize(stream)
+        if answer[0]:
+            checked("waiting for a stream", answer)
+
+
+def _lay_out(args: tuple[Any, ...], words: list[int], addresses: list[int]) -> None:
+    """Append the machine words of arguments, and where the address of each array is."""
+    for arg in args:
+        if type(arg) is CudaArray:
+            addresses.append(len(words) + _ADDRESS)
+            words.extend(arg.words)
+        elif type(arg) is tuple:
+            _lay_out(arg, words, addresses)
+        elif type(arg) is float:
+            words.extend(struct.unpack("q", struct.pack("d", arg)))
+        elif type(arg) is int:
+            words.append(arg)
+        else:
+            raise InputTypeError(
+                f"args: {type(arg).__name__} cannot be bound, only arrays of ours, int and float"
+            )
+
+
+class Rebound:
+    """A launch that is put together anew each time: kernels that are timed, or that Numba launches.
+
+    Parameters
+    ----------
+    launch
+        `CudaDevice.launch`.
+    given
+        Its arguments: kernel, grid, block and those of the kernel.
+    moving
+        As for `CudaBound`.
+    """
+
+    def __init__(
+        self, launch: Callable[..., None], given: tuple[Any, ...], moving: Sequence[int]
+    ) -> None:
+        self._launch = launch
+        self._given = given
+        self._moving = moving
+
+    def __call__(self, arrays: Sequence[int], stream: int = 0) -> None:
+        """Launch the kernel for arrays at these addresses, on a stream of the driver."""
+        there = dict(zip(self._moving, arrays, strict=True))
+        args = with_others(
+            self._given[3:],
+            CudaArray,
+            lambda number, array: array.moved(there[number]) if number in there else array,
+        )
+        self._launch(*self._given[:3], *args, stream=stream_at(stream))
+
+    def wait(self, stream: int = 0) -> None:
+        """Wait until everything on a stream is done."""
+        stream_at(stream).sync()

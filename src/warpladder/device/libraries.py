@@ -1,0 +1,156 @@
+"""What a call has to know of an array on a GPU, read in the quickest way that its library has.
+
+``__cuda_array_interface__`` says it all, but to make one takes as long as a launch. PyTorch, CuPy
+and arrays of ours tell the same by attributes, and the libraries make arrays on their own streams.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from warpladder.device import foreign
+from warpladder.device.select import gpu, gpu_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from warpladder.device.base import Device
+
+__all__ = ["Library", "library_of"]
+
+
+class Library(Protocol):
+    """How arrays of a type are read and made."""
+
+    def layout(self, array: Any) -> Hashable | None:
+        """Return dtype, shape, strides and place: what a launch depends on but for the address.
+
+        None for an array that is not to be read in this way.
+        """
+
+    def memory(self, array: Any) -> Any:
+        """Return the address of the first element."""
+
+    def stream(self, array: Any) -> int:
+        """Return the driver's handle of the stream on which the library works now."""
+
+    def device(self, array: Any) -> Device:
+        """Return the GPU that an array is on."""
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        """Return an array of undefined contents beside another."""
+
+
+def library_of(array: Any) -> Library | None:
+    """Return how to read an array, None where that is not known."""
+    kind = type(array)
+    if kind not in _known:
+        # Subclasses may mean something else by the same attributes.
+        make = _LIBRARIES.get(f"{kind.__module__}.{kind.__qualname__}")
+        if make is None and hasattr(kind, "__cuda_array_interface__"):
+            make = _Any
+        _known[kind] = None if make is None else make()
+    return _known[kind]
+
+
+_known: dict[type, Library | None] = {}
+
+
+class _Torch:
+    def __init__(self) -> None:
+        self._torch = torch = sys.modules["torch"]
+        # The public way makes an object, which takes 2 us.
+        self._stream = getattr(
+            torch._C,
+            "_cuda_getCurrentRawStream",
+            lambda index: torch.cuda.current_stream(index).cuda_stream,
+        )
+
+    def layout(self, array: Any) -> Hashable | None:
+        is_plain = array.is_cuda and not array.requires_grad
+        if not is_plain or array.layout is not self._torch.strided or array.is_neg():
+            return None
+        return array.dtype, array.shape, array.stride(), array.get_device()
+
+    def memory(self, array: Any) -> Any:
+        return array.data_ptr()
+
+    def stream(self, array: Any) -> int:
+        return int(self._stream(array.get_device()))
+
+    def device(self, array: Any) -> Device:
+        return gpu(array.get_device())
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return like.new_empty(shape, dtype=getattr(self._torch, dtype.name))
+
+
+class _CuPy:
+    def __init__(self) -> None:
+        self._cupy = sys.modules["cupy"]
+
+    def layout(self, array: Any) -> Hashable | None:
+        return array.dtype, array.shape, array.strides, array.data.device_id
+
+    def memory(self, array: Any) -> Any:
+        return array.data.ptr
+
+    def stream(self, array: Any) -> int:
+        return int(self._cupy.cuda.get_current_stream(array.data.device_id).ptr)
+
+    def device(self, array: Any) -> Device:
+        return gpu(array.data.device_id)
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        with like.device:
+            return self._cupy.empty(shape, dtype)
+
+
+class _Ours:
+    def layout(self, array: Any) -> Hashable | None:
+        return array.dtype, array.shape, array.strides, array.device.index
+
+    def memory(self, array: Any) -> Any:
+        return array.address
+
+    def stream(self, array: Any) -> int:
+        del array
+        return 0
+
+    def device(self, array: Any) -> Device:
+        return gpu(array.device.index)
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return gpu(like.device.index).empty(shape, dtype)
+
+
+class _Any:
+    """Arrays of Numba, and whatever describes itself."""
+
+    def layout(self, array: Any) -> Hashable | None:
+        described = array.__cuda_array_interface__
+        return described["typestr"], described["shape"], described.get("strides"), gpu_of(array)
+
+    def memory(self, array: Any) -> Any:
+        return array.__cuda_array_interface__["data"][0]
+
+    def stream(self, array: Any) -> int:
+        stream = array.__cuda_array_interface__.get("stream")
+        # 1 is the default stream, as 0 is for the driver.
+        return 0 if stream is None or stream == 1 else int(stream)
+
+    def device(self, array: Any) -> Device:
+        return gpu_of(array)
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return foreign.like(gpu_of(like).empty(shape, dtype), like)
+
+
+_LIBRARIES: dict[str, Callable[[], Library]] = {
+    "torch.Tensor": _Torch,
+    "cupy.ndarray": _CuPy,
+    "cupy._core.core.ndarray": _CuPy,
+    "warpladder.device.cuda_array.CudaArray": _Ours,
+}

@@ -1,0 +1,256 @@
+"""Results made on the device: what `ops` makes of the fields of all rows, for one row.
+
+The thread that has a row's last state makes the results of it. So they need not go to the host and
+back, and whoever asked for them need not wait. What cannot be told without waiting is left to the
+host: operations that may have to be refused when the numbers are seen.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda
+
+from warpladder.reduction.ops import LEAST_VARIANCE, Op
+from warpladder.reduction.parts import CompensatedPart, FoldPart
+from warpladder.reduction.ranges import MOST
+from warpladder.reduction.rules import SCALE
+
+if TYPE_CHECKING:
+    from warpladder.reduction.plan import Plan
+
+__all__ = ["finished_there", "leave_results", "leave_states"]
+
+
+def finished_there(plan: Plan) -> bool:
+    """Tell whether a device makes the results of a plan, for rows that are not empty.
+
+    Not where a result may be refused: an extremum of what a mask leaves, the index of one of NaNs,
+    a range that its dtype may not hold.
+    """
+    if len(plan.parts) != 1 or plan.initial is not None:
+        return False
+    if not isinstance(plan.parts[0], FoldPart | CompensatedPart):
+        return False
+    return all(
+        isinstance(request.op, Op)
+        and not (plan.masked and not request.op.is_defined_for_nothing)
+        and not (request.skip_nan and request.op.result == "index")
+        and not (request.op.result == "range" and dtype.kind in "iu")
+        for request, dtype in zip(plan.requests, plan.dtypes, strict=True)
+    )
+
+
+@cuda.jit(device=True)
+def leave_states(results, row, states, i, length, option):
+    """Leave the state of a row as it is, in the only result."""
+    results[0][row] = states[i]
+
+
+@cache
+def leave_results(plan: Plan) -> Any:
+    """Return ``leave(results, row, states, i, length, option)`` for a plan.
+
+    ``results`` are arrays, one for each operation, ``option`` is the ``ddof`` of ``var`` and
+    ``std``.
+    """
+    part = plan.parts[0]
+    leave: Any = _leave_nothing
+    for number in reversed(range(len(plan.requests))):
+        request = plan.requests[number]
+        name = request.name.removeprefix("nan") if request.skip_nan else request.name
+        may_be_none = request.skip_nan and isinstance(request.op, Op) and request.op.is_extreme
+        made = _of_compensated(name) if isinstance(part, CompensatedPart) else _MADE[name](part)
+        leave = _leaving(number, made, plan.dtypes[number], may_be_none, leave)
+    return leave
+
+
+@cuda.jit(device=True)
+def _leave_nothing(results, row, states, i, length, option):
+    pass
+
+
+def _leaving(number: int, made: Any, dtype: np.dtype[Any], may_be_none: bool, rest: Any) -> Any:
+    is_half = dtype.type is np.float16
+
+    @cuda.jit(device=True)
+    def leave(results, row, states, i, length, option):
+        result = made(states, i, length, option)
+        if may_be_none and states[i].count == 0:
+            results[number][row] = math.nan
+        elif is_half:
+            results[number][row] = _half_of(result)
+        else:
+            results[number][row] = result
+        rest(results, row, states, i, length, option)
+
+    return leave
+
+
+@cuda.jit(device=True)
+def _half_of(number):
+    """Return a float64 as float16, rounded once.
+
+    There is an instruction for float32 alone. On the way there what is cut off is marked in the
+    last bit, which is below what float16 has, so that no number looks like the middle of two.
+    """
+    cell = cuda.local.array(1, np.float32)
+    bits = cell.view(np.int32)
+    cell[0] = np.float32(number)
+    back = np.float64(cell[0])
+    if back != number and not math.isnan(number):
+        if abs(back) > abs(number):
+            bits[0] -= 1
+        bits[0] |= 1
+    return np.float16(cell[0])
+
+
+def _of_compensated(name: str) -> Any:
+    is_mean = name == "mean"
+
+    @cuda.jit(device=True)
+    def total(states, i, length, option):
+        state = states[i]
+        result = state.high
+        # The error of a sum that has overflowed is NaN and says nothing.
+        if math.isfinite(state.high) and math.isfinite(state.low):
+            result = state.high + state.low
+        return result / np.float64(length) if is_mean else result
+
+    return total
+
+
+def _plain(field: str) -> Any:
+    """Return what makes the device function that gives one field."""
+    takers = {
+        "total": lambda states, i, length, option: states[i].total,
+        "low": lambda states, i, length, option: states[i].low,
+        "high": lambda states, i, length, option: states[i].high,
+        "low_at": lambda states, i, length, option: states[i].low_at,
+        "high_at": lambda states, i, length, option: states[i].high_at,
+        "absolute": lambda states, i, length, option: states[i].absolute,
+        "nonzero": lambda states, i, length, option: states[i].nonzero,
+    }
+    taker = cuda.jit(device=True)(takers[field])
+    return lambda _: taker
+
+
+@cuda.jit(device=True)
+def _any(states, i, length, option):
+    state = states[i]
+    return state.nonzero > 0
+
+
+@cuda.jit(device=True)
+def _all(states, i, length, option):
+    state = states[i]
+    return state.nonzero == state.count
+
+
+@cuda.jit(device=True)
+def _ptp(states, i, length, option):
+    state = states[i]
+    return state.high - state.low
+
+
+@cuda.jit(device=True)
+def _mean(states, i, length, option):
+    state = states[i]
+    return state.total / np.float64(state.count)
+
+
+@cuda.jit(device=True)
+def _mean_of_whole(states, i, length, option):
+    state = states[i]
+    whole = np.float64(state.whole_high) * 2.0**32 + np.float64(state.whole_low)
+    return whole / np.float64(state.count)
+
+
+@cuda.jit(device=True)
+def _whole_product(states, i, length, option):
+    state = states[i]
+    return state.product
+
+
+@cuda.jit(device=True)
+def _real_product(states, i, length, option):
+    state = states[i]
+    return math.ldexp(state.product, int(min(max(state.exponent, -MOST), MOST)))
+
+
+@cuda.jit(device=True)
+def _root_of(tiny, middle, huge):
+    """Return what `ranges.root_of` does."""
+    root = math.sqrt(middle)
+    if tiny != 0 or huge != 0:
+        high = math.sqrt(huge) * SCALE
+        if math.isnan(root + high):
+            return math.nan
+        return math.hypot(math.hypot(math.sqrt(tiny) / SCALE, root), high)
+    return root
+
+
+@cuda.jit(device=True)
+def _l2(states, i, length, option):
+    state = states[i]
+    return _root_of(state.tiny_square, state.square, state.huge_square)
+
+
+@cuda.jit(device=True)
+def _divisor(count, option):
+    return max(np.float64(count) - option, 0.0)
+
+
+@cuda.jit(device=True)
+def _var(states, i, length, option):
+    state = states[i]
+    deviation = state.deviation
+    if state.tiny_deviation != 0 or state.huge_deviation != 0:
+        deviation = (
+            state.tiny_deviation / SCALE / SCALE + deviation + state.huge_deviation * SCALE * SCALE
+        )
+    return deviation / _divisor(state.count, option)
+
+
+@cuda.jit(device=True)
+def _std(states, i, length, option):
+    state = states[i]
+    variance = _var(states, i, length, option)
+    is_lost = not (LEAST_VARIANCE < variance < math.inf)
+    if is_lost and (state.tiny_deviation != 0 or state.huge_deviation != 0):
+        n = np.float64(state.count)
+        spread = _root_of(state.tiny_deviation / n, state.deviation / n, state.huge_deviation / n)
+        return spread * math.sqrt(n / _divisor(state.count, option))
+    return math.sqrt(variance)
+
+
+@cuda.jit(device=True)
+def _logsumexp(states, i, length, option):
+    state = states[i]
+    if math.isinf(state.peak):
+        return state.peak
+    return state.peak + math.log(state.scaled)
+
+
+#: By operation, what makes the device function ``made(states, i, length, option)`` for a part.
+_MADE: dict[str, Any] = {
+    "sum": _plain("total"),
+    "prod": lambda part: _whole_product if part.spec.sums == "int64" else _real_product,
+    "min": _plain("low"),
+    "max": _plain("high"),
+    "ptp": lambda _: _ptp,
+    "argmin": _plain("low_at"),
+    "argmax": _plain("high_at"),
+    "mean": lambda part: _mean_of_whole if "whole" in part.spec.folds else _mean,
+    "var": lambda _: _var,
+    "std": lambda _: _std,
+    "any": lambda _: _any,
+    "all": lambda _: _all,
+    "count_nonzero": _plain("nonzero"),
+    "logsumexp": lambda _: _logsumexp,
+    "l1": _plain("absolute"),
+    "l2": lambda _: _l2,
+}

@@ -1,0 +1,125 @@
+"""Reductions that are bound to a layout: to call one again is little more than a launch.
+
+Arrays of one dtype, shape and strides on one GPU need the same kernel with the same numbers. What
+has been found out for the first of them is kept, so that calling for the next costs reading its
+address, making room for the results and the driver's time. The results are made by the kernel, on
+the stream of whoever calls; nothing waits for them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warpladder.device.foreign import like
+from warpladder.device.libraries import library_of
+from warpladder.device.workspace import Workspace
+from warpladder.reduction.gpu.finish import leave_results
+from warpladder.reduction.gpu.layout import THREADS, Matrix, flat_memory
+from warpladder.reduction.gpu.parts import walk_over
+
+if TYPE_CHECKING:
+    from warpladder.device.base import Device
+    from warpladder.reduction.plan import Plan
+
+__all__ = ["Bound", "memory_of", "results_like"]
+
+# Arrays among the arguments of a kernel: values, mask, states of pieces, tickets; then results.
+_VALUES, _MASK, _RESULTS = 0, 1, 4
+
+
+class Bound:
+    """The reduction of arrays laid out alike.
+
+    Calls on several streams at a time need one of these for each: they share what pieces of rows
+    leave.
+
+    Parameters
+    ----------
+    device
+        Where the arrays are.
+    plan
+        What to find; `finish.finished_there` holds for it.
+    matrix
+        Such an array as a matrix: not empty.
+    ddof
+        As for `warpladder.reduce`.
+    workspace
+        For what is needed beside the results, by default one of its own.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        plan: Plan,
+        matrix: Matrix,
+        ddof: float,
+        workspace: Workspace | None = None,
+    ) -> None:
+        self.device = device
+        self.dtypes = plan.dtypes
+        self._workspace = workspace = workspace or Workspace()
+        walk = walk_over(device, plan.parts[0], matrix, workspace, leave_results(plan))
+        samples = tuple(
+            workspace.empty(device, ("result", number), matrix.rows, dtype)
+            for number, dtype in enumerate(plan.dtypes)
+        )
+        self._launch = device.bind(
+            walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
+            moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
+        )  # fmt: skip
+        self.wait = self._launch.wait
+        # Of a mask, those marks; without one, which the kernel then does not read, the values.
+        self._marks = memory_of(matrix.mask.data) if matrix.mask else None
+        self._bytes_below = (matrix.below or 0) * matrix.values.data.dtype.itemsize
+        self._lock = threading.Lock()
+        self._cells: list[Any] = []
+        self._mapped: list[Any] = []
+
+    def memory(self, values: Any) -> Any:
+        """Return the memory of an array laid out as that one, as a launch takes it."""
+        library = library_of(values)
+        if library is not None:
+            first = library.memory(values)
+            return first - self._bytes_below if self._bytes_below else first
+        return memory_of(flat_memory(self.device, values).data)
+
+    def into(self, memory: Any, results: Sequence[Any], stream: Any = 0) -> None:
+        """Put on a stream what leaves the results in memory, one for each operation."""
+        marks = memory if self._marks is None else self._marks
+        self._launch((memory, marks, *results), stream)
+
+    def numbers(self, memory: Any, stream: Any = 0) -> list[Any]:
+        """Return the results of the only row, as numbers of the host; waits for the stream."""
+        with self._lock:
+            if not self._cells:
+                # Memory that the kernel and the host both reach.
+                for number, dtype in enumerate(self.dtypes):
+                    host, there = self._workspace.mapped(self.device, ("cell", number), dtype)
+                    self._cells.append(host)
+                    self._mapped.append(memory_of(there))
+            self.into(memory, self._mapped, stream)
+            self.wait(stream)
+            return [cell[0] for cell in self._cells]
+
+
+def results_like(
+    device: Device, values: Any, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """Return new arrays of the library of ``values``, and their memory as a launch takes it."""
+    library = library_of(values)
+    if library is not None:
+        arrays = [library.empty(values, shape, dtype) for dtype in dtypes]
+        return arrays, [library.memory(array) for array in arrays]
+    there = [device.empty(prod(shape), dtype) for dtype in dtypes]
+    shaped = [like(array.reshape(shape), values) for array in there]
+    return shaped, [memory_of(array) for array in there]
+
+
+def memory_of(array: Any) -> Any:
+    """Return what a bound launch is given for an array of the device: flat, or its address."""
+    return array.address if hasattr(array, "address") else array.reshape(-1)

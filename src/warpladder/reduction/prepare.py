@@ -1,0 +1,219 @@
+"""A reduction prepared once for arrays laid out alike: `reduce.prepare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, TypeVar, cast
+
+from warpladder.call import check_option
+from warpladder.device.foreign import adopted, numpy_dtype
+from warpladder.device.libraries import library_of
+from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.answers import as_keepdims, as_outs, check_outs, named, shape_left
+from warpladder.reduction.intake import (
+    as_axes,
+    as_ddof,
+    as_dtype,
+    check_axes_of_indices,
+    check_dtype,
+)
+from warpladder.reduction.ops import Operation, parse_ops
+from warpladder.reduction.plan import ACCURACIES, make_plan
+
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from warpladder.reduction.gpu.prepared import Bound
+    from warpladder.reduction.plan import Plan
+
+__all__ = ["PreparedReduction", "preparable", "prepare"]
+
+P = ParamSpec("P")
+Q = ParamSpec("Q")
+R_co = TypeVar("R_co", covariant=True)
+S = TypeVar("S")
+
+
+class PreparedReduction:
+    """A reduction of arrays laid out alike on a GPU; made by `reduce.prepare`.
+
+    Calling it does no more than launch one kernel: it finds no plan, compiles nothing, waits for
+    nothing and never touches the host. So it may be called while a CUDA graph is captured. What it
+    needs beside its results it has already; calls that may run at the same time, on several
+    streams, need a preparation each, and a captured graph needs its preparation to live.
+
+    Attributes
+    ----------
+    shape
+        Of each result.
+    dtypes
+        Of the results.
+    """
+
+    def __init__(
+        self, like: Any, bound: Bound, plan: Plan, op: Any, shape: tuple[int, ...]
+    ) -> None:
+        library = library_of(like)
+        assert library is not None  # noqa: S101 - `like` is on a GPU
+        self._library = library
+        self._layout = library.layout(like)
+        self._told = f"a {type(like).__name__} of {like.dtype}, shape {tuple(like.shape)}"
+        self._bound = bound
+        self._plan = plan
+        self._op = op
+        self.shape = shape
+        self.dtypes = plan.dtypes
+
+    def __call__(self, values: Any, out: Any = None, *, stream: Any = None) -> Any:
+        """Put the reduction of an array on a stream.
+
+        Parameters
+        ----------
+        values
+            Of the type, dtype, shape, strides and GPU that this was prepared for.
+        out
+            As for `reduce`; not in the memory of ``values``.
+        stream
+            On which the kernel goes, by default that on which the library of ``values`` works now.
+            What has ``__cuda_stream__``, as streams of cuda.core and PyTorch, or the driver's
+            handle.
+
+        Returns
+        -------
+        array
+            Of the library of ``values`` on the GPU, of no dimensions where no axis is left. For
+            several operations a named tuple of such.
+
+        Raises
+        ------
+        InputError
+            ``values`` are laid out otherwise, or are no such array; ``out`` as for `reduce`.
+        """
+        library = self._library
+        if library_of(values) is not library or library.layout(values) != self._layout:
+            raise InputError(
+                f"values: this was prepared for {self._told}, laid out as the array that was given "
+                "then; call reduce.prepare for others"
+            )
+        from warpladder.device.cuda_streams import handle_of
+        from warpladder.reduction.gpu.prepared import memory_of, results_like
+
+        handle = library.stream(values) if stream is None else handle_of(stream)
+        outs = as_outs(out, self._op, len(self._plan.requests))
+        if outs is None:
+            results, places = results_like(self._bound.device, values, self.shape, self.dtypes)
+        else:
+            check_outs(outs, self._plan, self.shape, self._bound.device)
+            results = list(outs)
+            places = [memory_of(self._bound.device.to_device(adopted(each))) for each in outs]
+        self._bound.into(self._bound.memory(values), places, handle)
+        return named(self._plan.requests, results, self._op)
+
+
+class _Preparable(Protocol[P, R_co, Q, S]):
+    """A function that has another beside it, which prepares its calls."""
+
+    prepare: Callable[Q, S]
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> R_co:
+        """Call the function."""
+
+
+def preparable(
+    prepare: Callable[Q, S],
+) -> Callable[[Callable[P, R_co]], _Preparable[P, R_co, Q, S]]:
+    """Give a function the attribute ``prepare``."""
+
+    def decorate(function: Callable[P, R_co]) -> _Preparable[P, R_co, Q, S]:
+        with_preparation = cast(_Preparable[P, R_co, Q, S], function)
+        with_preparation.prepare = prepare
+        return with_preparation
+
+    return decorate
+
+
+def prepare(
+    like: Any,
+    op: Operation | Sequence[Operation] = "sum",
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    dtype: DTypeLike | None = None,
+    accuracy: Literal["fast", "pairwise", "compensated"] = "fast",
+    ddof: float = 0,
+    keepdims: bool = False,
+) -> PreparedReduction:
+    """Prepare the reduction of arrays on a GPU that are laid out alike.
+
+    Parameters
+    ----------
+    like
+        An array on a GPU, not empty: what is prepared is for arrays of its type, dtype, shape,
+        strides and GPU. It is not read.
+    op, axis, dtype, accuracy, ddof, keepdims
+        As for `reduce`.
+
+    Returns
+    -------
+    PreparedReduction
+        To be called with arrays; the results stay on the GPU, that of a whole array too.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        ``like`` is not on a GPU, is empty, or its rows lie at irregular distances; an operation
+        needs the host to be finished: sums under ``"reproducible"``, an `AssociativeOp`, ``ptp`` of
+        integers and ``nanargmin`` or ``nanargmax``, which may be refused when the numbers are seen;
+        or what `reduce` refuses.
+    UnsupportedKernelError
+        Numba cannot compile the kernel, which is done here.
+
+    Notes
+    -----
+    Cost: compiling where that was not done before, and memory of the GPU for what pieces of long
+    rows leave, at most some megabytes.
+
+    Examples
+    --------
+    ::
+
+        mean_of_rows = warpladder.reduce.prepare(batch, "mean", axis=1)
+        for batch in batches:
+            means = mean_of_rows(batch)
+    """
+    from warpladder.reduction.gpu.finish import finished_there
+    from warpladder.reduction.gpu.layout import matrix_of
+    from warpladder.reduction.gpu.prepared import Bound
+
+    requests = parse_ops(op)
+    ddof, keepdims = as_ddof(ddof), as_keepdims(keepdims)
+    check_option("accuracy", accuracy, ACCURACIES)
+    asked = None if dtype is None else as_dtype(dtype)
+    like = adopted(like)
+    library = library_of(like)
+    if library is None or library.layout(like) is None:
+        raise InputTypeError(
+            f"like: an array on a GPU is needed, not {type(like).__name__}; call reduce for others"
+        )
+    elements, whole = numpy_dtype(like), tuple(like.shape)
+    check_dtype(elements, "like")
+    axes = as_axes(axis, len(whole))
+    check_axes_of_indices(requests, axes, len(whole))
+    plan = make_plan(requests, elements, asked, accuracy, False)
+    if not finished_there(plan):
+        names = ", ".join(request.name for request in requests)
+        raise InputError(
+            f"op: {names} of {elements} under accuracy={accuracy!r} is finished on the host; call "
+            "reduce for it"
+        )
+    if not prod(whole):
+        raise InputError(f"like: its shape {whole} has no elements; call reduce for such")
+    device = library.device(like)
+    matrix = matrix_of(device, like, axes, None, ordered=plan.ordered)
+    if matrix.below is None:
+        raise InputError(
+            f"like: over axis={axis!r} its rows do not lie at regular distances; prepare for a "
+            "contiguous copy"
+        )
+    bound = Bound(device, plan, matrix, ddof)
+    return PreparedReduction(like, bound, plan, op, shape_left(whole, axes, keepdims=keepdims))

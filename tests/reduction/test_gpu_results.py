@@ -1,0 +1,374 @@
+"""Results that kernels make, rows however they lie, and calls made ready; on a simulated GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import warpladder as wl
+from choosing import large
+from warpladder.device import libraries
+from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction import api, prepare, ready
+from warpladder.reduction.gpu import finish, parts, resident
+from warpladder.reduction.gpu.pieces import Pieces, pieces_of
+from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.plan import make_plan
+from warpladder.simulator import SimulatedDevice
+from warpladder.simulator.execution.arrays import SimulatedArray
+
+#: Asked for together: each way of finishing once, for a dtype.
+OF_FLOATS = (
+    *("sum", "prod", "min", "max", "ptp", "argmin", "argmax", "mean", "var", "std", "any", "all"),
+    *("count_nonzero", "logsumexp", "l1", "l2"),
+)
+OF_NUMBERS_ONLY = ("nansum", "nanprod", "nanmin", "nanmax", "nanptp", "nanmean", "nanvar", "nanstd")
+OF_INTEGERS = tuple(op for op in OF_FLOATS if op != "ptp")
+
+
+@pytest.fixture(scope="module")
+def gpu() -> SimulatedDevice:
+    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
+
+
+@pytest.fixture(scope="module")
+def strict_gpu() -> SimulatedDevice:
+    return SimulatedDevice(counters=False, multiprocessors=1)
+
+
+def host(found: Any) -> Any:
+    return found.copy_to_host() if isinstance(found, SimulatedArray) else found
+
+
+def on_the_host(monkeypatch: pytest.MonkeyPatch, *args: Any, **options: Any) -> Any:
+    """Reduce as if no kernel made results: states go to the host, and NumPy finishes them."""
+    with monkeypatch.context() as patch:
+        patch.setattr(resident, "finished_there", lambda _: False)
+        return wl.reduce(*args, **options)
+
+
+def check_same(found: Any, expected: Any) -> None:
+    """Compare two answers bit by bit, but for logarithms, which two libraries compute."""
+    for name, *both in zip(found._fields, found, expected, strict=True):
+        one, other = (np.asarray(host(each)) for each in both)
+        assert one.dtype == other.dtype, name
+        if name == "logsumexp":
+            np.testing.assert_allclose(one, other, rtol=1e-15)
+        else:
+            np.testing.assert_array_equal(one, other, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ops", "options"),
+    [
+        ("float64", OF_FLOATS, {"ddof": 1.5}),
+        ("float16", ("sum", "mean", "std", "max"), {}),
+        *large(
+            ("float32", OF_FLOATS, {}),
+            ("float64", OF_NUMBERS_ONLY, {"ddof": 1}),
+            ("int8", OF_INTEGERS, {}),
+            ("uint64", OF_INTEGERS, {}),
+            ("bool", OF_INTEGERS, {}),
+            ("int32", ("sum", "mean", "l2"), {"dtype": "float16"}),
+            ("int32", ("sum", "prod"), {"dtype": "int8"}),
+            ("float64", ("sum", "l1", "mean"), {"accuracy": "compensated"}),
+        ),
+    ],
+)
+def test_kernels_make_the_results_that_numpy_makes(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, dtype: str, ops: Any, options: Any
+) -> None:
+    rng = np.random.default_rng(7)
+    values = rng.integers(0, 2, (7, 40)) if dtype == "bool" else rng.standard_normal((7, 40)) * 50
+    values = np.abs(values).astype(dtype) if dtype[0] == "u" else values.astype(dtype)
+    if dtype[0] == "f":
+        most = np.dtype(dtype).type(np.finfo(dtype).max / 1e3)
+        values[1, 3], values[2, 5], values[3, 7] = np.nan, np.inf, -np.inf
+        values[4], values[5] = 0, np.nan
+        # Squares and products that leave the range of the dtype, and float64's.
+        with np.errstate(all="ignore"):
+            values[6, ::3] *= most
+            values[6, 1::3] /= most
+    there = gpu.to_device(values)
+    for axis in (None, 0, 1):
+        arguments = {"axis": axis, "device": gpu, **options}
+        with np.errstate(all="ignore"):
+            expected = on_the_host(monkeypatch, there, ops, **arguments)
+        check_same(wl.reduce(there, ops, **arguments), expected)
+
+
+def test_float16_is_rounded_once(gpu: SimulatedDevice) -> None:
+    """A sum just above the middle of two float16 is not first rounded to that middle."""
+    middle = 1 + 2.0**-11
+    rows = np.array(
+        [[middle, 2.0**-40], [middle, -(2.0**-40)], [-middle, -(2.0**-40)], [65519, 0.9]]
+    )
+    found = host(wl.reduce(gpu.to_device(rows), axis=1, dtype="float16", device=gpu))
+    np.testing.assert_array_equal(found, rows.sum(axis=1).astype("float16"))
+    tiny = np.array([[2.0**-24, 0], [2.0**-25, 2.0**-60], [2.0**-25, 0], [np.nan, 0], [1e300, 0]])
+    found = host(wl.reduce(gpu.to_device(tiny), axis=1, dtype="float16", device=gpu))
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(found, tiny.sum(axis=1).astype("float16"))
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "options", "is_there"),
+    [
+        ("max", "float32", {}, True),
+        ("nanmin", "float32", {}, True),
+        ("ptp", "float32", {}, True),
+        # May be refused when the numbers are seen.
+        ("ptp", "int8", {}, False),
+        ("nanargmax", "float32", {}, False),
+        ("argmax", "float32", {"masked": True}, False),
+        ("sum", "float32", {"masked": True}, True),
+        # Merged by the host.
+        (("sum", "nanmax"), "float32", {}, False),
+        ("sum", "float32", {"accuracy": "reproducible"}, False),
+        (wl.AssociativeOp(max, 0), "int64", {}, False),
+    ],
+)
+def test_what_is_finished_there(op: Any, dtype: str, options: Any, is_there: bool) -> None:
+    given = {"accuracy": "fast", "masked": False, **options}
+    plan = make_plan(parse_ops(op), np.dtype(dtype), None, given["accuracy"], given["masked"])
+    assert finish.finished_there(plan) is is_there
+
+
+def test_what_is_seen_too_late_is_refused(gpu: SimulatedDevice) -> None:
+    wide = gpu.to_device(np.array([[-100, 100], [1, 2]], "int8"))
+    with pytest.raises(InputError, match="ptp is 200, which int8 cannot hold"):
+        wl.reduce(wide, "ptp", axis=1, device=gpu)
+    nothing = gpu.to_device(np.array([[1, 2], [np.nan, np.nan]]))
+    with pytest.raises(InputError, match="nanargmax is not defined where there are only NaNs"):
+        wl.reduce(nothing, "nanargmax", axis=1, device=gpu)
+    with pytest.raises(InputError, match="max is not defined where the mask leaves no element"):
+        wl.reduce(wide, "max", where=np.array([[True], [False]]), axis=1, device=gpu)
+
+
+# ---- rows -----------------------------------------------------------------------------------
+
+
+@st.composite
+def cut(draw: st.DrawFn) -> tuple[NDArray[Any], tuple[int, ...], Any]:
+    """Return an array that lies in some way, axes to reduce over, and a mask or None."""
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=4)))
+    values = np.arange(int(np.prod(shape)), dtype="int32").reshape(shape) * 7 % 101
+    values = values.transpose(draw(st.permutations(range(values.ndim))))
+    steps = tuple(slice(None, None, draw(st.sampled_from((1, 1, 2, -1)))) for _ in shape)
+    values = values[steps]
+    axes = draw(st.sets(st.integers(0, values.ndim - 1), min_size=1))
+    mask = None
+    if draw(st.booleans()):
+        kept = tuple(draw(st.sampled_from((1, n))) for n in values.shape)
+        mask = np.arange(int(np.prod(kept))).reshape(kept) % 3 != 1
+    return values, tuple(axes), mask
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(cut())
+def test_rows_however_they_lie(
+    gpu: SimulatedDevice, case: tuple[NDArray[Any], tuple[int, ...], Any]
+) -> None:
+    values, axes, mask = case
+    # With its own strides on the device too: a copy there would lie in C order.
+    memory = values
+    while memory.base is not None:
+        memory = memory.base
+    there = gpu.to_device(memory)
+    first = values.__array_interface__["data"][0] - memory.__array_interface__["data"][0]
+    whole = there.values.reshape(-1).view(np.uint8)[first:]
+    strided = np.lib.stride_tricks.as_strided(
+        whole[: values.itemsize].view(values.dtype), values.shape, values.strides
+    )
+    found = wl.reduce(SimulatedArray(strided, there.buffer), axis=axes, where=mask, device=gpu)
+    expected = values.sum(axis=axes, where=True if mask is None else mask, dtype="int64")
+    np.testing.assert_array_equal(host(found), expected)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    # Strips that are not full, with pieces and without; rows that share a block, or have a warp.
+    [
+        (64, 33),
+        (700, 40),
+        (3, 65, 33),
+        *large(((5000, 33),), ((33, 100),), ((300, 700),), ((9, 16, 257),)),
+    ],
+)
+def test_blocks_of_every_kind(strict_gpu: SimulatedDevice, shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    values = rng.integers(-100, 100, shape).astype("int32")
+    there = strict_gpu.to_device(values)
+    for axis in range(len(shape)):
+        found = wl.reduce(there, ("sum", "argmax"), axis=axis, device=strict_gpu)
+        np.testing.assert_array_equal(host(found.sum), values.sum(axis=axis))
+        np.testing.assert_array_equal(host(found.argmax), values.argmax(axis=axis))
+
+
+@pytest.mark.parametrize("pieces", [2, 63, 65, *large(5000)])
+def test_any_number_of_pieces_of_a_strip(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
+) -> None:
+    """More pieces than the groups of a block take in at once are merged in more than one round."""
+    monkeypatch.setattr(parts, "pieces_of", lambda *_: Pieces(True, pieces, 1, 32))
+    values = np.arange(pieces * 33, dtype="i8").reshape(pieces, 33) % 1009
+    found = wl.reduce(gpu.to_device(values), ("sum", "argmax"), axis=0, device=gpu)
+    np.testing.assert_array_equal(host(found.sum), values.sum(axis=0))
+    np.testing.assert_array_equal(host(found.argmax), values.argmax(axis=0))
+
+
+@given(
+    st.integers(1, 10**7), st.integers(1, 10**8), st.sampled_from((1, 7, 10**6)),
+    st.sampled_from((1, 64, 10**5)), st.sampled_from((8, 16, 64)),
+    st.sampled_from((1 << 18, 1 << 19)),
+)  # fmt: skip
+def test_pieces_cover_rows_and_no_thread_adds_too_much(
+    count: int, length: int, pitch: int, step: int, batch: int, largest: int
+) -> None:
+    """What the bounds of `reduce` on errors allow is 2,048 elements of a thread, and few more."""
+    is_across, each, size, threads = pieces_of(count, length, pitch, step, batch, largest)
+    assert (each - 1) * size < length <= each * size
+    assert threads in {1 << k for k in range(9)}
+    assert is_across or threads == 256 or each == 1
+    own = size * threads / 256 if is_across else size / threads
+    assert own <= max(largest / 256, 1024)
+    assert size <= largest or each == 1
+
+
+# ---- calls made ready -----------------------------------------------------------------------
+
+
+class Stand:
+    """Reads arrays of the simulated device as `libraries` reads those of a GPU."""
+
+    # ruff: noqa: ARG002 - a `Library` has these arguments
+
+    def __init__(self, device: SimulatedDevice) -> None:
+        self.own = device
+        self.at = 0
+
+    def layout(self, array: SimulatedArray) -> Hashable | None:
+        return array.dtype, array.shape, array.strides
+
+    def memory(self, array: SimulatedArray) -> SimulatedArray:
+        return array.reshape(-1)
+
+    def stream(self, array: SimulatedArray) -> int:
+        return self.at
+
+    def device(self, array: SimulatedArray) -> SimulatedDevice:
+        return self.own
+
+    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> SimulatedArray:
+        return self.own.empty(shape, dtype)
+
+
+@pytest.fixture
+def library(gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch) -> Stand:
+    stand = Stand(gpu)
+    monkeypatch.setitem(libraries._known, SimulatedArray, stand)
+    monkeypatch.setattr(api, "device_of", lambda *_: gpu)
+    monkeypatch.setattr(ready, "_ready", {})
+    return stand
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("op", ["sum", ("max", "mean")])
+def test_a_call_like_one_before_only_launches(
+    gpu: SimulatedDevice, library: Stand, monkeypatch: pytest.MonkeyPatch, op: Any, axis: Any
+) -> None:
+    values = np.arange(60.0).reshape(6, 10)
+    first = wl.reduce(gpu.to_device(values), op, axis=axis)
+    monkeypatch.setattr(api, "parse_ops", None)
+    again = wl.reduce(gpu.to_device(values + 1), op, axis=axis)
+    many = (lambda found: found) if isinstance(op, tuple) else (lambda found: (found,))
+    names = op if isinstance(op, tuple) else (op,)
+    for name, one, other in zip(names, many(first), many(again), strict=True):
+        expected = getattr(np, name)(values, axis=axis)
+        np.testing.assert_array_equal(host(one), expected)
+        np.testing.assert_array_equal(host(other), getattr(np, name)(values + 1, axis=axis))
+        assert isinstance(other, SimulatedArray) is (axis is not None)
+
+
+def test_what_is_equal_and_means_something_else_is_another_call(
+    gpu: SimulatedDevice, library: Stand
+) -> None:
+    there = gpu.to_device(np.arange(6.0).reshape(2, 3))
+    assert wl.reduce(there, "sum", axis=1).shape == (2,)
+    assert wl.reduce(there, "sum", axis=1, keepdims=True).shape == (2, 1)
+    for wrong in ({"axis": True}, {"axis": 1, "keepdims": 0}, {"axis": 1, "keepdims": 1}):
+        with pytest.raises(InputTypeError):
+            wl.reduce(there, "sum", **wrong)
+    assert wl.reduce(there, "var", axis=1, ddof=1).copy_to_host().tolist() == [1, 1]
+    assert wl.reduce(there, "var", axis=1, ddof=0).copy_to_host().tolist() == [2 / 3, 2 / 3]
+    # Per-thread streams share a name.
+    library.at = 2
+    assert ready.key_of(there, "sum", 1) is None
+
+
+def test_calls_kept_are_few(gpu: SimulatedDevice, library: Stand, monkeypatch: Any) -> None:
+    monkeypatch.setattr(ready, "_MOST", 3)
+    for n in range(1, 9):
+        assert wl.reduce(gpu.to_device(np.ones(n))) == n
+        assert 1 <= len(ready._ready) <= 3
+
+
+def test_prepared(gpu: SimulatedDevice, library: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.arange(60, dtype="f4").reshape(6, 10)
+    prepared = wl.reduce.prepare(gpu.to_device(values), ("mean", "argmax"), axis=0, keepdims=True)
+    assert prepared.shape == (1, 10)
+    assert prepared.dtypes == (np.float32, np.intp)
+    monkeypatch.setattr(prepare, "parse_ops", None)
+    for shift in (0, 5):
+        found = prepared(gpu.to_device(values + shift))
+        np.testing.assert_array_equal(host(found.mean), values.mean(axis=0, keepdims=True) + shift)
+        np.testing.assert_array_equal(host(found.argmax), np.full((1, 10), 5))
+    with pytest.raises(InputError, match="prepared for a SimulatedArray of float32, shape"):
+        prepared(gpu.to_device(values.T.copy()))
+    with pytest.raises(InputError, match="prepared for"):
+        prepared(values)
+
+
+def test_a_prepared_number_stays_there(gpu: SimulatedDevice, library: Stand) -> None:
+    there = gpu.to_device(np.arange(5.0))
+    prepared = wl.reduce.prepare(there)
+    out = gpu.empty((), "f8")
+    assert prepared(there, out=out) is out
+    assert out.copy_to_host() == 10
+    assert prepared(there).copy_to_host() == 10
+    with pytest.raises(InputError, match="out: sum is float64 of shape"):
+        prepared(there, out=gpu.empty(2, "f8"))
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "error", "message"),
+    [
+        (np.ones(3), {"op": "ptp", "dtype": "f4"}, None, ""),
+        (np.ones(3, "i1"), {"op": "ptp"}, InputError, "ptp of int8 .* finished on the host"),
+        (np.ones(3), {"accuracy": "reproducible"}, InputError, "finished on the host"),
+        (np.ones(3), {"op": "summ"}, InputError, "'summ' is not known"),
+        (np.ones((0, 3)), {}, InputError, "no elements"),
+        (np.ones((2, 3, 4)), {"axis": (0, 2)}, InputError, "regular distances"),
+    ],
+)
+def test_what_cannot_be_prepared(
+    gpu: SimulatedDevice, library: Stand, values: Any, options: Any, error: Any, message: str
+) -> None:
+    if error is None:
+        assert wl.reduce.prepare(gpu.to_device(values), **options).dtypes == (np.float32,)
+        return
+    with pytest.raises(error, match=message):
+        wl.reduce.prepare(gpu.to_device(values), **options)
+
+
+def test_an_array_of_the_host_is_not_prepared_for() -> None:
+    with pytest.raises(InputTypeError, match="like: an array on a GPU is needed, not ndarray"):
+        wl.reduce.prepare(np.ones(3))
