@@ -20,12 +20,16 @@ from warpladder.device.simd import vector_unit
 from warpladder.device.team import new_state, run_team
 from warpladder.shortest_paths.blocked import close_range, close_team
 from warpladder.shortest_paths.dense import inner_no_path
+from warpladder.shortest_paths.symmetry import is_symmetric
 from warpladder.shortest_paths.tiles import PANEL_UNIT
 
-__all__ = ["SERIAL_UP_TO", "floyd_warshall", "seconds", "workers_for"]
+__all__ = ["BY_HALF", "SERIAL_UP_TO", "floyd_warshall", "seconds", "workers_for"]
 
 SERIAL_UP_TO = 256
 """Number of vertices up to which one core is faster: starting threads costs more than they give."""
+
+BY_HALF = "half of the relaxations, as the graph is undirected"
+"""What is said of a symmetric matrix."""
 
 # 32-bit relaxations per second, measured on the machine named in benchmarks/results.
 _RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
@@ -42,8 +46,11 @@ _CHUNK = 48
 
 def floyd_warshall(
     dist: NDArray[Any], hops: NDArray[Any], progress: Callable[[float], None] | None = None
-) -> None:
-    """Replace weights by distances, in place.
+) -> str:
+    """Replace weights by distances, in place; return how, where there is something to say.
+
+    Half of a symmetric matrix is enough, unless it is small or next hops are wanted. The other half
+    is its mirror image, of the same bits as if both were computed; `blocked` tells why.
 
     Parameters
     ----------
@@ -59,9 +66,10 @@ def floyd_warshall(
     no_path = inner_no_path(dist.dtype)
     if n <= SERIAL_UP_TO:
         panel = PANEL_UNIT if n > PANEL_UNIT else _INNER_PANEL
-        close_range((dist, hops), carry, 0, n, panel, no_path)
-        return
+        close_range((dist, hops), carry, 0, n, panel, no_path, False)
+        return ""
 
+    half = not carry and is_symmetric(dist)
     workers = workers_for(n)
     panel = _panel_height(n)
     state = new_state()
@@ -70,11 +78,12 @@ def floyd_warshall(
 
     def work(worker: int) -> None:
         close_team(
-            (dist, hops), carry, panel, _INNER_PANEL, _CHUNK, no_path,
+            (dist, hops), carry, panel, _INNER_PANEL, _CHUNK, no_path, half,
             workers, worker, state, diagonal, right_diagonal, right,
         )  # fmt: skip
 
     run_team(work, workers, state, None if progress is None else lambda k: progress(k / n))
+    return BY_HALF if half else ""
 
 
 def workers_for(n: int) -> int:
