@@ -12,6 +12,8 @@ import warpladder as wl
 from choosing import large, only
 from warpladder.errors import NegativeCycleError
 from warpladder.shortest_paths import cpu
+from warpladder.shortest_paths.api import _engine
+from warpladder.shortest_paths.solve import Options
 from warpladder.shortest_paths.symmetry import is_symmetric
 
 shortest_paths = partial(wl.shortest_paths, device="cpu")
@@ -159,3 +161,13 @@ def test_progress_rises_to_one():
 def test_small_graphs_are_not_halved():
     weights = both_ways(random_weights(cpu.SERIAL_UP_TO, "float32"))
     assert cpu.BY_HALF not in shortest_paths(weights).why
+
+
+@pytest.mark.parametrize(("directed", "next_hops"), [(True, False), (False, True), (False, False)])
+def test_what_is_halved_is_estimated_so(directed, next_hops):
+    given = wl.Graph.from_edges([0], [1], n=5000, directed=directed).given
+    options = Options(True, next_hops, overwrite=False, mark=False, progress=None)
+    dtype = np.dtype("float32")
+    whole = cpu.seconds(5000, dtype)
+    estimated = _engine(None, given, options).seconds(5000, dtype)
+    assert estimated == whole if directed or next_hops else whole / 2 < estimated < 0.65 * whole

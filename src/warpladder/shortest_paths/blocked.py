@@ -19,10 +19,12 @@ are empty: Numba prunes what hangs on ``carry`` and so compiles a version of its
 
 A *symmetric* matrix, that of an undirected graph, stays symmetric through every step: the sums for
 (i, j) and for (j, i) have the same two operands, ``a + b`` and ``b + a`` have the same bits, and
-both cells meet their sums in the same order of k. So ``half`` of the work will do, without a bit
-being different. Only cells on and below the diagonal are kept up to date; what is above it is
-scratch, where the panel's columns are laid down as rows before they are relaxed. The column panel
-is then the row panel transposed, and the last step is to copy all that is below the diagonal.
+both cells meet their sums in the same order of k. That holds by the book, where step k leaves row
+and column k alone, as the diagonal is zero, and in every product. So ``half`` of the work will do,
+without a bit being different. Only cells on and below the diagonal are kept up to date; what is
+above it is scratch, where the panel's columns are laid down as rows before they are relaxed. The
+column panel is then the row panel transposed, and the last step is to copy all that is below the
+diagonal to the other side.
 
 What belongs together travels together: ``matrix`` is (dist, hops), ``left`` a packed operand and
 its hops, ``edge`` a scratch tile and its hops, ``tile`` the rows and columns of a register tile,
