@@ -47,8 +47,9 @@ from warpladder.shortest_paths.tiles import (
 
 __all__ = ["close_range", "close_team"]
 
-# Of the squares that are transposed at a time: a cache line wide.
-_SIDE = 16
+# Of the squares that are transposed at a time. At n = 4096 a number takes 2.4 to 3 ns, with 16 in a
+# row 2.9 to 4.2 and with 64 up to 3.9.
+_SIDE = 32
 
 
 @cached
