@@ -32,6 +32,7 @@ def is_symmetric(matrix: NDArray[Any]) -> bool:
 
     Examples
     --------
+    >>> import numpy as np
     >>> is_symmetric(np.array([[0, 4], [4, 0]])), is_symmetric(np.array([[0, 4], [7, 0]]))
     (True, False)
     """
