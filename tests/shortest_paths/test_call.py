@@ -295,18 +295,17 @@ class TestDijkstra:
             wl.shortest_paths(([0], [1], [-1]), method="dijkstra")
 
     def test_auto_takes_it_for_a_large_sparse_graph_only(self, monkeypatch):
-        from warpladder.shortest_paths import api, plan
+        from warpladder.shortest_paths import cpu, plan
 
-        engine = api._engine(None, 30000)
         graph = wl.Graph.from_edges(np.arange(30000), (np.arange(30000) + 1) % 30000)
-        chosen = plan.choose_method(graph.given, np.dtype("int32"), "auto", engine.seconds)
+        chosen = plan.choose_method(graph.given, np.dtype("int32"), "auto", cpu.seconds)
         assert chosen.name == "dijkstra"
         assert "estimated" in chosen.why
         small = wl.Graph.from_edges(np.arange(3000), (np.arange(3000) + 1) % 3000)
-        chosen = plan.choose_method(small.given, np.dtype("int32"), "auto", engine.seconds)
+        chosen = plan.choose_method(small.given, np.dtype("int32"), "auto", cpu.seconds)
         assert chosen.name == "floyd-warshall"
         monkeypatch.setattr(sparse, "is_installed", lambda: False)
-        without = plan.choose_method(graph.given, np.dtype("int32"), "auto", engine.seconds)
+        without = plan.choose_method(graph.given, np.dtype("int32"), "auto", cpu.seconds)
         assert without.name == "floyd-warshall"
         assert "pip install 'warpladder[sparse]'" in without.why
 

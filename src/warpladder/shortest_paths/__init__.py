@@ -2,7 +2,7 @@
 
 Read in this order: `api` (the call), `intake` (what comes in), `forms`, `graph` and `batch` (what
 that becomes), `plan` (dtype and method), `solve` (what makes the answer right), `cpu` (the engine),
-`blocked` (its three phases), `tiles` (its innermost loop), `result` (output). Graphs without
-weights go another way: `hop_counts` (the engine), `levels` (its searches), `masks` (their vector
-steps).
+`symmetry` (whether half of a matrix will do), `blocked` (its three phases), `tiles` (its innermost
+loop), `result` (output). Graphs without weights go another way: `hop_counts` (the engine), `levels`
+(its searches), `masks` (their vector steps).
 """

@@ -166,9 +166,11 @@ def shortest_paths(
 
     Notes
     -----
-    Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Breadth-first searches take at most
-    O(n (n + m)) steps, up to 512 of them at once, and give the same distances bit for bit: they are
-    taken only where every multiple of the length of an edge is exact.
+    Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall; on the CPU half as many relaxations
+    for a symmetric matrix or an undirected graph without next hops, and the same bits.
+    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once, and give the
+    same distances bit for bit: they are taken only where every multiple of the length of an edge is
+    exact.
 
     An integer distance is exact or refused: an integer dtype holds distances below half its range.
     A float distance is the rounded sum along its path, with a relative error of at most n units in
@@ -228,7 +230,7 @@ def _of_graph(
     kind = asked_dtype(dtype) or default_dtype(graph.given)
     _check_memory(graph.given, kind, options)
     rounded = remark_on_rounding(graph.given, kind)
-    engine = _engine(target.device, graph.n)
+    engine = _engine(target.device, graph.given, options)
     with naming_memory("graph", f"all distances between {graph.n:,} vertices"):
         searches = None
         if method == "breadth-first" or target.device is None or not target.is_asked:
@@ -296,7 +298,7 @@ def _too_small(n: int) -> str:
     return f"{n:,} vertices are too few for a GPU" if n < _GPU_FROM else ""
 
 
-def _engine(device: Device | None, n: int) -> _Engine:
+def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _Engine:
     if device is not None:
         from warpladder.shortest_paths.gpu import engine
 
@@ -307,9 +309,11 @@ def _engine(device: Device | None, n: int) -> _Engine:
         )
     from warpladder.shortest_paths import cpu
 
-    workers = cpu.workers_for(n)
+    workers = cpu.workers_for(given.n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
-    return _Engine(cores, cpu.floyd_warshall, cpu.seconds)
+    both_ways = isinstance(given, Edges) and not given.directed
+    seconds = partial(cpu.seconds, half=both_ways and not options.next_hops)
+    return _Engine(cores, cpu.floyd_warshall, seconds)
 
 
 def _by_source(

@@ -151,7 +151,7 @@ def close_graphs(
     """Replace weights by distances in those graphs that are ``plain``."""
     for graph in range(first, last):
         if plain[graph]:
-            close_range((dist[graph], hops[graph]), carry, 0, dist.shape[1], panel, no_path)
+            close_range((dist[graph], hops[graph]), carry, 0, dist.shape[1], panel, no_path, False)
 
 
 @cached

@@ -30,6 +30,7 @@ __all__ = [
     "import_weights",
     "inner_no_path",
     "outer_no_path",
+    "over_rows",
     "scatter_edges",
     "summarise",
 ]
@@ -137,7 +138,7 @@ def import_weights(
             source, dist, hops, carry, absent, no_path, first, last, largest, smallest, nan_columns
         )
 
-    _over_rows(import_chunk, n)
+    over_rows(import_chunk, n)
     return summarise(largest, smallest, nan_columns)
 
 
@@ -186,22 +187,23 @@ def export_dist(dist: NDArray[Any], hops: NDArray[Any], threshold: Any) -> int:
         limit = dist.dtype.type(threshold)
         counts.append(export_rows(dist, hops, carry, limit, no_path, first, last))
 
-    _over_rows(export_chunk, len(dist))
+    over_rows(export_chunk, len(dist))
     return sum(counts)
+
+
+def over_rows(task: Callable[[int, int], None], n: int) -> None:
+    """Call ``task(first, last)`` for all rows of an n x n matrix, on all cores if it is large."""
+    workers = min(worker_count(), n * n // _CELLS_PER_WORKER)
+    if workers <= 1:
+        task(0, n)
+    else:
+        share(task, n, 4 * workers)
 
 
 def _sum(values: NDArray[Any]) -> float:
     # An infinite sum is an answer here: it proves nothing about the range.
     with np.errstate(over="ignore"):
         return float(values.sum(dtype=np.float64))
-
-
-def _over_rows(task: Callable[[int, int], None], n: int) -> None:
-    workers = min(worker_count(), n * n // _CELLS_PER_WORKER)
-    if workers <= 1:
-        task(0, n)
-    else:
-        share(task, n, 4 * workers)
 
 
 @cached

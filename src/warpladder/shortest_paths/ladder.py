@@ -15,6 +15,7 @@ from warpladder.shortest_paths.rungs import (
     consecutive_cells,
     flag_barrier,
     grid_sync,
+    half_tiles,
     launch_per_k,
     next_hops,
     one_launch,
@@ -71,6 +72,7 @@ LADDER = Ladder(
         register_tiles_float32.RUNG,
         register_tiles_float64.RUNG,
         register_tiles_int16.RUNG,
+        half_tiles.RUNG,
         # Many rounds in one launch, and the paths.
         one_launch.RUNG,
         one_launch_next_hops.RUNG,

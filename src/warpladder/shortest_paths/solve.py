@@ -14,12 +14,13 @@ difference means that the dtype is too small.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.call import joined
 from warpladder.shortest_paths.dense import NO_HOP, export_dist, hop_matrix, outer_no_path
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
@@ -29,8 +30,11 @@ from warpladder.shortest_paths.widening import DoesNotFitError, in_fitting_dtype
 
 __all__ = ["Close", "Options", "Solution", "solve"]
 
-Close = Callable[[NDArray[Any], NDArray[Any], Callable[[float], None] | None], None]
-"""An engine: closes prepared distances and first hops in place; both are said in `cpu`."""
+Close = Callable[[NDArray[Any], NDArray[Any], Callable[[float], None] | None], str | None]
+"""An engine: closes prepared distances and first hops in place; both are said in `cpu`.
+
+Returns what there is to say of how it was done, if anything.
+"""
 
 
 class Options(NamedTuple):
@@ -59,7 +63,7 @@ class Options(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Distances, next hops (None if not wanted), and what there is to say about the dtype."""
+    """Distances, next hops (None if not wanted), and what there is to say: how, and the dtype."""
 
     dist: NDArray[Any]
     hops: NDArray[np.int32] | None
@@ -81,22 +85,20 @@ def solve(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close) ->
         The engine.
     """
 
-    def compute(tried: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+    def compute(tried: np.dtype[Any]) -> Solution:
         return _solve_in(graph, tried, options, close)
 
-    (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen, number=graph.number)
-    return Solution(dist, hops, note)
+    found, note = in_fitting_dtype(compute, dtype, widen=options.widen, number=graph.number)
+    return replace(found, note=joined(found.note, note))
 
 
-def _solve_in(
-    graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
-) -> tuple[NDArray[Any], NDArray[np.int32] | None]:
+def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close) -> Solution:
     _, next_hops, overwrite, mark, progress = options
     hops = hop_matrix(dtype, graph.n, wanted=next_hops)
     # Mending next hops needs the weights again.
     ready = prepare(graph, dtype, hops, overwrite=overwrite and not next_hops, mark=mark)
     dist = ready.dist
-    close(dist, hops, progress)
+    how = close(dist, hops, progress) or ""
     if dtype.kind == "i" or ready.edges is not None:
         missing = export_dist(dist, hops, ready.threshold)
         if ready.edges is not None and missing:
@@ -120,4 +122,4 @@ def _solve_in(
         dist[ready.marks] = -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
         if found is not None:
             found[ready.marks] = NO_HOP
-    return dist, found
+    return Solution(dist, found, how)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.device.base import Device
-    from warpladder.shortest_paths.solve import Options, Solution
+    from warpladder.shortest_paths.solve import Close, Options, Solution
 
 __all__ = ["shortest_paths_of_batch_on_gpu"]
 
@@ -98,9 +98,10 @@ def _solve_in(
     try:
         dist = device.empty((count, n, n), dtype)
         hops: Any = device.empty((count, n, n), np.int32) if options.next_hops else None
+        close: Close = cpu.floyd_warshall
         if n < batches.FILLS_A_GPU:
             careful = _all_at_once(graphs, device, options, dist, hops)
-            how, close, place = "at once", cpu.floyd_warshall, "on the CPU"
+            how, place = "at once", "on the CPU"
         else:
             careful = _each_alone(graphs, device, options, dist, hops)
             how, place = "one by one", "by way of the host"

@@ -42,6 +42,7 @@ __all__ = [
     "DISTANCES_INT16",
     "DISTANCES_IN_SMALL_TILES",
     "DISTANCES_OVERLAPPED",
+    "DISTANCES_UNDIRECTED",
     "LENGTHS_ALONG_HOPS",
     "NEXT_HOPS",
     "Weights",
@@ -83,6 +84,14 @@ def _maker(dtype: DTypeLike) -> Callable[[int, int], Weights]:
         return Weights(matrix, no_path.item())
 
     return make
+
+
+def _make_undirected(n: int, seed: int) -> Weights:
+    """Let the edges of a digraph lead both ways; the first vertex has none."""
+    matrix, no_path = DISTANCES.make(n, seed)
+    both_ways = np.minimum(matrix, matrix.T)
+    both_ways[:1, 1:] = both_ways[1:, :1] = no_path
+    return Weights(both_ways, no_path)
 
 
 # A verification asks for the same answer again and again, and the plain oracle takes its time.
@@ -135,6 +144,12 @@ def _work_with_hops(problem: Weights) -> Work:
     # Hops of 4 bytes need not be read: the first ones follow from the weights.
     operations, moved, dtype = _work(problem)
     return Work(operations, moved + 4 * problem.matrix.size, dtype)
+
+
+def _work_undirected(problem: Weights) -> Work:
+    # Each pair of vertices once.
+    n = len(problem.matrix)
+    return _work(problem)._replace(operations=n * n * (n + 1) // 2)
 
 
 def first_hops(problem: Weights) -> NDArray[np.int32]:
@@ -201,6 +216,17 @@ DISTANCES_BY_TILES = replace(
 
 # With three tiles in a row there are some beside those of two rows and columns.
 DISTANCES_OVERLAPPED = replace(DISTANCES, sizes=(0, 128, 260), simulated=(0, 260))
+
+# With three tiles in a row there are two beside the pivot, opposite each other in a ring; with four
+# none of the three is opposite another.
+DISTANCES_UNDIRECTED = replace(
+    DISTANCES,
+    name="shortest distances between all pairs of n vertices of an undirected graph, int32",
+    make=_make_undirected,
+    work=_work_undirected,
+    sizes=(0, 1, 33, 128, 130, 260, 385),
+    simulated=(0, 260),
+)
 
 DISTANCES_FLOAT32 = replace(
     DISTANCES,

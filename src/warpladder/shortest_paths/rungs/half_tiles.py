@@ -1,0 +1,174 @@
+"""Half of the register tiles, where edges lead both ways.
+
+Idea: the matrix of an undirected graph is symmetric and stays so in every round, for ``a + b`` is
+``b + a``: tile (j, i) is tile (i, j) transposed. So relax only the tiles on and below the diagonal.
+A tile of the panels is below the diagonal in the pivot's row where it is left of it, in the pivot's
+column where it is not; its block copies it, transposed, to the other side. Then the rest finds a
+whole row and a whole column as before, and relaxes with the same `relax_tile` as `register-tiles`.
+What is above the diagonal serves for nothing else. The last launch copies all that is below it.
+
+The rest are the pairs of ``m`` tiles that are not the pivot. Block (x, y) takes tile x and the one
+that is y further on, in a ring, which makes each pair once for y up to ``m / 2``; where m is even,
+those at ``m / 2`` are opposite each other, and only the first half of the blocks has something to
+do. A transposed tile goes through shared memory, 32 x 32 cells at a time, in rows of 33 words: the
+lanes of a warp write a row and read a column, and meet 32 banks.
+
+Race-free for the reasons told in `register-tiles`; a block writes the mirror image of its tile
+after a barrier behind the tile itself, and no other block reads or writes it in this launch.
+
+Below: every distance between two vertices of an undirected graph was found twice.
+
+Expect: with t tiles in a row, t on the diagonal are closed, t (t - 1) of the panels relaxed and
+t**2 (t - 1) / 2 of the rest: together t**2 (t + 1) / 2 where there were t**3, 6 of 8 at n = 256 and
+52 % at 4,096. A tile takes as many relaxations as before, with 16,384 shared loads; to transpose
+one takes 512, t (t - 1) times in the rounds and half as often in the end. That is one launch more.
+A digraph is refused.
+
+Source: beyond
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda, uint32
+
+from warpladder.device.grids import WARP, round_up
+from warpladder.device.kernel_cache import cached
+from warpladder.errors import InputError
+from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.shortest_paths.gpu_tiles.large import THREADS, TILE, TWO_BLOCKS, relax_tile
+from warpladder.shortest_paths.rungs._launching import padded
+from warpladder.shortest_paths.rungs._tasks import DISTANCES_UNDIRECTED
+from warpladder.shortest_paths.rungs.register_tiles import MAX_N, close_diagonal
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warpladder.device.base import Device
+    from warpladder.shortest_paths.rungs._tasks import Weights
+
+__all__ = ["RUNG", "pair_of", "run"]
+
+SQUARE = (WARP, WARP + 1)
+ROWS_AT_A_TIME = THREADS // WARP
+
+
+@cuda.jit(device=True)
+def mirror_tile(dist, row, column):
+    """Copy the tile whose first cell is (row, column) to (column, row), transposed."""
+    square = cuda.shared.array(SQUARE, dist.dtype)
+    # The mask tells the compiler that no index is negative.
+    t = cuda.threadIdx.x & (THREADS - 1)
+    y, x = t >> 5, t & 31
+    for i in range(row, row + TILE, WARP):
+        for j in range(column, column + TILE, WARP):
+            for r in range(y, WARP, ROWS_AT_A_TIME):
+                square[r, x] = dist[uint32(i + r), uint32(j + x)]
+            cuda.syncthreads()
+            for c in range(y, WARP, ROWS_AT_A_TIME):
+                dist[uint32(j + c), uint32(i + x)] = square[x, c]
+            cuda.syncthreads()
+
+
+@cuda.jit(device=True)
+def pair_of(one, further, others):
+    """Return the greater and the lesser of two places in a ring; -1, -1 for a pair made before."""
+    if 2 * further == others and one >= further:
+        return -1, -1
+    other = one + further
+    if other >= others:
+        other -= others
+    return max(one, other), min(one, other)
+
+
+@cached
+@cuda.jit(max_registers=TWO_BLOCKS)
+def relax_half_of_cross(dist, pivot, no_path):
+    """Relax the tiles of row and column ``pivot`` below the diagonal, and mirror them."""
+    other = cuda.blockIdx.x
+    if other >= pivot:
+        other += 1
+    row, column = max(pivot, other) * TILE, min(pivot, other) * TILE
+    relax_tile(dist, dist, dist, row, column, (pivot * TILE, pivot * TILE, TILE), no_path)
+    cuda.syncthreads()
+    mirror_tile(dist, row, column)
+
+
+@cached
+@cuda.jit(max_registers=TWO_BLOCKS)
+def relax_half_of_rest(dist, pivot, no_path):
+    """Relax the tiles on and below the diagonal that are in neither row nor column ``pivot``."""
+    row, column = pair_of(cuda.blockIdx.x, cuda.blockIdx.y, cuda.gridDim.x)
+    if row < 0:
+        return
+    if row >= pivot:
+        row += 1
+    if column >= pivot:
+        column += 1
+    pivots = pivot * TILE, pivot * TILE, TILE
+    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
+
+
+@cached
+@cuda.jit
+def mirror_all(dist):
+    """Copy all tiles below the diagonal to the other side of it."""
+    if cuda.blockIdx.x < cuda.blockIdx.y:
+        mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE)
+
+
+def refuse_digraph(matrix: NDArray[Any]) -> None:
+    """Raise for a matrix that is not symmetric."""
+    unlike = np.argwhere(matrix != matrix.T)
+    if unlike.size:
+        i, j = unlike[0].tolist()
+        raise InputError(
+            f"problem: the graph is directed, as its weight ({i}, {j}) is {matrix[i, j]} and "
+            f"({j}, {i}) is {matrix[j, i]}; use register-tiles"
+        )
+
+
+def run(device: Device, problem: Weights) -> NDArray[Any]:
+    """Return the distances."""
+    refuse_digraph(problem.matrix)
+    n = len(problem.matrix)
+    side = round_up(n, TILE)
+    dist = device.to_device(padded(problem, side, side))
+    count = side // TILE
+    others, top = count - 1, problem.no_path
+    for pivot in range(count):
+        device.launch(close_diagonal, 1, THREADS, dist, pivot)
+        if others:
+            device.launch(relax_half_of_cross, others, THREADS, dist, pivot, top)
+            pairs = others, others // 2 + 1
+            device.launch(relax_half_of_rest, pairs, THREADS, dist, pivot, top)
+    if count > 1:
+        device.launch(mirror_all, (count, count), THREADS, dist)
+    return np.ascontiguousarray(device.to_host(dist)[:n, :n])
+
+
+RUNG = Rung(
+    name="half-tiles",
+    title="Register tiles on and below the diagonal, for graphs whose edges lead both ways",
+    source="beyond",
+    run=run,
+    task=DISTANCES_UNDIRECTED,
+    bound=Bound("issue", "n**2 (n + 1) / 2 relaxations at 64 per multiprocessor and clock"),
+    kernels=(close_diagonal, relax_half_of_cross, relax_half_of_rest, mirror_all),
+    predicts=(
+        Prediction(
+            "shared_load_requests",
+            "==",
+            Ratio(6 * 16_384 + 3 * 512, 8 * 16_384),
+            256,
+            "six tiles of eight are relaxed, and three copied",
+            than="register-tiles",
+        ),
+        Prediction("shared_bank_conflicts", "==", 0, 256, "rows of 33 words to read columns from"),
+        Prediction("launches", "==", 7, 256, "three for each of two rounds, and the mirror image"),
+    ),
+    limits="a grid has at most 65,535 blocks along y, and a row of tiles takes one",
+    max_n=MAX_N,
+)
