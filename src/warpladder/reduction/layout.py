@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CACHED_BYTES",
+    "COPIED_COLUMNS",
     "NO_MASK",
     "PARALLEL_FROM",
     "TILE_BYTES",
@@ -39,14 +41,15 @@ PARALLEL_FROM = 4
 _LARGEST_TILE_BYTES, _TILES = 32 << 20, 16
 # Rows that are short, and the share of other tiles' bytes in tiles of them.
 _SHORT, _SHORT_SHARE = 32, 8
-# What is copied, or gone through more than once, should stay in the caches meanwhile.
-_CACHED_BYTES = 1 << 20
+CACHED_BYTES = 1 << 20
+"""What is copied, or gone through more than once, should stay in the caches meanwhile."""
 
 NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
 
-# Columns in a tile that has to be copied against the order of memory; sides of one that lies
-# across.
-_COPIED_COLUMNS = 1024
+COPIED_COLUMNS = 1024
+"""Columns in a tile that has to be copied against the order of memory."""
+
+# Sides of a tile that lies across.
 _ROWS_ACROSS, _MOST_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 17, 1 << 20
 
 _STORED = {"e": np.uint16, "?": np.uint8}
@@ -179,7 +182,7 @@ class ArrayRows:
         whole = TILE_BYTES // (_SHORT_SHARE if 0 < self.length < _SHORT else 1)
         least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
         tile = min(max(values.nbytes // _TILES, least), _LARGEST_TILE_BYTES)
-        self._tile_bytes = _CACHED_BYTES if is_copied or passes > 1 else tile
+        self._tile_bytes = CACHED_BYTES if is_copied or passes > 1 else tile
 
     def allow_stacks(self) -> None:
         """Let tiles that lie across have more than one panel."""
@@ -234,7 +237,7 @@ class ArrayRows:
         columns = max(min(self.length, elements), 1)
         if self._is_across:
             # Or each line of memory would be fetched again for every row.
-            columns = min(columns, _COPIED_COLUMNS)
+            columns = min(columns, COPIED_COLUMNS)
         return elements // columns, columns
 
     def _rows_together(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,10 @@ class Part(ABC):
         """Return whether these are of one row, and its answer is that whatever follows."""
         return False
 
+    def numbers(self, states: Any) -> dict[str, Any] | None:  # noqa: ARG002 - likewise
+        """Return `fields` and the count of one row as plain numbers, None where it takes more."""
+        return None
+
     def answering(self, names: frozenset[str]) -> Part:  # noqa: ARG002 - likewise
         """Return the part that answers these operations alone: it may settle sooner."""
         return self
@@ -113,6 +118,16 @@ class FoldPart(Part):
     @cached_property
     def _empty(self) -> Any:
         return new_states(self.spec, 1)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._empty.dtype.names)
+
+    @cached_property
+    def _rare(self) -> tuple[str, ...]:
+        """Fields that are 0 but for numbers near the ends of their range."""
+        rare = {"tiny_square", "huge_square", "tiny_deviation", "huge_deviation", "exponent"}
+        return tuple(name for name in self._names if name in rare)
 
     @cached_property
     def loop(self) -> Any:
@@ -154,6 +169,16 @@ class FoldPart(Part):
         """See `Part`."""
         return np.asarray(states["count"])
 
+    def numbers(self, states: Any) -> dict[str, Any] | None:
+        """See `Part`."""
+        found: dict[str, Any] = dict(zip(self._names, states.item(), strict=True))
+        for name in self._rare:
+            if found[name]:
+                return None
+        if "square" in found:
+            found["root"] = sqrt(found["square"])
+        return found
+
     def answering(self, names: frozenset[str]) -> Part:
         """See `Part`."""
         until = {frozenset({"any"}): "some", frozenset({"all"}): "none"}.get(names, "")
@@ -174,7 +199,7 @@ class FoldPart(Part):
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """See `Part`."""
-        found: Fields = {name: states[name] for name in states.dtype.names}
+        found: Fields = {name: states[name] for name in self._names}
         if "square" in self.spec.folds:
             squares = (found[name] for name in ("tiny_square", "square", "huge_square"))
             found["root"] = ranges.root_of(*squares)
