@@ -139,8 +139,7 @@ def _answer_along(
         else:
             panels = array.reshape(-1, length, side).transpose(0, 2, 1)
             tile = Tile(as_stored(panels.ravel()), NO_MASK, rows, length, length)
-        states = plan.new(rows)
-        plan.add(tile, 0, states)
+        states = plan.complete(tile, 0)
         return plan.finish(states, rows, length, ddof)[0].reshape(left)
 
     return run

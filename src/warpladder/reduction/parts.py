@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.reduction import columns, compensated, custom, exact, folds, ranges
+from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.rules import merge_compensated, merge_exact, two_sum
 from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states
@@ -68,6 +68,14 @@ class Part(ABC):
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """Add a tile, whose columns count from ``first``, to the states of its rows."""
 
+    def complete(self, tile: Tile) -> Any:  # noqa: ARG002 - for those that do
+        """Return what serves as states of the rows of a tile that has all of them, or None."""
+        return None
+
+    def mergeable(self, states: Any, rows: int) -> Any:  # noqa: ARG002 - likewise
+        """Return as states what `complete` may have found of so many rows."""
+        return states
+
     @abstractmethod
     def merge(self, states: Any, later: Any) -> None:
         """Let states take in those of the elements that follow."""
@@ -79,7 +87,7 @@ class Part(ABC):
         It takes no compiled code that is made for a dtype: this is called for few rows, once.
         """
 
-    def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - for those that do
+    def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - likewise
         """Return how many elements of each row count, None where the states do not tell."""
         return None
 
@@ -142,6 +150,21 @@ class FoldPart(Part):
             columns.add_columns(self.spec, tile, first, states)
         else:
             self.loop(data, mask, rows, length, pitch, first, states)
+
+    def complete(self, tile: Tile) -> Any:
+        """See `Part`."""
+        if not tile.across or not lines.takes_lines(self.spec):
+            return None
+        return lines.fields_of_lines(self.spec, tile)
+
+    def mergeable(self, states: Any, rows: int) -> Any:
+        """See `Part`."""
+        if not isinstance(states, dict):
+            return states
+        found = self.new(rows)
+        for name, numbers in states.items():
+            found[name] = numbers
+        return found
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""

@@ -100,6 +100,21 @@ class Plan:
         for part, state in zip(self.parts, states, strict=True):
             part.add(tile, first, state)
 
+    def complete(self, tile: Tile, first: int) -> list[Any]:
+        """Return what to `finish`, or to make `mergeable`, of a tile with all of its rows."""
+        if self.is_plain and not self.counts_truths:
+            states = self.parts[0].complete(tile)
+            if states is not None:
+                return [states]
+        states = self.new(tile.rows)
+        self.add(tile, first, states)
+        return states
+
+    def mergeable(self, states: Sequence[Any], rows: int) -> list[Any]:
+        """Return the states that `complete` has found of so many rows, for others to follow."""
+        pairs = zip(self.parts, states, strict=True)
+        return [part.mergeable(state, rows) for part, state in pairs]
+
     def is_settled(self, states: Sequence[Any]) -> bool:
         """Return whether these are of one row, whose answer is the same whatever follows."""
         return self.parts[0].is_settled(states[0])
@@ -166,6 +181,7 @@ class Plan:
         op = request.op
         assert isinstance(op, Op)  # noqa: S101 - or it would not be plain
         counts = part.counts(states)
+        assert counts is not None  # noqa: S101 - likewise
         with np.errstate(all="ignore") if self._may_round else nullcontext():
             sums = Sums(part.fields(states, counts), counts, ddof)
             return _finish(request, op, dtype, sums, length, self.masked)
@@ -174,7 +190,7 @@ class Plan:
 def _finish(
     request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int, masked: bool
 ) -> NDArray[Any]:
-    found = op.finish(sums)
+    found: NDArray[Any] = op.finish(sums)
     result = found.astype(dtype)
     if not op.is_defined_for_nothing and np.count_nonzero(sums.counts) < len(sums.counts):
         if not (length and request.skip_nan and op.is_extreme):

@@ -1,0 +1,205 @@
+"""One fold of rows that lie across, where a tile has all of their elements.
+
+`columns` keeps for each row a record, which may take in more tiles and any set of folds. Where a
+matrix is short and wide, as 8 x 2,000,000, these records are more memory than its numbers. For what
+is asked for most, one fold of whole rows, nothing is kept: the loop leaves plain arrays, one number
+per row, in which the results are made. They are the same numbers, made in the same order.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.device.kernel_cache import cached
+from warpladder.reduction.blocks import bounds, element_type
+from warpladder.reduction.columns import LINES, STRIP, lines_joined
+from warpladder.reduction.layout import Tile
+from warpladder.reduction.rules import LOW_WORD, outdoes
+from warpladder.reduction.scalars import compiled, select
+from warpladder.reduction.states import FoldSpec
+
+__all__ = ["fields_of_lines", "takes_lines"]
+
+
+def takes_lines(spec: FoldSpec) -> bool:
+    """Return whether there is such a loop for a set of folds."""
+    folds = {"total", "whole", "low", "high", "nonzero"}
+    if spec.sums == "int64":
+        folds |= {"product"}
+    is_one = len(spec.folds) == 1 and spec.folds <= folds
+    return is_one and not spec.masked and spec.values != "float16"
+
+
+def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | None:
+    """Return the fields of all rows of a tile that lies across, None where records serve better.
+
+    The count is one number where it is the same for all rows.
+
+    Examples
+    --------
+    >>> spec = FoldSpec(frozenset({"low"}), "int8", "int64")
+    >>> numbers = np.array([3, 1, 2, 5, 0, 2], np.int8)
+    >>> fields_of_lines(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3))["low"]
+    array([3, 0, 2], dtype=int8)
+    """
+    data, _, rows, length, pitch, width = tile
+    if lines_joined(tile) > 1:
+        return None
+    (fold,) = spec.folds
+    counts = np.zeros(rows if spec.skip_nan else 0, np.int64)
+    second = np.empty(rows if fold == "whole" else 0, np.int64)
+    first = np.empty(rows, _kind(spec))
+    _lines_kernel(spec)(data, rows, length, pitch, width, first, second, counts)
+    if not spec.skip_nan:
+        counts = np.full(1, length)
+    if fold == "whole":
+        return {"count": counts, "whole_low": first, "whole_high": second}
+    found = {"count": counts, fold: first}
+    # That of integers stays 0.
+    return {**found, "exponent": np.zeros(1, np.int64)} if fold == "product" else found
+
+
+def _kind(spec: FoldSpec) -> Any:
+    """Return the type of what is left for each row."""
+    (fold,) = spec.folds
+    if fold in {"low", "high"}:
+        return element_type(spec.values)
+    if fold == "nonzero":
+        # Whether there is one takes a byte.
+        return np.uint8 if spec.until == "some" else np.int64
+    return np.int64 if spec.sums == "int64" else np.float64
+
+
+@cache
+def _lines_kernel(spec: FoldSpec) -> Any:
+    """Return the compiled loop ``fold(data, rows, length, pitch, width, first, second, counts)``.
+
+    Rows lie as in `columns`. Four lines are taken at a time, so that what is kept of each row is
+    loaded and stored once for them; the order in which they are added is theirs.
+    """
+    (fold,) = spec.folds
+    skip_nan, until_some = spec.skip_nan, spec.until == "some"
+    is_total, is_whole, is_product = fold == "total", fold == "whole", fold == "product"
+    is_low, is_high, is_nonzero = fold == "low", fold == "high", fold == "nonzero"
+    in_two_words = is_whole and spec.values in {"int64", "uint64"}
+    element, kind = element_type(spec.values), _kind(spec)
+    # What a block of lines is added in, as in `columns`.
+    lanes = kind
+    if is_total:
+        lanes = np.dtype(spec.sums).type
+    elif is_nonzero and not until_some:
+        lanes = np.int32
+    least, largest = bounds(element)
+    neutral = lanes(largest if is_low else least if is_high else is_product)
+    block_size = min(spec.block, LINES)
+
+    @compiled
+    def taken(v):  # type: ignore[no-untyped-def]
+        if is_nonzero:
+            return lanes(v != 0)
+        if in_two_words:
+            return lanes(v & LOW_WORD)
+        if skip_nan:
+            return select(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
+        return lanes(v)
+
+    @compiled
+    def with_next(kept, v):  # type: ignore[no-untyped-def]
+        # Of equals, which zeros of both signs are, the last is taken, as in `columns`.
+        if is_low or is_high:
+            new = taken(v)
+            ahead = new <= kept if is_low else new >= kept
+            return select(ahead | (new != new), new, kept)  # noqa: PLR0124 - NaN is not itself
+        if is_product:
+            return kept * taken(v)
+        if until_some:
+            return kept | taken(v)
+        return lanes(kept + taken(v))
+
+    # Additions stay in their order: nothing may be reassociated.
+    @cached
+    @njit(nogil=True, fastmath={"nsz"})
+    def fold_lines(data, rows, length, pitch, width, first, second, counts):  # type: ignore[no-untyped-def]
+        block, high = np.empty(STRIP, lanes), np.empty(STRIP, np.int64)
+        numbers = np.empty(STRIP, np.int32)
+        strips = (width + STRIP - 1) // STRIP
+        for strip in range(rows // width * strips):
+            panel, left = strip // strips, strip % strips * STRIP
+            run = min(STRIP, width - left)
+            start = panel * length * pitch + left
+            row = panel * width + left
+            answers, counted = first[row : row + run], counts[row : row + run]
+            high_words = second[row : row + run]
+            for j in range(run):
+                answers[j] = kind(neutral)
+                if is_whole:
+                    high_words[j] = 0
+            for begin in range(0, length, block_size):
+                end = min(begin + block_size, length)
+                for j in range(run):
+                    block[j] = neutral
+                    if in_two_words:
+                        high[j] = 0
+                    if skip_nan:
+                        numbers[j] = 0
+                fours = (end - begin) // 4 * 4
+                for i in range(begin, begin + fours, 4):
+                    at = start + i * pitch
+                    a, b = data[at : at + run], data[at + pitch : at + pitch + run]
+                    at += 2 * pitch
+                    c, d = data[at : at + run], data[at + pitch : at + pitch + run]
+                    for j in range(run):
+                        two = with_next(with_next(block[j], a[j]), b[j])
+                        block[j] = with_next(with_next(two, c[j]), d[j])
+                        if in_two_words:
+                            high[j] += (
+                                np.int64(a[j] >> 32)
+                                + np.int64(b[j] >> 32)
+                                + np.int64(c[j] >> 32)
+                                + np.int64(d[j] >> 32)
+                            )
+                        if skip_nan:
+                            numbers[j] += (
+                                np.int32(a[j] == a[j])
+                                + np.int32(b[j] == b[j])
+                                + np.int32(c[j] == c[j])
+                                + np.int32(d[j] == d[j])
+                            )
+                for i in range(begin + fours, end):
+                    a = data[start + i * pitch : start + i * pitch + run]
+                    for j in range(run):
+                        block[j] = with_next(block[j], a[j])
+                        if in_two_words:
+                            high[j] += np.int64(a[j] >> 32)
+                        if skip_nan:
+                            numbers[j] += np.int32(a[j] == a[j])
+                for j in range(run):
+                    new, old = block[j], answers[j]
+                    if is_low or is_high:
+                        leads = outdoes(new, old, new < old if is_low else new > old)
+                        if skip_nan:
+                            leads = (numbers[j] > 0) & (leads | (counted[j] == 0))
+                        else:
+                            leads |= begin == 0
+                        answers[j] = select(leads, new, old)
+                    elif is_product:
+                        answers[j] = old * new
+                    elif until_some:
+                        answers[j] = old | new
+                    elif is_whole:
+                        low_word = old + (new & LOW_WORD)
+                        high_words[j] += (low_word >> 32) + (new >> 32)
+                        if in_two_words:
+                            high_words[j] += high[j]
+                        answers[j] = low_word & LOW_WORD
+                    else:
+                        answers[j] = old + kind(new)
+                    if skip_nan:
+                        counted[j] += numbers[j]
+
+    return fold_lines
