@@ -38,7 +38,7 @@ def takes_lines(spec: FoldSpec) -> bool:
 def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | None:
     """Return the fields of all rows of a tile that lies across, None where records serve better.
 
-    The count is one number where it is the same for all rows.
+    The count is one number where it is the same for all rows. Lines are joined as in `columns`.
 
     Examples
     --------
@@ -47,23 +47,66 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     >>> fields_of_lines(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3))["low"]
     array([3, 0, 2], dtype=int8)
     """
-    data, _, rows, length, pitch, width = tile
-    if lines_joined(tile) > 1:
-        return None
     (fold,) = spec.folds
+    data, _, rows, length, pitch, width = tile
+    joined = lines_joined(tile)
+    if joined == 1:
+        found = _folded(spec, fold, data, rows, length, pitch, width)
+    else:
+        lines, wide = length // joined, joined * width
+        found = _folded(spec, fold, data, wide, lines, wide, wide)
+        while wide > width:
+            wide //= 2
+            found, later = ([part[i : i + wide] for part in found] for i in (0, wide))
+            _join(fold, found, later)
+        if lines * joined < length:
+            rest, left = data[lines * joined * pitch :], length - lines * joined
+            _join(fold, found, _folded(spec, fold, rest, rows, left, pitch, width))
+    first, second, counts = found
+    if not spec.skip_nan:
+        counts = np.array([length])
+    if fold == "whole":
+        return {"count": counts, "whole_low": first, "whole_high": second}
+    if fold == "product":
+        # The power of two of integers stays 0.
+        return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
+    return {"count": counts, fold: first}
+
+
+def _folded(
+    spec: FoldSpec, fold: str, data: NDArray[Any], rows: int, length: int, pitch: int, width: int
+) -> list[NDArray[Any]]:
+    """Return what is left of each row: its number, another for sums in two words, its count."""
     counts = np.zeros(rows if spec.skip_nan else 0, np.int64)
     second = np.empty(rows if fold == "whole" else 0, np.int64)
     first = np.empty(rows, _kind(spec))
     _lines_kernel(spec)(data, rows, length, pitch, width, first, second, counts)
-    if not spec.skip_nan:
-        counts = np.full(1, length)
-    if fold == "whole":
-        return {"count": counts, "whole_low": first, "whole_high": second}
-    found = {"count": counts, fold: first}
-    # That of integers stays 0.
-    return {**found, "exponent": np.zeros(1, np.int64)} if fold == "product" else found
+    return [first, second, counts]
 
 
+def _join(fold: str, earlier: list[NDArray[Any]], later: list[NDArray[Any]]) -> None:
+    """Let what is left of rows take in that of their later elements, as `rules` does."""
+    (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
+    if fold in {"low", "high"}:
+        leads = outdoes(new, old, new < old if fold == "low" else new > old)
+        if new_counts.size:
+            leads = (new_counts > 0) & (leads | (old_counts == 0))
+        np.copyto(old, new, where=leads)
+    elif fold == "product":
+        old *= new
+    elif fold == "whole":
+        old += new
+        old_high += new_high + (old >> 32)
+        old &= LOW_WORD
+    elif old.dtype == np.uint8:
+        old |= new
+    else:
+        with np.errstate(all="ignore"):
+            old += new
+    old_counts += new_counts
+
+
+@cache
 def _kind(spec: FoldSpec) -> Any:
     """Return the type of what is left for each row."""
     (fold,) = spec.folds

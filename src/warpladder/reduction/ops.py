@@ -15,7 +15,7 @@ from warpladder.formats.values import REAL_NUMBERS
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.parts import Fields
 
-__all__ = ["ONE_OPERATION", "OPS", "Op", "Request", "Sums", "parse_ops", "result_dtype"]
+__all__ = ["ONE_OPERATION", "OPS", "Field", "Op", "Request", "Sums", "parse_ops", "result_dtype"]
 
 ONE_OPERATION = str | np.ufunc | AssociativeOp
 """What stands for one operation. (To make this union takes longer than to look into it.)"""
@@ -35,8 +35,15 @@ class Sums(NamedTuple):
     ddof: float
 
 
-def _field(name: str) -> Callable[[Sums], Any]:
-    return lambda sums: sums.fields[name]
+@dataclass(frozen=True)
+class Field:
+    """Finishes what is one field as it stands."""
+
+    name: str
+
+    def __call__(self, sums: Sums) -> Any:
+        """Return the field."""
+        return sums.fields[self.name]
 
 
 def _mean(sums: Sums) -> Any:
@@ -138,10 +145,10 @@ class Op:
 _Extremum = partial(Op, is_defined_for_nothing=False)
 
 OPS: dict[str, Op] = {
-    "sum": Op(("total",), _field("total"), "sum", takes_initial=True),
-    "prod": Op(("product",), _field("product"), "sum", can_reproduce=False, takes_initial=True),
-    "min": _Extremum(("low",), _field("low"), "element", takes_initial=True),
-    "max": _Extremum(("high",), _field("high"), "element", takes_initial=True),
+    "sum": Op(("total",), Field("total"), "sum", takes_initial=True),
+    "prod": Op(("product",), Field("product"), "sum", can_reproduce=False, takes_initial=True),
+    "min": _Extremum(("low",), Field("low"), "element", takes_initial=True),
+    "max": _Extremum(("high",), Field("high"), "element", takes_initial=True),
     "ptp": _Extremum(
         ("low", "high"),
         _ptp,
@@ -150,17 +157,17 @@ OPS: dict[str, Op] = {
         remedy="use .astype('uint8')",
         takes_numbers=False,
     ),
-    "argmin": _Extremum(("low", "low_at"), _field("low_at"), "index"),
-    "argmax": _Extremum(("high", "high_at"), _field("high_at"), "index"),
+    "argmin": _Extremum(("low", "low_at"), Field("low_at"), "index"),
+    "argmax": _Extremum(("high", "high_at"), Field("high_at"), "index"),
     "mean": Op(("total",), _mean, "real", ("whole",)),
     "var": Op(("moments",), _var, "real"),
     "std": Op(("moments",), _std, "real"),
     "any": Op(("nonzero",), lambda sums: sums.fields["nonzero"] > 0, "truth"),
     "all": Op(("nonzero",), _all, "truth"),
-    "count_nonzero": Op(("nonzero",), _field("nonzero"), "index"),
+    "count_nonzero": Op(("nonzero",), Field("nonzero"), "index"),
     "logsumexp": Op(("exponential",), _logsumexp, "real", can_reproduce=False, takes_numbers=False),
-    "l1": Op(("absolute",), _field("absolute"), "real"),
-    "l2": Op(("square",), _field("root"), "real"),
+    "l1": Op(("absolute",), Field("absolute"), "real"),
+    "l2": Op(("square",), Field("root"), "real"),
 }
 """Every operation by its name; those that may meet NaN have a ``nan`` variant that skips it."""
 

@@ -95,8 +95,8 @@ class Part(ABC):
         """Return whether these are of one row, and its answer is that whatever follows."""
         return False
 
-    def numbers(self, states: Any) -> dict[str, Any] | None:  # noqa: ARG002 - likewise
-        """Return `fields` and the count of one row as plain numbers, None where it takes more."""
+    def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:  # noqa: ARG002 - likewise
+        """Return the `fields` of one row, plain numbers like its state; None if it takes more."""
         return None
 
     def answering(self, names: frozenset[str]) -> Part:  # noqa: ARG002 - likewise
@@ -153,9 +153,13 @@ class FoldPart(Part):
 
     def complete(self, tile: Tile) -> Any:
         """See `Part`."""
-        if not tile.across or not lines.takes_lines(self.spec):
+        if not tile.across or not self._takes_lines:
             return None
         return lines.fields_of_lines(self.spec, tile)
+
+    @cached_property
+    def _takes_lines(self) -> bool:
+        return lines.takes_lines(self.spec)
 
     def mergeable(self, states: Any, rows: int) -> Any:
         """See `Part`."""
@@ -192,9 +196,9 @@ class FoldPart(Part):
         """See `Part`."""
         return np.asarray(states["count"])
 
-    def numbers(self, states: Any) -> dict[str, Any] | None:
+    def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:
         """See `Part`."""
-        found: dict[str, Any] = dict(zip(self._names, states.item(), strict=True))
+        found: dict[str, Any] = dict(zip(self._names, state, strict=True))
         for name in self._rare:
             if found[name]:
                 return None

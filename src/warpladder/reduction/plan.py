@@ -18,7 +18,7 @@ from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.initial import as_initial
 from warpladder.reduction.layout import Tile, with_plain_truths
-from warpladder.reduction.ops import Op, Request, Sums, result_dtype
+from warpladder.reduction.ops import Field, Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
     CompensatedPart,
     CustomPart,
@@ -207,30 +207,42 @@ def _finish(
     return result
 
 
-def number_maker(plan: Plan) -> Callable[[Any, int], Any] | None:
-    """Return what makes the result of one row of its states and ``ddof``, as `Plan.finish` does.
+def number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
+    """Return what makes the result of a row's state and ``ddof``, as `Plan.finish` does.
 
-    It returns None for what only that can do, as the plain numbers of Python have no infinities:
-    results that do not fit their dtype, divisions by zero, rows without elements. It is None itself
-    for plans of several operations or parts, and for few others.
+    The state comes as a tuple of plain numbers, and what a plain number cannot be it returns None
+    for: results that do not fit their dtype, divisions by zero, rows without elements. It is None
+    itself for plans of several operations or parts, and for few others.
     """
     op, part = plan.requests[0].op, plan.parts[0]
-    if not plan.is_plain or not isinstance(op, Op) or not op.takes_numbers:
+    if not plan.is_plain or plan.counts_truths or not isinstance(op, Op) or not op.takes_numbers:
         return None
-    dtype, finish = plan.dtypes[0], op.finish
+    dtype, finish, numbers = plan.dtypes[0], op.finish, part.numbers
+    names = part.new(1).dtype.names
     kind, is_float = dtype.type, dtype.kind == "f"
     most = float(np.finfo(dtype).max) if is_float else 0.0
     # Sums are modulo 2^64, kept with a sign.
-    modulus = 2**64 if dtype.type is np.uint64 else 0
+    modulus = 2**64 if kind is np.uint64 else 0
+    counted = names.index("count")
+    # What is one field as it stands needs no look at the others.
+    place = names.index(finish.name) if isinstance(finish, Field) and finish.name in names else -1
+    if "exponent" in names and is_float:
+        place = -1
 
-    def number(states: Any, ddof: int) -> Any:
-        fields = part.numbers(states)
-        if fields is None or not fields["count"]:
+    def number(state: tuple[Any, ...], ddof: int) -> Any:
+        count = state[counted]
+        if not count:
             return None
-        try:
-            result = finish(Sums(fields, fields["count"], ddof))
-        except ZeroDivisionError:
-            return None
+        if place >= 0:
+            result = state[place]
+        else:
+            fields = numbers(state)
+            if fields is None:
+                return None
+            try:
+                result = finish(Sums(fields, count, ddof))
+            except ZeroDivisionError:
+                return None
         if is_float:
             return kind(result) if -most <= result <= most else None
         return kind(result % modulus if modulus else result)
