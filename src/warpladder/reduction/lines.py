@@ -8,6 +8,7 @@ per row, in which the results are made. They are the same numbers, made in the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -24,6 +25,8 @@ from warpladder.reduction.scalars import compiled, select
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["fields_of_lines", "takes_lines"]
+
+_NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 
 
 def takes_lines(spec: FoldSpec) -> bool:
@@ -50,18 +53,15 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     (fold,) = spec.folds
     data, _, rows, length, pitch, width = tile
     joined = lines_joined(tile)
+    lines = length // joined
     if joined == 1:
-        found = _folded(spec, fold, data, rows, length, pitch, width)
+        found = _folded(spec, fold, data, rows, length, pitch, width, rows)
     else:
-        lines, wide = length // joined, joined * width
-        found = _folded(spec, fold, data, wide, lines, wide, wide)
-        while wide > width:
-            wide //= 2
-            found, later = ([part[i : i + wide] for part in found] for i in (0, wide))
-            _join(fold, found, later)
+        wide = joined * width
+        found = _folded(spec, fold, data, wide, lines, wide, wide, width)
         if lines * joined < length:
             rest, left = data[lines * joined * pitch :], length - lines * joined
-            _join(fold, found, _folded(spec, fold, rest, rows, left, pitch, width))
+            _join(fold, found, _folded(spec, fold, rest, rows, left, pitch, width, rows))
     first, second, counts = found
     if not spec.skip_nan:
         counts = np.array([length])
@@ -74,17 +74,24 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
 
 
 def _folded(
-    spec: FoldSpec, fold: str, data: NDArray[Any], rows: int, length: int, pitch: int, width: int
-) -> list[NDArray[Any]]:
-    """Return what is left of each row: its number, another for sums in two words, its count."""
-    counts = np.zeros(rows if spec.skip_nan else 0, np.int64)
-    second = np.empty(rows if fold == "whole" else 0, np.int64)
+    spec: FoldSpec,
+    fold: str,
+    data: NDArray[Any],
+    rows: int,
+    length: int,
+    pitch: int,
+    width: int,
+    left: int,
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return a number for each of the rows that are left, another where sums have two, counts."""
+    counts = np.zeros(rows, np.int64) if spec.skip_nan else _NOTHING
+    second = np.empty(rows, np.int64) if fold == "whole" else _NOTHING
     first = np.empty(rows, _kind(spec))
-    _lines_kernel(spec)(data, rows, length, pitch, width, first, second, counts)
-    return [first, second, counts]
+    _lines_kernel(spec)(data, rows, length, pitch, width, left, first, second, counts)
+    return first[:left], second[:left], counts[:left]
 
 
-def _join(fold: str, earlier: list[NDArray[Any]], later: list[NDArray[Any]]) -> None:
+def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]) -> None:
     """Let what is left of rows take in that of their later elements, as `rules` does."""
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
     if fold in {"low", "high"}:
@@ -120,9 +127,10 @@ def _kind(spec: FoldSpec) -> Any:
 
 @cache
 def _lines_kernel(spec: FoldSpec) -> Any:
-    """Return the compiled loop ``fold(data, rows, length, pitch, width, first, second, counts)``.
+    """Return the compiled ``fold(data, rows, length, pitch, width, left, first, second, counts)``.
 
-    Rows lie as in `columns`. Four lines are taken at a time, so that what is kept of each row is
+    Rows lie as in `columns`; in the end they are joined, later ones to earlier ones, until no more
+    than so many are left. Four lines are taken at a time, so that what is kept of each row is
     loaded and stored once for them; the order in which they are added is theirs.
     """
     (fold,) = spec.folds
@@ -164,10 +172,21 @@ def _lines_kernel(spec: FoldSpec) -> Any:
             return kept | taken(v)
         return lanes(kept + taken(v))
 
+    @compiled
+    def joined(old, new, old_count, new_count):  # type: ignore[no-untyped-def]
+        if is_low or is_high:
+            leads = outdoes(new, old, new < old if is_low else new > old)
+            return select((new_count > 0) & (leads | (old_count == 0)), new, old)
+        if is_product:
+            return old * new
+        if until_some:
+            return old | new
+        return kind(old + kind(new))
+
     # Additions stay in their order: nothing may be reassociated.
     @cached
     @njit(nogil=True, fastmath={"nsz"})
-    def fold_lines(data, rows, length, pitch, width, first, second, counts):  # type: ignore[no-untyped-def]
+    def fold_lines(data, rows, length, pitch, width, rows_left, first, second, counts):  # type: ignore[no-untyped-def]
         block, high = np.empty(STRIP, lanes), np.empty(STRIP, np.int64)
         numbers = np.empty(STRIP, np.int32)
         strips = (width + STRIP - 1) // STRIP
@@ -222,27 +241,28 @@ def _lines_kernel(spec: FoldSpec) -> Any:
                         if skip_nan:
                             numbers[j] += np.int32(a[j] == a[j])
                 for j in range(run):
-                    new, old = block[j], answers[j]
-                    if is_low or is_high:
-                        leads = outdoes(new, old, new < old if is_low else new > old)
-                        if skip_nan:
-                            leads = (numbers[j] > 0) & (leads | (counted[j] == 0))
-                        else:
-                            leads |= begin == 0
-                        answers[j] = select(leads, new, old)
-                    elif is_product:
-                        answers[j] = old * new
-                    elif until_some:
-                        answers[j] = old | new
-                    elif is_whole:
-                        low_word = old + (new & LOW_WORD)
-                        high_words[j] += (low_word >> 32) + (new >> 32)
+                    if is_whole:
+                        low_word = answers[j] + (block[j] & LOW_WORD)
+                        high_words[j] += (low_word >> 32) + (block[j] >> 32)
                         if in_two_words:
                             high_words[j] += high[j]
                         answers[j] = low_word & LOW_WORD
-                    else:
-                        answers[j] = old + kind(new)
-                    if skip_nan:
+                    elif skip_nan:
+                        answers[j] = joined(answers[j], block[j], counted[j], numbers[j])
                         counted[j] += numbers[j]
+                    else:
+                        answers[j] = joined(answers[j], block[j], begin, 1)
+        while rows > rows_left:
+            rows //= 2
+            for j in range(rows):
+                if is_whole:
+                    low_word = first[j] + first[rows + j]
+                    second[j] += second[rows + j] + (low_word >> 32)
+                    first[j] = low_word & LOW_WORD
+                elif skip_nan:
+                    first[j] = joined(first[j], first[rows + j], counts[j], counts[rows + j])
+                    counts[j] += counts[rows + j]
+                else:
+                    first[j] = joined(first[j], first[rows + j], 1, 1)
 
     return fold_lines
