@@ -20,7 +20,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.rules import LOW_WORD, outdoes
+from warpladder.reduction.rules import LOW_WORD, outdoes, passes
 from warpladder.reduction.scalars import compiled, select
 from warpladder.reduction.states import FoldSpec
 
@@ -31,9 +31,7 @@ _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 
 def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
-    folds = {"total", "whole", "low", "high", "nonzero"}
-    if spec.sums == "int64":
-        folds |= {"product"}
+    folds = {"total", "whole", "product", "low", "high", "nonzero"}
     is_one = len(spec.folds) == 1 and spec.folds <= folds
     return is_one and not spec.masked and spec.values != "float16"
 
@@ -54,6 +52,9 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     data, _, rows, length, pitch, width = tile
     joined = lines_joined(tile)
     lines = length // joined
+    may_leave_range = fold == "product" and spec.sums != "int64"
+    if may_leave_range and (joined > 1 or length > LINES):
+        return None
     if joined == 1:
         found = _folded(spec, fold, data, rows, length, pitch, width, rows)
     else:
@@ -67,10 +68,18 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
         counts = np.array([length])
     if fold == "whole":
         return {"count": counts, "whole_low": first, "whole_high": second}
+    if may_leave_range and not _are_in_range(first):
+        return None
     if fold == "product":
-        # The power of two of integers stays 0.
+        # Of what is in range, and of integers, the power of two is 0.
         return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
     return {"count": counts, fold: first}
+
+
+def _are_in_range(products: NDArray[Any]) -> bool:
+    """Tell whether none of the products has overflowed or vanished."""
+    sizes = np.abs(products)
+    return bool(passes(1.0, sizes.min()) and passes(1.0, sizes.max()))
 
 
 def _folded(

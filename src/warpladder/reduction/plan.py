@@ -18,7 +18,7 @@ from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.initial import as_initial
 from warpladder.reduction.layout import Tile, with_plain_truths
-from warpladder.reduction.ops import Field, Op, Request, Sums, result_dtype
+from warpladder.reduction.ops import Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
     CompensatedPart,
     CustomPart,
@@ -29,7 +29,7 @@ from warpladder.reduction.parts import (
 )
 from warpladder.reduction.states import BLOCK, FoldSpec
 
-__all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan", "number_maker"]
+__all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan"]
 
 ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
 
@@ -205,49 +205,6 @@ def _finish(
                 f"dtype='{enough}'"
             )
     return result
-
-
-def number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
-    """Return what makes the result of a row's state and ``ddof``, as `Plan.finish` does.
-
-    The state comes as a tuple of plain numbers, and what a plain number cannot be it returns None
-    for: results that do not fit their dtype, divisions by zero, rows without elements. It is None
-    itself for plans of several operations or parts, and for few others.
-    """
-    op, part = plan.requests[0].op, plan.parts[0]
-    if not plan.is_plain or plan.counts_truths or not isinstance(op, Op) or not op.takes_numbers:
-        return None
-    dtype, finish, numbers = plan.dtypes[0], op.finish, part.numbers
-    names = part.new(1).dtype.names
-    kind, is_float = dtype.type, dtype.kind == "f"
-    most = float(np.finfo(dtype).max) if is_float else 0.0
-    # Sums are modulo 2^64, kept with a sign.
-    modulus = 2**64 if kind is np.uint64 else 0
-    counted = names.index("count")
-    # What is one field as it stands needs no look at the others.
-    place = names.index(finish.name) if isinstance(finish, Field) and finish.name in names else -1
-    if "exponent" in names and is_float:
-        place = -1
-
-    def number(state: tuple[Any, ...], ddof: int) -> Any:
-        count = state[counted]
-        if not count:
-            return None
-        if place >= 0:
-            result = state[place]
-        else:
-            fields = numbers(state)
-            if fields is None:
-                return None
-            try:
-                result = finish(Sums(fields, count, ddof))
-            except ZeroDivisionError:
-                return None
-        if is_float:
-            return kind(result) if -most <= result <= most else None
-        return kind(result % modulus if modulus else result)
-
-    return number
 
 
 def check_mask_leaves_some(
