@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.call import check_option
+from warpladder.reduction import layout
 from warpladder.reduction.intake import check_dtype
-from warpladder.reduction.layout import CACHED_BYTES, COPIED_COLUMNS, NO_MASK, Tile, as_stored
+from warpladder.reduction.layout import NO_MASK, Tile, as_stored
 from warpladder.reduction.ops import Field, Op, Sums, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 
@@ -38,7 +39,8 @@ def answer_of_few(
     ddof
         0 or 1.
     """
-    if values.nbytes > CACHED_BYTES or not values.size:
+    # However it lies and whatever is asked, that is one tile.
+    if not 0 < values.nbytes <= min(layout.CACHED_BYTES, layout.TILE_BYTES // layout.SHORT_SHARE):
         return None
     if where is not None:
         is_plain = (
@@ -48,11 +50,9 @@ def answer_of_few(
             and where.shape == values.shape
             and where.flags.carray
         )
-        return (
-            answer(op, values.dtype, accuracy, True)(values, where.ravel(), ddof)
-            if is_plain
-            else None
-        )
+        if not is_plain:
+            return None
+        return answer(op, values.dtype, accuracy, True)(values, where.ravel(), ddof)
     ndim = values.ndim
     if type(axis) is not int or not -ndim <= axis < ndim:
         return None
@@ -135,7 +135,7 @@ def _answer_along(
         rows = array.size // length
         if side == 1:
             tile = Tile(as_stored(array.ravel()), NO_MASK, rows, length, length)
-        elif length == 1 or (length > COPIED_COLUMNS and not plan.takes_columns):
+        elif length == 1 or (length > layout.COPIED_COLUMNS and not plan.takes_columns):
             return None
         elif plan.takes_columns:
             tile = Tile(as_stored(array.ravel()), NO_MASK, rows, length, side, side)

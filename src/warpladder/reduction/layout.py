@@ -21,6 +21,7 @@ __all__ = [
     "COPIED_COLUMNS",
     "NO_MASK",
     "PARALLEL_FROM",
+    "SHORT_SHARE",
     "TILE_BYTES",
     "ArrayRows",
     "Rows",
@@ -39,8 +40,8 @@ PARALLEL_FROM = 4
 
 # To deal out a tile takes 0.015 ms, to add the least of them 0.05 to 0.12.
 _LARGEST_TILE_BYTES, _TILES = 32 << 20, 16
-# Rows that are short, and the share of other tiles' bytes in tiles of them.
-_SHORT, _SHORT_SHARE = 32, 8
+# Rows that are short, and by how much less tiles of them have.
+_SHORT, SHORT_SHARE = 32, 8
 CACHED_BYTES = 1 << 20
 """What is copied, or gone through more than once, should stay in the caches meanwhile."""
 
@@ -183,7 +184,7 @@ class ArrayRows:
         self._may_lie_across = self._together > 1 and where is None
         is_copied = self._whole is None and not self._may_lie_across
         # Of rows so short each takes some ns, however many bytes it has.
-        whole = TILE_BYTES // (_SHORT_SHARE if 0 < self.length < _SHORT else 1)
+        whole = TILE_BYTES // (SHORT_SHARE if 0 < self.length < _SHORT else 1)
         least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
         tile = min(max(values.nbytes // _TILES, least), _LARGEST_TILE_BYTES)
         self._tile_bytes = CACHED_BYTES if is_copied or passes > 1 else tile
