@@ -177,15 +177,14 @@ class _Job:
         run, column = divmod(number, max(len(self._columns), 1))
         span = self._runs[run]
         is_settled = False
-        if len(self._columns) == 1:
-            tile = self._rows.tile(span, self._columns[0], buffers)
-            states = self._plan.complete(tile, self._first)
-        else:
+        if not self._columns:
             states = self._plan.new(span.end - span.begin)
-            if self._columns:
-                columns = self._columns[column]
-                tile = self._rows.tile(span, columns, buffers)
-                self._plan.add(tile, self._first + columns.begin, states)
+        else:
+            columns = self._columns[column]
+            tile = self._rows.tile(span, columns, buffers)
+            states = self._plan.complete(tile, self._first + columns.begin)
+        if len(self._columns) > 1:
+            states = self._plan.mergeable(states, span.end - span.begin)
             is_settled = len(self._runs) == 1 and self._plan.is_settled(states)
         with self._changed:
             if self._is_over or number in self._found:

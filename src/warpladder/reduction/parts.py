@@ -69,7 +69,7 @@ class Part(ABC):
         """Add a tile, whose columns count from ``first``, to the states of its rows."""
 
     def complete(self, tile: Tile) -> Any:  # noqa: ARG002 - for those that do
-        """Return what serves as states of the rows of a tile that has all of them, or None."""
+        """Return what serves as states of the rows of a tile for `fields`, or None."""
         return None
 
     def mergeable(self, states: Any, rows: int) -> Any:  # noqa: ARG002 - likewise

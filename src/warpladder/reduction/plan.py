@@ -101,7 +101,7 @@ class Plan:
             part.add(tile, first, state)
 
     def complete(self, tile: Tile, first: int) -> list[Any]:
-        """Return what to `finish`, or to make `mergeable`, of a tile with all of its rows."""
+        """Return what to `finish`, or to make `mergeable`, of the rows of a tile."""
         if self.is_plain and not self.counts_truths:
             states = self.parts[0].complete(tile)
             if states is not None:
