@@ -165,17 +165,14 @@ def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
     # Sums are modulo 2^64, kept with a sign.
     modulus = 2**64 if kind is np.uint64 else 0
     counted = names.index("count")
-    # What is one field as it stands needs no look at the others.
-    place = names.index(finish.name) if isinstance(finish, Field) and finish.name in names else -1
-    if "exponent" in names and is_float:
-        place = -1
+    read = part.reader(finish.name) if isinstance(finish, Field) else None
 
     def number(state: tuple[Any, ...], ddof: int) -> Any:
         count = state[counted]
         if not count:
             return None
-        if place >= 0:
-            result = state[place]
+        if read is not None:
+            result = read(state)
         else:
             fields = numbers(state)
             if fields is None:
@@ -184,6 +181,8 @@ def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
                 result = finish(Sums(fields, count, ddof))
             except ZeroDivisionError:
                 return None
+        if result is None:
+            return None
         if is_float:
             return kind(result) if -most <= result <= most else None
         return kind(result % modulus if modulus else result)

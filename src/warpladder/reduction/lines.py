@@ -1,9 +1,11 @@
-"""One fold of rows that lie across, where a tile has all of their elements.
+"""One fold of rows that lie across, without a record for each row.
 
-`columns` keeps for each row a record, which may take in more tiles and any set of folds. Where a
-matrix is short and wide, as 8 x 2,000,000, these records are more memory than its numbers. For what
-is asked for most, one fold of whole rows, nothing is kept: the loop leaves plain arrays, one number
-per row, in which the results are made. They are the same numbers, made in the same order.
+`columns` keeps a record for each row, which may take in more tiles and any set of folds. Where a
+matrix is short and wide, as 8 x 2,000,000, the records are more memory than its numbers. For what
+is asked for most, one fold alone, the loop leaves plain arrays, one number per row, of which the
+results are made. They are the same numbers, made in the same order. Measured on two shared cores of
+a Cascade Lake Xeon, in one process with `numpy.min` over axis 0 of 8 x 2,000,000 int8: 0.58 of its
+speed, with records 0.13; sum of float32 0.77 and 0.57, of 4096 x 4096 float64 7 % less time.
 """
 
 from __future__ import annotations
@@ -56,13 +58,13 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     if may_leave_range and (joined > 1 or length > LINES):
         return None
     if joined == 1:
-        found = _folded(spec, fold, data, rows, length, pitch, width, rows)
+        found = _folded(spec, data, rows, length, pitch, width, rows)
     else:
         wide = joined * width
-        found = _folded(spec, fold, data, wide, lines, wide, wide, width)
+        found = _folded(spec, data, wide, lines, wide, wide, width)
         if lines * joined < length:
             rest, left = data[lines * joined * pitch :], length - lines * joined
-            _join(fold, found, _folded(spec, fold, rest, rows, left, pitch, width, rows))
+            _join(fold, found, _folded(spec, rest, rows, left, pitch, width, rows))
     first, second, counts = found
     if not spec.skip_nan:
         counts = np.array([length])
@@ -83,21 +85,15 @@ def _are_in_range(products: NDArray[Any]) -> bool:
 
 
 def _folded(
-    spec: FoldSpec,
-    fold: str,
-    data: NDArray[Any],
-    rows: int,
-    length: int,
-    pitch: int,
-    width: int,
-    left: int,
+    spec: FoldSpec, data: NDArray[Any], rows: int, length: int, pitch: int, width: int, left: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return a number for each of the rows that are left, another where sums have two, counts."""
+    kernel, kind, in_two_words = _lines_kernel(spec)
     counts = np.zeros(rows, np.int64) if spec.skip_nan else _NOTHING
-    second = np.empty(rows, np.int64) if fold == "whole" else _NOTHING
-    first = np.empty(rows, _kind(spec))
-    _lines_kernel(spec)(data, rows, length, pitch, width, left, first, second, counts)
-    return first[:left], second[:left], counts[:left]
+    second = np.empty(rows, np.int64) if in_two_words else _NOTHING
+    first = np.empty(rows, kind)
+    kernel(data, rows, length, pitch, width, left, first, second, counts)
+    return (first, second, counts) if left == rows else (first[:left], second[:left], counts[:left])
 
 
 def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]) -> None:
@@ -135,12 +131,13 @@ def _kind(spec: FoldSpec) -> Any:
 
 
 @cache
-def _lines_kernel(spec: FoldSpec) -> Any:
-    """Return the compiled ``fold(data, rows, length, pitch, width, left, first, second, counts)``.
+def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
+    """Return a loop with the type of what it leaves for each row, and whether that is two words.
 
-    Rows lie as in `columns`; in the end they are joined, later ones to earlier ones, until no more
-    than so many are left. Four lines are taken at a time, so that what is kept of each row is
-    loaded and stored once for them; the order in which they are added is theirs.
+    It is called as ``fold(data, rows, length, pitch, width, left, first, second, counts)``. Rows
+    lie as in `columns`; in the end they are joined, later ones to earlier ones, until no more than
+    so many are left. Four lines are taken at a time, so that what is kept of each row is loaded and
+    stored once for them; the order in which they are added is theirs.
     """
     (fold,) = spec.folds
     skip_nan, until_some = spec.skip_nan, spec.until == "some"
@@ -274,4 +271,4 @@ def _lines_kernel(spec: FoldSpec) -> Any:
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
 
-    return fold_lines
+    return fold_lines, kind, is_whole

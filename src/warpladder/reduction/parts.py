@@ -8,9 +8,11 @@ order and reads the fields at the end. An engine for GPUs needs to fill the same
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -98,6 +100,15 @@ class Part(ABC):
     def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:  # noqa: ARG002 - likewise
         """Return the `fields` of one row, plain numbers like its state; None if it takes more."""
         return None
+
+    def reader(self, name: str) -> Callable[[tuple[Any, ...]], Any]:
+        """Return what takes one of these fields alone from such a state."""
+
+        def read(state: tuple[Any, ...]) -> Any:
+            found = self.numbers(state)
+            return None if found is None else found[name]
+
+        return read
 
     def answering(self, names: frozenset[str]) -> Part:  # noqa: ARG002 - likewise
         """Return the part that answers these operations alone: it may settle sooner."""
@@ -202,9 +213,18 @@ class FoldPart(Part):
         for name in self._rare:
             if found[name]:
                 return None
-        if "square" in found:
-            found["root"] = sqrt(found["square"])
         return found
+
+    def reader(self, name: str) -> Callable[[tuple[Any, ...]], Any]:
+        """See `Part`."""
+        if name == "root":
+            names = ("square", "tiny_square", "huge_square")
+            square, tiny, huge = map(self._names.index, names)
+            return lambda state: None if state[tiny] or state[huge] else sqrt(state[square])
+        if name == "product":
+            return super().reader(name)
+        # What is kept as it stands needs no look at the others.
+        return itemgetter(self._names.index(name))
 
     def answering(self, names: frozenset[str]) -> Part:
         """See `Part`."""
