@@ -130,6 +130,13 @@ def _kind(spec: FoldSpec) -> Any:
     return np.int64 if spec.sums == "int64" else np.float64
 
 
+@compiled
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    # What is among a loop's variables may not call an intrinsic: the key of the loop on disk would
+    # be another one in each process.
+    return select(condition, a, b)
+
+
 @cache
 def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     """Return a loop with the type of what it leaves for each row, and whether that is two words.
@@ -162,7 +169,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         if in_two_words:
             return lanes(v & LOW_WORD)
         if skip_nan:
-            return select(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
+            return _either(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
         return lanes(v)
 
     @compiled
@@ -171,7 +178,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         if is_low or is_high:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
-            return select(ahead | (new != new), new, kept)  # noqa: PLR0124 - NaN is not itself
+            return _either(ahead | (new != new), new, kept)  # noqa: PLR0124 - NaN is not itself
         if is_product:
             return kept * taken(v)
         if until_some:
@@ -182,7 +189,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     def joined(old, new, old_count, new_count):  # type: ignore[no-untyped-def]
         if is_low or is_high:
             leads = outdoes(new, old, new < old if is_low else new > old)
-            return select((new_count > 0) & (leads | (old_count == 0)), new, old)
+            return _either((new_count > 0) & (leads | (old_count == 0)), new, old)
         if is_product:
             return old * new
         if until_some:
