@@ -91,7 +91,7 @@ def _write_reductions(results: dict[str, Any]) -> None:
     ]
     slowest = [row for row in results["cells"] if not row["is_small"]][:_SLOWEST]
     lines.extend(
-        f"| {row['case']} | {row['us']:,.4g} | {row['best_peer_us']:,.4g} ({row['best_peer']}) "
+        f"| {row['case']} | {row['us']:,.1f} | {row['best_peer_us']:,.1f} ({row['best_peer']}) "
         f"| {row['ratio']:.2f} |"
         for row in slowest
     )
