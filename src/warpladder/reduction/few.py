@@ -8,6 +8,7 @@ make one tile, so that the bits are those of the long way, to which it leaves al
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from math import prod
 from typing import Any
@@ -127,6 +128,8 @@ def _answer_along(
 ) -> Callable[[NDArray[Any], int, int], Any]:
     """Return the way to the results over one of several axes, counted from 0."""
     plan = _plan(op, values, accuracy, False)
+    kept = _kept_field(plan)
+    dtype, rounds = plan.dtypes[0], plan.may_round
 
     def run(array: NDArray[Any], axis: int, ddof: int) -> Any:
         shape = array.shape
@@ -143,9 +146,27 @@ def _answer_along(
             panels = array.reshape(-1, length, side).transpose(0, 2, 1)
             tile = Tile(as_stored(panels.ravel()), NO_MASK, rows, length, length)
         states = plan.complete(tile, 0)
+        if kept is not None:
+            # Half the time of `Plan.finish`: no row is without elements here.
+            with np.errstate(all="ignore") if rounds else nullcontext():
+                found: NDArray[Any] = states[0][kept].astype(dtype).reshape(left)
+                return found
         return plan.finish(states, rows, length, ddof)[0].reshape(left)
 
     return run
+
+
+def _kept_field(plan: Plan) -> str | None:
+    """Return the field that is the result of every row that has elements, None if there is none."""
+    op, part = plan.requests[0].op, plan.parts[0]
+    if not plan.is_plain or part.skip_nan or not isinstance(op, Op):
+        return None
+    finish = op.finish
+    if not isinstance(finish, Field) or finish.name not in part.new(1).dtype.names:
+        return None
+    # One of floats has a power of two beside it.
+    is_split = finish.name == "product" and plan.dtypes[0].kind == "f"
+    return None if is_split else finish.name
 
 
 def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:

@@ -170,7 +170,7 @@ class Plan:
         return is_alone and isinstance(self.requests[0].op, Op)
 
     @cached_property
-    def _may_round(self) -> bool:
+    def may_round(self) -> bool:
         """Whether results are more than elements, indices, truths and whole numbers."""
         op = self.requests[0].op
         return self.dtypes[0].kind == "f" and not (isinstance(op, Op) and op.result == "element")
@@ -182,7 +182,7 @@ class Plan:
         assert isinstance(op, Op)  # noqa: S101 - or it would not be plain
         counts = part.counts(states)
         assert counts is not None  # noqa: S101 - likewise
-        with np.errstate(all="ignore") if self._may_round else nullcontext():
+        with np.errstate(all="ignore") if self.may_round else nullcontext():
             sums = Sums(part.fields(states, counts), counts, ddof)
             return _finish(request, op, dtype, sums, length, self.masked)
 
