@@ -20,6 +20,9 @@ _JOINS_FROM = "<!-- overlap joins from benchmarks/results -->"
 _JOINS_TO = "<!-- end of overlap joins -->"
 _HOPS_FROM = "<!-- hop counts from benchmarks/results -->"
 _HOPS_TO = "<!-- end of hop counts -->"
+_REDUCTIONS_FROM = "<!-- reductions from benchmarks/results -->"
+_REDUCTIONS_TO = "<!-- end of reductions -->"
+_SLOWEST = 10
 _ADVECTION_FROM = "<!-- advection from benchmarks/results -->"
 _ADVECTION_TO = "<!-- end of advection -->"
 _N_OF_PEERS = 2048
@@ -34,6 +37,7 @@ def main() -> None:
     _draw(results)
     _write_table(results)
     _write_hop_counts(_newest("hop_counts"))
+    _write_reductions(_newest("reduction_table"))
     _write_joins(_newest("overlap_join"))
     advection = _newest("advection")
     _write_advection(advection)
@@ -67,6 +71,41 @@ def _write_hop_counts(results: dict[str, Any]) -> None:
         "last graph is that of 150 sources, scaled up."
     )
     replace_between(_README, _HOPS_FROM, _HOPS_TO, lines)
+
+
+def _write_reductions(results: dict[str, Any]) -> None:
+    """Replace the table of reductions beside their best peers in the README, slow cells first."""
+    lines = [
+        "| `reduce` beside the best peer | cells | as fast | at least 0.9 | slowest | median |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    lines.extend(
+        f"| {row['case']} | {row['cells']} | {row['at_least_1.0']} | {row['at_least_0.9']} "
+        f"| {row['least_ratio']:.2g} | {row['median_ratio']:.2g} |"
+        for row in results["summary"]
+    )
+    lines += [
+        "",
+        "| slowest from 2^16 numbers on | us | best peer, us | ratio |",
+        "|---|--:|--:|--:|",
+    ]
+    slowest = [row for row in results["cells"] if not row["is_small"]][:_SLOWEST]
+    lines.extend(
+        f"| {row['case']} | {row['us']:,.1f} | {row['best_peer_us']:,.1f} ({row['best_peer']}) "
+        f"| {row['ratio']:.2f} |"
+        for row in slowest
+    )
+    small = [row for row in results["summary"] if row["case"].startswith("2^10")]
+    above = "; ".join(f"{row['case'][6:]} {row['most_us_above']:.1f}" for row in small)
+    machine, peers = results["machine"], results["peers"]
+    lines.append(
+        "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
+        "time over ours, the least of calls in turn in one process. Calls on 2^10 numbers take at "
+        f"most so many us more than the best peer's: {above}. {machine['cpu']}, "
+        f"{machine['cores']} cores, {machine['vector']['name']}, {results['date']}; NumPy "
+        f"{peers['numpy']}, bottleneck {peers['bottleneck']}."
+    )
+    replace_between(_README, _REDUCTIONS_FROM, _REDUCTIONS_TO, lines)
 
 
 def _write_joins(results: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def test_rows_in_many_runs(monkeypatch):
     """The states of a chunk's rows come run by run, and are put together."""
     monkeypatch.setattr(layout, "_ROWS_ACROSS", 8)
     monkeypatch.setattr(layout, "TILE_BYTES", 1024)
-    monkeypatch.setattr(layout, "_CACHED_BYTES", 1024)
+    monkeypatch.setattr(layout, "CACHED_BYTES", 1024)
     values = np.random.default_rng(3).standard_normal((37, 5, 61)).astype("f4")
     for axis in (0, (0, 1), 1, (1, 2), 2):
         found = wl.reduce(pieces(values, (8, 30)), OPS, axis=axis)

@@ -43,7 +43,7 @@ def strict_gpu() -> SimulatedDevice:
 def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 13)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
-    monkeypatch.setattr(layout, "_CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 13)
     monkeypatch.setattr(stream, "_LEAST_TILE_BYTES", 1 << 13)
     monkeypatch.setattr(stream, "_MOST_TILE_BYTES", 1 << 13)
     monkeypatch.setattr(stream, "_LEAST_PIECE_BYTES", 1 << 10)

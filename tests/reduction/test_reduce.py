@@ -186,8 +186,8 @@ def test_axes_and_layouts(name, dtype, axis):
 def test_axes_across_memory_in_many_tiles(monkeypatch, ops):
     monkeypatch.setattr(layout, "_ROWS_ACROSS", 8)
     monkeypatch.setattr(layout, "TILE_BYTES", 1024)
-    monkeypatch.setattr(layout, "_CACHED_BYTES", 1024)
-    monkeypatch.setattr(layout, "_COPIED_COLUMNS", 16)
+    monkeypatch.setattr(layout, "CACHED_BYTES", 1024)
+    monkeypatch.setattr(layout, "COPIED_COLUMNS", 16)
     values = numbers(61 * 37 * 3, "f4").reshape(61, 37, 3)
     for axis in (None, 0, 1, 2, (0, 1), (1, 2), (0, 2)):
         for view in (values, values.transpose(1, 0, 2), values[::2, ::-1]):

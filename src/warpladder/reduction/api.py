@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from warpladder.call import Progress, check_option, check_progress, target_for
 from warpladder.device.foreign import adopted, device_of, is_on_gpu, numpy_dtype, to_numpy
@@ -24,6 +24,7 @@ from warpladder.reduction.answers import (
 )
 from warpladder.reduction.chunks import Chunks
 from warpladder.reduction.cpu import accumulate
+from warpladder.reduction.few import answer, answer_of_few
 from warpladder.reduction.intake import (
     StoredRow,
     as_axes,
@@ -34,7 +35,7 @@ from warpladder.reduction.intake import (
     check_axes_of_indices,
     check_dtype,
 )
-from warpladder.reduction.layout import NO_MASK, TILE_BYTES, Tile, as_stored
+from warpladder.reduction.layout import NO_MASK, TILE_BYTES
 from warpladder.reduction.ops import Operation, parse_ops
 from warpladder.reduction.passes import Accumulate, reduce_rows, rows_of
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
 
 __all__ = ["reduce"]
-
-# Operations whose result is one field as it stands.
-_PLAIN_FIELDS = {"sum": "total", "min": "low", "max": "high"}
 
 
 @preparable(prepare)
@@ -215,8 +213,6 @@ def reduce(
     if (
         type(values) is np.ndarray
         and (type(op) is str or type(op) is np.ufunc)
-        and axis is None
-        and where is None
         and dtype is None
         and keepdims is False
         and initial is None
@@ -231,7 +227,11 @@ def reduce(
         and type(device) is str
         and (device == "auto" or device == "cpu")  # noqa: PLR1714 - a tuple to look in costs more
     ):
-        return _shortcut(op, values.dtype, accuracy)(values, ddof)
+        if axis is None and where is None:
+            return answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
+        found = answer_of_few(values, op, axis, where, accuracy, ddof)
+        if found is not None:
+            return found
     key = None
     if where is None and dtype is None and initial is None and out is None and progress is None:
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)
@@ -321,42 +321,6 @@ def _reduce_there(
     shape = shape_left(whole, axes, keepdims=keepdims)
     check_outs(outs, plan, shape, device)
     return reduce_on_gpu(device, plan, values, axes, mask, ddof, shape, outs, key)
-
-
-@cache
-def _shortcut(op: str | np.ufunc, values: np.dtype[Any], accuracy: str) -> Callable[..., Any]:
-    """Return the way through all this for one operation on one small array as it lies."""
-    requests = parse_ops(op)
-    check_option("accuracy", accuracy, ACCURACIES)
-    check_dtype(values, "values")
-    plan = make_plan(requests, values, None, accuracy, False)
-
-    def run(array: NDArray[Any], ddof: float) -> Any:
-        n = array.size
-        states = plan.new(1)
-        plan.add(Tile(as_stored(array.ravel()), NO_MASK, 1, n, n), 0, states)
-        return plan.finish(states, 1, n, ddof)[0][0]
-
-    part, name = plan.parts[0], requests[0].name
-    is_plain = name in _PLAIN_FIELDS and values.kind in "fi" and values.itemsize >= 4
-    if not is_plain or len(plan.parts) > 1 or part.loop is None:
-        return run
-    # The fewest steps for what is called most: 3 us for the whole call on 1,024 numbers, 8 us as
-    # above, 50 us by way of tiles; NumPy takes 2.
-    loop, empty, field = part.loop, part.new(1), _PLAIN_FIELDS[name]
-    kind, most = plan.dtypes[0].type, float(np.finfo(np.float32).max)
-
-    def run_fast(array: NDArray[Any], ddof: float) -> Any:
-        n = array.size
-        states = empty.copy()
-        loop(array.ravel(), NO_MASK, 1, n, n, 0, states)
-        result = states[field][0]
-        if type(result) is kind and n:
-            return result
-        # A sum that float32 cannot hold is left to the usual way, without warnings.
-        return kind(result) if n and -most <= result <= most else run(array, ddof)
-
-    return run_fast
 
 
 def _engine(asked: Any) -> Accumulate:

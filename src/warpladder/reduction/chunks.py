@@ -177,7 +177,7 @@ class Chunks:
     def _states(self, plan: Plan, rows: Any, first: int) -> list[Any]:
         """Return the states of all rows of a chunk whose columns count from ``first``."""
         runs: list[tuple[Span, list[Any]]] = []
-        self._run(plan, rows, partial(_keep, runs), first=first)
+        self._run(plan, rows, partial(_keep, plan, runs), first=first)
         if len(runs) == 1:
             return runs[0][1]
         whole = plan.new(rows.count)
@@ -191,5 +191,5 @@ class Chunks:
         return whole
 
 
-def _keep(runs: list[tuple[Span, list[Any]]], span: Span, states: list[Any]) -> None:
-    runs.append((span, states))
+def _keep(plan: Plan, runs: list[tuple[Span, list[Any]]], span: Span, states: list[Any]) -> None:
+    runs.append((span, plan.mergeable(states, span.end - span.begin)))

@@ -25,6 +25,7 @@ from warpladder.reduction.ranges import multiplied
 from warpladder.reduction.rules import (
     LARGEST_SQUARE,
     LEAST_SQUARE,
+    LOW_WORD,
     add_moments,
     is_new_high,
     is_new_low,
@@ -36,13 +37,15 @@ from warpladder.reduction.rules import (
 from warpladder.reduction.scalars import difference, maximum, minimum, select, strict
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states, shift_type
 
-__all__ = ["add_columns", "takes_columns"]
+__all__ = ["LINES", "STRIP", "add_columns", "lines_joined", "takes_columns"]
 
-# Rows that are accumulated side by side: memory is read in long runs, and the accumulators stay in
-# the second-level cache. With 1,024 a sum takes twice as long.
-_STRIP = 4096
-# Elements of a row that are added one to the other before they join its state.
-_LINES = 512
+STRIP = 4096
+"""Rows that are accumulated side by side: memory is read in long runs, and the accumulators stay in
+the second-level cache. With 1,024 a sum takes twice as long."""
+
+LINES = 512
+"""Elements of a row that are added one to the other before they join its state."""
+
 # What short lines are joined to, where there are so many that it pays.
 _LONG, _MANY = 512, 16
 
@@ -55,9 +58,24 @@ def takes_columns(spec: FoldSpec) -> bool:
     >>> takes_columns(FoldSpec(frozenset({"total", "low"}), "float32", "float32"))
     True
     """
-    folds = {"total", "product", "low", "high", "low_at", "high_at"}
+    folds = {"total", "whole", "product", "low", "high", "low_at", "high_at"}
     folds |= {"absolute", "nonzero", "moments"}
     return not spec.masked and spec.values != "float16" and spec.folds <= folds
+
+
+def lines_joined(tile: Tile) -> int:
+    """Return how many lines of a tile are taken as if they were one.
+
+    Examples
+    --------
+    >>> lines_joined(Tile(np.ones(3000), np.empty(0, bool), 3, 1000, 3, 3))
+    32
+    """
+    joined = 1
+    if tile.rows == tile.across == tile.pitch:
+        while 2 * joined * tile.across <= _LONG and 2 * joined * _MANY <= tile.length:
+            joined *= 2
+    return joined
 
 
 def add_columns(spec: FoldSpec, tile: Tile, first: int, states: NDArray[Any]) -> None:
@@ -67,11 +85,7 @@ def add_columns(spec: FoldSpec, tile: Tile, first: int, states: NDArray[Any]) ->
     states, which are merged in the end: a column sum of 349,525 x 3 takes a tenth of the time.
     """
     data, _, rows, length, pitch, width = tile
-    kernel = _column_kernel(spec)
-    joined = 1
-    if rows == width == pitch:
-        while 2 * joined * width <= _LONG and 2 * joined * _MANY <= length:
-            joined *= 2
+    kernel, joined = _column_kernel(spec), lines_joined(tile)
     done = 0
     if joined > 1:
         wide = joined * width
@@ -124,9 +138,10 @@ def _column_kernel(spec: FoldSpec) -> Any:
     is_float = np.dtype(element).kind == "f"
     may_be_extreme = spec.values == "float64"
     least, largest = bounds(element)
-    block_size = min(spec.block, _LINES)
+    block_size = min(spec.block, LINES)
     has = spec.folds.__contains__
     has_total, has_product, has_low, has_high = map(has, ("total", "product", "low", "high"))
+    has_whole, in_two_words = has("whole"), spec.values in {"int64", "uint64"}
     has_low_at, has_high_at = has("low_at"), has("high_at")
     has_absolute, has_nonzero, has_moments = map(has, ("absolute", "nonzero", "moments"))
 
@@ -135,26 +150,28 @@ def _column_kernel(spec: FoldSpec) -> Any:
     def fold(data, rows, length, pitch, width, first, states):  # type: ignore[no-untyped-def]
         no_marks, few = np.empty(0, np.bool_), np.empty(block_size, element)
         if skip_nan:
-            counts = np.empty(_STRIP, np.int32)
+            counts = np.empty(STRIP, np.int32)
         if has_total:
-            total = np.empty(_STRIP, sums)
+            total = np.empty(STRIP, sums)
+        if has_whole:
+            high_word, low_word = np.empty(STRIP, np.int64), np.empty(STRIP, np.int64)
         if has_product:
-            product = np.empty(_STRIP, products)
+            product = np.empty(STRIP, products)
         if has_low:
-            low, low_at = np.empty(_STRIP, element), np.empty(_STRIP, np.int32)
+            low, low_at = np.empty(STRIP, element), np.empty(STRIP, np.int32)
         if has_high:
-            high, high_at = np.empty(_STRIP, element), np.empty(_STRIP, np.int32)
+            high, high_at = np.empty(STRIP, element), np.empty(STRIP, np.int32)
         if has_absolute:
-            absolute = np.empty(_STRIP, real)
+            absolute = np.empty(STRIP, real)
         if has_nonzero:
-            nonzero = np.empty(_STRIP, np.int32)
+            nonzero = np.empty(STRIP, np.int32)
         if has_moments:
-            shift, offset, deviation = np.empty(_STRIP, apart), np.empty(_STRIP), np.empty(_STRIP)
-            moves = np.empty(_STRIP, np.bool_)
-        strips = (width + _STRIP - 1) // _STRIP
+            shift, offset, deviation = np.empty(STRIP, apart), np.empty(STRIP), np.empty(STRIP)
+            moves = np.empty(STRIP, np.bool_)
+        strips = (width + STRIP - 1) // STRIP
         for strip in range(rows // width * strips):
-            panel, left = strip // strips, strip % strips * _STRIP
-            run = min(_STRIP, width - left)
+            panel, left = strip // strips, strip % strips * STRIP
+            run = min(STRIP, width - left)
             start = panel * length * pitch + left
             part = states[panel * width + left : panel * width + left + run]
             for begin in range(0, length, block_size):
@@ -165,6 +182,8 @@ def _column_kernel(spec: FoldSpec) -> Any:
                         counts[j] = 0
                     if has_total:
                         total[j] = sums(0)
+                    if has_whole:
+                        high_word[j], low_word[j] = 0, 0
                     if has_product:
                         product[j] = products(1)
                     if has_low:
@@ -201,6 +220,11 @@ def _column_kernel(spec: FoldSpec) -> Any:
                             counts[j] += np.int32(kept)
                         if has_total:
                             total[j] += select(kept, sums(v), sums(0))
+                        if has_whole and in_two_words:
+                            high_word[j] += np.int64(v >> 32)
+                            low_word[j] += np.int64(v & LOW_WORD)
+                        elif has_whole:
+                            low_word[j] += np.int64(v)
                         if has_product:
                             product[j] *= select(kept, products(v), products(1))
                         if has_low_at:
@@ -241,6 +265,10 @@ def _column_kernel(spec: FoldSpec) -> Any:
                             continue
                     if has_total:
                         row.total += total[j]
+                    if has_whole:
+                        low_word_of_row = row.whole_low + low_word[j]
+                        row.whole_high += high_word[j] + (low_word_of_row >> 32)
+                        row.whole_low = low_word_of_row & LOW_WORD
                     if has_product:
                         if not is_real:
                             row.product *= product[j]

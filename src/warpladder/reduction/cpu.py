@@ -80,9 +80,7 @@ def accumulate(
     columns, runs = rows.column_spans(), list(rows.row_spans())
     if len(runs) == len(columns) == 1:
         # To deal out one tile as if there were many takes 0.006 ms, as long as to add 0.5 MB.
-        states = plan.new(runs[0].end)
-        plan.add(rows.tile(runs[0], columns[0], {}), first, states)
-        take(runs[0], states)
+        take(runs[0], plan.complete(rows.tile(runs[0], columns[0], {}), first))
         if progress is not None:
             progress(1.0)
         return
@@ -178,12 +176,16 @@ class _Job:
     def _accumulate(self, number: int, buffers: Buffers) -> None:
         run, column = divmod(number, max(len(self._columns), 1))
         span = self._runs[run]
-        states = self._plan.new(span.end - span.begin)
-        if self._columns:
+        is_settled = False
+        if not self._columns:
+            states = self._plan.new(span.end - span.begin)
+        else:
             columns = self._columns[column]
             tile = self._rows.tile(span, columns, buffers)
-            self._plan.add(tile, self._first + columns.begin, states)
-        is_settled = len(self._runs) == 1 and self._plan.is_settled(states)
+            states = self._plan.complete(tile, self._first + columns.begin)
+        if len(self._columns) > 1:
+            states = self._plan.mergeable(states, span.end - span.begin)
+            is_settled = len(self._runs) == 1 and self._plan.is_settled(states)
         with self._changed:
             if self._is_over or number in self._found:
                 # Done again by another thread: what was taken then is the caller's by now.

@@ -17,8 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CACHED_BYTES",
+    "COPIED_COLUMNS",
     "NO_MASK",
     "PARALLEL_FROM",
+    "SHORT_SHARE",
     "TILE_BYTES",
     "ArrayRows",
     "Rows",
@@ -37,16 +40,21 @@ PARALLEL_FROM = 4
 
 # To deal out a tile takes 0.015 ms, to add the least of them 0.05 to 0.12.
 _LARGEST_TILE_BYTES, _TILES = 32 << 20, 16
-# Rows that are short, and the share of other tiles' bytes in tiles of them.
-_SHORT, _SHORT_SHARE = 32, 8
-# What is copied, or gone through more than once, should stay in the caches meanwhile.
-_CACHED_BYTES = 1 << 20
+# Rows that are short, and by how much less tiles of them have.
+_SHORT, SHORT_SHARE = 32, 8
+CACHED_BYTES = 1 << 20
+"""What is copied, or gone through more than once, should stay in the caches meanwhile."""
 
 NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
 
-# Columns in a tile that has to be copied against the order of memory; sides of one that lies
-# across.
-_COPIED_COLUMNS = 1024
+COPIED_COLUMNS = 1024
+"""Columns in a tile that has to be copied against the order of memory."""
+
+# Lines that are copied at a time across memory, while they stay in the first-level cache: a tile of
+# int8 takes 1.5 ms in place of 3.8, one of float32 0.5 in place of 0.9.
+_LINES_COPIED = 64
+
+# Sides of a tile that lies across.
 _ROWS_ACROSS, _MOST_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 17, 1 << 20
 
 _STORED = {"e": np.uint16, "?": np.uint8}
@@ -176,10 +184,10 @@ class ArrayRows:
         self._may_lie_across = self._together > 1 and where is None
         is_copied = self._whole is None and not self._may_lie_across
         # Of rows so short each takes some ns, however many bytes it has.
-        whole = TILE_BYTES // (_SHORT_SHARE if 0 < self.length < _SHORT else 1)
+        whole = TILE_BYTES // (SHORT_SHARE if 0 < self.length < _SHORT else 1)
         least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
         tile = min(max(values.nbytes // _TILES, least), _LARGEST_TILE_BYTES)
-        self._tile_bytes = _CACHED_BYTES if is_copied or passes > 1 else tile
+        self._tile_bytes = CACHED_BYTES if is_copied or passes > 1 else tile
 
     def allow_stacks(self) -> None:
         """Let tiles that lie across have more than one panel."""
@@ -234,7 +242,7 @@ class ArrayRows:
         columns = max(min(self.length, elements), 1)
         if self._is_across:
             # Or each line of memory would be fetched again for every row.
-            columns = min(columns, _COPIED_COLUMNS)
+            columns = min(columns, COPIED_COLUMNS)
         return elements // columns, columns
 
     def _rows_together(self) -> int:
@@ -380,5 +388,11 @@ def _copied(part: NDArray[Any], dtype: np.dtype[Any], name: str, buffers: Buffer
     if buffer is None or buffer.size < part.size:
         buffer = buffers[name] = np.empty(part.size, dtype)
     copy = buffer[: part.size]
-    np.copyto(copy.reshape(part.shape), part, casting="unsafe")
+    copied = copy.reshape(part.shape)
+    if part.ndim != 2 or abs(part.strides[0]) >= abs(part.strides[1]):
+        np.copyto(copied, part, casting="unsafe")
+        return copy
+    for i in range(0, part.shape[1], _LINES_COPIED):
+        few = slice(i, i + _LINES_COPIED)
+        np.copyto(copied[:, few], part[:, few], casting="unsafe")
     return copy

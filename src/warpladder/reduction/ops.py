@@ -18,6 +18,7 @@ from warpladder.reduction.parts import Fields
 __all__ = [
     "LEAST_VARIANCE",
     "OPS",
+    "Field",
     "Op",
     "Operation",
     "Request",
@@ -34,34 +35,45 @@ LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
 
 
 class Sums(NamedTuple):
-    """Fields of one reduction for every row, with the counts of elements and ``ddof``."""
+    """Fields of one reduction for every row, with the counts of elements and ``ddof``.
+
+    Or those of one row, as plain numbers.
+    """
 
     fields: Fields
-    counts: NDArray[np.int64]
+    counts: Any
     ddof: float
 
 
-def _field(name: str) -> Callable[[Sums], NDArray[Any]]:
-    return lambda sums: sums.fields[name]
+@dataclass(frozen=True)
+class Field:
+    """Finishes what is one field as it stands."""
+
+    name: str
+
+    def __call__(self, sums: Sums) -> Any:
+        """Return the field."""
+        return sums.fields[self.name]
 
 
-def _mean(sums: Sums) -> NDArray[Any]:
+def _mean(sums: Sums) -> Any:
     fields = sums.fields
     if "mean" in fields:
         return fields["mean"]
     if "whole_low" in fields:
-        return np.asarray((fields["whole_high"] * 2.0**32 + fields["whole_low"]) / sums.counts)
-    return np.asarray(fields["total"] / sums.counts)
+        return (fields["whole_high"] * 2.0**32 + fields["whole_low"]) / sums.counts
+    return fields["total"] / sums.counts
 
 
-def _var(sums: Sums) -> NDArray[Any]:
-    free = np.maximum(sums.counts - sums.ddof, 0)
-    return np.asarray(sums.fields["deviation"] / free)
+def _var(sums: Sums) -> Any:
+    free = sums.counts - sums.ddof
+    free = np.maximum(free, 0) if isinstance(free, np.ndarray) else max(free, 0)
+    return sums.fields["deviation"] / free
 
 
-def _std(sums: Sums) -> NDArray[Any]:
+def _std(sums: Sums) -> Any:
     variances = _var(sums)
-    deviations = np.asarray(np.sqrt(variances))
+    deviations = np.sqrt(variances)
     if "spread" in sums.fields:
         # Where the square does not fit, its root may.
         lost = ~((variances > LEAST_VARIANCE) & (variances < np.inf))
@@ -76,8 +88,8 @@ def _logsumexp(sums: Sums) -> NDArray[Any]:
     return np.where(np.isinf(peak), peak, peak + np.log(sums.fields["scaled"]))
 
 
-def _all(sums: Sums) -> NDArray[Any]:
-    return np.asarray(sums.fields["nonzero"] == sums.counts)
+def _all(sums: Sums) -> Any:
+    return sums.fields["nonzero"] == sums.counts
 
 
 def _ptp(sums: Sums) -> NDArray[Any]:
@@ -97,7 +109,7 @@ class Op:
     needs
         Folds for floats, names out of `states.FOLDS`.
     finish
-        Makes the result of them.
+        Makes the results of them: an array, or a number of plain numbers.
     result
         Kind of its dtype: ``sum`` (small integers widen), ``real`` (integers become float64),
         ``element``, ``range`` (likewise, where it fits), ``index`` or ``truth``.
@@ -113,10 +125,12 @@ class Op:
         Kinds of dtypes for whose elements it is defined.
     remedy
         What to do with others.
+    takes_numbers
+        Whether ``finish`` takes plain numbers, too.
     """
 
     needs: tuple[str, ...]
-    finish: Callable[[Sums], NDArray[Any]]
+    finish: Callable[[Sums], Any]
     result: Literal["sum", "real", "element", "range", "index", "truth"]
     needs_of_integers: tuple[str, ...] | None = None
     is_defined_for_nothing: bool = True
@@ -124,6 +138,7 @@ class Op:
     takes_initial: bool = False
     takes: str = "biuf"
     remedy: str = ""
+    takes_numbers: bool = True
 
     @property
     def is_extreme(self) -> bool:
@@ -140,22 +155,29 @@ class Op:
 _Extremum = partial(Op, is_defined_for_nothing=False)
 
 OPS: dict[str, Op] = {
-    "sum": Op(("total",), _field("total"), "sum", takes_initial=True),
-    "prod": Op(("product",), _field("product"), "sum", can_reproduce=False, takes_initial=True),
-    "min": _Extremum(("low",), _field("low"), "element", takes_initial=True),
-    "max": _Extremum(("high",), _field("high"), "element", takes_initial=True),
-    "ptp": _Extremum(("low", "high"), _ptp, "range", takes="iuf", remedy="use .astype('uint8')"),
-    "argmin": _Extremum(("low", "low_at"), _field("low_at"), "index"),
-    "argmax": _Extremum(("high", "high_at"), _field("high_at"), "index"),
+    "sum": Op(("total",), Field("total"), "sum", takes_initial=True),
+    "prod": Op(("product",), Field("product"), "sum", can_reproduce=False, takes_initial=True),
+    "min": _Extremum(("low",), Field("low"), "element", takes_initial=True),
+    "max": _Extremum(("high",), Field("high"), "element", takes_initial=True),
+    "ptp": _Extremum(
+        ("low", "high"),
+        _ptp,
+        "range",
+        takes="iuf",
+        remedy="use .astype('uint8')",
+        takes_numbers=False,
+    ),
+    "argmin": _Extremum(("low", "low_at"), Field("low_at"), "index"),
+    "argmax": _Extremum(("high", "high_at"), Field("high_at"), "index"),
     "mean": Op(("total",), _mean, "real", ("whole",)),
     "var": Op(("moments",), _var, "real"),
     "std": Op(("moments",), _std, "real"),
     "any": Op(("nonzero",), lambda sums: sums.fields["nonzero"] > 0, "truth"),
     "all": Op(("nonzero",), _all, "truth"),
-    "count_nonzero": Op(("nonzero",), _field("nonzero"), "index"),
-    "logsumexp": Op(("exponential",), _logsumexp, "real", can_reproduce=False),
-    "l1": Op(("absolute",), _field("absolute"), "real"),
-    "l2": Op(("square",), _field("root"), "real"),
+    "count_nonzero": Op(("nonzero",), Field("nonzero"), "index"),
+    "logsumexp": Op(("exponential",), _logsumexp, "real", can_reproduce=False, takes_numbers=False),
+    "l1": Op(("absolute",), Field("absolute"), "real"),
+    "l2": Op(("square",), Field("root"), "real"),
 }
 """Every operation by its name; those that may meet NaN have a ``nan`` variant that skips it."""
 

@@ -8,14 +8,17 @@ order and reads the fields at the end. An engine for GPUs needs to fill the same
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.reduction import columns, compensated, custom, exact, folds, ranges
+from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.rules import merge_compensated, merge_exact, two_sum
 from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states
@@ -67,6 +70,14 @@ class Part(ABC):
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """Add a tile, whose columns count from ``first``, to the states of its rows."""
 
+    def complete(self, tile: Tile) -> Any:  # noqa: ARG002 - for those that do
+        """Return what serves as states of the rows of a tile for `fields`, or None."""
+        return None
+
+    def mergeable(self, states: Any, rows: int) -> Any:  # noqa: ARG002 - likewise
+        """Return as states what `complete` may have found of so many rows."""
+        return states
+
     @abstractmethod
     def merge(self, states: Any, later: Any) -> None:
         """Let states take in those of the elements that follow."""
@@ -78,13 +89,26 @@ class Part(ABC):
         It takes no compiled code that is made for a dtype: this is called for few rows, once.
         """
 
-    def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - for those that do
+    def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - likewise
         """Return how many elements of each row count, None where the states do not tell."""
         return None
 
     def is_settled(self, states: Any) -> bool:  # noqa: ARG002 - likewise
         """Return whether these are of one row, and its answer is that whatever follows."""
         return False
+
+    def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:  # noqa: ARG002 - likewise
+        """Return the `fields` of one row, plain numbers like its state; None if it takes more."""
+        return None
+
+    def reader(self, name: str) -> Callable[[tuple[Any, ...]], Any]:
+        """Return what takes one of these fields alone from such a state."""
+
+        def read(state: tuple[Any, ...]) -> Any:
+            found = self.numbers(state)
+            return None if found is None else found[name]
+
+        return read
 
     def answering(self, names: frozenset[str]) -> Part:  # noqa: ARG002 - likewise
         """Return the part that answers these operations alone: it may settle sooner."""
@@ -115,6 +139,16 @@ class FoldPart(Part):
         return new_states(self.spec, 1)
 
     @cached_property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self._empty.dtype.names)
+
+    @cached_property
+    def _rare(self) -> tuple[str, ...]:
+        """Fields that are 0 but for numbers near the ends of their range."""
+        rare = {"tiny_square", "huge_square", "tiny_deviation", "huge_deviation", "exponent"}
+        return tuple(name for name in self._names if name in rare)
+
+    @cached_property
     def loop(self) -> Any:
         """See `Part`."""
         # To look it up for each tile takes as long as to add some thousand numbers.
@@ -127,6 +161,25 @@ class FoldPart(Part):
             columns.add_columns(self.spec, tile, first, states)
         else:
             self.loop(data, mask, rows, length, pitch, first, states)
+
+    def complete(self, tile: Tile) -> Any:
+        """See `Part`."""
+        if not tile.across or not self._takes_lines:
+            return None
+        return lines.fields_of_lines(self.spec, tile)
+
+    @cached_property
+    def _takes_lines(self) -> bool:
+        return lines.takes_lines(self.spec)
+
+    def mergeable(self, states: Any, rows: int) -> Any:
+        """See `Part`."""
+        if not isinstance(states, dict):
+            return states
+        found = self.new(rows)
+        for name, numbers in states.items():
+            found[name] = numbers
+        return found
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
@@ -154,6 +207,25 @@ class FoldPart(Part):
         """See `Part`."""
         return np.asarray(states["count"])
 
+    def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:
+        """See `Part`."""
+        found: dict[str, Any] = dict(zip(self._names, state, strict=True))
+        for name in self._rare:
+            if found[name]:
+                return None
+        return found
+
+    def reader(self, name: str) -> Callable[[tuple[Any, ...]], Any]:
+        """See `Part`."""
+        if name == "root":
+            names = ("square", "tiny_square", "huge_square")
+            square, tiny, huge = map(self._names.index, names)
+            return lambda state: None if state[tiny] or state[huge] else sqrt(state[square])
+        if name == "product":
+            return super().reader(name)
+        # What is kept as it stands needs no look at the others.
+        return itemgetter(self._names.index(name))
+
     def answering(self, names: frozenset[str]) -> Part:
         """See `Part`."""
         until = {frozenset({"any"}): "some", frozenset({"all"}): "none"}.get(names, "")
@@ -174,7 +246,7 @@ class FoldPart(Part):
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """See `Part`."""
-        found: Fields = {name: states[name] for name in states.dtype.names}
+        found: Fields = {name: states[name] for name in self._names}
         if "square" in self.spec.folds:
             squares = (found[name] for name in ("tiny_square", "square", "huge_square"))
             found["root"] = ranges.root_of(*squares)

@@ -52,6 +52,8 @@ def multiplied(
 
 def product_of(product: NDArray[Any], exponent: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return products kept in two parts as what they are."""
+    if not exponent.any():
+        return product
     power = np.clip(exponent, -MOST, MOST).astype(np.int32)
     return np.asarray(np.ldexp(product, power))
 

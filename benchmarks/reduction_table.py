@@ -1,0 +1,247 @@
+"""`reduce` on the CPU beside its best peer, by operation, dtype, axis and size; slow cells first.
+
+    python benchmarks/reduction_table.py [--only TEXT]
+
+A cell is checked against its peers, then timed in turn with them, in one process. Its ratio is the
+least time of the fastest peer over our least time: below 1 we are slower. Peers: NumPy (for l2
+``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is installed,
+bottleneck. ``--only`` times the cells that have a text in their names, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import math
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+import warpladder as wl
+from report import Target, interleave, print_table, print_targets, write_results
+
+_OPERATIONS = (
+    *("sum", "prod", "min", "max", "argmax", "mean", "var", "any", "count_nonzero", "l2"),
+    *("nansum", "nanmax"),
+)
+_MASKED_OPERATIONS = ("sum", "max", "mean", "var", "any", "l2")
+_DTYPES = ("int8", "int32", "int64", "float32", "float64")
+_SMALL, _IN_CACHE, _MIDDLE = 1 << 10, 1 << 16, 1 << 20
+_SHAPES: dict[tuple[int, ...], tuple[int | None, ...]] = {
+    (_SMALL,): (None,),
+    (32, 32): (0, 1),
+    (_IN_CACHE,): (None,),
+    (_MIDDLE,): (None,),
+    (4096, 4096): (0, 1),
+    (64, 1000, 64): (0, 1, 2),
+    (8, 2_000_000): (0, 1),
+}
+_OF_BOTTLENECK = {
+    **dict.fromkeys(("sum", "nansum"), "nansum"),
+    **dict.fromkeys(("max", "nanmax"), "nanmax"),
+    "min": "nanmin",
+    "argmax": "nanargmax",
+    "mean": "nanmean",
+    "var": "nanvar",
+}
+# Rounds of a cell, in seconds and in number; calls shorter than this are timed several at once.
+_SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _SHORT = 0.15, 3, 40, 1e-4
+_SHOWN = 40
+
+Task = Callable[[], Any]
+
+
+class Cell(NamedTuple):
+    """An operation on numbers of a dtype, over an axis, perhaps where a mask says."""
+
+    operation: str
+    dtype: str
+    shape: tuple[int, ...]
+    axis: int | None
+    masked: bool = False
+
+    @property
+    def name(self) -> str:
+        """All of it in words."""
+        sides = f"2^{math.log2(self.shape[0]):.0f}"
+        if self.axis is not None:
+            sides = f"{' x '.join(map(str, self.shape))} axis {self.axis}"
+        return f"{self.operation} {self.dtype} {sides}{' masked' if self.masked else ''}"
+
+
+def main() -> None:
+    """Check, time, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", default="", help="text that the names of cells have")
+    only = parser.parse_args().only
+    cells = [cell for cell in _cells() if only in cell.name]
+    rows = sorted((_time(cell) for cell in cells), key=lambda row: float(row["ratio"]))
+    for title, is_small in (("2^10 numbers", True), ("from 2^16 on", False)):
+        shown = [row for row in rows if row["is_small"] is is_small]
+        if shown:
+            few = [{k: v for k, v in row.items() if k != "is_small"} for row in shown[:_SHOWN]]
+            print_table(f"{title}: the slowest of {len(shown)} cells", few)
+    if only:
+        return
+    summary = _summary(cells, rows)
+    print_table("cells as fast as the best peer, by size", summary)
+    targets = _targets(summary)
+    print_targets(targets)
+    peers = {"numpy": np.__version__, "bottleneck": "not installed"}
+    if _bottleneck() is not None:
+        peers["bottleneck"] = importlib.metadata.version("bottleneck")
+    document = {"peers": peers, "summary": summary, "targets": targets, "cells": rows}
+    print(f"wrote {write_results('reduction_table', document).name}")
+
+
+def _cells() -> Iterator[Cell]:
+    for shape, axes in _SHAPES.items():
+        for axis in axes:
+            for dtype in _DTYPES:
+                for operation in _OPERATIONS:
+                    # What is no float has no NaN to skip.
+                    if dtype.startswith("float") or not operation.startswith("nan"):
+                        yield Cell(operation, dtype, shape, axis)
+    for size in (_SMALL, _IN_CACHE, _MIDDLE):
+        for dtype in ("int32", "float32", "float64"):
+            for operation in _MASKED_OPERATIONS:
+                yield Cell(operation, dtype, (size,), None, masked=True)
+
+
+@cache
+def _bottleneck() -> Any:
+    try:
+        return importlib.import_module("bottleneck")
+    except ImportError:
+        return None
+
+
+@cache
+def _drawn(dtype: str, size: int) -> NDArray[Any]:
+    """Return integers of both signs, or floats of one: the peers' sums of others are rough."""
+    rng = np.random.default_rng(4)
+    if dtype.startswith("float"):
+        return (1 + rng.random(size, np.float32)).astype(dtype)
+    return rng.integers(-100, 100, size, dtype)
+
+
+def _numbers(cell: Cell) -> NDArray[Any]:
+    values = _drawn(cell.dtype, math.prod(cell.shape)).reshape(cell.shape)
+    # A truth is settled by the first element that decides; a product is not to overflow.
+    if cell.operation in {"any", "prod"}:
+        return np.full_like(values, cell.operation == "prod")
+    if cell.operation.startswith("nan"):
+        values = values.copy()
+        # No side is a multiple of 11: no row has only NaNs.
+        values.reshape(-1)[::11] = np.nan
+    return values
+
+
+def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> dict[str, Task]:
+    operation, axis = cell.operation, cell.axis
+    function = np.linalg.norm if operation == "l2" else getattr(np, operation)
+    if mask is not None:
+        peers: dict[str, Task] = {"values[mask]": lambda: function(values[mask])}
+        if operation != "l2":
+            options = {"initial": values[mask].min()} if operation == "max" else {}
+            peers["where="] = partial(function, values, where=mask, **options)
+        return peers
+    peers = {"numpy": partial(function, values, axis=axis)}
+    if _bottleneck() is not None and operation in _OF_BOTTLENECK and cell.dtype != "int8":
+        name = _OF_BOTTLENECK[operation]
+        peers["bottleneck"] = partial(getattr(_bottleneck(), name), values, axis=axis)
+    return peers
+
+
+def _time(cell: Cell) -> dict[str, Any]:
+    """Check a cell and time it beside its peers."""
+    values = _numbers(cell)
+    mask = np.random.default_rng(6).random(cell.shape) < 0.5 if cell.masked else None
+    peers = _peers(cell, values, mask)
+    options: dict[str, Any] = {} if mask is None else {"where": mask}
+    tasks: dict[str, Task] = {
+        "ours": partial(wl.reduce, values, cell.operation, axis=cell.axis, **options),
+        **peers,
+    }
+    answers = [task() for task in tasks.values()]
+    if not np.allclose(answers[0], answers[1], rtol=1e-3):
+        raise SystemExit(f"{cell.name}: {answers[0]} is not {answers[1]}")
+    began = perf_counter()
+    for task in tasks.values():
+        task()
+    round_seconds = perf_counter() - began
+    calls = max(1, round(_SHORT / round_seconds))
+    rounds = round(_SECONDS / (round_seconds * calls))
+    timed: dict[str, Task] = {name: _repeated(task, calls) for name, task in tasks.items()}
+    figures = interleave(timed, min(max(rounds, _LEAST_ROUNDS), _MOST_ROUNDS))
+    least = {name: min(seconds) for name, seconds in figures.items()}
+    best = min(peers, key=least.__getitem__)
+    return {
+        "case": cell.name,
+        "us": float(f"{1e6 * least['ours']:.4g}"),
+        "best_peer_us": float(f"{1e6 * least[best]:.4g}"),
+        "best_peer": best,
+        "ratio": float(f"{least[best] / least['ours']:.3g}"),
+        "is_small": values.size == _SMALL,
+    }
+
+
+def _repeated(task: Task, calls: int) -> Callable[[], float]:
+    def run() -> float:
+        began = perf_counter()
+        for _ in range(calls):
+            task()
+        return (perf_counter() - began) / calls
+
+    return run
+
+
+def _summary(cells: list[Cell], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Count, by size, the cells that are as fast as the best peer."""
+    by_name = {row["case"]: row for row in rows}
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        kind = "masked" if cell.masked else "flat" if cell.axis is None else "with an axis"
+        size = math.prod(cell.shape)
+        sizes = "2^10" if size == _SMALL else "from 2^16 on"
+        # Of 2^16 numbers and more it is BLAS that makes it.
+        kind = "l2" if cell.operation == "l2" and size > _SMALL else kind
+        groups.setdefault(f"{sizes}, {kind}", []).append(cell)
+    found = []
+    for name, group in groups.items():
+        of_group = [by_name[cell.name] for cell in group]
+        ratios = sorted(row["ratio"] for row in of_group)
+        found.append(
+            {
+                "case": name,
+                "cells": len(group),
+                "at_least_1.0": sum(ratio >= 1 for ratio in ratios),
+                "at_least_0.9": sum(ratio >= 0.9 for ratio in ratios),
+                "least_ratio": ratios[0],
+                "median_ratio": ratios[len(ratios) // 2],
+                "most_us_above": max(row["us"] - row["best_peer_us"] for row in of_group),
+            }
+        )
+    return found
+
+
+def _targets(summary: list[dict[str, Any]]) -> list[Target]:
+    targets = []
+    for row in summary:
+        if row["case"].startswith("2^10"):
+            limit: float = 3 if row["case"].endswith("flat") else 6
+            name = f"{row['case']}: us above the best peer"
+            targets.append(Target(name, row["most_us_above"], limit, at_most=True))
+        else:
+            limit = 0.9 if "l2" in row["case"] else 1
+            targets.append(Target(f"{row['case']}: least ratio", row["least_ratio"], limit))
+    return targets
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""Short ways through `reduce` have the bits of the long one: few numbers, whole lines, copies."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from choosing import large
+from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.columns import LINES, lines_joined
+from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.plan import make_plan
+
+# An operation of each way to a result, with dtypes that round, wrap, skip or ask for truth.
+PAIRS = (
+    *(("sum", "f4"), ("prod", "f4"), ("max", "f4"), ("argmax", "f4"), ("l2", "f4")),
+    *(("nanmax", "f8"), ("var", "f8"), ("mean", "i8"), ("sum", "u1"), ("any", "i1")),
+    *large(("std", "f4"), ("nansum", "f4"), ("nanargmin", "f8"), ("logsumexp", "f8")),
+    *large(("mean", "f2"), ("all", "?"), ("sum", "?"), ("ptp", "i1"), ("count_nonzero", "f4")),
+    *large(("prod", "u8"), ("min", "i4"), ("mean", "u8"), ("nanvar", "f4"), ("l1", "i8")),
+)
+SIZES = (1, 2, 31, 32, 33, 1021)
+
+
+def numbers(dtype, size, seed=1):
+    rng = np.random.default_rng(seed)
+    if dtype[0] == "f":
+        return (rng.standard_normal(size) * 3).astype(dtype)
+    if dtype == "?":
+        return rng.random(size) < 0.3
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, size, dtype, endpoint=True)
+
+
+def kinds(dtype, size):
+    """Yield numbers, and for floats such as are not finite, vanish or do not fit."""
+    values = numbers(dtype, size)
+    yield values
+    yield np.zeros(size, dtype)
+    if dtype[0] == "f":
+        few = np.arange(size) % 5 == 0
+        limits = np.finfo(dtype)
+        for odd in (np.nan, np.inf, -0.0, limits.max, limits.tiny, limits.smallest_subnormal):
+            yield np.where(few, np.array(odd, dtype), values)
+            yield np.full(size, odd, dtype)
+
+
+def outcome(call):
+    """Return type, shape and bits of an answer, or what is said instead."""
+    try:
+        found = call()
+    except (InputError, InputTypeError) as fault:
+        return type(fault), str(fault)
+    return type(found), found.dtype, found.shape, np.asarray(found).tobytes()
+
+
+def check(values, op, **options):
+    # Of operations in a tuple nothing is short; the plan and its loops are the same.
+    short = outcome(lambda: wl.reduce(values, op, **options))
+    assert short == outcome(lambda: wl.reduce(values, (op,), **options)[0]), (op, options)
+
+
+@pytest.mark.parametrize(("op", "dtype"), PAIRS)
+def test_few_numbers(op, dtype):
+    for size in SIZES:
+        for values in kinds(dtype, size):
+            check(values, op)
+            check(values, op, ddof=1)
+    check(np.empty(0, dtype), op)
+    check(np.ones((), dtype), op)
+
+
+@pytest.mark.parametrize(("op", "dtype"), PAIRS)
+def test_few_numbers_over_an_axis(op, dtype):
+    for shape in ((5, 7, 3), (33, 2), (40, 70), (1, 4), (4, 1), (31,), (0, 3), (3, 0), (2, 3, 1)):
+        for values in islice(kinds(dtype, np.prod(shape)), 5):
+            for axis in (0, 1, -1, len(shape)):
+                check(values.reshape(shape), op, axis=axis)
+
+
+@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("nanmax", "f8"), *large(*PAIRS[:10])])
+def test_few_numbers_beside_a_mask(op, dtype):
+    for size in SIZES:
+        for values in kinds(dtype, size):
+            for mask in (np.arange(size) % 3 == 0, np.zeros(size, bool), np.ones(size, bool)):
+                check(values, op, where=mask)
+    for mask in (np.ones((3, 1), bool), np.ones(3), np.ones((2, 2), bool), [True] * 6):
+        check(numbers(dtype, 6).reshape(3, 2), op, where=mask)
+
+
+def test_calls_at_once_do_not_meet():
+    """Each has a state of its own, which the next may use again."""
+    arrays = [np.full(1000, i, np.float32) for i in range(64)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(20):
+            found = list(pool.map(wl.reduce, arrays))
+            assert found == [1000 * i for i in range(64)]
+
+
+LINES_OF = (
+    *(("sum", "f4"), ("max", "f4"), ("nanmax", "f8"), ("mean", "i8"), ("any", "i1")),
+    *large(("sum", "f8"), ("sum", "i4"), ("nanmin", "f4"), ("nansum", "f4"), ("mean", "u8")),
+    *large(("mean", "i1"), ("min", "u8"), ("all", "f4"), ("prod", "i8"), ("count_nonzero", "i4")),
+)
+
+
+@pytest.mark.parametrize(("op", "dtype"), LINES_OF)
+def test_whole_lines_are_as_records(op, dtype):
+    """One block and several, lines that are joined and what is left of them, panels, strips."""
+    for panels, length, side in (
+        *((1, 2, 33), (1, 5, 4097), (1, 4 * LINES + 3, 31), (1, 700, 300)),
+        *((1, 100, 3), (1, 71, 2), (3, 7, 5), (2, 600, 31)),
+    ):
+        rows = panels * side
+        plan = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", masked=False)
+        for values in kinds(dtype, rows * length):
+            tile = Tile(values, NO_MASK, rows, length, side, side)
+            records = plan.new(rows)
+            plan.add(tile, 0, records)
+            whole = plan.complete(tile, 0)
+            assert isinstance(whole[0], dict)
+            mergeable = plan.mergeable(whole, rows)[0]
+            # The mean of nothing but what is skipped is said to be NaN.
+            expected = plan.finish(records, rows, length, 0)[0]
+            assert plan.finish(whole, rows, length, 0)[0].tobytes() == expected.tobytes()
+            assert plan.finish([mergeable], rows, length, 0)[0].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["f4", *large("f8")])
+def test_products_over_lines(dtype):
+    plan = make_plan(parse_ops("prod"), np.dtype(dtype), None, "fast", masked=False)
+    values = 1 + numbers(dtype, 40 * 300).reshape(40, 300) / 8
+    tile = Tile(values.ravel(), NO_MASK, 300, 40, 300, 300)
+    assert isinstance(plan.complete(tile, 0)[0], dict)
+    found = plan.finish(plan.complete(tile, 0), 300, 40, 0)[0]
+    np.testing.assert_array_equal(found, values.astype("f8").prod(axis=0).astype(dtype))
+    # Where one leaves the range, or is 0 or none, records tell which.
+    for odd in (0.0, np.nan, np.inf, np.finfo(dtype).max):
+        values[:, 7] = odd
+        assert lines_joined(tile) == 1
+        assert not isinstance(plan.complete(tile, 0)[0], dict)
+        wanted = np.float64(odd) if odd != np.finfo(dtype).max else np.inf
+        np.testing.assert_equal(wl.reduce(values, "prod", axis=0)[7], wanted)
+
+
+@pytest.mark.parametrize("columns", [1, 63, 64, 65, 130])
+def test_copies_against_memory(columns):
+    """There is no loop over lines for l2: they are copied, some at a time."""
+    values = numbers("f4", columns * 3001).reshape(columns, 3001)
+    expected = wl.reduce(np.ascontiguousarray(values.T), "l2", axis=1)
+    assert wl.reduce(values, "l2", axis=0).tobytes() == expected.tobytes()
+    assert wl.reduce(values[:, ::-1], "l2", axis=0).tobytes() == expected[::-1].tobytes()
