@@ -69,6 +69,7 @@ bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figur
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench-gpu]'
 	$(BIN)/python benchmarks/gpu_shortest_paths.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_reduction.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_calls.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_overlap_join.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_advection.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_launch.py --out benchmarks/results

@@ -41,7 +41,13 @@ def main() -> None:
         _ROOT / "README.md",
         "<!-- GPU reductions from benchmarks/results -->",
         "<!-- end of GPU reductions -->",
-        [*_reductions_table(reductions), "", *_libraries_table(reductions)],
+        [
+            *_calls_table(_newest("gpu_calls")),
+            "",
+            *_reductions_table(reductions),
+            "",
+            *_libraries_table(reductions),
+        ],
     )
     replace_between(
         _ROOT / "README.md",
@@ -98,6 +104,44 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
 
 def _three(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _calls_table(results: dict[str, Any]) -> list[str]:
+    """Return whole calls beside PyTorch's: how many are as fast, and the slowest."""
+    groups = {
+        "a number, of 2^10 to 2^24": [r for r in results["rows"] if r["axis"] is None],
+        "an array, over an axis": [r for r in results["rows"] if r["axis"] is not None],
+    }
+    lines = [
+        "| `reduce` beside PyTorch, whole calls | cases | as fast | to 1.3 times | most | median |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for name, rows in groups.items():
+        ratios = sorted(row["ratio"] for row in rows)
+        fast, near = (sum(ratio <= most for ratio in ratios) for most in (1, 1.3))
+        lines.append(
+            f"| {name} | {len(ratios)} | {fast} | {near} | {ratios[-1]:.2f} "
+            f"| {ratios[len(ratios) // 2]:.2f} |"
+        )
+    lines += [
+        "",
+        "| slowest beside PyTorch | us | PyTorch | CuPy | among many, us | PyTorch |",
+        "|---|--:|--:|--:|--:|--:|",
+    ]
+    for row in results["rows"][:10]:
+        cupy = _three(row["cupy_us"]) if "cupy_us" in row else ""
+        lines.append(
+            f"| {row['case']} | {_three(row['ours_us'])} | {_three(row['torch_us'])} | {cupy} "
+            f"| {_three(row['queued_us'])} | {_three(row['torch_queued_us'])} |"
+        )
+    left = results["cases_left_out"]
+    lines.append(
+        f"\n{results['gpu']}, {results['date'][:10]}, PyTorch {results['torch']}, CuPy "
+        f"{results['cupy']}: ten operations on float32, sums of other dtypes; from call until the "
+        "GPU is done, medians of calls in turn. Among many: a call of a hundred that nobody waits "
+        f"for, prepared.{f' {left} cases were left out for time.' if left else ''}"
+    )
+    return lines
 
 
 def _reductions_table(results: dict[str, Any]) -> list[str]:

@@ -61,6 +61,8 @@ _known: dict[type, Library | None] = {}
 class _Torch:
     def __init__(self) -> None:
         self._torch = torch = sys.modules["torch"]
+        # The name of a dtype takes NumPy a microsecond.
+        self._dtypes: dict[np.dtype[Any], Any] = {}
         # The public way makes an object, which takes 2 us.
         self._stream = getattr(
             torch._C,
@@ -84,7 +86,9 @@ class _Torch:
         return gpu(array.get_device())
 
     def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        return like.new_empty(shape, dtype=getattr(self._torch, dtype.name))
+        if dtype not in self._dtypes:
+            self._dtypes[dtype] = getattr(self._torch, dtype.name)
+        return like.new_empty(shape, dtype=self._dtypes[dtype])
 
 
 class _CuPy:

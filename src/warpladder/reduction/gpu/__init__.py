@@ -2,14 +2,16 @@
 
 `words`        the rules, and the words in which they are written on a GPU
 `layout`       where the elements of an array on a device lie, as a matrix
-`walk`         how blocks and threads go over the rows of a matrix, whatever they accumulate
+`pieces`       how rows are divided among blocks and threads
+`walk`         how these go over the rows of a matrix, whatever they accumulate
 `folds`        sums, products, extrema, moments and the like
 `compensated`  sums as if added in twice the precision
 `exact`        exact sums, added in the `windows` of each thread
 `moments`      means and squared deviations
 `custom`       a caller's operation
 `parts`        which of these answers a `Part`, and what is left to the host
-`workspace`    memory that one call after another uses
+`finish`       results made by the kernel, where nothing is left to the host
+`prepared`     reductions bound to a layout, to be called again
 `stream`       matrices of the host, brought to the device tile by tile
 `resident`     arrays that are on a device already
 """
