@@ -68,6 +68,13 @@ class FakeGpu:
     def pinned(self, shape, dtype):
         return np.zeros(shape, dtype)
 
+    def mapped(self, shape, dtype):
+        host = np.zeros(shape, dtype)
+        return host, host
+
+    def bind(self, *_what, **_options):
+        raise NotImplementedError("no rung binds its launches")
+
     def to_host(self, device_array, out=None, **_options):
         self.now_ms += 5
         if out is None:

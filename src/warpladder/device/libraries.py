@@ -135,7 +135,8 @@ class _Any:
 
     def layout(self, array: Any) -> Hashable | None:
         described = array.__cuda_array_interface__
-        return described["typestr"], described["shape"], described.get("strides"), gpu_of(array)
+        looks = tuple(described.get(name) for name in ("typestr", "shape", "strides"))
+        return None if None in looks[:2] else (*looks, gpu_of(array))
 
     def memory(self, array: Any) -> Any:
         return array.__cuda_array_interface__["data"][0]

@@ -66,7 +66,7 @@ def pieces_of(
     >>> pieces_of(1, 1 << 28, 0, 1, 16)
     Pieces(is_across=False, each=512, length=524288, threads=256)
     >>> pieces_of(5000, 100, 100, 1, 16)
-    Pieces(is_across=False, each=1, length=100, threads=8)
+    Pieces(is_across=False, each=1, length=100, threads=4)
     >>> pieces_of(2048, 20_000, 1, 2048, 16)
     Pieces(is_across=True, each=16, length=1280, threads=32)
     """
