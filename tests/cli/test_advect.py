@@ -58,7 +58,7 @@ def test_files_are_started_from(tmp_path):
         assert facts["type"] == ("float64" if name == "a.csv" else "float32")
         # By one cell: the exact solution is known.
         assert "errors" in facts
-    facts = document("--initial", tmp_path / "a.npy", "--steps", 1, "--type", "float64")
+    facts = document("--initial", tmp_path / "a.npy", "--steps", 1, "--dtype", "float64")
     assert facts["type"] == "float64"
     assert "errors" not in facts
 
@@ -121,7 +121,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--save-every", 1), "--save-every needs a file for snapshots"),
         (("--steps", 1, "-o", "a.txt"), "its name must end in .npz or .zarr"),
         (("--steps", 1, "--plot", "a.txt"), "its name must end in one of .png"),
-        (("--steps", 1, "--type", "int8"), "--type 'int8' must be float32 or float64"),
+        (("--steps", 1, "--dtype", "int8"), "--dtype 'int8' must be float32 or float64"),
         (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
         (("--steps", 9, "--method", "jump"), "--method jump: at the left end"),
         (("--steps", 1, "--column", "a"), "--column is that of a file"),

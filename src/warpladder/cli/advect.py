@@ -83,7 +83,7 @@ def advect(
             metavar="GRIDS",
         ),
     ] = None,
-    type: Annotated[  # noqa: A002 - the option is called --type
+    dtype: Annotated[
         str | None,
         typer.Option(help="float32 or float64, in which to compute; else float64, or the file's."),
     ] = None,
@@ -133,7 +133,7 @@ def advect(
     if resume is not None:
         given = {
             "--initial": initial if initial != "gaussian" else None, "--cells": cells,
-            "--courant": courant, "--scheme": scheme, "--boundary": boundary, "--type": type,
+            "--courant": courant, "--scheme": scheme, "--boundary": boundary, "--dtype": dtype,
             "--column": column, "--convergence": convergence, "--plan": plan or None,
             "--method": method if method != "steps" else None,
             "--allow-unstable": allow_unstable or None,
@@ -146,7 +146,7 @@ def advect(
         facts = resumed(resume, asked)
     else:
         facts = started(
-            asked, initial=initial, cells=cells, column=column, dtype=type, plan=plan,
+            asked, initial=initial, cells=cells, column=column, dtype=dtype, plan=plan,
             grids=convergence,
             options={
                 "courant": 0.5 if courant is None else courant,

@@ -108,7 +108,7 @@ def started(
     phi = _sampled(shape, cells) if shape else _read(initial, cells, column)
     if dtype is not None:
         if dtype not in {"float32", "float64"}:
-            raise typer.BadParameter(f"--type {dtype!r} must be float32 or float64")
+            raise typer.BadParameter(f"--dtype {dtype!r} must be float32 or float64")
         phi = phi.astype(dtype)
     courant, n = options.pop("courant"), phi.shape[-1]
     if not math.isfinite(courant) or not courant:
@@ -230,7 +230,7 @@ def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
     if initial != "-" and not path.exists():
         known = ", ".join(SHAPES)
         raise InputError(f"--initial {initial!r} is neither a file nor one of {known}")
-    with options_named([initial], {"dtype": "--type"}):
+    with options_named([initial], {"dtype": "--dtype"}):
         name = int(column) if column is not None and column.isdecimal() else column
         values = open_values(path, column=name)
         if isinstance(values, StoredArray):

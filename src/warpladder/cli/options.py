@@ -66,16 +66,16 @@ def options_named(
     Examples
     --------
     >>> from warpladder.errors import InputError
-    >>> with options_named(["dtype=1.csv"], {"dtype": "--type"}):
+    >>> with options_named(["dtype=1.csv"], {"dtype": "--dtype"}):
     ...     raise InputError("dtype=1.csv: dtype='x' is not known")
     Traceback (most recent call last):
         ...
-    warpladder.errors.InputError: dtype=1.csv: --type 'x' is not known
-    >>> with options_named(["d"], {"dtype": "--type"}):
+    warpladder.errors.InputError: dtype=1.csv: --dtype 'x' is not known
+    >>> with options_named(["d"], {"dtype": "--dtype"}):
     ...     raise InputError("d: dtype='x' is not known")
     Traceback (most recent call last):
         ...
-    warpladder.errors.InputError: d: --type 'x' is not known
+    warpladder.errors.InputError: d: --dtype 'x' is not known
     """
     try:
         yield

@@ -289,9 +289,9 @@ def across(part: OnDevice, leave: Any, registers: int | None = None) -> Any:
     """Return the kernel in which a block has a strip of rows side by side, or a piece of it.
 
     Called as that of `along`, but the last number of the shape is the logarithm of how many rows a
-    strip has, and there is a ticket for each strip. So many threads
-    read neighbouring elements of a strip's rows; groups of them take turns with the elements, and
-    what the groups have seen is merged in shared memory.
+    strip has, and there is a ticket for each strip. So many threads read neighbouring elements of a
+    strip's rows; groups of them take turns with the elements, and what the groups have seen is
+    merged in shared memory.
     """
     dtype, values, masked, skip_nan, _, reset, _, take_few, take_some, merge = part
     element = element_type(values)
