@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -567,6 +569,10 @@ def test_gpu_binds_a_launch_to_be_made_again(time_kernels: bool) -> None:
     bound.wait(stream.__cuda_stream__()[1])
     np.testing.assert_array_equal(host, np.full(100, 5.5))
     np.testing.assert_array_equal(gpu.to_host(x), np.arange(100))
+    gone = weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None, "what is replaced at each launch is not kept"
 
 
 def test_gpu_gives_all_its_shared_memory(gpu: CudaDevice) -> None:

@@ -140,6 +140,44 @@ def test_what_is_finished_there(op: Any, dtype: str, options: Any, is_there: boo
     assert finish.finished_there(plan) is is_there
 
 
+def test_calls_in_turn_that_share_what_is_kept(gpu: SimulatedDevice) -> None:
+    """Results of another dtype need a launch for that dtype."""
+    values = np.arange(-12.0, 12).astype("f4").reshape(4, 6)
+    there, marks = gpu.to_device(values), values > -5
+    for op in ("sum", "count_nonzero", "any", "argmax", "std", "sum"):
+        if op != "argmax":
+            found = host(wl.reduce(there, op, axis=0, where=marks, device=gpu))
+            assert found.dtype == wl.reduce(values, op, axis=0, where=marks).dtype
+            number = wl.reduce(there, op, where=marks, device=gpu)
+            np.testing.assert_allclose(number, wl.reduce(values, op, where=marks), rtol=1e-6)
+        for dtype in ("f4", "f8") if op in {"sum", "std"} else (None,):
+            found = host(wl.reduce(there, op, axis=1, dtype=dtype, device=gpu))
+            expected = wl.reduce(values, op, axis=1, dtype=dtype)
+            assert found.dtype == expected.dtype
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("op", ["nansum", "nanmax", *large("nanmean", "nanstd", "nanargmin")])
+def test_integers_have_no_nan_to_skip(gpu: SimulatedDevice, op: str) -> None:
+    values = np.arange(12, dtype="i4").reshape(3, 4)
+    found = wl.reduce(gpu.to_device(values), op, axis=None, device=gpu)
+    assert found == getattr(np, op)(values)
+
+
+def test_a_class_that_might_be_on_a_gpu_and_is_not() -> None:
+    """As subclasses of PyTorch's tensors: they describe themselves on a GPU alone."""
+
+    class OnHost:
+        @property
+        def __cuda_array_interface__(self) -> Any:
+            raise AttributeError("only on a GPU")
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+            return np.arange(5.0)
+
+    assert wl.reduce(OnHost()) == 10
+
+
 def test_what_is_seen_too_late_is_refused(gpu: SimulatedDevice) -> None:
     wide = gpu.to_device(np.array([[-100, 100], [1, 2]], "int8"))
     with pytest.raises(InputError, match="ptp is 200, which int8 cannot hold"):

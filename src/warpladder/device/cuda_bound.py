@@ -59,13 +59,14 @@ class CudaBound:
         self._driver = driver
         self._name = name
         self._enter = enter
-        # What is not replaced has to live as long as this.
-        self._args = args
         self._function = driver.CUfunction(int(ready.loaded.kernel.handle))
         self._dimensions = (*ready.blocks, *ready.threads, ready.shared_bytes)
         words: list[int] = []
         addresses: list[int] = []
-        _lay_out(args, words, addresses)
+        arrays: list[CudaArray] = []
+        _lay_out(args, words, addresses, arrays)
+        # What is not replaced has to live as long as this, what is should not.
+        self._kept = [array for number, array in enumerate(arrays) if number not in moving]
         self._words = (ctypes.c_int64 * len(words))(*words)
         self._moving = [addresses[which] for which in moving]
         first = ctypes.addressof(self._words)
@@ -96,14 +97,17 @@ class CudaBound:
             checked("waiting for a stream", answer)
 
 
-def _lay_out(args: tuple[Any, ...], words: list[int], addresses: list[int]) -> None:
-    """Append the machine words of arguments, and where the address of each array is."""
+def _lay_out(
+    args: tuple[Any, ...], words: list[int], addresses: list[int], arrays: list[CudaArray]
+) -> None:
+    """Append the machine words of arguments, and each array with the place of its address."""
     for arg in args:
         if type(arg) is CudaArray:
+            arrays.append(arg)
             addresses.append(len(words) + _ADDRESS)
             words.extend(arg.words)
         elif type(arg) is tuple:
-            _lay_out(arg, words, addresses)
+            _lay_out(arg, words, addresses, arrays)
         elif type(arg) is float:
             words.extend(struct.unpack("q", struct.pack("d", arg)))
         elif type(arg) is int:
@@ -131,7 +135,10 @@ class Rebound:
         self, launch: Callable[..., None], given: tuple[Any, ...], moving: Sequence[int]
     ) -> None:
         self._launch = launch
-        self._given = given
+        # Without the memory of what is replaced, which others may want back.
+        self._given = with_others(
+            given, CudaArray, lambda number, array: array.moved(0) if number in moving else array
+        )
         self._moving = moving
 
     def __call__(self, arrays: Sequence[int], stream: int = 0) -> None:

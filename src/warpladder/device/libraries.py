@@ -134,7 +134,8 @@ class _Any:
     """Arrays of Numba, and whatever describes itself."""
 
     def layout(self, array: Any) -> Hashable | None:
-        described = array.__cuda_array_interface__
+        # Subclasses of PyTorch's tensors have it on the host too, where it raises.
+        described = getattr(array, "__cuda_array_interface__", {})
         looks = tuple(described.get(name) for name in ("typestr", "shape", "strides"))
         return None if None in looks[:2] else (*looks, gpu_of(array))
 

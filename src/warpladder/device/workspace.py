@@ -34,26 +34,28 @@ class Workspace:
         self, device: Device, use: Hashable, shape: int | tuple[int, ...], dtype: DTypeLike
     ) -> Any:
         """Return an array of undefined contents, or of those that its last user left."""
-        return self._array(use, shape, bytes_of(shape, dtype), lambda: device.empty(shape, dtype))
+        looks, size = (shape, dtype), bytes_of(shape, dtype)
+        return self._array(use, looks, size, lambda: device.empty(shape, dtype))
 
     def zeros(
         self, device: Device, use: Hashable, shape: int | tuple[int, ...], dtype: DTypeLike
     ) -> Any:
         """Return an array of zeros, which whoever uses it has to leave as zeros."""
-        return self._array(use, shape, bytes_of(shape, dtype), lambda: device.full(shape, 0, dtype))
+        looks, size = (shape, dtype), bytes_of(shape, dtype)
+        return self._array(use, looks, size, lambda: device.full(shape, 0, dtype))
 
     def mapped(self, device: Device, use: Hashable, dtype: np.dtype[Any]) -> tuple[Any, Any]:
         """Return an array of one element of the host, and the same memory as one of the device."""
         found: tuple[Any, Any] = self._array(use, dtype, 0, lambda: device.mapped(1, dtype))
         return found
 
-    def _array(self, use: Hashable, shape: Hashable, size: int, make: Callable[[], Any]) -> Any:
+    def _array(self, use: Hashable, looks: Any, size: int, make: Callable[[], Any]) -> Any:
         found = self._kept.get(use)
-        if found is not None and found[0] == shape:
+        if found is not None and found[0] == looks:
             return found[1]
         array = make()
         if size <= _MOST_BYTES:
-            self._kept[use] = shape, array
+            self._kept[use] = looks, array
         return array
 
 

@@ -77,7 +77,8 @@ class PreparedReduction:
         stream
             On which the kernel goes, by default that on which the library of ``values`` works now.
             What has ``__cuda_stream__``, as streams of cuda.core and PyTorch, or the driver's
-            handle.
+            handle. On another than the library's own, that ``values``, ``out`` and the results live
+            until the kernel is done is up to the caller.
 
         Returns
         -------
@@ -97,7 +98,7 @@ class PreparedReduction:
                 "then; call reduce.prepare for others"
             )
         from warpladder.device.cuda_streams import handle_of
-        from warpladder.reduction.gpu.prepared import memory_of, results_like
+        from warpladder.reduction.gpu.prepared import results_like
 
         handle = library.stream(values) if stream is None else handle_of(stream)
         outs = as_outs(out, self._op, len(self._plan.requests))
@@ -106,9 +107,19 @@ class PreparedReduction:
         else:
             check_outs(outs, self._plan, self.shape, self._bound.device)
             results = list(outs)
-            places = [memory_of(self._bound.device.to_device(adopted(each))) for each in outs]
+            places = [self._place(each) for each in outs]
         self._bound.into(self._bound.memory(values), places, handle)
         return named(self._plan.requests, results, self._op)
+
+    def _place(self, out: Any) -> Any:
+        """Return the memory of an array for a result."""
+        from warpladder.reduction.gpu.prepared import memory_of
+
+        library = library_of(out)
+        if library is not None:
+            # Without a wait for its stream, which would end the capture of a graph.
+            return library.memory(out)
+        return memory_of(self._bound.device.to_device(adopted(out)))
 
 
 class _Preparable(Protocol[P, R_co, Q, S]):
@@ -216,4 +227,6 @@ def prepare(
             "contiguous copy"
         )
     bound = Bound(device, plan, matrix, ddof)
+    # What it needs is made on the default stream, for which not every stream waits.
+    device.synchronize()
     return PreparedReduction(like, bound, plan, op, shape_left(whole, axes, keepdims=keepdims))

@@ -65,7 +65,7 @@ def key_of(values: Any, *given: Any) -> tuple[Any, ...] | None:
         if kind not in _PLAIN:
             return None
     stream = library.stream(values)
-    return None if stream == _OF_EACH_THREAD else (layout, given, kinds, stream)
+    return None if stream == _OF_EACH_THREAD else (library, layout, given, kinds, stream)
 
 
 def ready_call(key: tuple[Any, ...]) -> Ready | None:
@@ -76,8 +76,9 @@ def ready_call(key: tuple[Any, ...]) -> Ready | None:
 def keep(key: tuple[Any, ...], call: Ready) -> None:
     """Keep a call for the next one like it."""
     if len(_ready) >= _MOST:
-        # Some may be at work still, in memory that is given back now.
-        for (*_, stream), ready in _ready.items():
-            ready.bound.wait(stream)
+        gone = list(_ready.values())
         _ready.clear()
+        # Some may be at work still, in memory that is given back now.
+        for device in {id(call.bound.device): call.bound.device for call in gone}.values():
+            device.synchronize()
     _ready[key] = call

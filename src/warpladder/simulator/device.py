@@ -76,7 +76,15 @@ class SimulatedBound:
         """Launch the kernel with these arrays, to its end."""
         del stream
         there = dict(zip(self._moving, arrays, strict=True))
-        self._launch(*with_others(self._args, SimulatedArray, there.get))
+
+        def other(number: int, own: SimulatedArray) -> SimulatedArray:
+            array = there.get(number, own)
+            # A GPU would go on with what is compiled for the first ones.
+            if (array.dtype, array.ndim) != (own.dtype, own.ndim):
+                raise DeviceError(f"a launch that is bound to {own} cannot be given {array}")
+            return array
+
+        self._launch(*with_others(self._args, SimulatedArray, other))
 
     def wait(self, stream: Any = 0) -> None:
         """Return at once."""

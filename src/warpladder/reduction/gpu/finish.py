@@ -61,7 +61,8 @@ def leave_results(plan: Plan) -> Any:
     leave: Any = _leave_nothing
     for number in reversed(range(len(plan.requests))):
         request = plan.requests[number]
-        name = request.name.removeprefix("nan") if request.skip_nan else request.name
+        # What is no float has no NaN to skip, but keeps the name.
+        name = request.name.removeprefix("nan")
         may_be_none = request.skip_nan and isinstance(request.op, Op) and request.op.is_extreme
         made = _of_compensated(name) if isinstance(part, CompensatedPart) else _MADE[name](part)
         leave = _leaving(number, made, plan.dtypes[number], may_be_none, leave)

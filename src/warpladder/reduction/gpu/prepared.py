@@ -62,11 +62,19 @@ class Bound:
     ) -> None:
         self.device = device
         self.dtypes = plan.dtypes
-        self._workspace = workspace = workspace or Workspace()
+        workspace = workspace or Workspace()
         walk = walk_over(device, plan.parts[0], matrix, workspace, leave_results(plan))
-        samples = tuple(
-            workspace.empty(device, ("result", number), matrix.rows, dtype)
-            for number, dtype in enumerate(plan.dtypes)
+        self._lock = threading.Lock()
+        self._cells: list[Any] = []
+        self._mapped: list[Any] = []
+        if matrix.rows == 1:
+            # Memory that the kernel and the host both reach.
+            for number, dtype in enumerate(plan.dtypes):
+                host, there = workspace.mapped(device, ("cell", number), dtype)
+                self._cells.append(host)
+                self._mapped.append(there)
+        samples = tuple(self._mapped) or tuple(
+            device.empty(matrix.rows, dtype) for dtype in plan.dtypes
         )
         self._launch = device.bind(
             walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
@@ -76,9 +84,6 @@ class Bound:
         # Of a mask, those marks; without one, which the kernel then does not read, the values.
         self._marks = memory_of(matrix.mask.data) if matrix.mask else None
         self._bytes_below = (matrix.below or 0) * matrix.values.data.dtype.itemsize
-        self._lock = threading.Lock()
-        self._cells: list[Any] = []
-        self._mapped: list[Any] = []
 
     def memory(self, values: Any) -> Any:
         """Return the memory of an array laid out as that one, as a launch takes it."""
@@ -96,13 +101,7 @@ class Bound:
     def numbers(self, memory: Any, stream: Any = 0) -> list[Any]:
         """Return the results of the only row, as numbers of the host; waits for the stream."""
         with self._lock:
-            if not self._cells:
-                # Memory that the kernel and the host both reach.
-                for number, dtype in enumerate(self.dtypes):
-                    host, there = self._workspace.mapped(self.device, ("cell", number), dtype)
-                    self._cells.append(host)
-                    self._mapped.append(memory_of(there))
-            self.into(memory, self._mapped, stream)
+            self.into(memory, [memory_of(there) for there in self._mapped], stream)
             self.wait(stream)
             return [cell[0] for cell in self._cells]
 

@@ -143,13 +143,12 @@ def _finished_there(
     key: Any,
 ) -> list[Any]:
     """Return the results that kernels make, of which only those without a shape are waited for."""
-    if stream and mask is not None:
-        # What is brought there is on the default stream, which does not wait for all others.
+    if stream:
+        # What is brought there, made room for or lent is on the default stream, which does not wait
+        # for all others, nor they for it.
         device.synchronize()
     matrix = matrix_of(device, values, axes, mask, ordered=plan.ordered)
     is_copied = matrix.below is None or mask is not None
-    if stream and is_copied:
-        device.synchronize()
     if key is not None and not is_copied:
         bound = Bound(device, plan, matrix, ddof)
         keep(key, Ready(bound, plan.requests, shape))
@@ -173,17 +172,22 @@ def _results(
 ) -> list[Any]:
     """Return the results of a matrix, numbers of the host where they have no shape."""
     memory = memory_of(matrix.values.data)
+    device = bound.device
+    # They may be in the memory of the values, which are read to the end first.
+    made = [device.empty(matrix.rows, dtype) for dtype in bound.dtypes] if outs else []
+    if stream:
+        device.synchronize()
     if outs is None and not shape:
         return bound.numbers(memory, stream)
     if outs is None:
-        results, places = results_like(bound.device, values, shape, bound.dtypes)
+        results, places = results_like(device, values, shape, bound.dtypes)
         bound.into(memory, places, stream)
         return results
-    # They may be in the memory of the values, which are read to the end first.
-    made = [bound.device.empty(matrix.rows, dtype) for dtype in bound.dtypes]
     bound.into(memory, [memory_of(result) for result in made], stream)
     if stream:
         bound.wait(stream)
     for out, result in zip(outs, made, strict=True):
-        bound.device.to_device(result.reshape(shape), adopted(out))
+        device.to_device(result.reshape(shape), adopted(out))
+    if stream:
+        device.synchronize()
     return list(outs)
