@@ -151,8 +151,9 @@ def _finished_there(
     is_copied = matrix.below is None or mask is not None
     if key is not None and not is_copied:
         bound = Bound(device, plan, matrix, ddof)
+        results = _results(bound, values, matrix, shape, outs, stream)
         keep(key, Ready(bound, plan.requests, shape))
-        return _results(bound, values, matrix, shape, outs, stream)
+        return results
     with borrowed_workspace(device) as workspace:
         bound = Bound(device, plan, matrix, ddof, workspace)
         results = _results(bound, values, matrix, shape, outs, stream)
