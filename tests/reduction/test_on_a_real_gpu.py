@@ -1,0 +1,68 @@
+"""Reductions of PyTorch's tensors on a GPU: its streams, its graphs, its arrays for results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from warpladder.device.cuda import probe_cuda
+
+pytestmark = pytest.mark.skipif(not probe_cuda().gpus, reason="needs a GPU")
+
+
+@pytest.fixture(scope="module")
+def torch() -> Any:
+    return pytest.importorskip("torch")
+
+
+def test_a_prepared_call_is_captured_in_a_graph(torch: Any) -> None:
+    values = torch.rand(300, 500, device="cuda")
+    prepared = wl.reduce.prepare(values, ("mean", "std"), axis=0)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        prepared(values)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        found = prepared(values)
+    for _ in range(2):
+        values.copy_(torch.rand(300, 500, device="cuda"))
+        graph.replay()
+        torch.cuda.synchronize()
+        assert torch.allclose(found.mean, values.mean(0))
+        assert torch.allclose(found.std, values.std(0, correction=0))
+
+
+def test_work_waits_for_the_stream_it_is_on(torch: Any) -> None:
+    """On a stream that does not wait for the default stream, nor it for that."""
+    with torch.cuda.stream(torch.cuda.Stream()):
+        for turn in range(3):
+            values = torch.rand(1 << 22, device="cuda")
+            for _ in range(20):
+                values = values * 2 - values + turn
+            exact = float(values.double().sum())
+            assert abs(float(wl.reduce(values)) / exact - 1) < 1e-6
+            rows = values.reshape(-1, 64)
+            assert torch.allclose(wl.reduce(rows, axis=1), rows.sum(1))
+            wide = wl.reduce(rows, axis=0, dtype="float64")
+            assert torch.allclose(wide, rows.double().sum(0))
+
+
+def test_results_of_other_dtypes_in_turn(torch: Any) -> None:
+    """What calls share is told apart by its dtype."""
+    values = torch.rand(40, 60, device="cuda") - 0.5
+    marks = (values > 0).cpu().numpy()
+    host = values.cpu().numpy()
+    for op in ("sum", "count_nonzero", "any", "sum"):
+        found = wl.reduce(values, op, axis=1, where=marks)
+        expected = wl.reduce(host, op, axis=1, where=marks)
+        np.testing.assert_allclose(found.cpu().numpy(), expected, rtol=1e-5)
+        assert str(found.dtype).removeprefix("torch.") == expected.dtype.name
+
+
+def test_tensors_on_the_host_are_taken_as_numpy_takes_them(torch: Any) -> None:
+    assert wl.reduce(torch.ones(5)) == 5
+    assert wl.reduce(torch.nn.Parameter(torch.ones(5), requires_grad=False)) == 5
