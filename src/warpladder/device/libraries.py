@@ -1,6 +1,6 @@
 """What a call has to know of an array on a GPU, read in the quickest way that its library has.
 
-``__cuda_array_interface__`` says it all, but to make one takes as long as a launch. PyTorch, CuPy
+``__cuda_array_interface__`` says it all, but libraries make it anew each time. PyTorch, CuPy
 and arrays of ours tell the same by attributes, and the libraries make arrays on their own streams.
 """
 
@@ -61,7 +61,7 @@ _known: dict[type, Library | None] = {}
 class _Torch:
     def __init__(self) -> None:
         self._torch = torch = sys.modules["torch"]
-        # The name of a dtype takes NumPy a microsecond.
+        # NumPy works out the name of a dtype anew each time.
         self._dtypes: dict[np.dtype[Any], Any] = {}
         # The public way makes an object, which takes 2 us.
         self._stream = getattr(

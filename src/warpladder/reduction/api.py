@@ -240,7 +240,7 @@ def reduce(
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)
         call = None if key is None else ready_call(key)
         if key is not None and call is not None:
-            return call(values, op, key[-1])
+            return call(key[0], values, op, key[-1])
     requests = parse_ops(op)
     ddof, keepdims = as_ddof(ddof), as_keepdims(keepdims)
     outs = as_outs(out, op, len(requests))

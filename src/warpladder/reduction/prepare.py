@@ -108,7 +108,7 @@ class PreparedReduction:
             check_outs(outs, self._plan, self.shape, self._bound.device)
             results = list(outs)
             places = [self._place(each) for each in outs]
-        self._bound.into(self._bound.memory(values), places, handle)
+        self._bound.into(self._bound.memory(library, values), places, handle)
         return named(self._plan.requests, results, self._op)
 
     def _place(self, out: Any) -> Any:

@@ -1,8 +1,9 @@
 """Calls on arrays of a GPU that were made before, for arrays laid out alike: nothing is asked anew.
 
-To look at the arguments, to plan and to find the memory of an array takes ten times as long as a
-launch. All of it depends on the arguments as they were given and on how the array lies, so that
-what came of it is kept under these. What is not of the plainest kind is not looked for.
+To look at the arguments, to plan and to find the memory of an array takes longer than a launch, and
+longer than a kernel on few numbers. All of it depends on the arguments as they were given and on
+how the array lies, so that what came of it is kept under these. What is not of the plainest kind is
+not looked for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from warpladder.device.libraries import library_of
 from warpladder.reduction.answers import named
 
 if TYPE_CHECKING:
+    from warpladder.device.libraries import Library
     from warpladder.reduction.gpu.prepared import Bound
     from warpladder.reduction.ops import Request
 
@@ -32,12 +34,12 @@ class Ready(NamedTuple):
     requests: tuple[Request, ...]
     shape: tuple[int, ...]
 
-    def __call__(self, values: Any, op: Any, stream: int) -> Any:
+    def __call__(self, library: Library, values: Any, op: Any, stream: int) -> Any:
         """Return the results for an array laid out as the one that this was made for."""
         from warpladder.reduction.gpu.prepared import results_like
 
         bound, requests, shape = self
-        memory = bound.memory(values)
+        memory = bound.memory(library, values)
         if not shape:
             return named(requests, bound.numbers(memory, stream), op)
         results, places = results_like(bound.device, values, shape, bound.dtypes)
@@ -49,9 +51,10 @@ _ready: dict[tuple[Any, ...], Ready] = {}
 
 
 def key_of(values: Any, *given: Any) -> tuple[Any, ...] | None:
-    """Return what a call depends on, None where that is not plain; its last part is the stream.
+    """Return what a call depends on, None where that is not plain.
 
-    ``given`` are the other arguments: names, whole numbers, None, and tuples of names.
+    Its first part is how the array is read, its last the stream. ``given`` are the other arguments:
+    names, whole numbers, None, and tuples of names.
     """
     library = library_of(values)
     layout = None if library is None else library.layout(values)

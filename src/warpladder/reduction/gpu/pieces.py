@@ -15,7 +15,8 @@ __all__ = ["LARGEST_PIECE", "Pieces", "pieces_of"]
 # little. On an H200, whose 132 multiprocessors have 4 such blocks each, five statistics of 2^28
 # float32 take 273 us in 512 pieces and 289 in 1024, argmax 258 and 262, a sum 255 and 257.
 _LEAST_PIECE, _MOST_PIECES, LARGEST_PIECE = 4096, 512, 1 << 19
-# Threads that keep the memory of an H200 busy: fewer of them at a row have less to merge.
+# Threads that keep the memory of an H200 busy; fewer of them at a row have less to merge. A sum of
+# 4096 x 4096 float32 over the rows, queued, took 27 us with 32 threads at a row, 46 with 256.
 _THREADS_WANTED = 1 << 17
 # Of rows side by side: what a thread adds up at most, and how many blocks there should be.
 _MOST_OF_A_THREAD, _STRIPS = 1024, 1024

@@ -19,11 +19,12 @@ from warpladder.device.foreign import like
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.finish import leave_results
-from warpladder.reduction.gpu.layout import THREADS, Matrix, flat_memory
+from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.parts import walk_over
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
+    from warpladder.device.libraries import Library
     from warpladder.reduction.plan import Plan
 
 __all__ = ["Bound", "memory_of", "results_like"]
@@ -85,13 +86,10 @@ class Bound:
         self._marks = memory_of(matrix.mask.data) if matrix.mask else None
         self._bytes_below = (matrix.below or 0) * matrix.values.data.dtype.itemsize
 
-    def memory(self, values: Any) -> Any:
+    def memory(self, library: Library, values: Any) -> Any:
         """Return the memory of an array laid out as that one, as a launch takes it."""
-        library = library_of(values)
-        if library is not None:
-            first = library.memory(values)
-            return first - self._bytes_below if self._bytes_below else first
-        return memory_of(flat_memory(self.device, values).data)
+        first = library.memory(values)
+        return first - self._bytes_below if self._bytes_below else first
 
     def into(self, memory: Any, results: Sequence[Any], stream: Any = 0) -> None:
         """Put on a stream what leaves the results in memory, one for each operation."""
