@@ -28,6 +28,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 2.35 ms,
 have a division for each place, and 64 steps are few for that.
 
 Source: beyond
+
+Question: With strips in rows of 32 words in place of 33, how many wavefronts would one of the
+requests take by which all lanes read the k-th cell of their own strip?
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ A compiler takes as many cells to an instruction as its vectors have room for. W
 do not fit a cache, memory decides, and every step goes over all of it.
 
 Source: GR linear advection
+
+Question: With a Courant number of 0.8 the weights are 0.9 and 0.1. What are they with 1, and what
+does a step do to the cells then?
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 42.8 ms,
 ends.
 
 Source: beyond
+
+Question: Each single load for an end brings a whole sector for one cell. How many sectors do the
+loads of 1,024 cells take in a step, here and in `cells-per-thread`?
 """
 
 from __future__ import annotations

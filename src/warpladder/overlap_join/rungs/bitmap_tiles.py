@@ -20,6 +20,9 @@ Where rows are short and the universe is large most words are 0, and all of them
 rungs above count only what is there.
 
 Source: beyond
+
+Question: A row of 1,000 ids is 4,000 bytes as a list. From how many ids in the universe on does it
+take more as a bitmap?
 """
 
 from __future__ import annotations

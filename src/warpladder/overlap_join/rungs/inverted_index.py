@@ -30,6 +30,9 @@ ids, or too few, and are passed by: 8 warps of each block meet once when counter
 three times for each of 61 rows. Every id is counted once for its list, in 15 warps.
 
 Source: beyond
+
+Question: How many pairs share an id that each of 4,000 rows has, and what does it tell about which
+of them are alike?
 """
 
 from __future__ import annotations

@@ -23,6 +23,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 1000 rows, this takes 0.597 ms and `
 0.437 ms: too few of the ids that these rows share are among the 32 commonest.
 
 Source: beyond
+
+Question: At n = 64 there are 40 ids, and one word has bits for 32 of them. How many ids keep lists
+with signatures of two words, and what is left to do for a pair?
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ IM measured 3.6 s for 1,000 rows and 14 s for 2,000; 58 s for 4,000 follow from 
 Mended by: `atomics` between blocks too, `shared-flags` inside a block.
 
 Source: IM 2-D grid
+
+Question: Two blocks compare rows i and j, one for the pair (i, j) and one for (j, i). Do they race
+with each other?
 """
 
 from __future__ import annotations

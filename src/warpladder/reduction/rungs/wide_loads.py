@@ -14,6 +14,9 @@ each waits for 4 bytes, 32 KiB if for 16. A memory of 4.8 TB/s that answers afte
 25 KiB from each of 132 multiprocessors. On its laptop the source saw little difference.
 
 Source: RD 11
+
+Question: At n = 2047 the last group is not full. How many load requests are made, and how many
+sectors do they take? Try `warpladder explain reduction/wide-loads --n 2047`.
 """
 
 from __future__ import annotations

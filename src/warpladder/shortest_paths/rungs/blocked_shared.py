@@ -23,6 +23,9 @@ Expect: traffic falls by the width of a tile. At n = 128 there are 4 rounds of 1
 The lanes of a warp read neighbours of one row and the same entry of the other: no bank conflicts.
 
 Source: beyond
+
+Question: How many sectors do the tiles load at n = 64? Count as above, then try `warpladder explain
+shortest-paths/blocked-shared --n 64`.
 """
 
 from __future__ import annotations

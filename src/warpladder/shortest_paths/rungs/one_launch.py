@@ -19,6 +19,9 @@ small tiles, and why large matrices are left to large ones: they fill the GPU an
 launches are few beside the work in each.
 
 Source: beyond
+
+Question: How often does the grid meet for n = 512, and how many launches does `register-tiles` take
+for as many vertices?
 """
 
 from __future__ import annotations

@@ -19,6 +19,9 @@ that of the tiles done before the others. The simulator runs one launch after an
 saved shows on a GPU only.
 
 Source: beyond
+
+Question: What part of all tiles are the diagonal and the panels of one round at n = 512, and what
+part at n = 4,096? For which of the two does it matter more that nobody waits for them?
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ to store; one launch, and a barrier for the loading and one for each of 96 steps
 One multiprocessor works, all others are free: for other small graphs, say.
 
 Source: beyond
+
+Question: How many vertices would fit into 48 KiB with numbers of 4 bytes if the limit were drawn to
+the last one, and how many with numbers of 2?
 """
 
 from __future__ import annotations
