@@ -62,9 +62,9 @@ ANSWERS = {
         multiprocessor besides."""
     ),
     "fragile-last-block": Answer(
-        """For 1,000 cells both are 233, (999 + 2) % 256 and 999 % 256 + 2. For 1,024 GR's is
-        (1023 + 2) % 256 = 1 and the right one 1023 % 256 + 2 = 257. Place 1 is the first cell of
-        the tile, which is overwritten, and at 257 nobody has written."""
+        """For 1,000 cells both are 233, (999 + 2) % 256 and 999 % 256 + 2. For 1,024 GR's is (1023
+        + 2) % 256 = 1 and the right one 1023 % 256 + 2 = 257. Place 1 is the first cell of the
+        tile, which is overwritten, and at 257 nobody has written."""
     ),
     "halo-without-barrier": Answer(
         """6: four warps have three seams between them, with a cell on either side. At the ends of a
@@ -72,7 +72,7 @@ ANSWERS = {
     ),
     "stale-halo": Answer(
         """0.9**24 = 0.08 and 0.1**24 = 1e-24. The second is lost in rounding; the first is an error
-        in the second digit of one cell at each seam. With a = b both are 6e-8, as small as rounding:
-        such a test passes."""
+        in the second digit of one cell at each seam. With a = b both are 6e-8, as small as
+        rounding: such a test passes."""
     ),
 }

@@ -22,9 +22,9 @@ ANSWERS = {
         ),
     ),
     "vector-add-grid": Answer(
-        """40, and again one. Five blocks of 8 warps ask. The first warp of the fifth block is split,
-        one thread in and 31 out; the seven behind it are all out, and so of one mind. That leaves
-        39 of 40 branches uniform, 97.5 %.""",
+        """40, and again one. Five blocks of 8 warps ask. The first warp of the fifth block is
+        split, one thread in and 31 out; the seven behind it are all out, and so of one mind. That
+        leaves 39 of 40 branches uniform, 97.5 %.""",
         (
             Prediction("branches", "==", 40, 1025, "5 blocks x 8 warps ask once each"),
             Prediction("branch_uniformity", "==", 97.5, 1025, "one warp of 40 is split"),
@@ -62,9 +62,9 @@ ANSWERS = {
         sectors, but waste nothing."""
     ),
     "access-permuted": Answer(
-        """8 elements, 0, 4, 8 and so on, each asked for by four threads, and still 4 sectors: two of
-        the elements lie in each. So 32 of 128 bytes are used. Threads that ask for the same element
-        share it."""
+        """8 elements, 0, 4, 8 and so on, each asked for by four threads, and still 4 sectors: two
+        of the elements lie in each. So 32 of 128 bytes are used. Threads that ask for the same
+        element share it."""
     ),
     "access-misaligned": Answer(
         """By 8, 16 or 24 elements, or a line more: a multiple of a sector that is none of a

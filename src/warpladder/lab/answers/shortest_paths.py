@@ -127,9 +127,9 @@ ANSWERS = {
         ),
     ),
     "one-launch-next-hops": Answer(
-        """Whichever comes first in its search, and it does not: both ways are equally short, and the
-        hop is right as long as following it is as long as the distance says. An oracle that names
-        one path would have to have the same taste, so the task compares lengths."""
+        """Whichever comes first in its search, and it does not: both ways are equally short, and
+        the hop is right as long as following it is as long as the distance says. An oracle that
+        names one path would have to have the same taste, so the task compares lengths."""
     ),
     "small-n-one-block": Answer(
         """110 and 156: 48 KiB are 12,288 numbers of 4 bytes, and 110 * 110 are 12,100; of 2 bytes
