@@ -52,8 +52,8 @@ ANSWERS = {
         addition for each pair all the same, so the commonest ids are the dearest."""
     ),
     "signatures": Answer(
-        """None: all 40 have bits. There is no list to go along and nothing to add atomically; what
-        is left for a pair is two ANDs and two counts of bits, whatever the two rows share."""
+        """None: all 40 have bits. There is no list to go along, and no counter to add to for an id;
+        what is left for a pair is two ANDs and two counts of bits, whatever the two rows share."""
     ),
     "id-per-thread": Answer(
         """No: one counts at row i and column j, the other at row j and column i. It is the threads
