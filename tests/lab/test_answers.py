@@ -534,6 +534,13 @@ def test_pairs_that_share_the_commonest_id():
     assert says("overlap-join/inverted-index", "7,998,000")
 
 
+def test_ids_that_a_pair_shares_of_the_32_commonest():
+    # What `signatures` says of 1,000 and of 4,000 rows.
+    n, rows = 1000, SHARED_IDS.make(1000, 0).rows
+    often = np.bincount(rows.items, minlength=rows.universe)[-32:]
+    assert (often * (often - 1)).sum() / (n * (n - 1)) == pytest.approx(2.9, abs=0.05)
+
+
 @pytest.mark.large
 def test_two_words_of_signatures_leave_no_lists():
     _, rung = find_rung("overlap-join/signatures")

@@ -8,9 +8,9 @@ there in a row of 33 words, not 32, or all lanes would meet in one bank.
 
 **Ends.** In the middle a tile loses a cell at either end with each step, as before. But the first
 tile begins with the first cell, and the last one ends with the last, wherever that is. There the
-cell beyond the end is lane 0's first cell, or lane 31's last. All tiles take it for that: where it
-is wrong, it is as wrong as anything. If the cells are fewer than a tile, all places behind the last
-one are given its value after each step.
+cell beyond the end is lane 0's first cell, or lane 31's last. Tiles in the middle do the same
+rather than ask: it is wrong there, but all that it spoils would be wrong anyhow and is not kept. If
+the cells are fewer than a tile, all places behind the last one are given its value after each step.
 
 Below: three words through shared memory for each cell and step, and a barrier.
 

@@ -1,8 +1,8 @@
 """The wrong rung of a thread for each id: `+= 1` from many threads.
 
 Idea: to be rid of one of the two loops, a block takes a pair of rows and each of its threads one id
-of the first row. Thread 0 clears the count, as the only thread of the step before did, and whoever
-finds its id adds one.
+of the first row. Thread 0 clears the count, as the single thread of a block did in the step before,
+and whoever finds its id adds one.
 
 Fault: two data races at one place. `+= 1` is a load, an addition and a store; the threads of a warp
 load together, so that of all that they find one addition survives. And nothing says that thread 0

@@ -1,7 +1,7 @@
 """First addition while loading: half as many blocks.
 
 Idea: a block takes twice as many elements as it has threads. Each thread loads two of them, a block
-size apart, and stores their sum.
+size apart, and stores their sum in shared memory, where the tree begins.
 
 Below: in the first step of the tree half of the threads rested, and each thread had been started
 to load one element.

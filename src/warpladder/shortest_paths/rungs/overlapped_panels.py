@@ -1,7 +1,7 @@
 """Register tiles, and the next round's panels while the others are still at this one's.
 
 Idea: nothing in round p + 1 can begin before its tile on the diagonal is closed and its panels are
-relaxed: 2 t + 1 of t x t tiles, on a GPU that is mostly idle meanwhile. But these tiles need only
+relaxed: 2 t - 1 of t x t tiles, on a GPU that is mostly idle meanwhile. But these tiles need only
 round p's panels. So do them first, on a stream of their own: relax row and column p + 1 through p,
 close the tile on the diagonal, relax the panels. Meanwhile the other stream relaxes all other tiles
 through p. Blocks of an urgent stream go before those of others when a multiprocessor has room.
