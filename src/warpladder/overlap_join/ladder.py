@@ -14,7 +14,7 @@ wait for.
 
 Then fewer comparisons: 32 ids in a word, and the words of many rows in a tile, as in a product of
 matrices. And last none at all: an index leads from each id to the rows that have it, so that only
-what is shared costs anything; and the ids that most rows have become bits again.
+what is shared costs anything; and ids that most rows have are turned back into bits.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ Below: three words through shared memory for each cell and step, and a barrier.
 
 Expect: two operations for each cell and step from registers to registers, and little else. With n =
 1,952 and 24 steps there are two tiles: 2 * 24 shuffles for each of their warps. 32 rows of shared
-memory are loaded on the way in and as many as are kept on the way out, 126 requests, where `steps-
-per-tile` loads each row 2 * 24 times and once more. A cell is replaced before the next one has read
-it, but not before its product with a weight is made, which is all that the next one needs: so
-nothing has to be moved. Compiled for 9.0, a step of 32 cells is 75 instructions, of which 64
+memory are loaded on the way in and as many as are kept on the way out, 126 requests, where
+`steps-per-tile` loads each row 2 * 24 times and once more. A cell is replaced before the next one
+has read it, but not before its product with a weight is made, which is all that the next one needs:
+so nothing has to be moved. Compiled for 9.0, a step of 32 cells is 75 instructions, of which 64
 compute. Of 1,024 cells with T = 64 an eighth is lost, and memory sees 8 bytes for 128 operations
 and more.
 

@@ -24,8 +24,8 @@ of 64 vertices, but while they wait, the multiprocessor has three other graphs t
 Source: beyond
 
 Question: How many relaxations does a graph of 64 vertices take for each byte that comes over the
-bus? A bus brings 50 GB/s, and a GPU does 15 million million relaxations a second: which of the two
-limits?
+bus? Suppose that the bus brings 50 GB/s and that the GPU does 15 million million relaxations a
+second: which of the two limits?
 """
 
 from __future__ import annotations
