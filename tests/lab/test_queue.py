@@ -373,9 +373,7 @@ def real_slurm(tmp_path_factory):
     """A cluster of one machine, this one, for as long as the tests here take."""
     missing = [name for name in DAEMONS if shutil.which(name, path="/usr/sbin:/usr/bin") is None]
     if missing:
-        pytest.skip(
-            f"{', '.join(missing)} of SLURM are not installed (Debian: slurmctld, slurmd, slurm-client, munge)"
-        )
+        pytest.skip(f"not installed: {', '.join(missing)} (Debian: slurmctld, slurmd, munge)")
     if os.geteuid() != 0:
         pytest.skip("only root can run jobs of others, which is what SLURM's daemons do")
     folder = tmp_path_factory.mktemp("slurm")
