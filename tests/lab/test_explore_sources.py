@@ -177,21 +177,25 @@ def test_ratios_are_fitted_by_least_squares():
 
 def test_copies_are_subtracted(monkeypatch):
     monkeypatch.setattr(cycles, "worker_count", lambda: 2)
-    given = {"engine": 3.0, "run": 5.0, "idle": 2.0}
+    given = {"engine": 3e-5, "loops": 2e-3, "run": 5e-5, "idle": 2e-5}
 
     def known(call):
         call()
         if call.func is not cycles.run_rung:
             return given["engine"]
+        if call.args[1] is None:
+            return given["loops"]
         return given["idle" if isinstance(call.args[1], cycles._Idle) else "run"]
 
     monkeypatch.setattr(cycles, "wall_seconds", known)
     findings = run("cycles", 3, 5, 40, gpu=Gpu())
     times, copies = findings.tables[:2]
-    assert [row["GPU"] for row in times.rows] == [3.0, 3.0, 3.0]
-    assert [row["simulator"] for row in times.rows] == [3.0, 3.0, None]
-    assert [row["one core, loops"] for row in times.rows] == [5.0, 5.0, None]
-    assert copies.rows[0] == {"n": 3, "run": 5.0, "idle": 2.0, "kernels": 3.0}
+    kernels = pytest.approx(3e-5)
+    assert [row["GPU"] for row in times.rows] == [kernels, kernels, kernels]
+    assert [row["simulator"] for row in times.rows] == [kernels, kernels, None]
+    # Too long for ten more runs at n = 40.
+    assert [row["one core, loops"] for row in times.rows] == [2e-3, 2e-3, None]
+    assert copies.rows[0] == {"n": 3, "run": 5e-5, "idle": 2e-5, "kernels": kernels}
     assert "one core, loops is not measured beyond n = 5" in findings.remarks[0]
     # Two cores as fast as one: to the power of 0.
     assert "to the power of 0.00" in findings.answer[1]
