@@ -136,7 +136,7 @@ def _numbers(exploration: Exploration, option: str, text: str) -> tuple[int, ...
                 f"{option}={text!r} must be whole numbers with commas, such as 32,33,64, or "
                 "LOW:HIGH:STEP, such as 10:1800:10"
             )
-        low, high, step = map(int, ends if len(ends) > 1 else (ends[0], ends[0], 1))
+        low, high, step = map(int, ends if len(ends) > 1 else (ends[0], ends[0], "1"))
         if low > high or step < 1 or (high - low) // step >= _MOST_SIZES:
             raise InputError(
                 f"{option}={text!r}: {part.strip()} must go from the lowest to the highest, by at "

@@ -128,7 +128,7 @@ def _on_graph1() -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
     graph = graph1()
     no_path = inner_no_path(np.int32).item()
     matrix = np.full((graph.n, graph.n), no_path, np.int32)
-    matrix[graph.sources, graph.targets] = graph.weights
+    matrix[graph.sources, graph.targets] = np.asarray(graph.weights)
     np.fill_diagonal(matrix, 0)
     rung = find_rung(f"shortest-paths/{_HOPS}")[1]
     dist, hops = run_rung(rung, SimulatedDevice(checks=False), Weights(matrix, no_path))

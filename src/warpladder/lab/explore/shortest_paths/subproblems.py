@@ -171,8 +171,13 @@ def _last_step() -> Table:
     end = graph2_end()
     names = end.labels or ()
     edges = {
-        (names[u], names[v]): int(weight)
-        for u, v, weight in zip(end.sources, end.targets, end.weights, strict=True)
+        (names[u], names[v]): weight
+        for u, v, weight in zip(
+            end.sources.tolist(),
+            end.targets.tolist(),
+            np.asarray(end.weights).tolist(),
+            strict=True,
+        )
     }
     rows = tuple(
         {
