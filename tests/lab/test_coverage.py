@@ -101,6 +101,8 @@ def _exists(what: str) -> bool:
 def _is_command(words: list[str]) -> bool:
     command = get_command(app)
     for word in words:
+        if word.startswith("-"):
+            return any(word in parameter.opts for parameter in command.params)
         command = getattr(command, "commands", {}).get(word)
         if command is None:
             return False
@@ -111,6 +113,7 @@ def _is_command(words: list[str]) -> bool:
     "what",
     [
         *("primer/nothing", "explore nothing", "warpladder nothing", "warpladder make-graph x"),
+        "warpladder paths --nothing",
         *("tests/nothing.py", "tests/lab/test_coverage.py::test_nothing"),
     ],
 )

@@ -39,7 +39,7 @@ ITEMS = (
         ("HB equation 1.1", "HB equation 1.2"),
         "M_k from M_(k-1)",
         (
-            "warpladder paths",
+            "warpladder paths --trace",
             f"{_GOLDEN}::test_every_matrix_is_the_one_hb_prints",
         ),
     ),
@@ -103,7 +103,7 @@ ITEMS = (
         ("HB spot check 4",),
         "M_0 to M_6 as printed",
         (
-            "warpladder paths",
+            "warpladder paths --trace",
             f"{_GOLDEN}::test_every_matrix_is_the_one_hb_prints",
         ),
     ),

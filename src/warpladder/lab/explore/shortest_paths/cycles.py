@@ -44,9 +44,13 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.measure import wall_seconds
+from warpladder.lab.explore.measure import Spread, unsteady, wall_seconds
 from warpladder.lab.explore.shortest_paths.cores import limited
-from warpladder.lab.explore.shortest_paths.growth import PowerLaw, fit_power
+from warpladder.lab.explore.shortest_paths.growth import (
+    PowerLaw,
+    fit_power,
+    upper_exponent,
+)
 from warpladder.lab.explore.waves import doubled
 from warpladder.lab.registry import find_rung
 from warpladder.lab.verify import run as run_rung
@@ -72,11 +76,12 @@ class _Device(NamedTuple):
 
 
 class _Means(NamedTuple):
-    """Average seconds of the runs, of those without kernels, and their difference."""
+    """Average seconds of the runs, of those without kernels, their difference; how runs spread."""
 
     run: float
     idle: float
     kernels: float
+    spread: Spread
 
 
 class _Idle:
@@ -120,13 +125,20 @@ def fit_ratio(seconds: dict[int, float]) -> float:
 def _run(setting: Setting) -> Findings:
     times = _measure(setting, _devices(setting))
     cores = _by_cores(times)
-    fits = {
-        name: fit_power({n: means.kernels for n, means in known.items()})
+    kernels = {
+        name: {n: means.kernels for n, means in known.items()}
         for name, known in times.items()
         if len(known) >= _FEWEST and all(means.kernels > 0 for means in known.values())
     }
+    fits = {name: fit_power(known) for name, known in kernels.items()}
+    upper = {name: upper_exponent(known) for name, known in kernels.items()}
     return Findings(
-        (_times_table(setting, times), *_transfers(times), *_fits_table(fits), *_ratios(cores)),
+        (
+            _times_table(setting, times),
+            *_transfers(times),
+            *_fits_table(fits, upper),
+            *_ratios(cores),
+        ),
         _answer(fits, cores),
         _panels(setting, times, cores),
         _remarks(setting, times),
@@ -217,7 +229,9 @@ def _alternate(devices: dict[str, _Device], problem: Weights) -> dict[str, _Mean
     means = {}
     for name, pairs in taken.items():
         run, idle = (float(mean) for mean in np.mean(pairs, axis=0))
-        means[name] = _Means(run, idle, run - idle)
+        lower, middle, upper = np.quantile([whole for whole, _ in pairs], [0.25, 0.5, 0.75])
+        spread = Spread(float(lower), float(middle), float(upper), len(pairs))
+        means[name] = _Means(run, idle, run - idle, spread)
     return means
 
 
@@ -248,7 +262,10 @@ def _times_table(setting: Setting, times: Times) -> Table:
 def _transfers(times: Times) -> tuple[Table, ...]:
     if "GPU" not in times:
         return ()
-    rows = tuple({"n": n, **means._asdict()} for n, means in times["GPU"].items())
+    rows = tuple(
+        {"n": n, "run": means.run, "idle": means.idle, "kernels": means.kernels}
+        for n, means in times["GPU"].items()
+    )
     columns = (
         Column("n", "n", "count"),
         Column("run", "with kernels", "seconds"),
@@ -258,15 +275,18 @@ def _transfers(times: Times) -> tuple[Table, ...]:
     return (Table(f"the GPU, {_KERNEL}: averages of {_RUNS} runs", columns, rows),)
 
 
-def _fits_table(fits: dict[str, PowerLaw]) -> tuple[Table, ...]:
+def _fits_table(fits: dict[str, PowerLaw], upper: dict[str, float | None]) -> tuple[Table, ...]:
     if not fits:
         return ()
-    rows = tuple({"device": name, **law._asdict()} for name, law in fits.items())
+    rows = tuple(
+        {"device": name, **law._asdict(), "upper": upper[name]} for name, law in fits.items()
+    )
     columns = (
         Column("device", "device", "text"),
         Column("exponent", "exponent of n"),
         Column("error", "+-"),
         Column("worst", "off by up to x"),
+        Column("upper", "upper half"),
     )
     return (Table("fitted: time = factor * n ** exponent", columns, rows),)
 
@@ -351,7 +371,12 @@ def _remarks(setting: Setting, times: Times) -> tuple[str, ...]:
         said.append(
             "On the GPU every launch has events around it, which the difference has in it too."
         )
-    return tuple(said)
+    spreads = {
+        f"{name} at n = {n}": means.spread
+        for name, known in times.items()
+        for n, means in known.items()
+    }
+    return (*said, *unsteady(spreads))
 
 
 EXPLORATION = Exploration(
