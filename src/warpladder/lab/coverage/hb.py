@@ -46,14 +46,20 @@ ITEMS = (
     Item(
         ("HB spot check 2",),
         "the matrix M_1",
-        (f"{_GOLDEN}::test_the_second_matrix_differs_from_the_first_in_two_entries",),
+        (
+            "warpladder paths --trace",
+            f"{_GOLDEN}::test_the_second_matrix_differs_from_the_first_in_two_entries",
+        ),
     ),
     Item(("HB 1.4",), "a processor for each entry, n steps", ("shortest-paths/launch-per-k",)),
     Item(("HB 1.4.1, copies",), "copy, launch, copy back", ("primer/vector-add-grid",)),
     Item(
         ("HB spot check 3",),
         "the four pairs without a way in M_5",
-        (f"{_GOLDEN}::test_the_four_pairs_without_a_path_in_m5_are_in_row_c",),
+        (
+            "warpladder paths --trace",
+            f"{_GOLDEN}::test_the_four_pairs_without_a_path_in_m5_are_in_row_c",
+        ),
     ),
     Item(("HB fwStepK",), "the kernel: a block shares the entry of its row"),
     Item(("HB figure 1.3",), "the memories of a GPU", ("primer/shared-flags", "primer/registers")),

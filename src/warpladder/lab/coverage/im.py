@@ -54,12 +54,12 @@ ITEMS = (
     Item(
         ("IM case 1",),
         "threads of one block update one record: shared memory and a barrier",
-        ("explore updates", "primer/shared-flags"),
+        ("primer/shared-flags",),
     ),
     Item(
         ("IM case 2",),
         "threads of several blocks update one record: atomics",
-        ("explore updates", "primer/atomic-count"),
+        ("primer/atomic-count",),
     ),
     Item(
         ("IM pipelines (serial)", "IM pipelines (2 way)", "IM pipelines (3 way)"),
