@@ -137,7 +137,8 @@ def _versions() -> Iterator[str]:
         right=3,
     )
     yield (
-        "One core is timed by `warpladder climb shortest-paths --rung sequential-cpu --n 2048`; "
+        "One core is timed by `warpladder climb shortest-paths --rung sequential-cpu --n 2048 "
+        "--device cpu`; "
         "`warpladder explore versions` counts all five versions and times them on a GPU. Beyond "
         "the paper, `pivot-in-register` keeps the same entry in warps that walk along whole rows: "
         f"{_ms(ours.get('pivot-in-register'))} ms.\n"
@@ -155,8 +156,9 @@ def _reductions() -> Iterator[str]:
         "to the sum on the host, ordinary memory, allocations and copies included, in ms. RD shows "
         "bars without figures, with copies throughout. CUB stands for RD's library; its kernels "
         "are timed by cuda-bench. What stands as not yet measured, `python "
-        "benchmarks/gpu_reduction.py --out DIR --parts ladder` measures; of CUB with copies, and "
-        "of the loop on one core, `warpladder climb reduction --rung NAME --n N` does.\n"
+        "benchmarks/gpu_reduction.py --out DIR --parts ladder` measures; CUB with copies and "
+        "the loop on one core are timed by `warpladder climb reduction --rung NAME --n N`, with "
+        "`--device cuda` and `--device cpu`.\n"
     )
     heads = [head for n in sizes for head in (f"2^{n.bit_length() - 1}, us", "with copies, ms")]
     rows = []
