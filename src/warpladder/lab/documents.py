@@ -8,6 +8,7 @@ from typing import Any
 
 from warpladder.lab.climb import Row
 from warpladder.lab.explain import Explanation, Listing
+from warpladder.lab.recorded import Recording, recording_of
 from warpladder.lab.sources import sources_in
 from warpladder.lab.verify import PredictionResult, WrongResult
 from warpladder.rung import Ladder, Rung, shown
@@ -17,6 +18,8 @@ __all__ = [
     "counters_document",
     "explanation_document",
     "ladder_document",
+    "recorded_document",
+    "recording_document",
     "row_document",
     "wrong_document",
 ]
@@ -57,8 +60,28 @@ def ladder_document(ladder: Ladder) -> dict[str, Any]:
     }
 
 
-def row_document(row: Row) -> dict[str, Any]:
-    """Return what became of one rung in a climb."""
+def recording_document(recording: Recording | None) -> dict[str, str] | None:
+    """Return which card times were recorded on, when, and which of the committed results has them.
+
+    Examples
+    --------
+    >>> from warpladder.lab.recorded import recording_of
+    >>> recording_document(recording_of("reduction"))["card"]
+    'NVIDIA H200'
+    """
+    if recording is None:
+        return None
+    return {"card": recording.card, "date": recording.date, "file": recording.file}
+
+
+def recorded_document(recording: Recording | None, rung: Rung) -> list[dict[str, float]]:
+    """Return the recorded times of a rung's kernels, by size; none where nothing was recorded."""
+    times = recording.all_of(rung.name) if recording else []
+    return [{"n": time.n, "kernel_ms": time.milliseconds} for time in times]
+
+
+def row_document(row: Row, recording: Recording | None = None) -> dict[str, Any]:
+    """Return what became of one rung in a climb, and what was recorded of it on another day."""
     return {
         "rung": row.rung.name,
         "ok": not row.faults,
@@ -76,6 +99,7 @@ def row_document(row: Row) -> dict[str, Any]:
         "limit": row.limit and row.limit._asdict(),
         "percent_of_limit": row.percent_of_limit,
         "skipped": row.skipped,
+        "recorded": recorded_document(recording, row.rung),
     }
 
 
@@ -93,6 +117,7 @@ def wrong_document(result: WrongResult) -> dict[str, Any]:
 
 def explanation_document(explanation: Explanation, *, lines: bool = True) -> dict[str, Any]:
     """Return a rung explained; with ``lines``, every line of its kernels."""
+    recording = recording_of(explanation.ladder.name)
     return {
         "ladder": explanation.ladder.name,
         **_rung_document(explanation.rung),
@@ -105,6 +130,10 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         "predictions": [_prediction_document(result) for result in explanation.predictions],
         "wrong": explanation.wrong and wrong_document(explanation.wrong),
         "stopped": explanation.stopped,
+        "recorded": {
+            "run": recording_document(recording),
+            "times": recorded_document(recording, explanation.rung),
+        },
         "faulty_lines": [
             {"file": file, "line": line} for file, line in sorted(explanation.faulty_lines)
         ],
