@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from warpladder.lab.differences import Difference
     from warpladder.lab.explain import Explanation, Listing
-    from warpladder.lab.verify import PredictionResult
 
 __all__ = ["explain"]
 
@@ -46,6 +46,14 @@ def explain(
     compute_capability: Annotated[
         str, typer.Option(metavar="X.Y", help="Of the GPU to simulate.")
     ] = "9.0",
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OTHER",
+            help="Compare with another rung, RUNG or LADDER/RUNG.",
+            show_default=False,
+        ),
+    ] = None,
     lines: Annotated[
         bool, typer.Option("--lines/--no-lines", help="Whether to print the kernels.")
     ] = True,
@@ -63,13 +71,20 @@ def explain(
     which check catches it, at which line, and under which schedules its result is
     wrong.
 
+    [bold]--diff OTHER[/]: both rungs on a problem of one size, beside each other on a
+    terminal of 150 columns; what differs in the code (- in the other one, + in
+    this one) and in the counters, in all and for each kernel.
+
     [bold]warpladder explain primer/strided-access[/]
+
+    [bold]warpladder explain reduction/indexed-shared --diff sequential-shared[/]
 
     [bold]warpladder explain primer/strided-access --no-lines --n 1000[/]
     """
     from functools import partial
 
     from warpladder.cli.output import print_json, stdout
+    from warpladder.lab.differences import compare
     from warpladder.lab.documents import explanation_document
     from warpladder.lab.explain import explain as explain_rung
     from warpladder.lab.registry import find_rung
@@ -80,15 +95,29 @@ def explain(
         )
     version = _version(compute_capability)
     ladder, found = find_rung(rung)
+    other = diff and find_rung(diff if "/" in diff else f"{ladder.name}/{diff}")
     from warpladder.simulator import SimulatedDevice
 
-    explanation = explain_rung(
-        ladder, found, partial(SimulatedDevice, compute_capability=version), n
-    )
+    device_factory = partial(SimulatedDevice, compute_capability=version)
+    if other:
+        _compare(compare((ladder, found), other, device_factory, n), lines=lines, json=json)
+        return
+    explanation = explain_rung(ladder, found, device_factory, n)
     if json:
         print_json(explanation_document(explanation, lines=lines))
     else:
         _show(stdout(), explanation, lines=lines)
+
+
+def _compare(found: Difference, *, lines: bool, json: bool) -> None:
+    from warpladder.cli.differences_view import show_difference
+    from warpladder.cli.output import print_json, stdout
+    from warpladder.lab.documents import difference_document
+
+    if json:
+        print_json(difference_document(found, lines=lines))
+    else:
+        show_difference(stdout(), found, lines=lines)
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -103,7 +132,13 @@ def _version(text: str) -> tuple[int, int]:
 def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
     from rich.text import Text
 
-    from warpladder.cli.listing_view import heading, legend, legible_columns, listing_lines
+    from warpladder.cli.listing_view import (
+        heading,
+        legend,
+        legible_columns,
+        listing_lines,
+        prediction_text,
+    )
     from warpladder.lab.sources import sources_in
     from warpladder.lab.text import wrapped
 
@@ -136,7 +171,7 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
     if explanation.stopped:
         console.print("", f"Counted up to the fault: {explanation.stopped}", sep="\n")
     for result in explanation.predictions:
-        console.print("", _prediction(result), sep="\n")
+        console.print("", prediction_text(result), sep="\n")
     if names := _nsight(explanation):
         console.print("", "Nsight Compute counts the same under these names:", sep="\n")
         console.print(names)
@@ -198,22 +233,3 @@ def _nsight(explanation: Explanation) -> Text | None:
         if any(getattr(total, name) for total in totals)
     ]
     return Text("\n".join(lines), "dim") if lines else None
-
-
-def _prediction(result: PredictionResult) -> Text:
-    from rich.text import Text
-
-    from warpladder.rung import shown
-
-    if result.counted is None:
-        counted = result.fault
-    elif result.base is None:
-        counted = result.shown
-    else:
-        counted = f"{shown(result.counted)}/{shown(result.base)}"
-        if counted != result.shown:
-            counted += f" = {result.shown}"
-    mark = Text("holds  ", "green") if result.ok else Text("FAILS  ", "bold red")
-    return Text.assemble(
-        mark, f"predicted {result.prediction}, counted {counted}\n", result.prediction.why
-    )

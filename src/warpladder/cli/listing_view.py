@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
     from warpladder.lab.explain import Listing
     from warpladder.lab.gutter import Column
+    from warpladder.lab.verify import PredictionResult
     from warpladder.simulator.checks.counters import Counters
 
-__all__ = ["extent", "heading", "legend", "legible_columns", "listing_lines"]
+__all__ = ["extent", "heading", "legend", "legible_columns", "listing_lines", "prediction_text"]
 
 #: Stands for the line number where a line goes on.
 _GOES_ON = ".."
@@ -151,3 +152,23 @@ def legend(columns: Sequence[Column], listings: Iterable[Listing]) -> Table:
     if missing:
         table.add_row("", f"For {', '.join(missing)} a wider terminal has room.")
     return table
+
+
+def prediction_text(result: PredictionResult) -> Text:
+    """Return a prediction beside what was counted, and why it is made."""
+    from rich.text import Text
+
+    from warpladder.rung import shown
+
+    if result.counted is None:
+        counted = result.fault
+    elif result.base is None:
+        counted = result.shown
+    else:
+        counted = f"{shown(result.counted)}/{shown(result.base)}"
+        if counted != result.shown:
+            counted += f" = {result.shown}"
+    mark = Text("holds  ", "green") if result.ok else Text("FAILS  ", "bold red")
+    return Text.assemble(
+        mark, f"predicted {result.prediction}, counted {counted}\n", result.prediction.why
+    )

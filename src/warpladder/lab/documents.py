@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from warpladder.lab.climb import Row
+from warpladder.lab.differences import Change, Difference
 from warpladder.lab.explain import Explanation, Listing
 from warpladder.lab.recorded import Recording, recording_of
 from warpladder.lab.sources import sources_in
@@ -16,6 +17,7 @@ from warpladder.simulator.checks.counters import NSIGHT_COMPUTE, Counters
 
 __all__ = [
     "counters_document",
+    "difference_document",
     "explanation_document",
     "ladder_document",
     "recorded_document",
@@ -139,6 +141,50 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         ],
         "nsight_compute": NSIGHT_COMPUTE,
     }
+
+
+def difference_document(difference: Difference, *, lines: bool = True) -> dict[str, Any]:
+    """Return two rungs beside each other; with ``lines``, every line of their kernels."""
+    sides = (difference.before, difference.after)
+    unlike = [
+        [{"file": file, "line": line} for file, line in sorted(places)]
+        for places in difference.unlike_lines
+    ]
+    before, after = (
+        {
+            "ladder": side.ladder.name,
+            **_rung_document(side.rung),
+            "kernels": [_listing_document(one, lines=lines) for one in side.counted.kernels],
+            "elsewhere": [_listing_document(one, lines=lines) for one in side.counted.elsewhere],
+            "counters": counters_document(side.total),
+            "stopped": side.counted.stopped,
+            "unlike_lines": places,
+            "recorded": {
+                "run": recording_document(recording_of(side.ladder.name)),
+                "times": recorded_document(recording_of(side.ladder.name), side.rung),
+            },
+        }
+        for side, places in zip(sides, unlike, strict=True)
+    )
+    return {
+        "n": difference.n,
+        "before": before,
+        "after": after,
+        "changes": [_change_document(change) for change in difference.changes],
+        "kernels": [
+            {
+                "before": pair.before and pair.before.name,
+                "after": pair.after and pair.after.name,
+                "changes": [_change_document(change) for change in pair.changes],
+            }
+            for pair in difference.kernels
+        ],
+        "predictions": [_prediction_document(result) for result in difference.claims],
+    }
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    return {**asdict(change), "ratio": change.ratio}
 
 
 def _rung_document(rung: Rung) -> dict[str, Any]:
