@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.completion import complete_ladder, complete_rung_name
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -22,7 +24,14 @@ __all__ = ["climb"]
 
 
 def climb(
-    name: Annotated[str, typer.Argument(metavar="LADDER", help="One of `warpladder ladders`.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="LADDER",
+            help="One of `warpladder ladders`.",
+            autocompletion=complete_ladder,
+        ),
+    ],
     device: Annotated[
         str,
         typer.Option(
@@ -41,7 +50,12 @@ def climb(
     ] = None,
     rung: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="One rung instead of all.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="One rung instead of all.",
+            show_default=False,
+            autocompletion=complete_rung_name,
+        ),
     ] = None,
     counters: Annotated[
         bool,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.completion import complete_other_rung, complete_rung
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -28,7 +30,12 @@ _TRANSACTIONS = (
 
 def explain(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG",
+            help="As `warpladder ladders` lists them.",
+            autocompletion=complete_rung,
+        ),
     ],
     device: Annotated[
         str, typer.Option(metavar="NAME", help="simulator: no other counts line by line.")
@@ -52,6 +59,7 @@ def explain(
             metavar="OTHER",
             help="Compare with another rung, RUNG or LADDER/RUNG.",
             show_default=False,
+            autocompletion=complete_other_rung,
         ),
     ] = None,
     lines: Annotated[
