@@ -121,6 +121,8 @@ def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):
         assert loop.classes["arithmetic"] == relaxation
         assert loop.share(set(relaxation)) >= 0.85
         assert loop.depth == 2
+        if rung == "register-tiles":
+            assert len(loop.instructions) == 512 + 32 + 24
         # 16 numbers for each step, 16 bytes at a time; nothing else touches memory.
         width = 2 if rung.endswith("64") else 1
         assert loop.classes["shared loads"] == {"LDS.128": 32 * width}
@@ -142,6 +144,8 @@ def test_nine_of_ten_instructions_of_pairs_relax_two_each(target):
         # Eight steps of 64 words; 16 words for each step, 16 bytes at a time.
         assert opcodes.count("VIADDMNMX.S16x2") == 512
         assert loop.classes["shared loads"] == {"LDS.128": 32}
+        if target == (9, 0):
+            assert len(loop.instructions) == 512 + 32 + 20
         assert loop.share({"VIADDMNMX"}) >= 0.899
         fits = occupancy(
             properties_of(target),
@@ -162,6 +166,7 @@ def test_a_local_array_is_in_local_memory_and_scalars_are_not(target):
     # One of each for each symbol of the text; zeros and results go 16 bytes at a time.
     assert (opcodes["LDL"], opcodes["STL"]) == (RUN, RUN)
     if target == (9, 0):
+        # In all 18 and 20.
         assert (opcodes["LDL.128"], opcodes["STL.128"]) == (2, 4)
     (scalars,) = launched_variants(RUNGS["primer/registers"])
     found = compiled(scalars.kernel, scalars.arguments, target)
@@ -186,6 +191,23 @@ def test_four_counters_stay_in_registers():
     table = types.Array(int32, 2, "C")
     found = compile_kernel(count, (table, table, int64))
     assert found.stack_bytes == 0
+
+
+@needs_tools
+@pytest.mark.parametrize(
+    ("path", "instructions"),
+    [
+        ("reduction/sequential-shared", 11),
+        # Of four comparisons, 25 to each; and of sixteen, 6 to each.
+        *large(("overlap-join/upper-triangle", 99), ("overlap-join/unrolled", 97)),
+        # The step itself, of 32 cells.
+        *large(("advection/register-strips", 75)),
+    ],
+)
+def test_innermost_loops_are_as_long_as_the_texts_say(path, instructions):
+    (variant,) = launched_variants(RUNGS[path])
+    loops = instruction_mix(compiled(variant.kernel, variant.arguments, (9, 0)).sass)
+    assert instructions in {len(loop.instructions) for loop in loops if loop.innermost}
 
 
 @needs_tools

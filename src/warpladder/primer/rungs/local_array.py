@@ -13,8 +13,8 @@ That is what the source asks for, and what the simulator counts. In `warpladder 
 (LDL) and 20 stores (STL): the 16 of the symbols are all there, as nobody knows where they go before
 the text is read, and what is left to the compiler goes four counters at a time. The array takes 32
 bytes of local memory. An array of few counters gets out of it: four are kept in registers, and the
-compiler selects among them. Only with four was this rung run on an H200 (20 November 2026, for the
-simulator's validation); with eight, no GPU has been asked yet.
+compiler selects among them. Only with four was this rung run on an H200 (2026-11-20, where the
+simulator was validated); with eight, no GPU has been asked yet.
 
 Source: GR registers and local memory
 """
