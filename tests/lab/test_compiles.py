@@ -122,7 +122,8 @@ def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):
         assert loop.share(set(relaxation)) >= 0.85
         assert loop.depth == 2
         if rung == "register-tiles":
-            assert len(loop.instructions) == 512 + 32 + 24
+            panels = variant.name == "relax_cross"
+            assert len(loop.instructions) == 512 + 32 + 24 + panels
         # 16 numbers for each step, 16 bytes at a time; nothing else touches memory.
         width = 2 if rung.endswith("64") else 1
         assert loop.classes["shared loads"] == {"LDS.128": 32 * width}
