@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from warpladder.lab.differences import Change, Difference
+    from warpladder.lab.differences import Change, Difference, KernelDifference
     from warpladder.lab.gutter import Column
 
 __all__ = ["show_difference"]
@@ -43,8 +43,8 @@ def show_difference(console: Console, found: Difference, *, lines: bool) -> None
         title = Text.assemble((f"{mark} {side.path}", "bold"), f": {side.rung.title}")
         console.print(title)
     if found.before.rung.task.name != found.after.rung.task.name:
-        tasks = " and to ".join(side.rung.task.name for side in (found.before, found.after))
-        console.print(wrapped(f"They solve two tasks: to {tasks}.", _TEXT_WIDTH))
+        tasks = "; +: ".join(side.rung.task.name for side in (found.before, found.after))
+        console.print(wrapped(f"Two tasks. -: {tasks}.", _TEXT_WIDTH))
     listings = (*found.before.listings, *found.after.listings)
     beside = console.width >= _WIDE
     width = (console.width - len(_BETWEEN)) // 2 if beside else console.width
@@ -110,14 +110,22 @@ def _show_counters(console: Console, found: Difference) -> None:
     console.print(Text("ratio: + divided by -", "dim"))
     if len(found.kernels) > 1:
         for pair in found.kernels:
-            names = [kernel.name for kernel in (pair.before, pair.after) if kernel]
-            who = " and ".join(dict.fromkeys(names))
-            if pair.before is None or pair.after is None:
-                alone = found.after if pair.before is None else found.before
-                who += f", in {alone.rung.name} only"
-            console.print("", Text(who, "bold"), _changes(pair.changes), sep="\n")
+            _show_kernels(console, found, pair)
     for result in found.claims:
         console.print("", prediction_text(result), sep="\n")
+
+
+def _show_kernels(console: Console, found: Difference, pair: KernelDifference) -> None:
+    from rich.text import Text
+
+    if pair.before is None or pair.after is None:
+        side, kernel = (found.after, pair.after) if pair.after else (found.before, pair.before)
+        name = kernel.name if kernel else ""
+        alone = f", in {side.rung.name} only; `warpladder explain {side.path}` has its counters"
+        console.print("", Text.assemble((name, "bold"), alone), sep="\n")
+        return
+    names = " and ".join(dict.fromkeys((pair.before.name, pair.after.name)))
+    console.print("", Text(names, "bold"), _changes(pair.changes), sep="\n")
 
 
 def _changes(found: Iterable[Change]) -> Table:
