@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from warpladder.lab.differences import Change, Difference, KernelDifference
+    from warpladder.lab.differences import Change, Difference
     from warpladder.lab.gutter import Column
 
 __all__ = ["show_difference"]
@@ -109,23 +109,36 @@ def _show_counters(console: Console, found: Difference) -> None:
     console.print(_changes(totals))
     console.print(Text("ratio: + divided by -", "dim"))
     if len(found.kernels) > 1:
-        for pair in found.kernels:
-            _show_kernels(console, found, pair)
+        _show_kernels(console, found)
     for result in found.claims:
         console.print("", prediction_text(result), sep="\n")
 
 
-def _show_kernels(console: Console, found: Difference, pair: KernelDifference) -> None:
+def _show_kernels(console: Console, found: Difference) -> None:
+    """Print what differs between kernels that correspond, and name those that have no partner."""
     from rich.text import Text
 
-    if pair.before is None or pair.after is None:
-        side, kernel = (found.after, pair.after) if pair.after else (found.before, pair.before)
-        name = kernel.name if kernel else ""
-        alone = f", in {side.rung.name} only; `warpladder explain {side.path}` has its counters"
-        console.print("", Text.assemble((name, "bold"), alone), sep="\n")
-        return
-    names = " and ".join(dict.fromkeys((pair.before.name, pair.after.name)))
-    console.print("", Text(names, "bold"), _changes(pair.changes), sep="\n")
+    from warpladder.lab.text import wrapped
+
+    for pair in found.kernels:
+        if pair.before and pair.after:
+            names = " and ".join(dict.fromkeys((pair.before.name, pair.after.name)))
+            console.print("", Text(names, "bold"), _changes(pair.changes), sep="\n")
+    alone = (
+        (
+            found.before,
+            [pair.before.name for pair in found.kernels if pair.before and not pair.after],
+        ),
+        (
+            found.after,
+            [pair.after.name for pair in found.kernels if pair.after and not pair.before],
+        ),
+    )
+    for side, kernels in alone:
+        if kernels:
+            where = f"`warpladder explain {side.path}` has their counters."
+            said = f"In {side.rung.name} only: {', '.join(kernels)}; {where}"
+            console.print("", wrapped(said, _TEXT_WIDTH), sep="\n")
 
 
 def _changes(found: Iterable[Change]) -> Table:
