@@ -28,8 +28,8 @@ from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
-from warpladder.cli.submit import submit
 from warpladder.cli.sources import sources
+from warpladder.cli.submit import submit
 from warpladder.device.environment import asked_threads
 from warpladder.errors import KernelCacheWarning, WarpladderError
 from warpladder.lab.sources import SOURCES
