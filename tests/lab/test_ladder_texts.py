@@ -17,6 +17,11 @@ def text_of(rung):
     return sys.modules[rung.run.__module__].__doc__
 
 
+def ending_of(text):
+    """Return how a text ends but for the question that it may put to the learner."""
+    return text.rstrip().partition("\n\nQuestion: ")[0]
+
+
 def named(case):
     return f"{case[0].name}/{case[1].name}"
 
@@ -31,7 +36,7 @@ def test_a_docstring_tells_the_idea_the_step_and_what_to_expect(case):
         text.index(f"\n\n{heading}: ") for heading in ("Idea", "Below", "Expect", *told, "Source")
     ]
     assert places == sorted(places)
-    assert text.rstrip().endswith(f"Source: {rung.source}")
+    assert ending_of(text).endswith(f"\n\nSource: {rung.source}")
 
 
 @pytest.mark.parametrize("case", WRONG, ids=named)
@@ -45,4 +50,4 @@ def test_a_wrong_docstring_tells_the_fault_and_the_rung_that_mends_it(case):
     mended_by = re.findall(r"`([^`]+)`", text[places[2] : places[3]])
     assert mended_by
     assert {ladder.find(name) for name in mended_by} <= set(ladder.rungs)
-    assert text.rstrip().endswith(f"Source: {rung.source}")
+    assert ending_of(text).endswith(f"\n\nSource: {rung.source}")

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpladder.primer import launching, tasks
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import properties_of
+from warpladder.lab.compile import compile_kernel, missing_tool
+from warpladder.lab.launches import launched_variants
+from warpladder.lab.text import paragraphs_of
+from warpladder.primer import further_tasks, launching, tasks
 from warpladder.primer.ladder import LADDER
 from warpladder.rung import Rung
 
@@ -33,7 +38,8 @@ def predicted(name: str, counter: str, n: int) -> float:
 
 
 def test_sources_are_known():
-    assert all(rung.source.startswith(("GR ", "IM ")) or rung.source == "beyond" for rung in ALL)
+    keys = ("CF ", "GR ", "IM ", "RD ")
+    assert all(rung.source.startswith(keys) or rung.source == "beyond" for rung in ALL)
 
 
 # --- the problems ---------------------------------------------------------------------------------
@@ -56,7 +62,9 @@ def test_a_problem_is_the_same_for_the_same_seed_and_another_for_another(task):
 def test_an_oracle_leaves_the_problem_alone_and_keeps_to_four_bytes(task):
     problem = task.make(97, 1)
     before = [array.copy() for array in arrays_of(problem)]
-    assert task.oracle(problem).dtype.itemsize == 4
+    answers = task.oracle(problem)
+    for answer in answers if isinstance(answers, tuple) else (answers,):
+        assert answer.dtype.itemsize == 4
     assert all(np.array_equal(a, b) for a, b in zip(before, arrays_of(problem), strict=True))
 
 
@@ -83,6 +91,28 @@ def test_one_step_of_the_generator_is_marsaglias(monkeypatch):
     monkeypatch.setattr(tasks, "ROUNDS", 1)
     words = tasks.SCRAMBLE.oracle(tasks.Words(np.array([2463534242], np.uint32)))
     assert words == [723471715]
+
+
+def test_runs_are_reversed_and_channels_taken_apart():
+    numbers = tasks.Values(np.arange(1000, dtype=np.float32))
+    reverse = further_tasks.REVERSAL.oracle(numbers)
+    assert [list(reverse[place]) for place in ([0, 255], [256, 511], [768, 999])] == [
+        [255, 0],
+        [511, 256],
+        [999, 768],
+    ]
+    apart = further_tasks.CHANNELS.oracle(numbers)
+    assert list(apart[[0, 1, 255, 256, 511]]) == [0, 2, 510, 1, 511]
+    # The last piece has 488 numbers, 244 of each channel.
+    assert list(apart[[512, 755, 756, 999]]) == [512, 998, 513, 999]
+
+
+@pytest.mark.parametrize(("n", "first"), [(0, 0), (17, 17), (18, 17), (97, 17)])
+def test_one_number_in_32_has_no_root(n, first):
+    problem = further_tasks.ROOTS.make(n, 3)
+    roots, place = further_tasks.ROOTS.oracle(problem)
+    assert place.tolist() == [first]
+    assert np.array_equal(np.isnan(roots), np.arange(n) % 32 == 17)
 
 
 # --- cutting --------------------------------------------------------------------------------------
@@ -186,3 +216,26 @@ def test_ten_by_ten_on_blocks_of_four_by_four():
         counter: pytest.approx(predicted("matrix-add-2d", counter, n)) for counter in counted
     }
     assert requests == 9
+
+
+# --- what the text of the occupancy grid says -----------------------------------------------------
+
+
+def table_of(name: str) -> list[list[int]]:
+    """Return the numbers of the table in a rung's text, by rows."""
+    (table,) = (part for part in paragraphs_of(LADDER.find(name)) if part.startswith("    "))
+    return [[int(word) for word in line.split() if word.isdigit()] for line in table.splitlines()]
+
+
+def test_occupancy_is_as_the_table_says():
+    for registers, shared, blocks, percent in zip(*table_of("occupancy-grid"), strict=True):
+        found = occupancy(
+            properties_of((9, 0)), 256, registers_per_thread=registers, shared_bytes=1024 * shared
+        )
+        assert (found.blocks_per_multiprocessor, 100 * found.fraction) == (blocks, percent)
+
+
+@pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+def test_the_occupancy_grids_kernel_has_as_few_registers_as_its_text_says():
+    (variant,) = launched_variants(LADDER.find("occupancy-grid"))
+    assert compile_kernel(variant.kernel, variant.arguments, (9, 0)).registers <= 32
