@@ -29,8 +29,9 @@ __all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
 class SimulatedStream:
     """A stream of a device that does everything at once, but for copies to the host."""
 
-    def __init__(self, copies: LateCopies) -> None:
-        self._copies = copies
+    def __init__(self, copies: LateCopies | None = None) -> None:
+        # Programs on `simulated_cuda` have all their copies done at once.
+        self._copies = LateCopies() if copies is None else copies
 
     def synchronize(self) -> None:
         """Complete the copies to the host that were put on this stream."""
@@ -50,8 +51,8 @@ class SimulatedEvent:
         Copies to the host that are complete where this mark is reached.
     """
 
-    def __init__(self, copies: LateCopies) -> None:
-        self._copies = copies
+    def __init__(self, copies: LateCopies | None = None) -> None:
+        self._copies = LateCopies() if copies is None else copies
         self._at: float | None = None
         self.before: frozenset[int] = frozenset()
 
