@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import properties_of
-from warpladder.lab.compile import compile_kernel, missing_tool
+from warpladder.lab.compile import Compiled, compile_kernel, missing_tool
 from warpladder.lab.launches import launched_variants
 from warpladder.lab.text import paragraphs_of
 from warpladder.primer import further_tasks, launching, tasks
@@ -235,7 +236,30 @@ def test_occupancy_is_as_the_table_says():
         assert (found.blocks_per_multiprocessor, 100 * found.fraction) == (blocks, percent)
 
 
-@pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+
+
+def compiled(name: str) -> Compiled:
+    (variant,) = launched_variants(LADDER.find(name))
+    return compile_kernel(variant.kernel, variant.arguments, (9, 0))
+
+
+@needs_tools
 def test_the_occupancy_grids_kernel_has_as_few_registers_as_its_text_says():
-    (variant,) = launched_variants(LADDER.find("occupancy-grid"))
-    assert compile_kernel(variant.kernel, variant.arguments, (9, 0)).registers <= 32
+    assert compiled("occupancy-grid").registers <= 32
+
+
+@needs_tools
+def test_only_loads_that_are_written_before_the_stores_go_together():
+    found = {name: compiled(name) for name in ("few-warps", "independent-loads")}
+    together = {
+        # The most loads in a row without an addition or a store between them.
+        name: max(
+            run.count("LDG")
+            for run in re.split("FADD|STG", " ".join(re.findall("LDG|FADD|STG", code.sass)))
+        )
+        for name, code in found.items()
+    }
+    assert together == {"few-warps": 2, "independent-loads": 8}
+    assert found["few-warps"].sass.count("LDG") > 2
+    assert found["few-warps"].registers < found["independent-loads"].registers

@@ -5,9 +5,10 @@ earlier one has not told.
 
 * Threads, blocks and grids; warps, which move together; the memory of the device.
 * Warps that must agree, and where the threads of a warp read: sectors and lines.
-* Two dimensions; grids as large as the GPU; latency, and what hides it.
+* Two dimensions; grids as large as the GPU.
 * What a thread has for itself, what a block shares, what threads count together, the banks of
   shared memory, constants.
+* Latency, and what hides it.
 * What the host does meanwhile: launches that return at once, errors that come late, copies and
   kernels that overlap.
 """
@@ -94,11 +95,8 @@ LADDER = Ladder(
         # Two dimensions, and what they do to warps.
         matrix_add_2d.RUNG,
         matrix_add_warp_rows.RUNG,
-        # A grid as large as the GPU; what a warp waits for, and two ways to hide it.
+        # A grid as large as the GPU.
         vector_add_grid_stride.RUNG,
-        few_warps.RUNG,
-        independent_loads.RUNG,
-        occupancy_grid.RUNG,
         # What a thread has for itself.
         local_array.RUNG,
         registers.RUNG,
@@ -114,6 +112,10 @@ LADDER = Ladder(
         # What all read.
         constant_per_thread.RUNG,
         constant_broadcast.RUNG,
+        # What a warp waits for, and two ways to hide it.
+        few_warps.RUNG,
+        independent_loads.RUNG,
+        occupancy_grid.RUNG,
         # Host and device at the same time, and what goes wrong meanwhile.
         asynchronous_launch.RUNG,
         error_word.RUNG,

@@ -6,8 +6,8 @@ to the host waits by itself, for every kernel before it; so does `device.synchro
 for everything. Here the host launches the kernel for the first half of the vectors, adds the second
 half itself, and then fetches the first.
 
-Below: every host function so far launched a kernel and fetched its result in the next line, so it
-waited without a word.
+Below: inside the GPU, warps work while others wait; the host can do so, too. Every host function so
+far launched a kernel and fetched its result in the next line, so it waited without a word.
 
 Expect: one launch, and half of the traffic of the whole: at n = 1024 the device loads 2 x 512
 numbers, 4096 bytes. On a GPU the longer of the two halves decides. The simulator runs a kernel to

@@ -4,8 +4,8 @@ Idea: a load from global memory takes hundreds of clocks from the request to the
 latency. A warp that needs the answer cannot go on meanwhile. Here each multiprocessor is given one
 warp, which walks over the vectors in steps of the whole grid.
 
-Below: the grid-stride loop launched as many blocks as the GPU holds. This is the same kernel to the
-letter, with as little as can be launched: one block of 32 threads for each multiprocessor.
+Below: `vector-add-grid-stride` launched as many blocks as the GPU holds. This is the same kernel to
+the letter, with as little as can be launched: one block of 32 threads for each multiprocessor.
 
 Expect: not one sector more or less than before, and yet a small part of the speed. In every step a
 warp asks for 128 bytes of each vector, adds, stores, and then asks for more; the whole

@@ -7,7 +7,9 @@ way together.
 
 Below: the loop loaded two numbers, used them and stored the sum before it asked for the next two. A
 compiler may not move a load up over a store that might hit the same place, and for all that it
-knows `out` might be `a`; so the order has to be written.
+knows `out` might be `a`; so the order has to be written. `warpladder sass primer/few-warps --full`
+shows it: the compiler unrolls the loop, four steps in a row, and still every pair of loads stands
+behind the store of the step before.
 
 Expect: the same warps, the same requests, four times as many bytes under way: 1 KiB for each warp
 instead of 256 bytes. At n = 16896 a single step covers all, as 4 x 132 x 32 = 16896. Each of 132

@@ -8,7 +8,8 @@ driver, which knows the registers of the compiled kernel. The grid is that times
 multiprocessors, and each thread walks on as far as it must: no block ever waits for a place.
 
 Below: one warp with many loads under way hides latency by itself, for as long as its registers
-last; the other way is to have other warps. The grid-stride loop of before counted threads only.
+last; the other way is to have other warps. `vector-add-grid-stride` counted places for threads
+only.
 
 Expect: for compute capability 9.0 and blocks of 256 threads, which are 8 of 64 warps:
 
