@@ -18,7 +18,7 @@ launch returns, which is the next rung.
 
 Source: GR host-device synchronisation
 
-Question: what does a program measure that takes the time before the launch and after it, without a
+Question: What does a program measure that takes the time before the launch and after it, without a
 wait in between?
 """
 

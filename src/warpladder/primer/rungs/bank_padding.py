@@ -11,7 +11,7 @@ left, for 128 bytes more of shared memory, 4224 instead of 4096. The kernel is o
 
 Source: beyond
 
-Question: would 34 columns do as well? Count the banks that a column meets.
+Question: Would 34 columns do as well? Count the banks that a column meets.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ which is why one does it at all: what would have been 32 sectors are 32 wavefron
 
 Source: RD 4
 
-Question: in which bank does word (r, c) of the matrix lie, and which words of a column share a bank
+Question: In which bank does word (r, c) of the matrix lie, and which words of a column share a bank
 if the matrix has 31 columns?
 """
 

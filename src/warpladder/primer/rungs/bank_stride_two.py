@@ -18,7 +18,7 @@ wavefronts are a small price here.
 
 Source: RD 4
 
-Question: how many wavefronts does a request with a stride of three words take, and why not three?
+Question: How many wavefronts does a request with a stride of three words take, and why not three?
 """
 
 from __future__ import annotations

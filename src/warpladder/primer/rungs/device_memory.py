@@ -17,7 +17,7 @@ is the wrong rung `unfilled-sum`.
 
 Source: GR variables in global memory
 
-Question: how many bytes would the same way load and store for three vectors, and how many would one
+Question: How many bytes would the same way load and store for three vectors, and how many would one
 kernel for all three?
 """
 

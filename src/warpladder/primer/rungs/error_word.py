@@ -22,7 +22,7 @@ rung `early-read`.
 
 Source: GR reporting errors
 
-Question: what would the word hold if each thread that fails simply stored its place there, and
+Question: What would the word hold if each thread that fails simply stored its place there, and
 would two runs agree?
 """
 

@@ -17,7 +17,7 @@ GPU, and has not been yet.
 
 Source: GR thread scheduling
 
-Question: on a memory of 4 TB/s with a latency of 600 ns, how many bytes have to be under way at any
+Question: On a memory of 4 TB/s with a latency of 600 ns, how many bytes have to be under way at any
 moment, and how many are with 132 warps that have 256 bytes each?
 """
 

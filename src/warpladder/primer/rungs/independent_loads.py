@@ -19,7 +19,7 @@ four times as fast has to be measured, and has not been yet.
 
 Source: beyond
 
-Question: why is nothing won by four elements in a step if the thread stores each sum before it
+Question: Why is nothing won by four elements in a step if the thread stores each sum before it
 loads the next pair?
 """
 

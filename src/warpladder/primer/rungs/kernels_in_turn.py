@@ -13,7 +13,7 @@ idle ones; the time has to be measured on a GPU.
 
 Source: IM concurrency (kernels)
 
-Question: would one kernel over all of the words, with twice as many blocks, be as good as two
+Question: Would one kernel over all of the words, with twice as many blocks, be as good as two
 kernels side by side?
 """
 

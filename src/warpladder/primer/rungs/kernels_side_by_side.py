@@ -17,7 +17,7 @@ for growing grids.
 
 Source: IM concurrency (kernels)
 
-Question: a GPU has 132 multiprocessors and holds 8 of these blocks on each; from how many blocks in
+Question: A GPU has 132 multiprocessors and holds 8 of these blocks on each; from how many blocks in
 the first kernel on does the second have to wait for places?
 """
 

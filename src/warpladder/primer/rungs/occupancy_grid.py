@@ -28,8 +28,8 @@ later ladders show.
 
 Source: CF choosing blocks and threads
 
-Question: how many blocks of 256 threads fit if each has 32 registers per thread and 100 KiB of
-shared memory? `warpladder doctor --capabilities` has the limits.
+Question: How many blocks of 256 threads fit if each has 32 registers per thread and 100 KiB of
+shared memory? `doctor --capabilities` has the limits.
 """
 
 from __future__ import annotations

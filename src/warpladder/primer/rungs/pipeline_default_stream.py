@@ -15,7 +15,7 @@ launches here and in the rungs above alike.
 
 Source: IM concurrency (default stream)
 
-Question: would it help to put only the kernels on streams of their own and to leave the copies
+Question: Would it help to put only the kernels on streams of their own and to leave the copies
 where they are?
 """
 

@@ -16,7 +16,7 @@ there is a GPU.
 
 Source: IM pinned memory
 
-Question: to lock memory takes longer than to copy it once; for which programs does it pay all the
+Question: To lock memory takes longer than to copy it once; for which programs does it pay all the
 same?
 """
 

@@ -21,7 +21,7 @@ element is read more than once or where the order would tear sectors apart, as i
 
 Source: GR variables in shared memory
 
-Question: the last run of 1000 elements has 232 of them; which of the block's threads pass the
+Question: The last run of 1000 elements has 232 of them; which of the block's threads pass the
 barrier, and which write a result?
 """
 

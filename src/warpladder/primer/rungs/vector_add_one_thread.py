@@ -16,7 +16,7 @@ the next rungs win they win by more threads.
 
 Source: GR memory and transfers
 
-Question: which of the four steps would you leave out if the sum were to be added to a third vector
+Question: Which of the four steps would you leave out if the sum were to be added to a third vector
 on the GPU next?
 """
 

@@ -14,7 +14,7 @@ Mended by: `error-word`.
 
 Source: GR reporting errors
 
-Question: in which line would `stream.synchronize()` have to stand, and would waiting for another
+Question: In which line would `stream.synchronize()` have to stand, and would waiting for another
 stream do?
 """
 

@@ -11,7 +11,7 @@ Mended by: `shared-reverse`.
 
 Source: GR variables in shared memory
 
-Question: with runs of 32 elements, one warp each, would the barrier be missed?
+Question: With runs of 32 elements, one warp each, would the barrier be missed?
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Mended by: `device-memory`.
 
 Source: GR variables in global memory
 
-Question: which of the two launches is the first to read what nobody wrote, and why does the other
+Question: Which of the two launches is the first to read what nobody wrote, and why does the other
 one escape?
 """
 
