@@ -101,7 +101,7 @@ def test_uploads_of_a_three_way_pipeline_stand_behind_nothing():
     ("name", "streams"), [("kernels-in-turn", [0, 0]), ("kernels-side-by-side", [0, 1])]
 )
 def test_two_kernels_of_few_blocks_on_one_stream_or_two(name, streams):
-    device = watched(name, 100_000, multiprocessors=8)
+    device = watched(name, 4096, multiprocessors=8)
     assert device.of("kernel") == streams
     # A quarter of the multiprocessors have a block each.
     assert device.grids == [2, 2]
