@@ -17,8 +17,8 @@ is the wrong rung `unfilled-sum`.
 
 Source: GR variables in global memory
 
-Question: How many bytes would the same way load and store for three vectors, and how many would one
-kernel for all three?
+Question: At n = 1000, how many bytes would the same way load and store for three vectors, and how
+many would one kernel for all three?
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ other loads, 8 of integers and 8 of floats, take one wavefront: threads that rea
 share it. In all 24 requests, 32 wavefronts, 8 conflicts.
 
 Source: GR dynamic shared memory
+
+Question: Let thread t compare floats t and t + 128 instead of 2 t and 2 t + 1. How many wavefronts
+do the 8 requests of the comparison take then?
 """
 
 from __future__ import annotations

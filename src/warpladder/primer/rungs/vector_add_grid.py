@@ -15,6 +15,10 @@ take alike is called uniform: 31 of 32 are. At n = 1024 all are. A guard at the 
 costs nothing. Left out, it is the wrong rung `vector-add-no-guard`.
 
 Source: GR vector addition
+
+Question: At n = 1000 the guard is asked 32 times and splits one warp. What are both numbers at n =
+1025, where a fifth block starts for one element? Try `warpladder explain primer/vector-add-grid --n
+1025`.
 """
 
 from __future__ import annotations
