@@ -12,8 +12,8 @@ Below: every kernel so far had a launch of its own for everything and copied its
 Expect: 2 launches. Each loads the sum so far and one vector, so at n = 1000 the two load 16000
 bytes and store 8000, where one kernel for both vectors loads 8000 and stores 4000. Cutting work
 into kernels takes no copies to the host, but it takes traffic: what one kernel could keep to itself
-goes through memory between two. With `empty` in place of `full` the sum is anything; that
-is the wrong rung `unfilled-sum`.
+goes through memory between two. With `empty` in place of `full` the sum is anything; that is the
+wrong rung `unfilled-sum`.
 
 Source: GR variables in global memory
 
