@@ -66,8 +66,8 @@ RUNG = Rung(
     bound=Bound("shared", "32 wavefronts for every 32 numbers, one per clock and multiprocessor"),
     kernels=(transpose,),
     predicts=(
-        Prediction("shared_load_requests", "==", 32, 1, "each warp reads one column"),
         Prediction("shared_load_wavefronts", "==", 1024, 1, "32 words of one bank, one by one"),
+        Prediction("shared_load_requests", "==", 32, 1, "each warp reads one column"),
         Prediction("shared_bank_conflicts", "==", 992, 1, "31 of the 32 passes of each request"),
         Prediction("shared_store_wavefronts", "==", 32, 1, "rows lie across all banks"),
         Prediction("global_load_sectors_per_request", "==", 4, 1, "rows, in whole sectors"),

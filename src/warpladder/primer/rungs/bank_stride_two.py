@@ -77,10 +77,10 @@ RUNG = Rung(
     bound=Bound("dram", "8 n bytes over the memory bandwidth"),
     kernels=(take_apart,),
     predicts=(
-        Prediction("shared_load_requests", "==", 16, 512, "8 warps load twice"),
         Prediction(
             "shared_load_wavefronts", "==", 32, 512, "32 words out of 16 banks take two passes"
         ),
+        Prediction("shared_load_requests", "==", 16, 512, "8 warps load twice"),
         Prediction("shared_bank_conflicts", "==", 16, 512, "one more than needed in each load"),
         Prediction("shared_store_wavefronts", "==", 16, 512, "the stores are words in a row"),
         Prediction("load_utilisation_32", "==", 100, 512, "global memory is read in a row"),

@@ -69,8 +69,6 @@ RUNG = Rung(
     bound=Bound("dram", "24 n bytes over the memory bandwidth"),
     kernels=(add_to,),
     predicts=(
-        Prediction("launches", "==", 2, 1000, "one for each vector"),
-        Prediction("global_load_bytes", "==", 16000, 1000, "twice: the sum so far and a vector"),
         Prediction(
             "global_load_bytes",
             "==",
@@ -79,6 +77,8 @@ RUNG = Rung(
             "the sum so far is loaded in each launch, first as zeros",
             than="vector-add-grid",
         ),
+        Prediction("launches", "==", 2, 1000, "one for each vector"),
+        Prediction("global_load_bytes", "==", 16000, 1000, "twice: the sum so far and a vector"),
         Prediction(
             "global_store_bytes",
             "==",

@@ -68,6 +68,7 @@ RUNG = Rung(
     bound=Bound("latency", "n / (32 x multiprocessors) times the latency of a load"),
     kernels=(add,),
     predicts=(
+        Prediction("branches", "==", 660, 16896, "132 warps ask before 4 steps, and to leave"),
         Prediction(
             "global_load_sectors",
             "==",
@@ -76,7 +77,6 @@ RUNG = Rung(
             "who reads an element makes no difference to how many sectors hold it",
             than="vector-add-grid",
         ),
-        Prediction("branches", "==", 660, 16896, "132 warps ask before 4 steps, and to leave"),
         Prediction(
             "global_load_requests", "==", 1056, 16896, "132 warps x 4 steps x 2 vectors, in turn"
         ),

@@ -82,14 +82,6 @@ RUNG = Rung(
     kernels=(add_four,),
     predicts=(
         Prediction(
-            "global_load_requests",
-            "==",
-            1,
-            16896,
-            "the same loads of the same warps, in another order",
-            than="few-warps",
-        ),
-        Prediction(
             "branches",
             "==",
             Ratio(3, 5),
@@ -97,6 +89,14 @@ RUNG = Rung(
             "132 x (2 + 1) where steps of one element take 132 x 5",
             than="few-warps",
             tolerance=1e-9,
+        ),
+        Prediction(
+            "global_load_requests",
+            "==",
+            1,
+            16896,
+            "the same loads of the same warps, in another order",
+            than="few-warps",
         ),
     ),
 )

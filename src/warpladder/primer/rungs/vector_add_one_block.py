@@ -67,9 +67,6 @@ RUNG = Rung(
     kernels=(add,),
     predicts=(
         Prediction(
-            "global_load_requests", "==", 64, 1024, "32 warps load from two vectors, once each"
-        ),
-        Prediction(
             "global_load_requests",
             "==",
             Ratio(1, 32),
@@ -77,6 +74,9 @@ RUNG = Rung(
             "a warp asks for 32 numbers at a time",
             than="vector-add-one-thread",
             tolerance=1e-9,
+        ),
+        Prediction(
+            "global_load_requests", "==", 64, 1024, "32 warps load from two vectors, once each"
         ),
         Prediction(
             "branches", "==", 0, 1024, "the body of the loop is left, and nothing to decide"

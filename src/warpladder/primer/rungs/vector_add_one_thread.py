@@ -66,11 +66,11 @@ RUNG = Rung(
     ),
     kernels=(add,),
     predicts=(
+        Prediction("threads_per_instruction", "==", 1, 100, "nobody else is there"),
         Prediction("launches", "==", 1, 100, "the host starts the kernel once"),
         Prediction("global_load_requests", "==", 200, 100, "one thread loads one number a time"),
         Prediction("global_load_bytes", "==", 800, 100, "two vectors of 100 x 4 bytes"),
         Prediction("global_store_requests", "==", 100, 100, "and stores one sum at a time"),
-        Prediction("threads_per_instruction", "==", 1, 100, "nobody else is there"),
     ),
     limits="n is at most 1024: a single thread is not worth waiting for",
     max_n=1024,
