@@ -4,8 +4,9 @@ Idea: memory is not read in numbers but in sectors of 32 bytes, which lie in lin
 warp executes a load, the hardware finds the sectors that its 32 addresses fall into and moves each
 of them once. Bus utilisation is the bytes that were asked for as a part of the bytes moved.
 
-Below: most reads so far happened to be of this kind, and those of 4 x 4 blocks were not. This rung
-and the next ones copy elements and differ in one thing only, the index at which a thread reads.
+Below: what a warp does in one instruction was told of arithmetic and branches; here it is told of
+memory. All reads so far happened to be of this kind, as element i went to thread i. This rung and
+the next ones copy elements and differ in one thing only, the index at which a thread reads.
 
 Expect: 128 bytes fill 1 line and 4 sectors, and all of what is moved is used: 100 % of 128-byte
 transactions and 100 % of 32-byte transactions. The source has both, as older GPUs moved whole
