@@ -22,6 +22,7 @@ from warpladder.cli.explain import explain
 from warpladder.cli.explore import explore
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
+from warpladder.cli.new import new
 from warpladder.cli.options import Command
 from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
@@ -53,6 +54,7 @@ app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
 app.command("sass", cls=Command)(sass)
+app.command("new", cls=Command)(new)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
 app.command("doctor", cls=Command)(doctor)
 
@@ -174,6 +176,15 @@ def main() -> None:
         typer.echo(f"warpladder: {reason}", err=True)
         _tell_notes(fault)
         _drop_unwritten()
+        sys.exit(1)
+    except Exception as fault:
+        from warpladder.cli.output import printable
+        from warpladder.lab.own import mistake_in
+
+        # A file of the user's may do anything; whatever else raises is a mistake of ours.
+        if not (mistake := mistake_in(fault)):
+            raise
+        typer.echo(f"warpladder: {printable(mistake)}", err=True)
         sys.exit(1)
     except _Signalled as ended:
         told = _ENDING[signal.Signals(ended.number).name]

@@ -13,8 +13,13 @@ __all__ = ["file_of", "paragraphs_of", "wrapped"]
 
 
 def paragraphs_of(rung: Rung) -> tuple[str, ...]:
-    """Return the paragraphs of the docstring of a rung's file; the first says what the rung is."""
-    text = inspect.cleandoc(sys.modules[rung.run.__module__].__doc__ or rung.title)
+    """Return the paragraphs of the docstring of a rung's file; the first says what the rung is.
+
+    Where several rungs stand in one file, each has them in the docstring of its host function.
+    """
+    text = inspect.getdoc(rung.run) or ""
+    if "\n\nIdea:" not in text:
+        text = inspect.cleandoc(sys.modules[rung.run.__module__].__doc__ or rung.title)
     return tuple(part.strip("\n") for part in text.split("\n\n"))
 
 
