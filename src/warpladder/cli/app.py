@@ -16,6 +16,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from warpladder.cli.advect import advect
+from warpladder.cli.check import check
 from warpladder.cli.climb import climb
 from warpladder.cli.doctor import doctor
 from warpladder.cli.explain import explain
@@ -55,6 +56,7 @@ app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
 app.command("sass", cls=Command)(sass)
 app.command("new", cls=Command)(new)
+app.command("check", cls=Command)(check)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
 app.command("doctor", cls=Command)(doctor)
 

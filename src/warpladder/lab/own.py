@@ -27,8 +27,10 @@ from warpladder.rung import Ladder, Rung, WrongRung
 __all__ = [
     "GROUP",
     "NAMES",
+    "adopt",
     "installed",
     "is_reference",
+    "line_of_value",
     "load",
     "load_installed",
     "mistake_in",
@@ -172,11 +174,10 @@ def module_of_file(path: Path) -> ModuleType:
     stamp = state.st_mtime_ns, state.st_size
     if place in _modules and _modules[place][0] == stamp:
         return _modules[place][1]
-    _files.add(str(place))
+    adopt(place)
     # Behind all others: a file called as one of Python's own modules is must not take its place.
     if str(place.parent) not in sys.path:
         sys.path.append(str(place.parent))
-    linecache.checkcache(str(place))
     name = f"{place.stem}_{zlib.crc32(bytes(place)):08x}"
     spec = importlib.util.spec_from_file_location(name, place)
     if spec is None:
@@ -192,6 +193,14 @@ def module_of_file(path: Path) -> ModuleType:
         raise InputError(mistake_in(fault) or f"{path}: {_described(fault)}") from fault
     _modules[place] = stamp, module
     return module
+
+
+def adopt(path: Path) -> None:
+    """Let mistakes in a file be told as its author's from now on."""
+    place = str(path.resolve())
+    _files.add(place)
+    # The line is shown as it is now.
+    linecache.checkcache(place)
 
 
 def _imported(name: str) -> ModuleType:
@@ -214,7 +223,7 @@ def _imported(name: str) -> ModuleType:
     except Exception as fault:
         raise InputError(f"module {name!r}{_innermost(fault)}: {_described(fault)}") from fault
     if module.__file__:
-        _files.add(str(Path(module.__file__).resolve()))
+        adopt(Path(module.__file__))
     return module
 
 
@@ -228,7 +237,7 @@ def _line(place: str | None, name: str, record: str = "") -> str:
     if place is None or not Path(place).is_file():
         return ""
     _, tree = read_source(Path(place))
-    found = _line_of_record(tree, record) or _line_of_value(tree, name)
+    found = _line_of_record(tree, record) or line_of_value(tree, name)
     return f", line {found}" if found else ""
 
 
@@ -244,7 +253,8 @@ def _line_of_record(tree: ast.Module, record: str) -> int | None:
     return max(lines, default=None)
 
 
-def _line_of_value(tree: ast.Module, name: str) -> int | None:
+def line_of_value(tree: ast.Module, name: str) -> int | None:
+    """Return the last line in which a name is given a value; None where it never is."""
     lines = [
         node.lineno
         for node in ast.walk(tree)

@@ -38,6 +38,7 @@ __all__ = [
     "judge",
     "pose",
     "run",
+    "sizes_of",
     "verify",
 ]
 
@@ -183,8 +184,7 @@ def verify(
         raise InputError(f"{rung.name} runs on a GPU only: {rung.limits}")
     limit = math.inf if rung.max_n is None else rung.max_n
     if sizes is None:
-        few = rung.task.simulated if isinstance(device, Simulated) else None
-        asked = [n for n in few or rung.task.sizes if n <= limit]
+        asked = sizes_of(rung, simulated=isinstance(device, Simulated))
     else:
         asked = list(sizes)
     if not asked:
@@ -195,6 +195,12 @@ def verify(
         raise InputError(f"{rung.name} takes up to n = {limit}, not {max(asked)}: {rung.limits}")
     poisoned: Any = None if device is None else Poisoned(device)
     return [_verify(rung, poisoned, n, seed) for n in asked]
+
+
+def sizes_of(rung: Rung, *, simulated: bool) -> list[int]:
+    """Return the sizes at which a rung is verified, on a simulated device or another one."""
+    few = rung.task.simulated if simulated else None
+    return [n for n in few or rung.task.sizes if rung.max_n is None or n <= rung.max_n]
 
 
 @lru_cache(maxsize=16)

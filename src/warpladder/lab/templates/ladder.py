@@ -57,7 +57,7 @@ TILE = 32
 
 
 @cuda.jit
-def copy_elements(matrix, out, n):  # type: ignore[no-untyped-def]  # Numba infers the types
+def copy_elements(matrix, out, n):
     """Let each thread carry one element to its new place."""
     column, row = cuda.grid(2)
     if row < n and column < n:
@@ -94,7 +94,7 @@ ELEMENT_PER_THREAD = Rung(
 
 
 @cuda.jit
-def copy_tiles(matrix, out, n):  # type: ignore[no-untyped-def]  # Numba infers the types
+def copy_tiles(matrix, out, n):
     """Let each block turn a tile around in shared memory."""
     tile = cuda.shared.array((TILE, TILE), float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
@@ -150,7 +150,7 @@ THROUGH_A_TILE = Rung(
 
 
 @cuda.jit
-def copy_tiles_at_once(matrix, out, n):  # type: ignore[no-untyped-def]  # Numba infers the types
+def copy_tiles_at_once(matrix, out, n):
     """Read what others may not have written yet."""
     tile = cuda.shared.array((TILE, TILE), float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
