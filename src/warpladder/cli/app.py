@@ -29,6 +29,7 @@ from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
+from warpladder.cli.try_ import try_
 from warpladder.device.environment import asked_threads
 from warpladder.errors import KernelCacheWarning, WarpladderError
 from warpladder.lab.sources import SOURCES
@@ -55,6 +56,7 @@ app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
 app.command("sass", cls=Command)(sass)
+app.command("try", cls=Command)(try_)
 app.command("new", cls=Command)(new)
 app.command("check", cls=Command)(check)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)

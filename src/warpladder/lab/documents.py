@@ -17,6 +17,7 @@ __all__ = [
     "counters_document",
     "explanation_document",
     "ladder_document",
+    "prediction_document",
     "row_document",
     "wrong_document",
 ]
@@ -64,7 +65,7 @@ def row_document(row: Row) -> dict[str, Any]:
         "ok": not row.faults,
         "faults": row.faults,
         "verified": [asdict(verdict) for verdict in row.verdicts],
-        "predictions": [_prediction_document(result) for result in row.predictions],
+        "predictions": [prediction_document(result) for result in row.predictions],
         "n": row.n,
         "seconds": row.timing and row.timing.total_seconds,
         "kernel_seconds": row.timing and row.timing.kernel_seconds,
@@ -102,7 +103,7 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         "sources": [asdict(source) for source in sources_in(explanation.rung.source)],
         "kernels": [_listing_document(kernel, lines=lines) for kernel in explanation.kernels],
         "elsewhere": [_listing_document(other, lines=lines) for other in explanation.elsewhere],
-        "predictions": [_prediction_document(result) for result in explanation.predictions],
+        "predictions": [prediction_document(result) for result in explanation.predictions],
         "wrong": explanation.wrong and wrong_document(explanation.wrong),
         "stopped": explanation.stopped,
         "faulty_lines": [
@@ -130,7 +131,8 @@ def _rung_document(rung: Rung) -> dict[str, Any]:
     }
 
 
-def _prediction_document(result: PredictionResult) -> dict[str, Any]:
+def prediction_document(result: PredictionResult) -> dict[str, Any]:
+    """Return a claim beside what was counted."""
     return {
         **asdict(result.prediction),
         "stated": shown(result.prediction.value),

@@ -16,7 +16,7 @@ from warpladder.errors import InputError
 from warpladder.lab import own
 from warpladder.rung import Ladder, Rung
 
-__all__ = ["LADDERS", "find_ladder", "find_rung", "ladder_names", "ladders", "look_up"]
+__all__ = ["LADDERS", "find_ladder", "find_rung", "ladder_names", "ladders", "look_up", "unknown"]
 
 #: Where each ladder stands, as ``module:attribute``, in the order in which to learn them.
 LADDERS: dict[str, str] = {
@@ -77,7 +77,7 @@ def find_ladder(name: str) -> Ladder:
             return own.load_installed(name, points)
         if Path(f"{name}.py").is_file():
             raise InputError(f"no ladder {name!r}; the file of that name is {name}.py")
-        raise InputError(_unknown("ladder", name, ladder_names(), "The ladders"))
+        raise InputError(unknown("ladder", name, ladder_names(), "The ladders"))
     return cast("Ladder", look_up("ladder", name, LADDERS, "The ladders"))
 
 
@@ -114,7 +114,7 @@ def find_rung(path: str) -> tuple[Ladder, Rung]:
         ladder = find_ladder(ladder_name)
     rung = ladder.find(name)
     if rung is None:
-        raise InputError(_unknown("rung", name, _names(ladder), f"The rungs of {ladder_name}"))
+        raise InputError(unknown("rung", name, _names(ladder), f"The rungs of {ladder_name}"))
     return ladder, rung
 
 
@@ -142,12 +142,13 @@ def look_up(kind: str, name: str, places: Mapping[str, str], heading: str) -> An
         Nothing is listed for it; the message lists those there are, behind ``heading``.
     """
     if name not in places:
-        raise InputError(_unknown(kind, name, places, heading))
+        raise InputError(unknown(kind, name, places, heading))
     module, attribute = places[name].split(":")
     return getattr(import_module(module), attribute)
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:
+def unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:
+    """Return that there is nothing of this name, what may be meant, and what there is."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
     guess = f"; did you mean {close[0]}?" if close else "."
