@@ -283,6 +283,7 @@ def load_installed(name: str, points: list[EntryPoint]) -> Ladder:
         Two packages announce it, or what is announced cannot be imported or is no ladder.
     """
     if len(points) > 1:
+        points = sorted(points, key=_package)
         places = " and ".join(f"{_package(point)} ({point.value})" for point in points)
         raise InputError(
             f"the ladder {name!r} is announced twice, by {places}; write {points[0].value} for "

@@ -56,7 +56,8 @@ def first_fault(record: Any) -> RecordFault | None:
 
 
 def _faults(record: Any, owner: str) -> Iterator[RecordFault]:
-    name = getattr(record, "name", "")
+    # A wrong rung is called as the rung in it is.
+    name = getattr(record, "name", getattr(getattr(record, "rung", None), "name", ""))
     name = name if isinstance(name, str) and name else owner
     hints = _hints(type(record))
     for one in fields(record):

@@ -28,8 +28,10 @@ EXERCISES = (
         hints=(
             "initcheck names the place of the tile that nobody wrote: for whom is it missing?",
             "Thread 0 loads what is to its left, `phi[i - 1]`, into `tile[0]`.",
-            ("The last thread that has a cell loads what is to its right into `tile[t + 2]`: thread "
-            "255 in a full block, in another one the thread of cell n."),
+            (
+                "The last thread that has a cell loads what is to its right into `tile[t + 2]`: "
+                "thread 255 in a full block, in another one the thread of cell n."
+            ),
         ),
     ),
 )

@@ -31,8 +31,10 @@ EXERCISES = (
         hints=(
             "A loop that goes on while more than one is left; `width // 2` pairs in each step.",
             "Thread t takes pair t, if there is one: places t and t + (what is left after it).",
-            ("The next step reads what this one wrote: a barrier, which all threads must reach, so "
-            "it stands in the loop but not below `if t < pairs`."),
+            (
+                "The next step reads what this one wrote: a barrier, which all threads must "
+                "reach, so it stands in the loop but not below `if t < pairs`."
+            ),
         ),
     ),
     Exercise(
@@ -77,8 +79,10 @@ EXERCISES = (
         put="",
         hints=(
             "First 16 places: then the lower 16 threads have the sums of two. Then 8, 4, 2, 1.",
-            ("`cuda.shfl_down_sync(EVERYBODY, value, places)` returns the value of the thread so "
-            "many places higher. EVERYBODY says that all 32 take part."),
+            (
+                "`cuda.shfl_down_sync(EVERYBODY, value, places)` returns the value of the "
+                "thread so many places higher. EVERYBODY says that all 32 take part."
+            ),
             "A loop that halves `places`, from WARP // 2 down to 1, and adds to `total[0]`.",
         ),
     ),

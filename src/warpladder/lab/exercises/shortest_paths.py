@@ -54,11 +54,15 @@ EXERCISES = (
             best = dist[i, j]
         """,
         hints=(
-            ("Thread (x, y) loads `dist[i, pivot * TILE + x]`, row i being its own, and likewise "
-            "from row `pivot * TILE + y`, column j being its own."),
+            (
+                "Thread (x, y) loads `dist[i, pivot * TILE + x]`, row i being its own, and "
+                "likewise from row `pivot * TILE + y`, column j being its own."
+            ),
             "It then reads what other threads have loaded: a barrier lies between.",
-            ("Behind the barrier a loop over k in range(TILE), in which best becomes the min of "
-            "itself and the sum."),
+            (
+                "Behind the barrier a loop over k in range(TILE), in which best becomes the min "
+                "of itself and the sum."
+            ),
         ),
     ),
 )
