@@ -98,6 +98,23 @@ def test_a_race_is_told_with_its_line_and_both_threads(folder):
     assert "nothing" in run("check", "race.py", "--schedule", "warps").stdout
 
 
+def test_a_program_is_explained_as_it_is(folder):
+    (folder / "race.py").write_text(f'"""Count even numbers."""\n{_RACE}')
+    shown = run("explain", "race.py").stdout.splitlines()
+    assert shown[:4] == ["race.py/race: a program with kernels of its own", "race.py", "",
+                         "Count even numbers."]  # fmt: skip
+    assert "count_even: 1 launch, grid 4, block 64" in shown
+    line = next(line.split() for line in shown if "total[0] += 1" in line)
+    # 8 warps load and store one place; the stores are of one number in a sector of four.
+    assert line[:5] == ["16", "1", "1", "25", "16"]
+    found = json.loads(run("explain", "race.py", "--compute-capability", "7.5", "--json").stdout)
+    assert found["kernels"][0]["counters"]["global_store_requests"] == 8
+    (folder / "race.py").write_text("x = 1\n")
+    assert "ends without having launched a kernel" in refused("explain", "race.py")
+    (folder / "race.py").write_text(_RACE.replace("numbers[i] %", "numbers[i + 1] %"))
+    assert refused("explain", "race.py").startswith("warpladder: memcheck: count_even (race.py, l")
+
+
 def test_check_of_rungs():
     found = json.loads(run("check", "primer/vector-add-grid", "--n", 33, "--json").stdout)
     assert [one["name"] for one in found["checked"]] == ["vector-add-grid"]

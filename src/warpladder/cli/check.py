@@ -105,7 +105,8 @@ def _checked(reference: str, schedules: tuple[str, ...], n: list[int] | None) ->
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
     from warpladder.cli.output import stderr
-    from warpladder.lab.check import check_ladder, check_program, is_ladder_file
+    from warpladder.lab.check import check_ladder, check_program
+    from warpladder.lab.own import is_ladder_file
 
     path = Path(reference)
     if path.suffix == ".py" and not is_ladder_file(path):

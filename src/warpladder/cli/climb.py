@@ -21,7 +21,9 @@ __all__ = ["climb"]
 
 
 def climb(
-    name: Annotated[str, typer.Argument(metavar="LADDER", help="One of `warpladder ladders`.")],
+    name: Annotated[
+        str, typer.Argument(metavar="LADDER", help="One of `warpladder ladders`; or FILE.py.")
+    ],
     device: Annotated[
         str,
         typer.Option(

@@ -27,7 +27,11 @@ _SOURCE_WIDTH = 45
 
 def explain(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG",
+            help="As `warpladder ladders` lists them; or FILE.py/RUNG, or FILE.py.",
+        ),
     ],
     device: Annotated[
         str, typer.Option(metavar="NAME", help="simulator: no other counts line by line.")
@@ -78,7 +82,7 @@ def explain(
             f"{device!r}: only the simulator counts line by line", param_hint="--device"
         )
     version = _version(compute_capability)
-    ladder, found = find_rung(rung)
+    ladder, found = find_rung(rung, programs=True)
     from warpladder.simulator import SimulatedDevice
 
     explanation = explain_rung(
@@ -165,7 +169,8 @@ def _heading(listing: Listing, n: int) -> Text:
         started = f"{times} launches, the first with" if times > 1 else "1 launch,"
         shared = f", {first.shared_bytes} bytes of shared memory" if first.shared_bytes else ""
         shape = f"grid {_extent(first.grid)}, block {_extent(first.block)}"
-        heading.append(f", n = {n}: {started} {shape}{shared}", "not bold")
+        size = f", n = {n}" if n else ""
+        heading.append(f"{size}: {started} {shape}{shared}", "not bold")
     return heading
 
 

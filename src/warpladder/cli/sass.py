@@ -24,7 +24,10 @@ __all__ = ["sass"]
 
 def sass(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG", help="As `warpladder ladders` lists them; or FILE.py/RUNG."
+        ),
     ],
     compute_capability: Annotated[
         str, typer.Option(metavar="X.Y", help="Of the GPU to compile for; from 7.5 on.")

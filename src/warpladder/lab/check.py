@@ -6,22 +6,20 @@ without that one, so that a race does not hide a read of what nobody wrote.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
-import runpy
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from warpladder.errors import InputError, KernelFaultError, WarpladderError
 from warpladder.lab import own
+from warpladder.lab.program import nothing_launched, run_program
 from warpladder.lab.verify import pose, run, sizes_of
 from warpladder.rung import Ladder, Rung, WrongRung
 
-__all__ = ["TOOLS", "Checked", "Finding", "check_ladder", "check_program", "is_ladder_file"]
+__all__ = ["TOOLS", "Checked", "Finding", "check_ladder", "check_program"]
 
 #: The checks, named like compute-sanitizer's tools.
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -92,12 +90,6 @@ class Checked:
         return not self.findings
 
 
-def is_ladder_file(path: Path) -> bool:
-    """Return whether a file gives a value to one of the names that hold ladders and rungs."""
-    _, tree = own.read_source(path)
-    return any(own.line_of_value(tree, name) for name in own.NAMES)
-
-
 def check_ladder(
     ladder: Ladder,
     schedules: Sequence[str],
@@ -138,14 +130,14 @@ def _check_rung(rung: Rung, schedules: Sequence[str], sizes: tuple[int, ...] | N
         checked.skipped = f"takes up to n = {rung.max_n}"
     for schedule in schedules:
         for n in able:
-            _check(checked, lambda n=n: _run(rung, n), n, schedule)
+            _check(checked, partial(_run, rung, n), n, schedule)
     return checked
 
 
 def _check_wrong(wrong: WrongRung, schedules: Sequence[str]) -> Checked:
     checked = Checked(wrong.rung.name, expected=wrong.caught_by)
     for schedule in schedules:
-        _check(checked, lambda: _run(wrong.rung, wrong.n), wrong.n, schedule)
+        _check(checked, partial(_run, wrong.rung, wrong.n), wrong.n, schedule)
     return checked
 
 
@@ -174,39 +166,12 @@ def check_program(path: Path, schedules: Sequence[str]) -> Checked:
     InputError
         Python cannot run it, or it launches no kernel.
     """
-    own.read_source(path)
-    own.adopt(path)
     checked = Checked(str(path))
     for schedule in schedules:
-        _check(checked, lambda: _run_program(path), None, schedule)
+        _check(checked, partial(run_program, path), None, schedule)
     if not checked.launches and not checked.stopped:
-        raise InputError(
-            f"{path} ends without having launched a kernel: there is nothing to check. Launch it "
-            "at the end of the file, kernel[grid, block](...), or describe it as a rung "
-            "(`warpladder new` shows how)"
-        )
+        raise nothing_launched(path)
     return checked
-
-
-def _run_program(path: Path) -> None:
-    from warpladder.simulator import simulated_cuda
-
-    arguments, sys.argv = sys.argv, [str(path)]
-    folder = str(path.resolve().parent)
-    sys.path.insert(0, folder)
-    try:
-        with simulated_cuda(), contextlib.redirect_stdout(io.StringIO()):
-            runpy.run_path(str(path), run_name="__main__")
-    except KernelFaultError:
-        raise
-    except SystemExit as ended:
-        if ended.code:
-            raise InputError(f"{path} ends itself, with status {ended.code}") from ended
-    except Exception as fault:
-        raise InputError(own.mistake_in(fault) or f"{path}: {fault}") from fault
-    finally:
-        sys.argv = arguments
-        sys.path.remove(folder)
 
 
 def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: str) -> None:
@@ -215,7 +180,7 @@ def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: 
 
     left = list(TOOLS)
     while left and not checked.stopped:
-        with watched(checks=left, schedule=schedule) as launches:
+        with watched(checks=left, schedule=schedule) as seen:
             try:
                 start()
                 found = None
@@ -224,10 +189,10 @@ def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: 
             except WarpladderError as fault:
                 checked.stopped = str(fault)
                 return
-        checked.launches += len(launches)
+        checked.launches += len(seen.launches)
         if found is None:
             return
-        _note(checked, found, launches[-1].kernel if launches else "", n, schedule)
+        _note(checked, found, seen.launches[-1].kernel if seen.launches else "", n, schedule)
         # An index out of bounds, or an endless loop, ends every run.
         if found.check not in left:
             return

@@ -18,7 +18,6 @@ import zlib
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from warpladder.errors import InputError, WarpladderError
 from warpladder.lab.records import first_fault
@@ -29,8 +28,8 @@ __all__ = [
     "NAMES",
     "adopt",
     "installed",
+    "is_ladder_file",
     "is_reference",
-    "line_of_value",
     "load",
     "load_installed",
     "mistake_in",
@@ -108,21 +107,23 @@ def load(reference: str) -> Ladder:
     return _as_ladder(getattr(module, name), name, place, module_name, module)
 
 
-def _as_ladder(found: Any, name: str, told: str, title: str, module: ModuleType) -> Ladder:
+def _as_ladder(left: object, name: str, told: str, title: str, module: ModuleType) -> Ladder:
     """Return what a module leaves under a name as a ladder, once it is seen to be one."""
     place = getattr(module, "__file__", None)
-    if not isinstance(found, tuple(NAMES.values())):
+    if not isinstance(left, Ladder | Rung | WrongRung):
         wanted = NAMES.get(name, Ladder).__name__
         raise InputError(
-            f"{told}{_line(place, name)}: {name} is of type {type(found).__name__}; it must be a "
+            f"{told}{_line(place, name)}: {name} is of type {type(left).__name__}; it must be a "
             f"warpladder.rung.{wanted}"
         )
-    if fault := first_fault(found):
+    if fault := first_fault(left):
         raise InputError(f"{told}{_line(place, name, fault.record)}: {fault}")
-    if isinstance(found, Rung):
-        found = Ladder(title, found.title, (found,))
-    elif isinstance(found, WrongRung):
-        found = Ladder(title, found.rung.title, (), (found,))
+    if isinstance(left, Ladder):
+        found = left
+    elif isinstance(left, Rung):
+        found = Ladder(title, left.title, (left,))
+    else:
+        found = Ladder(title, left.rung.title, (), (left,))
     every = [rung.name for rung in (*found.rungs, *(wrong.rung for wrong in found.wrong))]
     if not every:
         raise InputError(f"{told}{_line(place, name)}: {name} has no rungs")
@@ -158,6 +159,12 @@ def read_source(path: Path) -> tuple[str, ast.Module]:
         raise InputError(f"{path}{line}: Python cannot read it: {fault.msg}{code}") from fault
     except ValueError as fault:
         raise InputError(f"{path}: Python cannot read it: {fault}") from fault
+
+
+def is_ladder_file(path: Path) -> bool:
+    """Return whether a file gives a value to one of the names that hold ladders and rungs."""
+    _, tree = read_source(path)
+    return any(_line_of_value(tree, name) for name in NAMES)
 
 
 def module_of_file(path: Path) -> ModuleType:
@@ -237,7 +244,7 @@ def _line(place: str | None, name: str, record: str = "") -> str:
     if place is None or not Path(place).is_file():
         return ""
     _, tree = read_source(Path(place))
-    found = _line_of_record(tree, record) or line_of_value(tree, name)
+    found = _line_of_record(tree, record) or _line_of_value(tree, name)
     return f", line {found}" if found else ""
 
 
@@ -253,7 +260,7 @@ def _line_of_record(tree: ast.Module, record: str) -> int | None:
     return max(lines, default=None)
 
 
-def line_of_value(tree: ast.Module, name: str) -> int | None:
+def _line_of_value(tree: ast.Module, name: str) -> int | None:
     """Return the last line in which a name is given a value; None where it never is."""
     lines = [
         node.lineno

@@ -10,7 +10,6 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 __all__ = ["RecordFault", "first_fault"]
@@ -59,7 +58,7 @@ def _faults(record: Any, owner: str) -> Iterator[RecordFault]:
     # A wrong rung is called as the rung in it is.
     name = getattr(record, "name", getattr(getattr(record, "rung", None), "name", ""))
     name = name if isinstance(name, str) and name else owner
-    hints = _hints(type(record))
+    hints = get_type_hints(type(record))
     for one in fields(record):
         value, hint = getattr(record, one.name), hints[one.name]
         if not _fits(value, hint):
@@ -67,11 +66,6 @@ def _faults(record: Any, owner: str) -> Iterator[RecordFault]:
         for inner in value if isinstance(value, tuple) else (value,):
             if is_dataclass(inner) and not isinstance(inner, type):
                 yield from _faults(inner, name)
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
 
 
 def _fits(value: Any, hint: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from warpladder.errors import InputError
 from warpladder.lab import own
+from warpladder.lab.program import program_rung
 from warpladder.rung import Ladder, Rung
 
 __all__ = ["LADDERS", "find_ladder", "find_rung", "ladder_names", "ladders", "look_up", "unknown"]
@@ -81,10 +82,11 @@ def find_ladder(name: str) -> Ladder:
     return cast("Ladder", look_up("ladder", name, LADDERS, "The ladders"))
 
 
-def find_rung(path: str) -> tuple[Ladder, Rung]:
+def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
     """Return the rung called ``ladder/rung``, a wrong one too, and its ladder.
 
-    The ladder may be given by its place, ``my_ladder.py/rung``; a file with one rung by itself.
+    The ladder may be given by its place, ``my_ladder.py/rung``, and a file with one rung by itself.
+    With ``programs`` a file may also have none, and be a program that launches kernels.
 
     Raises
     ------
@@ -100,6 +102,10 @@ def find_rung(path: str) -> tuple[Ladder, Rung]:
     """
     if own.is_reference(path):
         place, name = own.split(path)
+        if programs and name is None and place.endswith(".py"):
+            file = Path(place)
+            if not own.is_ladder_file(file):
+                return program_rung(file)
         ladder = own.load(place)
         if name is None:
             return ladder, _only_rung(path, ladder)

@@ -87,7 +87,7 @@ class SimulatedKernel:
     ) -> None:
         # Within `simulated_cuda` a kernel is one of these already.
         written = kernel.dispatcher if isinstance(kernel, SimulatedKernel) else kernel
-        self.dispatcher = as_dispatcher(written)
+        self.dispatcher: Any = as_dispatcher(written)
         self.options = options
         self.py_func = self.dispatcher.py_func
         self.report: LaunchReport | None = None
@@ -211,7 +211,7 @@ class SimulatedKernel:
                 self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
                 counters, lines,
             )  # fmt: skip
-            note(self.report)
+            note(self, self.report)
         return self.report
 
     def _variadic(self) -> bool:

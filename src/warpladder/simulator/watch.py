@@ -14,35 +14,55 @@ from typing import Any
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.execution.schedule import Schedule
 
-__all__ = ["note", "overruled", "watched"]
+__all__ = ["Watch", "note", "overruled", "watched"]
 
 
 @dataclass(slots=True)
-class _Watch:
+class Watch:
+    """What is asked of every launch, and what was launched.
+
+    Attributes
+    ----------
+    checks, schedule
+        What launches are run with.
+    counters
+        Whether to count; None leaves it to the program.
+    launches
+        A `LaunchReport` of each; of one that faulted, up to the fault.
+    kernels
+        The kernels launched, each once, in the order of their first launches.
+    """
+
     checks: Checks
     schedule: Schedule
+    counters: bool | None = None
     launches: list[Any] = field(default_factory=list)
+    kernels: list[Any] = field(default_factory=list)
 
 
 # The innermost last. Of the process, not of a thread: programs may launch from several.
-_watches: list[_Watch] = []
+_watches: list[Watch] = []
 
 
 @contextlib.contextmanager
 def watched(
-    *, checks: bool | Iterable[str], schedule: str = "lockstep", seed: int = 0
-) -> Iterator[list[Any]]:
+    *,
+    checks: bool | Iterable[str],
+    schedule: str = "lockstep",
+    seed: int = 0,
+    counters: bool | None = None,
+) -> Iterator[Watch]:
     """Run every kernel with these checks, in this order, whatever the program asks for.
 
     Parameters
     ----------
-    checks, schedule, seed
-        As `warpladder.simulator.simulate` takes them.
+    checks, schedule, seed, counters
+        As `warpladder.simulator.simulate` takes them; without ``counters`` the program decides.
 
     Yields
     ------
-    list of LaunchReport
-        What was launched so far; of a launch that faulted, up to the fault.
+    Watch
+        What was launched so far.
 
     Examples
     --------
@@ -50,15 +70,15 @@ def watched(
     >>> from warpladder.simulator import simulate
     >>> def write_behind(values):
     ...     values[0] = 1
-    >>> with watched(checks=True) as launches:
+    >>> with watched(checks=True) as seen:
     ...     simulate(write_behind)[1, 1](np.zeros(1))
-    >>> [launch.kernel for launch in launches]
+    >>> [launch.kernel for launch in seen.launches]
     ['write_behind']
     """
-    watch = _Watch(Checks.named(checks), Schedule.named(schedule, seed))
+    watch = Watch(Checks.named(checks), Schedule.named(schedule, seed), counters)
     _watches.append(watch)
     try:
-        yield watch.launches
+        yield watch
     finally:
         _watches.remove(watch)
 
@@ -67,10 +87,14 @@ def overruled(options: Any) -> Any:
     """Return the options of a launch, with those of the watch where there is one."""
     if not _watches:
         return options
-    return replace(options, checks=_watches[-1].checks, schedule=_watches[-1].schedule)
+    watch = _watches[-1]
+    counters = options.counters if watch.counters is None else watch.counters
+    return replace(options, checks=watch.checks, schedule=watch.schedule, counters=counters)
 
 
-def note(report: Any) -> None:
+def note(kernel: Any, report: Any) -> None:
     """Tell those who watch of a launch."""
     for watch in _watches:
         watch.launches.append(report)
+        if all(known.py_func is not kernel.py_func for known in watch.kernels):
+            watch.kernels.append(kernel)

@@ -108,7 +108,7 @@ def between_marks(text: str) -> str | None:
 
     Examples
     --------
-    >>> between_marks(f"def f():\\n    {BEGIN}\\n    one()\\n    {END}\\n")
+    >>> between_marks(f"def f():\n    {BEGIN}\n    one()\n    {END}\n")
     'one()'
     """
     lines = text.splitlines()
