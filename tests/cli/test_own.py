@@ -194,6 +194,7 @@ def test_an_exercise_from_the_copy_to_the_solution(folder):
     solved = run("try", path.name).stdout
     assert "Solved. Read on: warpladder explain primer/shared-flags" in solved
     assert "holds  predicted barriers == 3 at n = 96, counted 3" in solved
+    path.write_text(path.read_text().replace("# all flags are there", "\n    print(t)"))
     found = json.loads(run("try", path.name, "--json").stdout)
     assert (found["solved"], found["untouched"]) == (True, False)
 

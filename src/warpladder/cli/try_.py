@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -208,7 +210,9 @@ def _judge(path: Path, *, as_json: bool) -> None:
     from warpladder.lab.exercises.attempt import judge_attempt, open_attempt
 
     attempt = open_attempt(path)
-    judged = judge_attempt(attempt)
+    # A print in the kernel is a learner's first tool, and no part of the result.
+    with redirect_stdout(sys.stderr):
+        judged = judge_attempt(attempt)
     if as_json:
         print_json(
             {

@@ -6,8 +6,10 @@ without that one, so that a race does not hide a read of what nobody wrote.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -146,7 +148,8 @@ def _run(rung: Rung, n: int) -> None:
 
     problem = pose(rung.task, n)
     try:
-        run(rung, SimulatedDevice(counters=False), problem)
+        with redirect_stdout(io.StringIO()):
+            run(rung, SimulatedDevice(counters=False), problem)
     except WarpladderError:
         raise
     except Exception as fault:

@@ -15,6 +15,7 @@ import re
 import sys
 import traceback
 import zlib
+from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -193,8 +194,11 @@ def module_of_file(path: Path) -> ModuleType:
     # Texts of rungs are looked up here.
     sys.modules[name] = module
     try:
-        # Not by the spec's loader: that would keep compiled code beside the file.
-        exec(compile(tree, str(place), "exec", dont_inherit=True), vars(module))  # noqa: S102 - the user's program
+        # Not by the spec's loader: that would keep compiled code beside the file. And what it
+        # prints must not mix with results.
+        with redirect_stdout(sys.stderr):
+            code = compile(tree, str(place), "exec", dont_inherit=True)
+            exec(code, vars(module))  # noqa: S102 - the user's program
     except (Exception, SystemExit) as fault:
         del sys.modules[name]
         raise InputError(mistake_in(fault) or f"{path}: {_described(fault)}") from fault
