@@ -139,6 +139,7 @@ def test_check_of_rungs():
         (["sass", "gone.py/one"], "there is no file gone.py"),
         (["climb", "no.such.module:LADDER"], "there is no module 'no.such.module'"),
         (["new", "a b"], "'a b' cannot be the name of a ladder"),
+        (["new", ""], "cannot be the name of a ladder"),
         (["try", "primer/x"], "no exercise 'primer/x'"),
         (["try", "idle.py"], "idle.py is no exercise"),
         (["try", "gone.py"], "there is no file gone.py"),

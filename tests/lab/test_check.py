@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,10 @@ def test_what_cannot_be_run_is_skipped_or_stops(tmp_path):
 
     plain, *_ = check_ladder(toy.LADDER, ("lockstep",), "plain")
     assert plain.skipped == "runs on the CPU"
+    host = replace(toy.RACE, caught_by="verification")
+    (other,) = check_ladder(replace(toy.LADDER, rungs=(), wrong=(host,)), ("lockstep",))
+    assert other.skipped == "is caught by verification, and by no check"
+    assert other.ok
     file = new_ladder(tmp_path / "mine")
     file.write_text(file.read_text().replace("len(problem.values)", "len(problem.value)"))
     first, *_ = check_ladder(find_ladder(str(file)), ("lockstep",))

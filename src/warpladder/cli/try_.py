@@ -203,10 +203,8 @@ def _help(exercise: Exercise, what: str, hint: int | None, *, as_json: bool) -> 
 
 
 def _judge(path: Path, *, as_json: bool) -> None:
-    from dataclasses import asdict
-
     from warpladder.cli.output import print_json, stdout
-    from warpladder.lab.documents import prediction_document
+    from warpladder.lab.documents import judgement_document
     from warpladder.lab.exercises.attempt import judge_attempt, open_attempt
 
     attempt = open_attempt(path)
@@ -218,10 +216,8 @@ def _judge(path: Path, *, as_json: bool) -> None:
             {
                 **_document(attempt.exercise),
                 "file": str(path),
-                "solved": judged.solved,
                 "untouched": attempt.untouched,
-                "verified": [asdict(verdict) for verdict in judged.verdicts],
-                "predictions": [prediction_document(result) for result in judged.predictions],
+                **judgement_document(judged),
             }
         )
     else:

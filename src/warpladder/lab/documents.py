@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from warpladder.lab.climb import Row
+from warpladder.lab.exercises.attempt import Judgement
 from warpladder.lab.explain import Explanation, Listing
 from warpladder.lab.sources import sources_in
 from warpladder.lab.verify import PredictionResult, WrongResult
@@ -16,8 +17,8 @@ from warpladder.simulator.checks.counters import NSIGHT_COMPUTE, Counters
 __all__ = [
     "counters_document",
     "explanation_document",
+    "judgement_document",
     "ladder_document",
-    "prediction_document",
     "row_document",
     "wrong_document",
 ]
@@ -65,7 +66,7 @@ def row_document(row: Row) -> dict[str, Any]:
         "ok": not row.faults,
         "faults": row.faults,
         "verified": [asdict(verdict) for verdict in row.verdicts],
-        "predictions": [prediction_document(result) for result in row.predictions],
+        "predictions": [_prediction_document(result) for result in row.predictions],
         "n": row.n,
         "seconds": row.timing and row.timing.total_seconds,
         "kernel_seconds": row.timing and row.timing.kernel_seconds,
@@ -92,6 +93,15 @@ def wrong_document(result: WrongResult) -> dict[str, Any]:
     }
 
 
+def judgement_document(judged: Judgement) -> dict[str, Any]:
+    """Return how far an attempt at an exercise comes."""
+    return {
+        "solved": judged.solved,
+        "verified": [asdict(verdict) for verdict in judged.verdicts],
+        "predictions": [_prediction_document(result) for result in judged.predictions],
+    }
+
+
 def explanation_document(explanation: Explanation, *, lines: bool = True) -> dict[str, Any]:
     """Return a rung explained; with ``lines``, every line of its kernels."""
     return {
@@ -103,7 +113,7 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         "sources": [asdict(source) for source in sources_in(explanation.rung.source)],
         "kernels": [_listing_document(kernel, lines=lines) for kernel in explanation.kernels],
         "elsewhere": [_listing_document(other, lines=lines) for other in explanation.elsewhere],
-        "predictions": [prediction_document(result) for result in explanation.predictions],
+        "predictions": [_prediction_document(result) for result in explanation.predictions],
         "wrong": explanation.wrong and wrong_document(explanation.wrong),
         "stopped": explanation.stopped,
         "faulty_lines": [
@@ -131,8 +141,7 @@ def _rung_document(rung: Rung) -> dict[str, Any]:
     }
 
 
-def prediction_document(result: PredictionResult) -> dict[str, Any]:
-    """Return a claim beside what was counted."""
+def _prediction_document(result: PredictionResult) -> dict[str, Any]:
     return {
         **asdict(result.prediction),
         "stated": shown(result.prediction.value),

@@ -36,7 +36,7 @@ def new_ladder(path: Path) -> Path:
     ...     written.name, 'name="mine"' in written.read_text(encoding="utf-8")
     ('mine.py', True)
     """
-    file = path if path.suffix == ".py" else path.with_name(f"{path.name}.py")
+    file = path if path.suffix == ".py" else path.parent / f"{path.name}.py"
     # Quotes and brackets would have to be kept apart from the program that the name stands in.
     if not file.stem.replace("-", "_").isidentifier():
         raise InputError(
