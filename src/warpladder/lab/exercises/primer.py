@@ -51,6 +51,27 @@ EXERCISES = (
         ),
     ),
     Exercise(
+        rung="primer/matrix-add-warp-rows",
+        idea="coalesced accesses: a warp along a row",
+        asks="""
+            The sum is right, but see what the counters say: of every sector that moves, an eighth
+            is used. A row of the matrix lies in one piece in memory, and the threads of a warp are
+            neighbours along x. As it stands, x is the row. Give each thread its element so that a
+            warp reads along a row.
+        """,
+        cut="""
+            column, row = cuda.grid(2)
+        """,
+        put="""
+            row, column = cuda.grid(2)
+        """,
+        hints=(
+            "`cuda.grid(2)` returns this thread's number along x, then that along y.",
+            ("Which of the two indices in `a[row, column]` must differ between neighbours, so that "
+            "what they read lies side by side? The last one."),
+        ),
+    ),
+    Exercise(
         rung="primer/divergence-by-warp",
         idea="a branch on which the threads of a warp agree",
         asks="""
