@@ -67,8 +67,10 @@ EXERCISES = (
         """,
         hints=(
             "`cuda.grid(2)` returns this thread's number along x, then that along y.",
-            ("Which of the two indices in `a[row, column]` must differ between neighbours, so that "
-            "what they read lies side by side? The last one."),
+            (
+                "Which of the two indices in `a[row, column]` must differ between neighbours, so "
+                "that what they read lies side by side? The last one."
+            ),
         ),
     ),
     Exercise(
