@@ -56,7 +56,7 @@ def check(
     threads that are not there.
 
     Rungs run at the sizes of their tasks, wrong rungs must be caught by the check
-    that they name. A program that launches kernels itself, by kernel[grid, block]
+    that they name. A program that launches kernels itself, in the way of numba-cuda
     or by simulate, runs as it is on the simulated GPU; what it prints is dropped.
     All of it under every schedule: all threads together, then one warp after the
     other, forwards, backwards and at random.

@@ -62,6 +62,8 @@ def explain(
     prediction beside what was counted. Last come the names that Nsight Compute has
     for the totals, where it counts the same.
 
+    Of a program with kernels of its own, FILE.py, it shows them and their counters.
+
     A wrong rung is counted with the checks off, as far as it comes; then it is said
     which check catches it, at which line, and under which schedules its result is
     wrong.
