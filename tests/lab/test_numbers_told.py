@@ -70,6 +70,23 @@ def shared_ids(n):
 
 #: By rung, number by number: what it is, worked out; in a string which test has it, or who says so.
 TOLD = {
+    "primer/vector-add-grid": {24: 1024 - 1000},
+    "primer/device-memory": {8000: 2 * 4 * 1000, 4000: 4 * 1000},
+    "primer/bank-stride-two": {62: 2 * 31},
+    "primer/bank-padding": {4224: 4 * 32 * 33},
+    "primer/independent-loads": {
+        396: lambda: counted("primer/independent-loads", 16896).branches,
+        660: lambda: counted("primer/few-warps", 16896).branches,
+    },
+    # `test_primer_ladder.py::test_occupancy_is_as_the_table_says` has the rest of the table.
+    "primer/occupancy-grid": {
+        40: H200.registers_per_multiprocessor // (6 * 256) // 8 * 8,
+        24: "in the table, whose rows that test works out",
+        48: "in the table, whose rows that test works out",
+        100: 100 * 8 * 8 / 64,
+        75: 100 * 6 * 8 / 64, 50: 100 * 4 * 8 / 64, 25: 100 * 2 * 8 / 64, 528: 66 * 8,
+    },
+    "primer/reverse-without-barrier": {255: 256 - 1},
     "primer/matrix-add-2d": {11: 3 * 4 - 1, 13: ceil(400 / 32)},
     "primer/divergence-by-warp": {
         50: lambda: counted("primer/divergence-by-thread").branch_uniformity
@@ -204,6 +221,7 @@ TOLD = {
     "overlap-join/signatures": {
         23: lambda: shared_ids(4000)[1] / 1e6, 275: lambda: shared_ids(4000)[0] / 1e6,
         40: lambda: shared_ids(64)[3],
+        2.9: "test_answers.py::test_ids_that_a_pair_shares_of_the_32_commonest",
     },
     "overlap-join/sum-without-barrier": {36: shape_of(2).ids},
     "overlap-join/fillers-return": {36: shape_of(2).ids, 28: 64 - 36},

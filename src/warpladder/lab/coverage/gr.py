@@ -112,7 +112,7 @@ ITEMS = (
         ("GR compute capability",),
         "limits of four chips, a table",
         (
-            "warpladder doctor",
+            "warpladder doctor --capabilities",
             "tests/device/test_properties.py::test_published_limits",
         ),
         "CUDA 13 compiles for none of them.",

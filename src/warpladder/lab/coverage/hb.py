@@ -116,8 +116,11 @@ ITEMS = (
     Item(
         ("HB 2.2.3",),
         "a job for a queue of a cluster",
-        (),
-        ("No command writes or submits jobs yet."),
+        (
+            "warpladder submit",
+            "warpladder jobs",
+            "tests/lab/test_queue.py",
+        ),
     ),
     Item(
         ("HB 2.3", "HB figure 2.3", "HB figure 2.4", "HB table of cards"),
