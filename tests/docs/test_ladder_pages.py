@@ -1,0 +1,166 @@
+"""The pages of the course say what the code says, and lead to one another."""
+
+from __future__ import annotations
+
+import doctest
+import html
+import importlib
+import re
+
+import pytest
+
+import ladder_pages
+from choosing import large
+from listing import listing_as_html
+from prose import escaped, paragraph_as_markdown
+from warpladder.lab.explain import explain
+from warpladder.lab.gutter import choose_columns
+from warpladder.lab.registry import LADDERS, find_rung
+from warpladder.lab.text import paragraphs_of
+from warpladder.simulator import SimulatedDevice
+
+LINK = re.compile(r"\]\(([\w-]+)\.md\)")
+
+
+def page_of(path):
+    ladder, rung = find_rung(path)
+    return ladder_pages.rung_page(next(iter(ladder_pages.explained(ladder, [rung]))))
+
+
+def test_a_rung_with_its_text_its_counts_and_its_neighbours():
+    page = page_of("primer/strided-access")
+    assert page.startswith("# strided-access\n\n*Rung ")
+    for label in ("Idea", "Below", "Expect", "Source"):
+        assert f"**{label}:** " in page
+    # 32 sectors a request where 4 would do, at the line that reads.
+    ladder, rung = find_rung("primer/strided-access")
+    place = ladder.rungs.index(rung)
+    below, above = ladder.rungs[place - 1].name, ladder.rungs[place + 1].name
+    assert f"Below: [`{below}`]({below}.md) · Above: [`{above}`]({above}.md)" in page
+    counter = "{py:attr}`~warpladder.simulator.Counters.global_load_sectors_per_request`"
+    assert f"| {counter} == 32 | 256 | 32 | 128 bytes from one thread to the next" in page
+    assert "fails" not in page
+
+
+def test_the_line_that_reads_has_its_count():
+    ladder, rung = find_rung("primer/strided-access")
+    explanation = explain(ladder, rung, SimulatedDevice)
+    listing = explanation.kernels[0]
+    columns = choose_columns([line.counters for line in listing.lines if line.counters], 12)
+    shown = listing_as_html(listing, columns, explanation, "a <caption>")
+    assert "\n" not in shown
+    assert 'aria-label="a &lt;caption&gt;"' in shown
+    heads = re.findall(r"<abbr[^>]*>(\w+)</abbr>", shown)
+    (row,) = (row for row in shown.split("<tr") if "source" in row and "STRIDE" in row)
+    cells = dict(zip(heads, re.findall(r"<td>(.*?)</td>", row), strict=True))
+    assert (cells["load"], cells["stor"], cells["thr"]) == ("32", "4", "32")
+    # The code is whole: without tags it is the kernel.
+    code = re.findall(r'<td class="code">(.*?)</td>', shown)
+    text = [html.unescape(re.sub(r"<[^>]+>", "", line)).rstrip() for line in code]
+    assert text == [line.text for line in listing.lines]
+
+
+def test_a_wrong_rung_says_which_check_stops_it_and_where():
+    page = page_of("primer/vector-add-no-guard")
+    assert "*A wrong rung of the ladder [Primer](index.md)" in page
+    assert "**memcheck** stops it" in page
+    assert page.count('<tr class="faulty" title="the fault">') == 1
+    assert "Below: [" not in page
+
+
+def test_a_rung_on_the_cpu_has_its_source_and_no_counters():
+    page = page_of("primer/vector-add-cpu")
+    assert "## Source\n" in page
+    assert "<abbr" not in page
+    assert "Below:" not in page.rsplit("## The whole file", 1)[1]
+
+
+@pytest.mark.parametrize("name", LADDERS)
+def test_a_ladder_lists_every_rung_once_in_order(name):
+    ladder = ladder_pages.find_ladder(name)
+    page = ladder_pages.ladder_page(ladder)
+    every = [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
+    table = page[page.index("## Rungs") :]
+    assert [name for name in LINK.findall(table) if name in every] == every
+    assert page.rstrip().endswith("\n".join([*every, "```"]))
+
+
+def test_every_part_of_a_ladder_is_made_by_one_process(monkeypatch):
+    monkeypatch.setattr(ladder_pages, "rung_page", lambda _explanation: "")
+
+    class Named:
+        def __init__(self, rung):
+            self.rung = rung
+
+    monkeypatch.setattr(ladder_pages, "explained", lambda _ladder, rungs: map(Named, rungs))
+    whole = list(ladder_pages.ladder_pages("primer"))
+    for parts in (1, 2, 5, 100):
+        made = [
+            path
+            for part in range(parts)
+            for path in ladder_pages.ladder_pages("primer", part, parts)
+        ]
+        assert made == whole
+
+
+def test_the_course_lists_the_ladders_as_the_registry_does():
+    page = ladder_pages.course_page("# The course\n", LADDERS)
+    assert re.findall(r"^([\w-]+)/index$", page, re.MULTILINE) == list(LADDERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Idea: a * b of `c * d`.", r"**Idea:** a \* b of `c * d`."),
+        ("Notes: kept as text.", "Notes: kept as text."),
+        ("**Ends.** In the middle", "**Ends:** In the middle"),
+        ("* one,\n  more;\n* two", "* one,\n  more;\n* two"),
+        ("Expect: two things:\n* one\n* two", "**Expect:** two things:\n\n* one\n* two"),
+        ("so\n- 1 is no list", "so\n\\- 1 is no list"),
+        ("    a  b\n      c", "```text\na  b\n  c\n```"),
+    ],
+)
+def test_prose(text, shown):
+    assert paragraph_as_markdown(text) == shown
+
+
+PATHS = [
+    f"{name}/{rung.name}"
+    for name in LADDERS
+    for ladder in [ladder_pages.find_ladder(name)]
+    for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_text_is_not_lost(path):
+    """Escapes and the mark of a label taken away, it is as before."""
+    for paragraph in paragraphs_of(find_rung(path)[1]):
+        made = paragraph_as_markdown(paragraph)
+        plain = re.sub(r"^\*\*(.+?):\*\* ", r"\1: ", re.sub(r"\\(?=[^a-zA-Z0-9\s])", "", made))
+        plain = plain.removeprefix("```text\n").removesuffix("\n```")
+        words = re.sub(r"^\*\*(.+?)\.\*\* ", r"\1: ", paragraph).split()
+        assert plain.split() == words
+
+
+def test_escapes_reach_everything_that_markdown_would_take():
+    assert escaped("a_b [c](d) <e> $f$ | ~g~ {h}") == (r"a\_b \[c\](d) \<e\> \$f\$ \| \~g\~ \{h\}")
+
+
+@pytest.mark.parametrize("path", large(*PATHS))
+def test_every_page_holds_what_it_predicts(path):
+    page = page_of(path)
+    assert ": fails.**" not in page
+    assert "no check stopped it" not in page
+    ladder, rung = find_rung(path)
+    # Links lead to rungs of this ladder.
+    assert all(name == "index" or ladder.find(name) for name in LINK.findall(page))
+    if rung.predicts:
+        assert "## Predicted and counted" in page
+
+
+@pytest.mark.parametrize("name", ["counter_pages", "ladder_pages", "prose"])
+def test_examples_in_the_extension(name):
+    found = doctest.testmod(importlib.import_module(name))
+    assert found.attempted
+    assert not found.failed
