@@ -23,6 +23,11 @@ extensions = [
     "warpladder_site",
 ]
 exclude_patterns = ["_build", "_ext", "_templates"]
+suppress_warnings = [
+    # A text in a docstring's References need not be cited above.
+    "ref.footnote",
+]
+
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
@@ -32,6 +37,8 @@ nb_execution_timeout = 120
 # A cell that warns is a fault of the notebook.
 nb_output_stderr = "remove-warn"
 
+add_module_names = False
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
@@ -65,4 +72,6 @@ html_theme_options = {
     "back_to_top_button": False,
 }
 html_context = {"default_mode": "auto"}
-html_sidebars = {"index": [], "changelog": []}
+# Pages that have none below them need no list of them.
+_ALONE = ("index", "install", "simulator", "counters", "browser", "benchmarks", "sources")
+html_sidebars: dict[str, list[str]] = {name: [] for name in (*_ALONE, "contributing", "changelog")}

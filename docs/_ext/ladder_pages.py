@@ -33,6 +33,10 @@ __all__ = ["course_page", "explained", "ladder_page", "ladder_pages", "rung_page
 
 #: Every column that is not empty has room on a page; in a terminal most have not.
 _ALL_COLUMNS = 12
+_ON_A_PHONE = 3
+
+#: Listings are wide: these pages go without a list of their few headings at the right.
+_WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
 
 _PACKAGE = Path(warpladder.__file__).resolve().parent
 
@@ -108,7 +112,7 @@ def ladder_page(ladder: Ladder) -> str:
         ]  # fmt: skip
     every = (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
     parts += ["\n".join(["```{toctree}\n:hidden:\n", *(rung.name for rung in every), "```"])]
-    return "\n\n".join(parts) + "\n"
+    return _WIDE + "\n\n".join(parts) + "\n"
 
 
 def rung_page(explanation: Explanation) -> str:
@@ -134,7 +138,7 @@ def rung_page(explanation: Explanation) -> str:
         _whole_file(ladder, rung),
         _neighbours(ladder, rung),
     ]
-    return "\n\n".join(filter(None, parts)) + "\n"
+    return _WIDE + "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _whole_file(ladder: Ladder, rung: Rung) -> str:
@@ -145,7 +149,7 @@ def _whole_file(ladder: Ladder, rung: Rung) -> str:
         f"`{inside}`; "
         f"`warpladder explain {ladder.name}/{rung.name}` "
         f"prints what this page shows, for any size.\n\n"
-        f"````{{dropdown}} Source\n{shown}\n````"
+        f"::::{{dropdown}} Source\n{shown}\n::::"
     )
 
 
@@ -177,6 +181,7 @@ def _kernels(explanation: Explanation) -> Iterator[str]:
     listings = (*explanation.kernels, *explanation.elsewhere)
     counted = [line.counters for one in listings for line in one.lines if line.counters]
     columns = choose_columns(counted, _ALL_COLUMNS)
+    narrow = choose_columns(counted, _ON_A_PHONE)
     yield "## Line by line" if columns else "## Source"
     if columns:
         yield f"Counted on the simulator at n = {explanation.n:,}."
@@ -186,7 +191,8 @@ def _kernels(explanation: Explanation) -> Iterator[str]:
         yield f"### `{listing.name}`"
         yield _launched(listing)
         caption = f"{listing.name}, line by line"
-        yield _code("{raw} html", listing_as_html(listing, columns, explanation, caption))
+        table = listing_as_html(listing, columns, explanation, caption, narrow=narrow)
+        yield _code("{raw} html", table)
         if listing.launches:
             yield _totals(listing)
     if columns:
@@ -215,7 +221,7 @@ def _totals(listing: Listing) -> str:
         if value
     ]
     table = _table(("counter", "in all launches"), rows, right=(1,))
-    return f"````{{dropdown}} All counters of `{listing.name}`\n{table}\n````"
+    return f"::::{{dropdown}} All counters of `{listing.name}`\n{table}\n::::"
 
 
 def _legend(columns: list[Column]) -> str:

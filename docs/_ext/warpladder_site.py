@@ -7,9 +7,12 @@ of counters, and copies of the notebooks, which stand beside ``docs`` where a re
 from __future__ import annotations
 
 import os
+import re
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from sphinx.errors import ExtensionError
 
 from counter_pages import counters_page
 from ladder_pages import course_page, ladder_pages
@@ -18,7 +21,10 @@ from warpladder.lab.registry import LADDERS
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
-__all__ = ["setup", "write_pages"]
+__all__ = ["refuse_what_is_fetched", "setup", "write_pages"]
+
+#: What a browser loads without being asked; links are followed by people.
+_FETCHED = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"(?:https?:)?//[^\"]*\"")
 
 
 def write_pages(app: Sphinx) -> None:
@@ -53,8 +59,22 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def refuse_what_is_fetched(app: Sphinx, fault: Exception | None) -> None:
+    """End the build where a page would load something from elsewhere: the site is read offline.
+
+    Raises
+    ------
+    ExtensionError
+        It names the first such page.
+    """
+    for page in sorted(Path(app.outdir).rglob("*.html") if fault is None else ()):
+        for found in _FETCHED.finditer(page.read_text(encoding="utf-8")):
+            raise ExtensionError(f"{page}: {found[0]}> is fetched from elsewhere")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.add_config_value("warpladder_ladders", list(LADDERS), "env", types=frozenset({list}))
     app.connect("builder-inited", write_pages)
+    app.connect("build-finished", refuse_what_is_fetched)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

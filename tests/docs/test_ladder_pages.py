@@ -29,7 +29,7 @@ def page_of(path):
 
 def test_a_rung_with_its_text_its_counts_and_its_neighbours():
     page = page_of("primer/strided-access")
-    assert page.startswith("# strided-access\n\n*Rung ")
+    assert "---\n# strided-access\n\n*Rung " in page
     for label in ("Idea", "Below", "Expect", "Source"):
         assert f"**{label}:** " in page
     # 32 sectors a request where 4 would do, at the line that reads.
@@ -54,6 +54,11 @@ def test_the_line_that_reads_has_its_count():
     (row,) = (row for row in shown.split("<tr") if "source" in row and "STRIDE" in row)
     cells = dict(zip(heads, re.findall(r"<td>(.*?)</td>", row), strict=True))
     assert (cells["load"], cells["stor"], cells["thr"]) == ("32", "4", "32")
+    assert "roomy" not in shown
+    # Where there is little room the rest of the columns stay away, heading and cells.
+    narrow = listing_as_html(listing, columns, explanation, "", narrow=columns[1:3])
+    hidden = len(columns) - 2
+    assert narrow.count('class="roomy"') == hidden * (len(listing.lines) + 1)
     # The code is whole: without tags it is the kernel.
     code = re.findall(r'<td class="code">(.*?)</td>', shown)
     text = [html.unescape(re.sub(r"<[^>]+>", "", line)).rstrip() for line in code]
