@@ -16,7 +16,7 @@ from warpladder.simulator import simulate
 
 
 @cuda.jit
-def sum_rows(matrix, sums):  # type: ignore[no-untyped-def]  # Numba infers the types
+def sum_rows(matrix, sums):
     """Add up the row of this thread's number."""
     i = cuda.grid(1)
     if i < matrix.shape[0]:

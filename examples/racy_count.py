@@ -15,7 +15,7 @@ from warpladder.simulator import simulate
 
 
 @cuda.jit
-def count_even(numbers, total):  # type: ignore[no-untyped-def]  # Numba infers the types
+def count_even(numbers, total):
     """Add one to the total for each even number."""
     i = cuda.grid(1)
     if i < numbers.size and numbers[i] % 2 == 0:
