@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from html import escape
 from itertools import pairwise
@@ -313,7 +313,9 @@ def _code(language: str, *lines: str) -> str:
     return "\n".join([f"```{language}", *lines, "```"])
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> str:
+def _table(
+    heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()
+) -> str:
     rule = ["--:" if place in right else "---" for place in range(len(heads))]
     lines = [heads, rule, *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
