@@ -22,8 +22,10 @@ from prose import escaped, paragraph_as_markdown
 from warpladder.lab.documents import counters_document
 from warpladder.lab.explain import Explanation, Listing, explain
 from warpladder.lab.gutter import Column, choose_columns
+from warpladder.lab.questions import ANSWERS
 from warpladder.lab.registry import LADDERS, find_ladder
 from warpladder.lab.sources import sources_in
+from warpladder.lab.text import file_of, question_of
 from warpladder.lab.verify import PredictionResult
 from warpladder.rung import Ladder, Rung, shown
 from warpladder.simulator import SimulatedDevice
@@ -134,6 +136,7 @@ def rung_page(explanation: Explanation) -> str:
     if explanation.predictions:
         parts += ["## Predicted and counted", _predictions(explanation.predictions, ladder)]
     parts += [
+        *_question(ladder, rung),
         "## The whole file",
         _whole_file(ladder, rung),
         _neighbours(ladder, rung),
@@ -141,8 +144,20 @@ def rung_page(explanation: Explanation) -> str:
     return _WIDE + "\n\n".join(filter(None, parts)) + "\n"
 
 
+def _question(ladder: Ladder, rung: Rung) -> Iterator[str]:
+    """Return the question with which a rung ends, and its answer, folded."""
+    if not (asked := question_of(rung)):
+        return
+    as_markdown = partial(_with_links, ladder=ladder, itself=rung.name)
+    yield "## Question"
+    yield as_markdown(asked)
+    known = ANSWERS[ladder.name].get(rung.name)
+    if known is not None:
+        yield f"::::{{dropdown}} Answer\n{as_markdown(' '.join(known.text.split()))}\n::::"
+
+
 def _whole_file(ladder: Ladder, rung: Rung) -> str:
-    file = _file_of(rung)
+    file = Path(file_of(rung)).resolve()
     inside = file.relative_to(_PACKAGE.parent)
     shown = _code(f"{{literalinclude}} ../../../src/{inside}", ":language: python")
     return (
@@ -303,10 +318,6 @@ def _as_title(name: str) -> str:
 
 def _module_of(ladder: Ladder) -> str:
     return LADDERS[ladder.name].partition(":")[0]
-
-
-def _file_of(rung: Rung) -> Path:
-    return Path(sys.modules[rung.run.__module__].__file__ or "").resolve()
 
 
 def _code(language: str, *lines: str) -> str:

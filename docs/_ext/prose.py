@@ -8,9 +8,7 @@ from collections.abc import Callable
 __all__ = ["escaped", "paragraph_as_markdown"]
 
 #: What a paragraph is about, where it says so: by one of the words of all rungs, or in bold.
-_LABEL = re.compile(
-    r"(Idea|Below|Expect|Found|Fault|Mended by|Source|Question): |\*\*([^*]+)[.:]\*\* "
-)
+_LABEL = re.compile(r"(Idea|Below|Expect|Found|Fault|Mended by|Source): |\*\*([^*]+)[.:]\*\* ")
 _CODE = re.compile(r"(``.+?``|`[^`]+`)", re.DOTALL)
 # A dash, a plus or a number would begin a list; `#`, `>` and `=` a heading or a quotation.
 _BEGINS_A_BLOCK = re.compile(r"^(\s*\d*)([-+#>=.)])(?=\s|$)", re.MULTILINE)

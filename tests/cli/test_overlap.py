@@ -22,7 +22,8 @@ from brute import GOLDEN, random_sets
 import warpladder as wl
 from calling import call
 from warpladder.cli import main
-from warpladder.cli.overlap_run import as_bytes, as_part
+from warpladder.cli.amounts import as_bytes
+from warpladder.cli.overlap_run import as_part
 from warpladder.formats import growing
 from warpladder.formats.growing import GrowingFile
 from warpladder.overlap_join import stored

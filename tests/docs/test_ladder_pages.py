@@ -15,8 +15,9 @@ from listing import listing_as_html
 from prose import escaped, paragraph_as_markdown
 from warpladder.lab.explain import explain
 from warpladder.lab.gutter import choose_columns
+from warpladder.lab.questions import ANSWERS
 from warpladder.lab.registry import LADDERS, find_rung
-from warpladder.lab.text import paragraphs_of
+from warpladder.lab.text import paragraphs_of, question_of
 from warpladder.simulator import SimulatedDevice
 
 LINK = re.compile(r"\]\(([\w-]+)\.md\)")
@@ -40,6 +41,9 @@ def test_a_rung_with_its_text_its_counts_and_its_neighbours():
     counter = "{py:attr}`~warpladder.simulator.Counters.global_load_sectors_per_request`"
     assert f"| {counter} == 32 | 256 | 32 | 128 bytes from one thread to the next" in page
     assert "fails" not in page
+    question, answer = page.split("## Question\n")[1].split("{dropdown} Answer\n")
+    assert question_of(rung)[:40] in question
+    assert " ".join(ANSWERS["primer"]["strided-access"].text.split())[:40] in answer
 
 
 def test_the_line_that_reads_has_its_count():

@@ -66,17 +66,17 @@ def allowed_spills():
     return SPILLS | (OLD_SPILLS if tuple(map(int, release.groups())) < (13, 1) else {})
 
 
-#: With tiles as those of `register-tiles` and `one-launch`, five seconds each.
-TILED_ALIKE = {
-    *("shortest-paths/register-tiles-float32", "shortest-paths/register-tiles-float64"),
-    "shortest-paths/one-launch-next-hops",
+#: What calls run, and what else is large: compiled by default, for one target.
+TOPS = {
+    *(f"shortest-paths/{name}" for name in ("register-tiles", "register-tiles-int16")),
+    *("reduction/tuned", "reduction/one-word-finish", "advection/tuned", "primer/local-array"),
+    *("overlap-join/inverted-index", "overlap-join/bitmap-tiles"),
 }
 
 
 @needs_tools
 @pytest.mark.parametrize(
-    ("path", "target"),
-    only(lambda path, target: target == (9, 0) and path not in TILED_ALIKE, RUNGS, TARGETS),
+    ("path", "target"), only(lambda path, target: target == (9, 0) and path in TOPS, RUNGS, TARGETS)
 )
 def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
     """All of them for all targets: 48 seconds, 0.2 per kernel, on two cores of a server."""

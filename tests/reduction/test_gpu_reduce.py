@@ -128,7 +128,9 @@ def check_sizes(gpu: SimulatedDevice, dtype: str, ops: tuple[str, ...], sizes: A
             check_same(there, plain(values, ops), values)
 
 
-@pytest.mark.parametrize("dtype", ["f4", *large("i4")])
+# By default test_gpu_results has them, for float64.
+@pytest.mark.large
+@pytest.mark.parametrize("dtype", ["f4", "i4"])
 def test_all_operations_in_one_pass(gpu: SimulatedDevice, dtype: str) -> None:
     check_sizes(gpu, dtype, OPS, SIZES)
 
@@ -154,8 +156,8 @@ def test_other_dtypes(gpu: SimulatedDevice, dtype: str, ops: tuple[str, ...]) ->
     ("dtype", "op"),
     [
         # Every operation, floats, signed and unsigned integers.
-        *(("f4", "sum"), ("i1", "max"), ("u8", "prod")),
-        *large(("i4", "prod"), ("u8", "sum"), ("u8", "min"), ("u4", "min")),
+        *(("f4", "sum"), ("i1", "max")),
+        *large(("u8", "prod"), ("i4", "prod"), ("u8", "sum"), ("u8", "min"), ("u4", "min")),
         *large(*(("i4", op) for op in ("sum", "min", "max"))),
         *large(("f4", "min"), ("f4", "max"), ("i1", "sum"), ("f8", "max")),
     ],
@@ -303,7 +305,7 @@ def test_results_stay_on_the_gpu_where_axes_are_left(gpu: SimulatedDevice) -> No
     assert type(wl.reduce(there, axis=1, device=gpu)) is type(there)
 
 
-@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("axis", [None, 0, *large(1)])
 def test_masks(gpu: SimulatedDevice, axis: int | None) -> None:
     rng = np.random.default_rng(7)
     values = rng.standard_normal((40, 130)).astype("f4")

@@ -30,7 +30,7 @@ _SIZES = sorted(
 
 #: A dtype's loops take six seconds to compile, for one core or for several, with next hops or
 #: without. By default there is each dtype, and what other tests of this file have compiled.
-_ON_ONE_CORE = {False: {"int32", "float32"}, True: {"int32", "int64"}}
+_ON_ONE_CORE = {False: {"int32", "float32"}, True: {"int32"}}
 _ON_SEVERAL = {False: {"int16", "float32"}, True: {"float64"}}
 
 

@@ -20,6 +20,7 @@ from warpladder.cli.climb import climb
 from warpladder.cli.doctor import doctor
 from warpladder.cli.explain import explain
 from warpladder.cli.explore import explore
+from warpladder.cli.jobs import jobs
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.options import Command
@@ -27,6 +28,7 @@ from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
+from warpladder.cli.submit import submit
 from warpladder.device.environment import asked_threads
 from warpladder.errors import KernelCacheWarning, WarpladderError
 from warpladder.lab.sources import SOURCES
@@ -54,6 +56,9 @@ app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
 app.command("sass", cls=Command)(sass)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
+# What stands behind the command to submit is that command's own.
+app.command("submit", cls=Command, context_settings={"allow_interspersed_args": False})(submit)
+app.command("jobs", cls=Command)(jobs)
 app.command("doctor", cls=Command)(doctor)
 
 # Signals that ask a program to end, as far as the system has them, and how that is told.

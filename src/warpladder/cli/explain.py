@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from warpladder.lab.explain import Explanation, Listing
     from warpladder.lab.gutter import Column
+    from warpladder.lab.questions import Answered
     from warpladder.lab.verify import PredictionResult
+    from warpladder.rung import Rung
 
 __all__ = ["explain"]
 
@@ -48,6 +50,9 @@ def explain(
     lines: Annotated[
         bool, typer.Option("--lines/--no-lines", help="Whether to print the kernels.")
     ] = True,
+    answer: Annotated[
+        bool, typer.Option("--answer", help="Answer the question at the end.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:
     """Explain a rung with counted evidence; no GPU is needed.
@@ -56,7 +61,9 @@ def explain(
     what was found on hardware), its kernels with what a GPU would do beside each
     line (a legend below says what every column means), the totals, and each
     prediction beside what was counted. Last come the names that Nsight Compute has
-    for the totals, where it counts the same.
+    for the totals, where it counts the same, and a question that the learner can
+    answer from all this, by a small change or by a run at another size; --answer
+    answers it.
 
     A wrong rung is counted with the checks off, as far as it comes; then it is said
     which check catches it, at which line, and under which schedules its result is
@@ -69,8 +76,9 @@ def explain(
     from functools import partial
 
     from warpladder.cli.output import print_json, stdout
-    from warpladder.lab.documents import explanation_document
+    from warpladder.lab.documents import answer_document, explanation_document
     from warpladder.lab.explain import explain as explain_rung
+    from warpladder.lab.questions import answer as answer_question
     from warpladder.lab.registry import find_rung
 
     if device != "simulator":
@@ -81,13 +89,15 @@ def explain(
     ladder, found = find_rung(rung)
     from warpladder.simulator import SimulatedDevice
 
-    explanation = explain_rung(
-        ladder, found, partial(SimulatedDevice, compute_capability=version), n
-    )
+    make_device = partial(SimulatedDevice, compute_capability=version)
+    explanation = explain_rung(ladder, found, make_device, n)
+    answered = answer_question(ladder, found, make_device) if answer else None
     if json:
-        print_json(explanation_document(explanation, lines=lines))
+        document = explanation_document(explanation, lines=lines)
+        print_json({**document, "answer": answer_document(answered)})
     else:
         _show(stdout(), explanation, lines=lines)
+        _show_question(stdout(), explanation.rung, answered, asked=answer)
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -145,6 +155,23 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
             )
 
 
+def _show_question(console: Console, rung: Rung, answered: Answered | None, *, asked: bool) -> None:
+    """Print the rung's question last, and under it the answer, if one is asked for."""
+    from rich.text import Text
+
+    from warpladder.lab.text import question_of
+
+    if question := question_of(rung):
+        console.print("", _paragraph(f"Question: {question}"), sep="\n")
+        if not asked:
+            console.print(Text("With --answer, the answer follows.", "dim"))
+    if asked:
+        text = answered.text if answered else "none is written down for this rung."
+        console.print("", _paragraph(f"Answer: {text}"), sep="\n")
+    for result in answered.counted if answered else ():
+        console.print("", _prediction(result), sep="\n")
+
+
 def _paragraph(paragraph: str) -> Text:
     """Return a paragraph of a rung's text, what it is about in bold: ``Idea:``."""
     from rich.text import Text
@@ -152,7 +179,9 @@ def _paragraph(paragraph: str) -> Text:
     from warpladder.lab.text import wrapped
 
     text = Text(wrapped(paragraph, _TEXT_WIDTH))
-    text.highlight_regex(r"^(Idea|Below|Expect|Found|Fault|Mended by|Source):", "bold")
+    text.highlight_regex(
+        r"^(Idea|Below|Expect|Found|Fault|Mended by|Source|Question|Answer):", "bold"
+    )
     return text
 
 

@@ -124,8 +124,9 @@ def overlap(
 
     [bold]warpladder overlap big.parquet -o 3.parquet --part 3/8[/]  an eighth, on its own
     """
+    from warpladder.cli.amounts import as_bytes
     from warpladder.cli.output import print_json
-    from warpladder.cli.overlap_run import Run, as_bytes, as_part, read_rows
+    from warpladder.cli.overlap_run import Run, as_part, read_rows
     from warpladder.cli.overlap_view import show, show_plan
     from warpladder.formats.pairs import check_pair_target, pair_format
 

@@ -28,11 +28,9 @@ if TYPE_CHECKING:
     from warpladder.formats.sets import Sets
     from warpladder.overlap_join.forms import Engine
 
-__all__ = ["Run", "as_bytes", "as_part", "read_rows"]
+__all__ = ["Run", "as_part", "read_rows"]
 
 _SHOWN = 10
-_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<prefix>[KMGT]?)(?P<binary>i?)B?", re.IGNORECASE)
-_PREFIXES = ["", "K", "M", "G", "T"]
 
 
 def as_part(text: str | None) -> tuple[int, int]:
@@ -49,23 +47,6 @@ def as_part(text: str | None) -> tuple[int, int]:
     if found is None:
         raise typer.BadParameter(f"--part {text!r} is no part; the second of eight is 2/8")
     return int(found[1]), int(found[2])
-
-
-def as_bytes(text: str | None) -> int | None:
-    """Return an amount of memory in bytes.
-
-    Examples
-    --------
-    >>> as_bytes("4GB"), as_bytes("1.5 MiB"), as_bytes("100k")
-    (4000000000, 1572864, 100000)
-    """
-    if text is None:
-        return None
-    found = _SIZE.fullmatch(text.strip())
-    if found is None:
-        raise typer.BadParameter(f"--memory {text!r} is no amount of memory; write 4GB, say")
-    base = 1024 if found["binary"] else 1000
-    return int(float(found["number"]) * base ** _PREFIXES.index(found["prefix"].upper()))
 
 
 def read_rows(file: Path, options: dict[str, Any]) -> tuple[str, Sets]:

@@ -8,12 +8,15 @@ from typing import Any
 
 from warpladder.lab.climb import Row
 from warpladder.lab.explain import Explanation, Listing
+from warpladder.lab.questions import Answered
 from warpladder.lab.sources import sources_in
+from warpladder.lab.text import question_of
 from warpladder.lab.verify import PredictionResult, WrongResult
 from warpladder.rung import Ladder, Rung, shown
 from warpladder.simulator.checks.counters import NSIGHT_COMPUTE, Counters
 
 __all__ = [
+    "answer_document",
     "counters_document",
     "explanation_document",
     "ladder_document",
@@ -99,6 +102,7 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         "n": explanation.n,
         "file": explanation.file,
         "text": list(explanation.text),
+        "question": question_of(explanation.rung),
         "sources": [asdict(source) for source in sources_in(explanation.rung.source)],
         "kernels": [_listing_document(kernel, lines=lines) for kernel in explanation.kernels],
         "elsewhere": [_listing_document(other, lines=lines) for other in explanation.elsewhere],
@@ -109,6 +113,16 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
             {"file": file, "line": line} for file, line in sorted(explanation.faulty_lines)
         ],
         "nsight_compute": NSIGHT_COMPUTE,
+    }
+
+
+def answer_document(answered: Answered | None) -> dict[str, Any] | None:
+    """Return the answer to a rung's question, and what was counted for it."""
+    if answered is None:
+        return None
+    return {
+        "text": answered.text,
+        "counted": [_prediction_document(result) for result in answered.counted],
     }
 
 

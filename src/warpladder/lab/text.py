@@ -6,16 +6,50 @@ import inspect
 import sys
 import textwrap
 from pathlib import Path
+from types import ModuleType
 
 from warpladder.rung import Rung
 
-__all__ = ["file_of", "paragraphs_of", "wrapped"]
+__all__ = ["file_of", "paragraphs_of", "question_of", "text_of", "wrapped"]
+
+_QUESTION = "Question: "
+
+
+def text_of(rung: Rung) -> str:
+    """Return the docstring of a rung's file."""
+    return inspect.cleandoc(_module_of(rung).__doc__ or rung.title)
 
 
 def paragraphs_of(rung: Rung) -> tuple[str, ...]:
-    """Return the paragraphs of the docstring of a rung's file; the first says what the rung is."""
-    text = inspect.cleandoc(sys.modules[rung.run.__module__].__doc__ or rung.title)
-    return tuple(part.strip("\n") for part in text.split("\n\n"))
+    """Return the paragraphs of the docstring of a rung's file; the first says what the rung is.
+
+    The question with which it ends is not among them: `question_of` has it.
+    """
+    return tuple(part for part in _paragraphs(rung) if not part.startswith(_QUESTION))
+
+
+def question_of(rung: Rung) -> str:
+    """Return the question with which the docstring of a rung's file ends; empty if there is none.
+
+    Examples
+    --------
+    >>> from warpladder.primer.rungs.strided_access import RUNG
+    >>> question_of(RUNG)
+    'How many sectors would a warp take that reads every second element, and ...?'
+    """
+    asked = [part for part in _paragraphs(rung) if part.startswith(_QUESTION)]
+    return " ".join(asked[-1].removeprefix(_QUESTION).split()) if asked else ""
+
+
+def _paragraphs(rung: Rung) -> list[str]:
+    return [part.strip("\n") for part in text_of(rung).split("\n\n")]
+
+
+def _module_of(rung: Rung) -> ModuleType:
+    # A file is named after its rung; the host function may be that of a rung beside it.
+    home = rung.run.__module__
+    own = f"{home.rpartition('.')[0]}.{rung.name.replace('-', '_')}"
+    return sys.modules.get(own) or sys.modules[home]
 
 
 def wrapped(paragraph: str, width: int) -> str:
@@ -58,6 +92,6 @@ def wrapped(paragraph: str, width: int) -> str:
 
 def file_of(rung: Rung) -> str:
     """Return the path of a rung's file: from the working folder where it lies below it."""
-    path = Path(sys.modules[rung.run.__module__].__file__ or "").resolve()
+    path = Path(_module_of(rung).__file__ or "").resolve()
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,9 +1,20 @@
 """The overlap join, from merging every two rows to counting only what they share.
 
 Which rows have ids in common? The source compares every id of a row with every id of each other
-row. First the comparisons: who does them, each of them once, several to a step. Then the count that
-threads have in common: in a queue, by flags, by votes. Then fewer of them: 32 ids in a word. And
-last none at all: an index leads from each id to the rows that have it.
+row.
+
+First the comparisons, with a thread for each pair: a row against all others, one thread to a block;
+all pairs in one launch and whole warps; each pair once; four comparisons to a step of the loop. The
+threads of a warp then read from 31 rows at a time, and that limits.
+
+So a thread takes an id in place of a pair, its warp compares with one row, and the question is how
+threads count together: by atomic additions, for which they queue; by flags in shared memory, which
+one thread adds; the same with rows in one matrix; by ballots, which need no memory and nobody to
+wait for.
+
+Then fewer comparisons: 32 ids in a word, and the words of many rows in a tile, as in a product of
+matrices. And last none at all: an index leads from each id to the rows that have it, so that only
+what is shared costs anything; and ids that most rows have are turned back into bits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,22 @@
 """Reduction, from one loop to the bandwidth of memory.
 
-A sum needs every element once and n additions: nothing to compute, everything to read. First the
-tree by which a block adds up: who is at work, what its warps read, where the numbers lie. Then what
-surrounds the tree: barriers, loops, launches. Then memory alone: wide loads, enough of them on
-their way, and one launch.
+A sum needs every element once and n additions: nothing to compute, everything to read. What keeps a
+kernel from reading as fast as memory can, and how that is found and taken away, is the story.
+
+First the tree by which a block adds up. It is the same tree six times, and each time one thing is
+mended that the counters show: numbers are read from memory at every step (so they go to shared
+memory); threads at work are spread thinly over all warps (so the pairs are numbered, and whole
+warps work or rest); what a warp reads lies apart (so other pairs are chosen, neighbours).
+
+Then what surrounds the tree. Half of the threads rest from the first step on: so each begins with
+two elements. All warps wait at barriers that concern one: so the last warp goes on alone. A loop
+asks what is known when the kernel is compiled: so the steps are written out.
+
+Then memory alone, for all of this was small beside it: threads that add many elements in registers
+before they meet at all, 16 bytes to a load, warps that add by shuffles; and the library, with which
+to compare oneself. Then the end of the sum: who adds what the blocks leave, and how that is known.
+At the top all of it together, for any operation; for floating-point numbers, where the order shows;
+and for integers, where it does not, with the sum and the ticket in one word.
 """
 
 from __future__ import annotations

@@ -1,8 +1,22 @@
 """Shortest paths between all pairs, from three nested loops to the limit of the hardware.
 
 Floyd-Warshall does ``n**3`` relaxations ``c = min(c, a + b)``, in n steps that must not overlap.
-First the steps: who does a cell, and in which order a warp reads. Then the barrier between steps:
-the end of a launch, flags, the grid's own. Then the traffic: many steps on what is on the chip.
+
+First the steps, with a launch for each: who does a cell, and in which order a warp reads. A thread
+for every cell; as many threads as the GPU holds, each with a run of cells, and the same cells dealt
+out so that a warp reads neighbours; blocks that share an entry of their row, on rows that begin
+where a line of memory does, and on columns, to see what that costs.
+
+Then the barrier between steps. The end of a launch is one; flags in memory are another, within one
+launch; the grid's own is the third. Neither of the latter wins by itself, for each step still reads
+the whole matrix. A thread that stays in its row keeps an entry in a register; and next hops are
+carried along, which make paths of distances.
+
+Then the traffic: many steps on a tile that is on the chip. Tiles in shared memory divide what is
+read by their width; tiles in registers divide the loads from shared memory. Then nearly every
+instruction is a relaxation, and the type of the numbers decides: floats, doubles, two int16 in a
+word. Rounds overlap; of a symmetric matrix half is enough; all rounds fit into one launch, and hops
+with them. At the end come graphs so small that one block does it all, and many of these.
 """
 
 from __future__ import annotations

@@ -17,6 +17,9 @@ brought, so that memory sees 4 bytes read and 4 written, as on the CPU. Two oper
 bytes: memory decides.
 
 Source: GR FD_kernel1
+
+Question: A warp's two loads take 4 and 5 sectors. How many different sectors are these 9, and who
+brings the others?
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 30.6 ms,
 short as a launch, and they are alike.
 
 Source: beyond
+
+Question: At n = 1025 a second tile starts for one cell. How many load requests does it make in a
+step, beside the 34 of the full one? Try `warpladder explain advection/cells-per-thread --n 1025`.
 """
 
 from __future__ import annotations

@@ -8,18 +8,18 @@ there in a row of 33 words, not 32, or all lanes would meet in one bank.
 
 **Ends.** In the middle a tile loses a cell at either end with each step, as before. But the first
 tile begins with the first cell, and the last one ends with the last, wherever that is. There the
-cell beyond the end is lane 0's first cell, or lane 31's last. All tiles take it for that: where it
-is wrong, it is as wrong as anything. If the cells are fewer than a tile, all places behind the last
-one are given its value after each step.
+cell beyond the end is lane 0's first cell, or lane 31's last. Tiles in the middle do the same
+rather than ask: it is wrong there, but all that it spoils would be wrong anyhow and is not kept. If
+the cells are fewer than a tile, all places behind the last one are given its value after each step.
 
 Below: three words through shared memory for each cell and step, and a barrier.
 
 Expect: two operations for each cell and step from registers to registers, and little else. With n =
 1,952 and 24 steps there are two tiles: 2 * 24 shuffles for each of their warps. 32 rows of shared
-memory are loaded on the way in and as many as are kept on the way out, 126 requests, where `steps-
-per-tile` loads each row 2 * 24 times and once more. A cell is replaced before the next one has read
-it, but not before its product with a weight is made, which is all that the next one needs: so
-nothing has to be moved. Compiled for 9.0, a step of 32 cells is 75 instructions, of which 64
+memory are loaded on the way in and as many as are kept on the way out, 126 requests, where
+`steps-per-tile` loads each row 2 * 24 times and once more. A cell is replaced before the next one
+has read it, but not before its product with a weight is made, which is all that the next one needs:
+so nothing has to be moved. Compiled for 9.0, a step of 32 cells is 75 instructions, of which 64
 compute. Of 1,024 cells with T = 64 an eighth is lost, and memory sees 8 bytes for 128 operations
 and more.
 
@@ -28,6 +28,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 2.35 ms,
 have a division for each place, and 64 steps are few for that.
 
 Source: beyond
+
+Question: With strips in rows of 32 words in place of 33, how many wavefronts would one of the
+requests take by which all lanes read the k-th cell of their own strip?
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """Advection on the CPU: one loop over the cells for each step.
 
 Idea: the solution of phi_t + u phi_x = 0 moves with speed u and keeps its shape. On a grid, the new
-value of a cell is made of its two neighbours' old ones: `fma(b, right, a * left)`, with weights
-(1 + c) / 2 and (1 - c) / 2 that depend on the Courant number c = u dt / dx alone. A ghost before
-the first cell and one behind the last hold what those cells hold; they are set before each step,
-and the arrays of old and new values change places after it.
+value of a cell is made of its two neighbours' old ones: `fma(b, right, a * left)`, a product and
+then a *fused multiply-add*, which adds a second product to it and rounds once. The weights a = (1 +
+c) / 2 and b = (1 - c) / 2 depend on the Courant number c = u dt / dx alone. A cell beyond either
+end, a *ghost*, holds what the cell at the end holds; ghosts are set before each step, and the
+arrays of old and new values change places after it.
 
 GR writes `0.5 * ((r + l) - c * (r - l))`, five operations. Multiplied out it is two weights, two
 operations: `_tasks.py` tells how, and where GR's formula has a slip of sign that its code has not.
@@ -16,6 +17,9 @@ A compiler takes as many cells to an instruction as its vectors have room for. W
 do not fit a cache, memory decides, and every step goes over all of it.
 
 Source: GR linear advection
+
+Question: With a Courant number of 0.8 the weights are 0.9 and 0.1. What are they with 1, and what
+does a step do to the cells then?
 """
 
 from __future__ import annotations

@@ -24,6 +24,9 @@ words a clock for a multiprocessor, where it could do 128 operations. And T must
 of 1,024 cells with T = 32 a sixteenth is lost.
 
 Source: beyond
+
+Question: At which T is nothing left of a tile of 1,024 cells, and at which is as much lost as is
+kept?
 """
 
 from __future__ import annotations

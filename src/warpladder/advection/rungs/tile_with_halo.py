@@ -22,6 +22,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 54.8 ms,
 `cell-per-thread` 43.9 ms: the barrier and the ways through shared memory cost more than they save.
 
 Source: GR FD_kernel2
+
+Question: At n = 1000 the last block has 232 cells. Which of its threads loads the cell behind them,
+and does this block make fewer load requests than a full one?
 """
 
 from __future__ import annotations

@@ -36,6 +36,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 1.06 ms,
 `register-strips` 2.35 ms.
 
 Source: beyond
+
+Question: Strips have grown from 32 cells to 128, and more of each tile is kept. Why not go on to
+256 cells for a lane?
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """Neighbours by shuffles: a warp's lanes read each other's registers.
 
-Idea: a warp has 128 cells, in four rows of 32, so that each row is one load. A lane's left
-neighbour is in the lane before it; `shfl_sync` gives a lane what another one offers. Lane 0 has the
-last cell of the row above for its left neighbour. Nobody in a row asks for lane 31's own cell from
-the right, so lane 31 offers that cell of the row above instead, and one shuffle serves all. To the
-right it is the same with lane 0 and the row below. Only what is beside the 128 cells has to be
-loaded, by lane 0 and by lane 31.
+Idea: a warp has 128 cells, in four rows of 32, so that each row is one load. A thread's place in
+its warp is its *lane*. The left neighbour of a lane's cell is the cell of the lane before it, and
+`shfl_sync` gives each lane what another one offers. Only lane 0's left neighbour is the last cell
+of the row above, and that is lane 31's. In this row nobody needs lane 31's cell for a left
+neighbour; so lane 31 offers the one of the row above, lane 0 asks lane 31, and one shuffle serves
+all. To the right it is the same with lane 0 and the row below. Only what is beside the 128 cells
+has to be loaded, the cell before them by lane 31 and the one behind them by lane 0.
 
 Below: every cell went into shared memory, was read from there twice, and a block waited for its
 slowest warp in between.
@@ -18,6 +19,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 2**26 cells, 200 steps take 42.8 ms,
 ends.
 
 Source: beyond
+
+Question: Each single load for an end brings a whole sector for one cell. How many sectors do the
+loads of 1,024 cells take in a step, here and in `cells-per-thread`?
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ and one with a million; with 1,024 or 1,023 the ends are wrong.
 Mended by: `tile-with-halo`.
 
 Source: GR FD_kernel2
+
+Question: Work out GR's place for the last ghost and the right one for 1,000 and for 1,024 cells.
+Where do they differ, and what stands at the place that is overwritten?
 """
 
 from __future__ import annotations

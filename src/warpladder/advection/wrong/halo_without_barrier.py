@@ -11,6 +11,9 @@ there is nobody to wait for.
 Mended by: `tile-with-halo`.
 
 Source: GR FD_kernel2
+
+Question: Of a full block's 256 cells 14 are at stake. How many of 97 are, and why are none at the
+ends of a block?
 """
 
 from __future__ import annotations

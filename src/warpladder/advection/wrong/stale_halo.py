@@ -13,6 +13,10 @@ well pass, and one with fewer cells than a tile does.
 Mended by: `steps-per-tile`.
 
 Source: beyond
+
+Question: With a = 0.9, b = 0.1 and 24 steps, what is the weight of the value that should have come
+from beyond the left end of a tile, and what that from beyond the right end? Which of the two
+mistakes would a test notice?
 """
 
 from __future__ import annotations

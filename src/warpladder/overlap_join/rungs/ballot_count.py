@@ -15,6 +15,9 @@ Expect: neither barriers nor shared memory. At n = 2 the pair takes 2 ballots, o
 one for the other 4. Loads remain: each warp reads the whole other row for every 32 ids of its own.
 
 Source: beyond
+
+Question: Two rows have 100 ids each. How many ballots does their pair take, and how many load
+requests?
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Idea: write a row as one bit for each id that there is. What two rows share is then an AND of words
 and a count of bits (`popc`), 32 ids at a time and without a search. And now it is a product of
 matrices, with AND for the multiplication: a block takes 64 x 64 pairs, brings 16 words of all their
-rows to shared memory, and each thread has 4 x 4 counts in registers: 8 loads feed 16 words.
+rows to shared memory, and each thread has 4 x 4 counts in registers: 8 loads feed 16 ANDs.
 
 Below: a warp compared 32 ids of one row with one of the other: 1,000 * 1,000 comparisons to a pair.
 Each pair read its rows anew.
@@ -20,6 +20,9 @@ Where rows are short and the universe is large most words are 0, and all of them
 rungs above count only what is there.
 
 Source: beyond
+
+Question: A row of 1,000 ids is 4,000 bytes as a list. From how many ids in the universe on does it
+take more as a bitmap?
 """
 
 from __future__ import annotations

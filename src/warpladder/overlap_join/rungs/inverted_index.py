@@ -1,11 +1,11 @@
 """An inverted index, and a row's counters in shared memory: only what is shared is touched.
 
-Idea: turn the rows around. For every id there is a list of the rows that have it. To compare a row
-with all others, go along the lists of its ids and add one to a counter of every row found there.
-What two rows do not share costs nothing at all. The counters are many and are hit at random, so
-they belong into shared memory: a block of threads takes a row, has one counter for each other row,
-four of 8 bits to a word, and adds atomically. Then it reads them all, four at a time, and counts
-those that have come to the threshold.
+Idea: turn the rows around. For every id there is a list of the rows that have it; an entry of such
+a list is a *posting*. To compare a row with all others, go along the lists of its ids and add one
+to a counter of every row found there. What two rows do not share costs nothing at all. The counters
+are many and are hit at random, so they belong into shared memory: a block of threads takes a row,
+has one counter for each other row, four of 8 bits to a word, and adds atomically. Then it reads
+them all, four at a time, and counts those that have come to the threshold.
 
 The index is made on the device, too. How often is each id there, running sums of that, and then
 each row is written into the lists of its ids: a counting sort, in five launches.
@@ -30,6 +30,9 @@ ids, or too few, and are passed by: 8 warps of each block meet once when counter
 three times for each of 61 rows. Every id is counted once for its list, in 15 warps.
 
 Source: beyond
+
+Question: How many pairs share an id that each of 4,000 rows has, and what does it tell about which
+of them are alike?
 """
 
 from __future__ import annotations

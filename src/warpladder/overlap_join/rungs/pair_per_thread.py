@@ -14,6 +14,8 @@ neighbouring ids takes 4. Caches help, for the other ids of a sector are next; b
 takes a line of 128 bytes at a time, and so a clock for each thread. That limits, not instructions.
 
 Source: beyond
+
+Question: How many pairs do the threads compare at n = 64, and how many would be enough?
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ IM measured 6.65 s for 50 rows and 315 s for 1,000, with the file read again for
 1080 Ti.
 
 Source: IM row against chunk
+
+Question: With 32 threads in a block and n = 32, which part of the load requests is left?
 """
 
 from __future__ import annotations

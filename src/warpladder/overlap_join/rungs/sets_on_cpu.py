@@ -12,6 +12,9 @@ often wrong: a step takes several clocks. IM's kernels on the GPU do not merge. 
 id of a row with every id of the other: with 1,000 ids to a row 500 times as many comparisons.
 
 Source: IM problem statement
+
+Question: Two rows have 1,000 ids each. How many steps does their merge take if all ids are the
+same, and how many at the most if none is?
 """
 
 from __future__ import annotations

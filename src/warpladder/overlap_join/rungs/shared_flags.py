@@ -19,6 +19,9 @@ Found: on an NVIDIA H200 (2026-11-22), with 1000 rows, flags take 107 ms and `at
 warp's additions go out as one today, while thread 0 still adds up the flags alone.
 
 Source: IM shared flags
+
+Question: Thread 0 adds 1,024 flags one by one. In how many steps would the tree of
+`reduction/sequential-shared` add them?
 """
 
 from __future__ import annotations

@@ -19,6 +19,9 @@ rows. Compilers unroll such loops by themselves today, but they must keep to wha
 31 rows, and the next step is about them.
 
 Source: IM unroll
+
+Question: A row has 37 ids. How many places does it take, and how many branches to go on does the
+inner loop over it have, here and one id at a time?
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ IM, with a block for each pair, found the same half; the time of this step and t
 1.7 s for 1,000 rows and 25 s for 4,000, was less than half of 3.6 s and 58 s.
 
 Source: IM upper triangle
+
+Question: At n = 64 the warps with pairs to compare are 94 of 128. How many of 512 are they at n =
+128, and where does their part go as n grows?
 """
 
 from __future__ import annotations

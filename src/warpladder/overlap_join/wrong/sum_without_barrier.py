@@ -12,6 +12,9 @@ warp: a test with short rows passes.
 Mended by: `shared-flags`.
 
 Source: IM shared flags
+
+Question: With 36 ids to a row, by how much can a count be too small at the most if the first warp
+runs first, and by how much with 1,000?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ Expect: 128 bytes fill 1 line and 4 sectors, and all of what is moved is used: 1
 transactions and 100 % of 32-byte transactions.
 
 Source: GR types of access (1)
+
+Question: How many lines and sectors does a warp take that reads 32 neighbouring numbers of 8 bytes,
+and what part of them does it use?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ than needed, 5 instead of 4, and 128 of 160 bytes are used: 80 %. Small transact
 neighbouring warp needs the rest of those lines, so a cache can make up for much of it.
 
 Source: GR types of access (3)
+
+Question: By how many elements must the start be off so that a warp takes 4 sectors again, though
+two lines?
 """
 
 from __future__ import annotations

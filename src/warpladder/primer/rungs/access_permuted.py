@@ -11,6 +11,9 @@ Expect: no difference. The hardware collects addresses into sectors and does not
 asked for which: 1 line, 4 sectors, 100 % and 100 %.
 
 Source: GR types of access (2)
+
+Question: Let thread t read element 4 t mod 32 of its line. How many different elements does a warp
+then ask for, and from how many sectors?
 """
 
 from __future__ import annotations

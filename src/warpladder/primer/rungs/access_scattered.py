@@ -12,6 +12,9 @@ which lie in sectors 9, 10, 11 and inside line 2. Together 3 lines, 128 of 384 b
 sectors, 128 of 192 bytes: 66.67 %.
 
 Source: GR types of access (4)
+
+Question: Replace the 25 in the index by 24. How many sectors and how many lines does a warp take
+then?
 """
 
 from __future__ import annotations

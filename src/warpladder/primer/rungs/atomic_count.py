@@ -18,6 +18,9 @@ adds them all: VOTEU, POPC, and one REDG for a warp (`warpladder sass --full` sh
 addresses come from data, as in a histogram, threads that meet do take turns.
 
 Source: IM atomics
+
+Question: At n = 200 every third id is found again, from the first one on. How many atomic requests
+are there, and how many passes do they take? Try `warpladder explain primer/atomic-count --n 200`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ for the index, and so is the answer.
 Expect: 256 requests as before, and 256 wavefronts instead of 8192: one each.
 
 Source: beyond
+
+Question: How many sectors does a load from global memory take in which all 32 threads of a warp
+read the same number?
 """
 
 from __future__ import annotations

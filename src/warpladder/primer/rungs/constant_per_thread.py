@@ -11,6 +11,9 @@ ones, which are served one after the other. At n = 256, 8 warps make 32 requests
 each takes 32 wavefronts, 8192 in all. What helps in shared memory is the worst order here.
 
 Source: beyond
+
+Question: Let even threads begin at the first threshold and odd ones at the second. How many
+wavefronts do the 256 requests take then?
 """
 
 from __future__ import annotations

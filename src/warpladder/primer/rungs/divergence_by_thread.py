@@ -13,6 +13,9 @@ warp, so fewer than 32 threads are active per instruction. (With formulas as sho
 a compiler replaces the branch by a select, and the divergence is gone; these are longer.)
 
 Source: GR warp divergence
+
+Question: Suppose that one thread of each warp took the first formula and 31 the second. Would a
+warp issue fewer instructions than with 16 and 16?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ every instruction. Fewer instructions are issued, as each warp leaves one formul
 is the same.
 
 Source: GR warp divergence
+
+Question: Let the kind change every 8, every 16, every 32 or every 64 elements. In which of these
+cases does no warp diverge?
 """
 
 from __future__ import annotations

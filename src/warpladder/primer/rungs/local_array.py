@@ -13,6 +13,9 @@ That is what the source asks for, and what the simulator counts. `warpladder sas
 compiler gets out of it: with only four counters it keeps them in registers and selects among them.
 
 Source: GR registers and local memory
+
+Question: Three statements index the array: one sets the counters, one counts, and one fetches the
+results. Which of them alone keeps it out of registers?
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ where 13 hold all its 400 bytes. And even where nothing sticks out, as at n = 64
 has more than 16 threads, and the 16 bytes read of each row are half a sector.
 
 Source: GR matrix addition
+
+Question: Blocks of 8 x 4 threads, 8 columns by 4 rows, fill a warp. How many sectors does one of
+its loads take at n = 64, and would 16 x 2 or 32 x 1 be better?
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ Expect: at n = 64 all 32 threads are active in every instruction, twice as many.
 neighbouring bytes, 4 full sectors, as with vectors.
 
 Source: beyond
+
+Question: At n = 33 each row needs a second block for its last column. How many threads does the
+launch start for 1,089 elements, and how many elements does a store of a warp write on average?
 """
 
 from __future__ import annotations

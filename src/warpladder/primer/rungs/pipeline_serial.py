@@ -12,6 +12,9 @@ the three engines works, two have nothing to do. The next rungs do not change an
 counters count; they change what happens at the same time, which only the clock shows.
 
 Source: IM pipelines (serial)
+
+Question: Let the upload take 4 ms, the kernel 2 ms and the download 4 ms. How long does this rung
+take, and how long must it take at the least, however well the three overlap?
 """
 
 from __future__ import annotations

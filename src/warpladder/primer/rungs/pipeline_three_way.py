@@ -17,6 +17,9 @@ download, a third of the sum where the three are equal, plus the ends at which t
 and drains. If one of them is much longer than the others, it hides them and little is won.
 
 Source: IM pipelines (3 way)
+
+Question: Let upload, kernel and download take 4 ms, 2 ms and 4 ms again. How long does this rung
+take with 8 chunks, and why not cut the data into 8,000?
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ Expect: 8 launches instead of 1, over the same words and with the same traffic. 
 upload + kernel + download towards upload + the longer of kernel and download.
 
 Source: IM pipelines (2 way)
+
+Question: Let the upload take 4 ms, the kernel 2 ms and the download 4 ms, and a chunk its share of
+each. How long does this rung take with 8 chunks?
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ symbol of the same kind had to wait for them.
 Expect: not one local load or store, and the same global traffic.
 
 Source: GR registers and local memory
+
+Question: How does the work for one symbol grow with the number of kinds of symbols, here and in
+`local-array`?
 """
 
 from __future__ import annotations

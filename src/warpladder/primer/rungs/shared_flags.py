@@ -14,6 +14,9 @@ Expect: at n = 96, 3 warps write 3 requests of flags and pass 1 barrier each. Th
 only, so n ends at 1024.
 
 Source: IM shared flags
+
+Question: Thread 0 reads 96 flags by 96 requests. How many requests would do if a warp read 32 flags
+at a time, and how could its threads bring together what each has read?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ sector 4 of 32 bytes are used: 12.5 %; of each line 4 of 128: 3.125 %. Nor can a
 nobody asks for the rest.
 
 Source: GR coalesced access
+
+Question: How many sectors would a warp take that reads every second element, and how many with
+every eighth?
 """
 
 from __future__ import annotations

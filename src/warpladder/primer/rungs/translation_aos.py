@@ -12,6 +12,9 @@ them, 33.33 %. The y and z lie in the same 12 sectors, so they are moved three t
 keeps them. The same holds for the stores.
 
 Source: GR array of structures
+
+Question: Give each point a fourth coordinate that this kernel does not touch. How many sectors does
+a request take then, and what part of them does it use?
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ a third of the sectors, for loads and stores alike. How much of it the clock sho
 cache, which hides a good part of the difference for records as small as these.
 
 Source: GR structure of arrays
+
+Question: Suppose that a kernel needs only the x of every point. How many sectors does it load for
+256 points from an array of structures, and how many from a structure of arrays?
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ read every other float, 2 t and then 2 t + 1: 32 floats out of 16 banks, two wav
 the same word share it. In all 24 requests, 32 wavefronts, 8 conflicts.
 
 Source: GR dynamic shared memory
+
+Question: Let thread t compare floats t and t + 128 instead of 2 t and 2 t + 1. How many wavefronts
+do the 8 requests of the comparison take then?
 """
 
 from __future__ import annotations

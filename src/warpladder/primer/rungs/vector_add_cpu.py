@@ -10,6 +10,9 @@ Expect: memory decides. An addition reads 8 bytes and writes 4, and a core can a
 faster than memory can bring them.
 
 Source: GR vector addition
+
+Question: How many additions a second can this loop do where memory moves 24 GB/s for one core, and
+what changes if the core adds twice as fast?
 """
 
 from __future__ import annotations

@@ -15,6 +15,10 @@ blocks, that is 32 warps; 1000 = 31 x 32 + 8, so the guard splits the last warp 
 branches are uniform. At n = 1024 it splits none. A guard at the end of the data costs nothing.
 
 Source: GR vector addition
+
+Question: At n = 1000 the guard is asked 32 times and splits one warp. What are both numbers at n =
+1025, where a fifth block starts for one element? Try `warpladder explain primer/vector-add-grid --n
+1025`.
 """
 
 from __future__ import annotations

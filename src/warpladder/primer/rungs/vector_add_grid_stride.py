@@ -16,6 +16,9 @@ splits the last warp, so 39 / 40 = 97.5 % are uniform. What is gained with large
 start, is seen by the clock and not by these counters, and it is little: memory limits both.
 
 Source: beyond
+
+Question: Suppose that thread t took elements 4 t to 4 t + 3, neighbours, in place of elements a
+whole grid apart. How many sectors would the first load of a warp take?
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ instruction again: 16.5 active threads per instruction. One block also means one
 rest of the GPU is idle, and n ends at 1024.
 
 Source: GR vector addition
+
+Question: How many warps does a block of 97 threads have, and how many of their threads are active
+in an instruction, on average? Try `warpladder explain primer/vector-add-one-block --n 97`.
 """
 
 from __future__ import annotations

@@ -12,6 +12,9 @@ first. A test that passes proves nothing here; a race check finds it in one run.
 Mended by: `shared-flags`.
 
 Source: IM shared flags
+
+Question: Let the warps run in reverse order, the one of thread 0 last. What is the count then, and
+what does that say of a test that passes?
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ threads it may even come out right, which is how such a kernel passes its first 
 Mended by: `shared-flags` inside a block, `atomic-count` between blocks.
 
 Source: IM unsynchronised increment
+
+Question: At n = 96 three warps find 11, 11 and 10 ids. What is the count if one warp runs after the
+other, and what if all move in lockstep?
 """
 
 from __future__ import annotations

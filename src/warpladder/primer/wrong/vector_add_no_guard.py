@@ -9,6 +9,8 @@ array. Some day another array lies there.
 Mended by: `vector-add-grid`.
 
 Source: GR vector addition
+
+Question: For which n do the checks find nothing wrong with this kernel, and why?
 """
 
 from __future__ import annotations

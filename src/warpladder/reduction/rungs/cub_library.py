@@ -14,6 +14,9 @@ It is code that is compiled already: there is nothing of it that the simulator c
 so it is verified and timed on a GPU only. It needs the package that the extra `cccl` names.
 
 Source: RD 13
+
+Question: For which of these does the order not matter in which a library combines the numbers: the
+sum of int32 modulo 2**32, the largest of float32, the sum of float32?
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """First addition while loading: half as many blocks.
 
 Idea: a block takes twice as many elements as it has threads. Each thread loads two of them, a block
-size apart, and stores their sum.
+size apart, and stores their sum in shared memory, where the tree begins.
 
 Below: in the first step of the tree half of the threads rested, and each thread had been started
 to load one element.
@@ -12,6 +12,9 @@ n = 8192, blocks of 256 threads: 32 + 1 blocks become 16 + 1, each with 9 barrie
 them lay in 4 sectors, 16 lie in 2.
 
 Source: RD 7; GR optimizations
+
+Question: With eight elements for a thread in place of two, how many blocks would 8,192 numbers
+take, both passes together?
 """
 
 from __future__ import annotations

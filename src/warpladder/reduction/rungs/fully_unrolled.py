@@ -12,6 +12,9 @@ for loading, 3 * 8 for the steps, 8 to find the first warp, 5 in it and 8 at the
 of 85. Barriers and additions are the same.
 
 Source: RD 9
+
+Question: How many branches do the 4 warps of a block of 128 threads execute, counted as the 53 of 8
+warps are?
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ of two. For any larger array it is two launches. The array itself is read once, 
 neighbours in every step: nothing changes for memory, which is now what limits.
 
 Source: RD 10; GR optimizations
+
+Question: A GPU holds 2,048 threads on each of 132 multiprocessors. How many of 2**28 numbers does
+each of them add up for itself, and how many steps does the tree of its block take after that?
 """
 
 from __future__ import annotations

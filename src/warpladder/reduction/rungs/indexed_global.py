@@ -14,6 +14,9 @@ What a warp reads is spread wider instead: its 32 threads read words 2 s apart. 
 lie in the same sectors, 255 of them, so a request now takes 10.2 on average, and 32 at worst.
 
 Source: RD 3
+
+Question: In which step does a request take 32 sectors, and why do requests take fewer in the steps
+after it?
 """
 
 from __future__ import annotations

@@ -21,6 +21,10 @@ different warps; gathered in one warp, they queue for the same bank. For shared 
 gained by gathering them; what is gained is that the other warps have nothing to do.
 
 Source: RD 4
+
+Question: Suppose that word w stood at place w + w // 32 of shared memory, so that one place in 33
+is free. In which banks do the 8 threads of stride 16 then find their left words, and how many
+wavefronts does that take?
 """
 
 from __future__ import annotations

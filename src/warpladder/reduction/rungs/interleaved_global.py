@@ -23,6 +23,9 @@ it has 4 threads or more, then a sector per thread: 2 * (32 + 32 + 32 + 16 + 8 +
 255 sectors, where the data are 32.
 
 Source: RD 1
+
+Question: Half of the threads rest from the first step on. In which step do whole warps rest for the
+first time, and how many of the 8 are still at work in it?
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ for each other. Here they never do: the active threads of a warp read words 2, 4
 32 neighbours, each in a bank of its own.
 
 Source: RD 2; GR shared memory
+
+Question: In the third step, how many of the 256 threads add, in how many warps do they sit, and how
+many warps would hold them side by side?
 """
 
 from __future__ import annotations

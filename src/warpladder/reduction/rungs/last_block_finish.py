@@ -1,8 +1,9 @@
 """One launch: the block that finishes last adds up what all have left.
 
-Idea: blocks cannot wait for one another unless all are resident, but they can count. Each block
-leaves its sum in memory, then takes a ticket from a counter by an atomic addition. The one that
-draws the last ticket knows that all the others have left theirs, and adds them up. No block waits.
+Idea: blocks cannot wait for one another, unless all of them are on the GPU at a time: one may have
+to end before another can begin. But they can count. Each block leaves its sum in memory, then takes
+a ticket from a counter by an atomic addition. The one that draws the last ticket knows that all the
+others have left theirs, and adds them up. No block waits.
 
 Below: a second launch, or a copy and the host, for a few hundred numbers.
 
@@ -21,6 +22,9 @@ ticket: for 2**10 numbers 5.54 us against 3.74 us and 3.94 us. For 2**28 the sec
 shows: 255 us against 253 us of `warp-shuffle`.
 
 Source: beyond
+
+Question: The last block sets the counter back to zero by a plain store. Why is that enough, where
+tickets have to be drawn by an atomic addition?
 """
 
 from __future__ import annotations

@@ -16,6 +16,9 @@ sums: 4 instead of 9, each for 8 warps. Five `syncwarp` in one warp take the pla
 That is 4 / 9 of the barriers; the additions are the same.
 
 Source: RD 8
+
+Question: How many barriers does a warp of a block of 1,024 threads pass here, and how many in
+`first-add-during-load`?
 """
 
 from __future__ import annotations

@@ -30,6 +30,9 @@ events on another copy of the numbers, it is 6.66 us and 1,090 us, and for `tune
 us. Why this rung alone takes longer there is not known.
 
 Source: beyond
+
+Question: The ticket has the upper 16 bits of a signed word of 64. How many blocks can it count, and
+would 40 blocks for each of 132 multiprocessors be too many?
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ order, so a compiler takes several neighbours per instruction, and one core then
 soon as its caches do not hold the array. Floating-point additions it must do one by one.
 
 Source: RD sequential
+
+Question: A memory that moves 4.8 TB/s is to bring 2**28 numbers of 4 bytes. How long does that take
+at the least, whatever a kernel does with them?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ steps of 128, 64, 32 pairs take 4 sectors for a warp, then 2, and 1 from 8 pairs
 2 * (16 + 8 + 4 + 2 + 1 + 1 + 1 + 1) + 1 = 69 sectors instead of 255.
 
 Source: RD 5
+
+Question: Of the 69 sectors that a block of 256 threads loads, how many does it load for the first
+time, and what do the others hold?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ wavefronts for the same 25 requests. Each of the 8 warps waits at 9 barriers, on
 one for each of 8 steps: 72. A step is 11 instructions, where a remainder alone takes twice as many.
 
 Source: RD 6; GR reduction
+
+Question: How many of the 8 warps have something to add, on average over the 8 steps, and how many
+of them come to each barrier?
 """
 
 from __future__ import annotations

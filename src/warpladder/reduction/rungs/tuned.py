@@ -26,6 +26,10 @@ addition of 64 bits to the address and another to the index, a comparison and a 
 instructions at most, about one for an element. The compiler may unroll this again.
 
 Source: beyond
+
+Question: Suppose that each of the 1,024 threads of a multiprocessor had one wide load on its way in
+place of four. How many bytes are that, and are they enough for a memory of 4.8 TB/s that answers
+after 700 ns?
 """
 
 from __future__ import annotations

@@ -23,6 +23,9 @@ Together d <= n / 4096 + 50. A loop has d = n: the tree is not only faster. The 
 float64 and rounds once, by u of the result at most.
 
 Source: beyond
+
+Question: By the bound above, how many additions does an element of 2**26 pass at the most on its
+way into the sum, and how many does it pass in a loop?
 """
 
 from __future__ import annotations

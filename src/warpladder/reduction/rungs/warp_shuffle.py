@@ -18,6 +18,9 @@ Found: nor does an NVIDIA H200 (2026-11-20) show much of one. For 2**20 numbers 
 and `wide-loads` 10.1 us, for 2**28 it is 253 us and 255 us.
 
 Source: RD 12
+
+Question: In the first step thread 20 asks for the total of thread 36, which its warp does not have.
+What does it get, and why does that not matter?
 """
 
 from __future__ import annotations

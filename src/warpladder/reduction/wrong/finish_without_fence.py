@@ -12,6 +12,9 @@ check asks for the fence.
 Mended by: `last-block-finish`.
 
 Source: beyond
+
+Question: `last-block-finish` has two fences, one before a ticket is drawn and one after. What does
+each of them put in order?
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ sum comes out right. The race check knows what is promised, and finds it in one 
 Mended by: `last-warp-unrolled`; without shared memory, `warp-shuffle`.
 
 Source: RD 8
+
+Question: The rung that mends it has a `syncwarp` after each of five steps. Which of the five could
+be left out?
 """
 
 from __future__ import annotations

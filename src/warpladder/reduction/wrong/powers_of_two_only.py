@@ -12,6 +12,9 @@ access is in order; only a result that is compared with another one can.
 Mended by: `first-add-during-load`, which guards its loads and keeps what has no partner.
 
 Source: RD 7
+
+Question: A block of 96 threads that is given 192 elements reads nothing behind the array. How many
+of the 192 are missing from its sum?
 """
 
 from __future__ import annotations

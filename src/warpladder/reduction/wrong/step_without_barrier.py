@@ -11,6 +11,8 @@ nothing.
 Mended by: `sequential-shared`.
 
 Source: RD 6; GR reduction
+
+Question: A block of 32 threads is a single warp. Is this kernel right with such blocks?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ mostly start in the order of their numbers, which hides it. The array is also lo
 Mended by: `host-finish`.
 
 Source: GR reduction
+
+Question: At n = 1025 there are five blocks. Which elements do their sums overwrite, which block
+reads these, and up to which n can nothing go wrong?
 """
 
 from __future__ import annotations

@@ -22,6 +22,10 @@ requests to load and 128 to store, and 16 KiB both ways. The 256 threads meet at
 of 64 vertices, but while they wait, the multiprocessor has three other graphs to go on with.
 
 Source: beyond
+
+Question: How many relaxations does a graph of 64 vertices take for each byte that comes over the
+bus? Suppose that the bus brings 50 GB/s and that the GPU does 15 million million relaxations a
+second: which of the two limits?
 """
 
 from __future__ import annotations

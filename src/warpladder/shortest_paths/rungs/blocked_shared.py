@@ -7,8 +7,10 @@ shared memory once and then serves 32 steps.
 
 Why it is right: a path through vertices of the block enters it, moves inside and leaves it. The
 closed diagonal tile knows the best way inside, the row panel the best ways from inside to j, the
-column panel those from i to inside. The closed tile has zeros on its diagonal, so the product of
-the *old* values with it is already the new tile; no order of steps has to be kept.
+column panel those from i to inside. Such a joining of ways is a product of matrices, with a sum in
+the place of each product and the least in the place of the sum (*min-plus*). The closed tile has
+zeros on its diagonal, so the product of the *old* values with it is already the new tile; no order
+of steps has to be kept.
 
 Why nothing races. Diagonal: step k reads row k and column k of the tile, which do not change in
 step k; a barrier separates the steps. Panels and rest: a block reads tiles that nobody else writes
@@ -23,6 +25,9 @@ Expect: traffic falls by the width of a tile. At n = 128 there are 4 rounds of 1
 The lanes of a warp read neighbours of one row and the same entry of the other: no bank conflicts.
 
 Source: beyond
+
+Question: How many sectors do the tiles load at n = 64? Count as above, then try `warpladder explain
+shortest-paths/blocked-shared --n 64`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ sector of its own: 32 sectors per request instead of 4, 1 + 4 * (32 + 32) = 257 
 of 33. Which index belongs to `threadIdx.x` is not a matter of taste.
 
 Source: HB exploration 4
+
+Question: Suppose that the matrix lay in memory column by column. Which of `row-blocks` and this
+rung would then load 33 sectors where the other loads 257?
 """
 
 from __future__ import annotations

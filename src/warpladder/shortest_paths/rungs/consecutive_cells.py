@@ -18,6 +18,9 @@ Found: the caches hide nearly all of it. On an NVIDIA H200 (2026-11-20), at n = 
 `strided-cells`, although at n = 128 they load 4.9 times its sectors.
 
 Source: CF C
+
+Question: How many sectors do a warp's own cells take in one request with runs of 2 cells, and from
+which length on does each lane have a sector to itself?
 """
 
 from __future__ import annotations

@@ -27,6 +27,9 @@ them 528 blocks read 528 flags. For the source, on a GTX 960, the flags won: 3,2
 5,623.5 ms.
 
 Source: CF D
+
+Question: At n = 2048 an H200 has 528 blocks. How many flags are read at one meeting, at the least,
+and how many additions would it take with one counter for all blocks?
 """
 
 from __future__ import annotations

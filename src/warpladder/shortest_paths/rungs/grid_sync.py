@@ -15,6 +15,9 @@ Found: the better barrier, but still no gain. On an NVIDIA H200 (2026-11-20), at
 takes for the same loads in 2048 launches.
 
 Source: beyond
+
+Question: By the times above, how much longer does a meeting of the whole grid take than the border
+between two launches?
 """
 
 from __future__ import annotations

@@ -25,6 +25,8 @@ one takes 512, t (t - 1) times in the rounds and half as often in the end. That 
 A digraph is refused.
 
 Source: beyond
+
+Question: What part of the tiles is relaxed at n = 512, and where does it go as n grows?
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ the guard. That makes 508 * (4 + 4 + 1) = 4572 sectors for each of 128 steps, 58
 508 stores a step, since every cell is written back whether it has changed or not.
 
 Source: GR Floyd-Warshall
+
+Question: How many warps store in each step at n = 64, and how many sectors do all steps load? Try
+`warpladder explain shortest-paths/launch-per-k --n 64`.
 """
 
 from __future__ import annotations

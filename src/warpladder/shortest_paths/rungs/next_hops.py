@@ -19,6 +19,9 @@ Expect: one more load per row, of the hop that all its cells would copy: 10 requ
 were 9 at n = 128. Each improvement stores two numbers instead of one: exactly twice the stores.
 
 Source: HB exploration 8
+
+Question: Suppose that only the weights and the distances were kept. How could the first step of a
+shortest path from i to j be found from them, and at what cost?
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ between phases, of which a round has two: the block that relaxes the *next* tile
 closes it right away, while the others are still at theirs. Tiles are small, so that there are
 enough of them for all multiprocessors when the matrix is not large; a thread has 4 x 4 cells.
 
-Why nothing races. A tile of the panels reads itself: as an operand before the last barrier of its
-slabs, and is written after it. Tiles of the rest read the panels, which nobody writes in that
-phase; the tile on the diagonal that is closed meanwhile is read in the next.
+Why nothing races. Operands come to shared memory in slabs, some of their vertices at a time. A tile
+of the panels is one of its own operands: it is read before the last barrier of its slabs, and
+written after it. Tiles of the rest read the panels, which nobody writes in that phase; the tile on
+the diagonal that is closed meanwhile is read in the next.
 
 Below: a round was three launches, each waiting for the slowest block of the one before. While one
 multiprocessor closed the tile on the diagonal, all others stood still. And the host spends some
@@ -19,6 +20,9 @@ small tiles, and why large matrices are left to large ones: they fill the GPU an
 launches are few beside the work in each.
 
 Source: beyond
+
+Question: How often does the grid meet for n = 512, and how many launches does `register-tiles` take
+for as many vertices?
 """
 
 from __future__ import annotations

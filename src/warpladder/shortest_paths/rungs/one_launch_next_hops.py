@@ -24,6 +24,9 @@ Of paths that are equally short any may be taken; so what is verified is that fo
 as long as the distance says.
 
 Source: beyond
+
+Question: Suppose that two of the eight vertices give the same least sum. Which of the two is found
+when the thread looks again, and does it matter?
 """
 
 from __future__ import annotations

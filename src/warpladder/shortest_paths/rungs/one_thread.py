@@ -11,6 +11,9 @@ n**3 relaxations waits for three loads, one request and one sector each: 28 of t
 are for nobody. All other multiprocessors are idle.
 
 Source: CF B
+
+Question: One thread has at most the three loads of a relaxation under way. How many could be under
+way on 132 multiprocessors of 2,048 threads each?
 """
 
 from __future__ import annotations

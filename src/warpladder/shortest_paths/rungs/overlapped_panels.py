@@ -1,7 +1,7 @@
 """Register tiles, and the next round's panels while the others are still at this one's.
 
 Idea: nothing in round p + 1 can begin before its tile on the diagonal is closed and its panels are
-relaxed: 2 t + 1 of t x t tiles, on a GPU that is mostly idle meanwhile. But these tiles need only
+relaxed: 2 t - 1 of t x t tiles, on a GPU that is mostly idle meanwhile. But these tiles need only
 round p's panels. So do them first, on a stream of their own: relax row and column p + 1 through p,
 close the tile on the diagonal, relax the panels. Meanwhile the other stream relaxes all other tiles
 through p. Blocks of an urgent stream go before those of others when a multiprocessor has room.
@@ -19,6 +19,9 @@ that of the tiles done before the others. The simulator runs one launch after an
 saved shows on a GPU only.
 
 Source: beyond
+
+Question: What part of all tiles are the diagonal and the panels of one round at n = 512, and what
+part at n = 4,096? For which of the two does it matter more that nobody waits for them?
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ for row k. Padded to 128, 13 always: 97 * 97 * (1 + 13 + 13) = 254,043 sectors, 
 is a multiple of 32 already nothing changes. The price is memory, at most 31 numbers per row.
 
 Source: HB fwStepK
+
+Question: What part of itself does padding add to a matrix of 33 rows and columns, and what part to
+one of 2,017?
 """
 
 from __future__ import annotations

@@ -13,6 +13,9 @@ Expect: the sectors of `padded-rows` in the steps, and once more the matrix in a
 that is 254,043 + 1513 (unaligned rows read) + 97 * 13 (pitched rows read) = 256,817.
 
 Source: HB exploration 3
+
+Question: At n = 97 the two copies load 2,774 sectors. How many sectors does a step save against
+rows that are not aligned, and after how many steps have the copies paid?
 """
 
 from __future__ import annotations

@@ -18,6 +18,9 @@ at n = 2048, it takes 34.0 ms and `grid-sync` 46.2 ms; but `row-blocks`, which s
 the launches.
 
 Source: CF E
+
+Question: How many load requests does a row take at n = 64, here and in `grid-sync`, and which part
+of them can this rung save at the most?
 """
 
 from __future__ import annotations

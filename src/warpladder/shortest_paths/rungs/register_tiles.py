@@ -25,6 +25,9 @@ The eight steps of the inner loop are 512 of these, 32 shared loads and 24 other
 in ten relax. The simulator counts shared loads as written, four where the compiler makes one.
 
 Source: beyond
+
+Question: How many shared loads does a relaxation take with 4 x 4 cells to a thread, and why does
+nobody take 16 x 16?
 """
 
 from __future__ import annotations

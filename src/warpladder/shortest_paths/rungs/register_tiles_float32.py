@@ -14,6 +14,9 @@ order in which tiles are relaxed does not show, and the result equals the oracle
 other weights the last bit may depend on the order.
 
 Source: beyond
+
+Question: Suppose that FMNMX ran at 128 per multiprocessor and clock, as FADD does. How many
+relaxations could be done in a clock?
 """
 
 from __future__ import annotations

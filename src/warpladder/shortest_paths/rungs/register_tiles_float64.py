@@ -12,6 +12,9 @@ Expect: a relaxation is four instructions, of which the selections alone take as
 in float32. And every number is twice the bytes, in memory as in shared memory.
 
 Source: beyond
+
+Question: A multiprocessor has 65,536 registers. How many blocks of 256 threads fit with 128
+registers to a thread, and how many with 255?
 """
 
 from __future__ import annotations

@@ -23,6 +23,9 @@ shared loads fall to (2 + 6 / 2) / 8; bytes to and from memory fall to a half. O
 comparing pairs are two instructions; before 9.0 a pair takes nine, so that int32 is faster there.
 
 Source: beyond
+
+Question: At n = 384 there are 27 tiles over all rounds, 3 of them on the diagonal. To what part do
+shared loads fall there, and to what part as n grows?
 """
 
 from __future__ import annotations

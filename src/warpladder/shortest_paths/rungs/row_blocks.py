@@ -19,6 +19,9 @@ exchange every warp stops at a barrier. When n is no multiple of 32 rows begin a
 and warps touch five of them: the next rung.
 
 Source: HB fwStepK
+
+Question: At n = 97, how many of a block's 8 warps have columns, and how many come to the barrier?
+Try `warpladder explain shortest-paths/row-blocks --n 97`.
 """
 
 from __future__ import annotations

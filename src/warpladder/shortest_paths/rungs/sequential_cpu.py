@@ -12,6 +12,9 @@ innermost loop runs along two rows, and a compiler can take several neighbours p
 whole matrix passes through the core n times: from about n = 1000 on it does not fit its caches.
 
 Source: CF A; GR Floyd-Warshall; HB exploration 5
+
+Question: Which of the three loops may change places, and which must stay where it is? `warpladder
+explore order` shows what the places cost.
 """
 
 from __future__ import annotations

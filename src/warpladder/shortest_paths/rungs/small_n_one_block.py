@@ -4,15 +4,18 @@ Idea: 96 x 96 numbers of 4 bytes are 36 KiB, and a block has 48 KiB of shared me
 matrix in, take all steps there with a block barrier after each, and bring it out again. Step k
 reads row k and column k, which do not change in it, so a barrier between steps is all it takes.
 
-Below: tiles of 128 fill a small graph up with vertices that are not there: 128**3 relaxations for
-n = 64 are eight times too many. And the matrix of a small graph is read more often from memory than
-there are numbers in it.
+Below: tiles of 128 fill a small graph up with vertices that are not there: 128**3 relaxations for n
+= 64 are eight times too many. And a launch for each step, or each phase, takes longer than what it
+does for so few cells.
 
 Expect: each number crosses once in each direction. At n = 96 that is 288 requests to load and 288
 to store; one launch, and a barrier for the loading and one for each of 96 steps, by 32 warps each.
 One multiprocessor works, all others are free: for other small graphs, say.
 
 Source: beyond
+
+Question: How many vertices would fit into 48 KiB with numbers of 4 bytes if the limit were drawn to
+the last one, and how many with numbers of 2?
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ takes 41.9 ms and `consecutive-cells` 42.5 ms: its neighbours in a sector were i
 their turn came.
 
 Source: beyond
+
+Question: At n = 128 the grid has 1,024 threads, eight whole rows. Which of its three loads does a
+thread repeat for each of its cells, for nothing?
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ lockstep all goes well; warp by warp it never ends, or passes early and is wrong
 Mended by: `flag-barrier`.
 
 Source: CF D
+
+Question: Suppose that flags were epochs that only grow, but still plain loads and stores. Which of
+the three faults would be left?
 """
 
 from __future__ import annotations

@@ -11,6 +11,9 @@ which is how such a kernel passes its tests.
 Mended by: `row-blocks`.
 
 Source: HB exploration 2
+
+Question: In forward order, one warp after the other, the result is right, and in reverse order it
+is wrong. Why?
 """
 
 from __future__ import annotations

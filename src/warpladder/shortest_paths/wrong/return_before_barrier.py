@@ -11,6 +11,9 @@ as it is tried, until a compiler moves something, or a barrier that counts is us
 Mended by: `row-blocks`.
 
 Source: HB fwStepK
+
+Question: At n = 97, which warps of the block have left as a whole and which in part, and for which
+n does nobody leave?
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ come back to it. In lockstep all is well, and so it is with a single warp.
 Mended by: `small-n-one-block`, and between tiles `blocked-shared`.
 
 Source: beyond
+
+Question: Up to how many vertices do all cells belong to one warp, and is the kernel right for them?
 """
 
 from __future__ import annotations
