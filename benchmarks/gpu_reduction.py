@@ -36,7 +36,6 @@ from warpladder.reduction.rungs._tasks import Numbers
 _LADDER_SIZES = (1 << 10, 1 << 20, 1 << 28, 1 << 30)
 _LIBRARY_SIZES = tuple(1 << k for k in (10, 16, 20, 24, 28, 30))
 _BLOCK_SIZES = (32, 64, 128, 256, 512, 1024)
-_END_TO_END_UP_TO = 1 << 28
 _VERIFIED_AT = (0, 1, 33, 1025, 70_001)
 #: Published for CUB's sum of int32 on an H200: microseconds by size.
 _PUBLISHED_CUB = {1 << 16: 5.35, 1 << 20: 7.13, 1 << 24: 25.7, 1 << 28: 249.0}
@@ -272,13 +271,8 @@ class _Bench:
                     right &= bool(found[0] == expected)
                     taken.append(self.device.kernel_ms)
                 ms = min(taken[1:])
-                whole = None
-                if n <= _END_TO_END_UP_TO or rung.name == "tuned":
-                    problem = Numbers(self._host[:n])
-                    whole = least_ms(
-                        partial(rung.run, self.device, problem),
-                        1 if n > 1 << 20 else 5,
-                    )
+                problem = Numbers(self._host[:n])
+                whole = least_ms(partial(rung.run, self.device, problem), 1 if n > 1 << 20 else 5)
                 rows.append(
                     {
                         "case": rung.name,

@@ -51,8 +51,8 @@ def ladder_pages(name: str, part: int = 0, parts: int = 1) -> dict[str, str]:
 
     Examples
     --------
-    >>> list(ladder_pages("primer", 0, 12))
-    ['primer/index.md', 'primer/vector-add-cpu.md', 'primer/vector-add-one-block.md']
+    >>> list(ladder_pages("primer", 0, 12))[:2]
+    ['primer/index.md', 'primer/vector-add-cpu.md']
     """
     ladder = find_ladder(name)
     every = (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))

@@ -296,7 +296,8 @@ class WrongRung:
     rung
         The broken computation, in the form of a rung.
     caught_by
-        ``"memcheck"``, ``"racecheck"``, ``"initcheck"``, ``"synccheck"`` or ``"livelock"``.
+        ``"memcheck"``, ``"racecheck"``, ``"initcheck"``, ``"synccheck"`` or ``"livelock"``; where
+        kernels are right and host code is wrong ``"verification"``, the comparison with the oracle.
     visible_under
         Schedules of the simulator under which the result is wrong to the eye, with checks off.
     n
@@ -304,7 +305,9 @@ class WrongRung:
     """
 
     rung: Rung
-    caught_by: Literal["memcheck", "racecheck", "initcheck", "synccheck", "livelock"]
+    caught_by: Literal[
+        "memcheck", "racecheck", "initcheck", "synccheck", "livelock", "verification"
+    ]
     n: int
     visible_under: tuple[str, ...] = ()
 

@@ -251,7 +251,12 @@ def test_every_rung_is_looked_at_by_every_tool_and_the_simulator(validation, tmp
     assert len(seen) == len(set(seen)) == 5 * len(found)
     from warpladder.lab.registry import ladders
 
-    wrong = {f"{ladder.name}/{one.rung.name}" for ladder in ladders() for one in ladder.wrong}
+    wrong = {
+        f"{ladder.name}/{one.rung.name}"
+        for ladder in ladders()
+        for one in ladder.wrong
+        if one.caught_by != "verification"
+    }
     right = {
         f"{ladder.name}/{rung.name}"
         for ladder in ladders()

@@ -16,19 +16,25 @@ from warpladder.device import cuda_device
 from warpladder.errors import DeviceError, InputError
 from warpladder.lab.explore import measure
 from warpladder.lab.explore.advection import precision
+from warpladder.lab.explore.reduction import block_size
 from warpladder.lab.explore.registry import EXPLORATIONS, explorations
-from warpladder.lab.explore.shortest_paths import barrier, order
+from warpladder.lab.explore.shortest_paths import barrier, cycles, order
 
 # Within a moment each, and with something to tell.
 SMALL = {
+    "subproblems": "1,3",
     "order": "2,3",
     "barrier": "4",
     "pitch": "5,8",
     "columns": "5,8",
+    "versions": "4",
+    "next-hops": "4",
     "multiples": "8",
     "crossover": "4,8",
     "growth": "4,8,16",
+    "cycles": "3,5,8",
     "scaling": "8,20",
+    "block-size": "40",
     "blocks": "17",
     "updates": "2",
     "concurrency": "64",
@@ -46,6 +52,9 @@ def short(monkeypatch):
     monkeypatch.setattr(order, "_KERNEL_ORDERS", 1)
     monkeypatch.setattr(barrier, "SCHEDULES", ("lockstep", "warps-random"))
     monkeypatch.setattr(precision, "_STEPS", (10, 100))
+    monkeypatch.setattr(cycles, "_RUNS", 2)
+    monkeypatch.setattr(block_size, "_THREADS", (32, 1024))
+    monkeypatch.setattr(block_size, "_COUNTED", ("sequential-shared", "grid-stride"))
 
 
 def invoke(*arguments):
@@ -115,6 +124,11 @@ def test_sizes_are_sorted_and_each_is_taken_once():
     assert [row["n"] for row in found["tables"][0]["rows"]] == [2, 8]
 
 
+def test_sizes_can_be_given_by_their_ends():
+    found = document("subproblems", "--sizes", "1:5:2, 4", "--device", "cpu")
+    assert [row["s"] for row in found["tables"][1]["rows"]] == [1, 3, 4, 5]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -124,6 +138,11 @@ def test_sizes_are_sorted_and_each_is_taken_once():
         (["pitch", "--sizes", "-3"], "--sizes='-3' must be whole numbers"),
         (["pitch", "--sizes", "0,3"], "the number of vertices is at least 1"),
         (["pitch", "--sizes", "99999999999"], "must be whole numbers"),
+        (["pitch", "--sizes", "8:16"], "or LOW:HIGH:STEP, such as 10:1800:10"),
+        (["pitch", "--sizes", "8:16:"], "must be whole numbers"),
+        (["pitch", "--sizes", "16:8:1"], "16:8:1 must go from the lowest to the highest"),
+        (["pitch", "--sizes", "8:16:0"], "by at least 1"),
+        (["pitch", "--sizes", "1:9999:1"], "at most 1000 sizes"),
         (["pitch", "--sizes", "513"], "pitch takes up to 512, not 513: the simulator runs n**3"),
         (["scaling", "--gpu-sizes", "8"], "--gpu-sizes: scaling takes --sizes for a GPU too"),
         (["pitch", "--device", "gpu"], "--device 'gpu' is not known; use one of auto, cuda, cpu"),

@@ -271,3 +271,18 @@ def test_help_does_not_load_the_libraries() -> None:
         "assert not {'numpy', 'numba', 'warpladder.shortest_paths'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("graph1", "6 vertices, 14"), ("graph2-end", "6 vertices, 8")]
+)
+def test_graphs_of_hochbergs_module_are_files_of_its_form(
+    name: str, size: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "graph.txt"
+    result = invoke(name, "-o", str(file))
+    assert result.exit_code == 0, result.output
+    assert result.stderr == f"wrote {file}: {size} directed edges\n"
+    read = read_graph(file)
+    ends = {"graph1": ("C", "B", 11), "graph2-end": ("A", "B", 102)}[name]
+    assert shortest_paths(read).distance(*ends[:2]) == ends[2]

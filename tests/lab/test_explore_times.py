@@ -19,6 +19,7 @@ from warpladder.lab.explore import measure
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration
 from warpladder.lab.explore.shortest_paths import crossover, growth, methods, scaling
+from warpladder.lab.explore.shortest_paths.cores import limited
 from warpladder.lab.explore.shortest_paths.crossover import find_crossing
 from warpladder.lab.explore.shortest_paths.growth import fit_power
 from warpladder.lab.explore.shortest_paths.methods import ENGINE, GPU, SEQUENTIAL
@@ -266,7 +267,7 @@ def test_cores_are_limited_and_set_free_again(monkeypatch, before):
 
 def test_cores_are_set_free_after_a_fault(monkeypatch):
     monkeypatch.setenv("NUMBA_NUM_THREADS", "2")
-    with pytest.raises(ValueError, match="stop"), scaling._limited(1):
+    with pytest.raises(ValueError, match="stop"), limited(1):
         raise ValueError("stop")
     assert os.environ["NUMBA_NUM_THREADS"] == "2"
 

@@ -221,6 +221,19 @@ def test_a_wrong_rung_that_is_not_caught(changes, caught, visible):
     assert (result.caught, result.visible) == (caught, visible)
 
 
+def test_where_only_the_host_is_wrong_the_answer_tells():
+    right = toy.NEIGHBOURS
+    off_by_one = toy.rung("off", lambda device, problem: right.run(device, problem) + 1)
+    result = check_wrong(WrongRung(off_by_one, "verification", 33, ("lockstep",)), FakeSimulator)
+    assert result.ok
+    assert "expected" in result.fault
+    assert not check_wrong(WrongRung(right, "verification", 33), FakeSimulator).caught
+    # What a check stops has more wrong with it than its answer.
+    assert not check_wrong(
+        dataclasses.replace(toy.RACE, caught_by="verification"), FakeSimulator
+    ).caught
+
+
 def test_a_wrong_rung_counts_as_visible_where_even_unchecked_it_stops():
     def run(device, problem):
         if device.checks:

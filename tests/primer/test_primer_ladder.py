@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from warpladder.primer import launching, tasks
+from warpladder.device.occupancy import occupancy
+from warpladder.device.properties import properties_of
+from warpladder.lab.compile import Compiled, compile_kernel, missing_tool
+from warpladder.lab.launches import launched_variants
+from warpladder.lab.text import paragraphs_of
+from warpladder.primer import further_tasks, launching, tasks
 from warpladder.primer.ladder import LADDER
 from warpladder.rung import Rung
 
@@ -33,7 +39,8 @@ def predicted(name: str, counter: str, n: int) -> float:
 
 
 def test_sources_are_known():
-    assert all(rung.source.startswith(("GR ", "IM ")) or rung.source == "beyond" for rung in ALL)
+    keys = ("CF ", "GR ", "IM ", "RD ")
+    assert all(rung.source.startswith(keys) or rung.source == "beyond" for rung in ALL)
 
 
 # --- the problems ---------------------------------------------------------------------------------
@@ -56,7 +63,9 @@ def test_a_problem_is_the_same_for_the_same_seed_and_another_for_another(task):
 def test_an_oracle_leaves_the_problem_alone_and_keeps_to_four_bytes(task):
     problem = task.make(97, 1)
     before = [array.copy() for array in arrays_of(problem)]
-    assert task.oracle(problem).dtype.itemsize == 4
+    answers = task.oracle(problem)
+    for answer in answers if isinstance(answers, tuple) else (answers,):
+        assert answer.dtype.itemsize == 4
     assert all(np.array_equal(a, b) for a, b in zip(before, arrays_of(problem), strict=True))
 
 
@@ -83,6 +92,28 @@ def test_one_step_of_the_generator_is_marsaglias(monkeypatch):
     monkeypatch.setattr(tasks, "ROUNDS", 1)
     words = tasks.SCRAMBLE.oracle(tasks.Words(np.array([2463534242], np.uint32)))
     assert words == [723471715]
+
+
+def test_runs_are_reversed_and_channels_taken_apart():
+    numbers = tasks.Values(np.arange(1000, dtype=np.float32))
+    reverse = further_tasks.REVERSAL.oracle(numbers)
+    assert [list(reverse[place]) for place in ([0, 255], [256, 511], [768, 999])] == [
+        [255, 0],
+        [511, 256],
+        [999, 768],
+    ]
+    apart = further_tasks.CHANNELS.oracle(numbers)
+    assert list(apart[[0, 1, 255, 256, 511]]) == [0, 2, 510, 1, 511]
+    # The last piece has 488 numbers, 244 of each channel.
+    assert list(apart[[512, 755, 756, 999]]) == [512, 998, 513, 999]
+
+
+@pytest.mark.parametrize(("n", "first"), [(0, 0), (17, 17), (18, 17), (97, 17)])
+def test_one_number_in_32_has_no_root(n, first):
+    problem = further_tasks.ROOTS.make(n, 3)
+    roots, place = further_tasks.ROOTS.oracle(problem)
+    assert place.tolist() == [first]
+    assert np.array_equal(np.isnan(roots), np.arange(n) % 32 == 17)
 
 
 # --- cutting --------------------------------------------------------------------------------------
@@ -186,3 +217,49 @@ def test_ten_by_ten_on_blocks_of_four_by_four():
         counter: pytest.approx(predicted("matrix-add-2d", counter, n)) for counter in counted
     }
     assert requests == 9
+
+
+# --- what the text of the occupancy grid says -----------------------------------------------------
+
+
+def table_of(name: str) -> list[list[int]]:
+    """Return the numbers of the table in a rung's text, by rows."""
+    (table,) = (part for part in paragraphs_of(LADDER.find(name)) if part.startswith("    "))
+    return [[int(word) for word in line.split() if word.isdigit()] for line in table.splitlines()]
+
+
+def test_occupancy_is_as_the_table_says():
+    for registers, shared, blocks, percent in zip(*table_of("occupancy-grid"), strict=True):
+        found = occupancy(
+            properties_of((9, 0)), 256, registers_per_thread=registers, shared_bytes=1024 * shared
+        )
+        assert (found.blocks_per_multiprocessor, 100 * found.fraction) == (blocks, percent)
+
+
+needs_tools = pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+
+
+def compiled(name: str) -> Compiled:
+    (variant,) = launched_variants(LADDER.find(name))
+    return compile_kernel(variant.kernel, variant.arguments, (9, 0))
+
+
+@needs_tools
+def test_the_occupancy_grids_kernel_has_as_few_registers_as_its_text_says():
+    assert compiled("occupancy-grid").registers <= 32
+
+
+@needs_tools
+def test_only_loads_that_are_written_before_the_stores_go_together():
+    found = {name: compiled(name) for name in ("few-warps", "independent-loads")}
+    together = {
+        # The most loads in a row without an addition or a store between them.
+        name: max(
+            run.count("LDG")
+            for run in re.split("FADD|STG", " ".join(re.findall("LDG|FADD|STG", code.sass)))
+        )
+        for name, code in found.items()
+    }
+    assert together == {"few-warps": 2, "independent-loads": 8}
+    assert found["few-warps"].sass.count("LDG") > 2
+    assert found["few-warps"].registers < found["independent-loads"].registers

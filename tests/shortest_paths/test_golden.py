@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
+from warpladder.shortest_paths.generators_hochberg import graph1, graph2_end
 from warpladder.shortest_paths.trace import trace_matrices
 
 _EDGES = """\
@@ -126,3 +127,28 @@ def test_the_four_pairs_without_a_path_in_m5_are_in_row_c():
         (2, 3),
         (2, 4),
     }
+
+
+def test_graph1_can_be_made(graph):
+    made = graph1()
+    assert list(made.labels) == list(graph.labels)
+    assert made.directed
+    assert trace_matrices(made) == trace_matrices(graph)
+
+
+def test_the_second_matrix_differs_from_the_first_in_two_entries():
+    first, second = np.array(_PRINTED[0]), np.array(_PRINTED[1])
+    assert {(int(i), int(j)): int(second[i, j]) for i, j in np.argwhere(first != second)} == {
+        (3, 1): 11,
+        (4, 1): 6,
+    }
+
+
+def test_the_last_step_of_graph2_is_reckoned_as_in_the_text():
+    end = graph2_end()
+    dist = dict(zip(zip(end.sources, end.targets, strict=True), end.weights, strict=True))
+    start, last = end.labels.index("A"), end.labels.index("B")
+    by_way_of = {
+        end.labels[v]: dist[start, v] + dist[v, last] for v in range(end.n) if (v, last) in dist
+    }
+    assert by_way_of == {"W": 105, "X": 109, "Y": 102, "Z": 113}

@@ -48,6 +48,7 @@ def test_the_order_is_the_story():
         "pitched-rows",
         "flag-barrier",
         "grid-sync",
+        "pivot-in-run",
         "pivot-in-register",
         "next-hops",
         "blocked-shared",

@@ -28,6 +28,7 @@ from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
+from warpladder.cli.sources import sources
 from warpladder.cli.submit import submit
 from warpladder.device.environment import asked_threads
 from warpladder.errors import KernelCacheWarning, WarpladderError
@@ -59,6 +60,7 @@ app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
 # What stands behind the command to submit is that command's own.
 app.command("submit", cls=Command, context_settings={"allow_interspersed_args": False})(submit)
 app.command("jobs", cls=Command)(jobs)
+app.command("sources", cls=Command)(sources)
 app.command("doctor", cls=Command)(doctor)
 
 # Signals that ask a program to end, as far as the system has them, and how that is told.

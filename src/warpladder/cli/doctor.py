@@ -9,15 +9,25 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from warpladder.device.capabilities import Capability
     from warpladder.device.doctor import Diagnosis
 
 __all__ = ["doctor"]
 
 
 def doctor(
+    capabilities: Annotated[
+        bool,
+        typer.Option(
+            "--capabilities", help="What GPUs of each compute capability can hold, instead."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:
     """Show processor, GPUs, versions and caches, and which engine [bold]auto[/] takes and why."""
+    if capabilities:
+        _show_capabilities(json=json)
+        return
     from warpladder.cli.output import print_json, stdout
     from warpladder.device.doctor import doctor as diagnose
 
@@ -74,3 +84,74 @@ def _cache(found: Diagnosis) -> str:
     if found.jit_cache is None:
         return "none that can be written; NUMBA_CACHE_DIR names a folder for compiled kernels"
     return f"{found.jit_cache} ({found.jit_cache_bytes / 2**20:.1f} MiB), can be written"
+
+
+def _show_capabilities(*, json: bool) -> None:
+    from dataclasses import asdict
+
+    from warpladder.cli.output import print_json, stdout
+    from warpladder.device.capabilities import capabilities
+    from warpladder.device.cuda import probe_cuda
+
+    known = capabilities()
+    gpus = {gpu.compute_capability: gpu.name for gpu in probe_cuda().gpus}
+    if json:
+        rows = [{**asdict(one), "at_hand": one.compute_capability in gpus} for one in known]
+        print_json({"capabilities": rows, "gpus": sorted(gpus)})
+        return
+    console = stdout()
+    console.print(_capabilities_table(known, set(gpus)))
+    console.print()
+    console.print(_about_capabilities(known, gpus))
+
+
+def _capabilities_table(known: tuple[Capability, ...], at_hand: set[tuple[int, int]]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column("")
+    table.add_column("", no_wrap=True)
+    table.add_column("device", no_wrap=True)
+    held = ("warps", "threads", "blocks", "registers")
+    for heading in (*held, "of a\nthread", "shared\nKiB", "of a\nblock"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in known:
+        here = one.compute_capability in at_hand
+        block = one.shared_bytes_per_block
+        table.add_row(
+            "*" if here else "",
+            ".".join(map(str, one.compute_capability)),
+            one.device,
+            str(one.warps_per_multiprocessor),
+            str(one.threads_per_multiprocessor),
+            str(one.blocks_per_multiprocessor),
+            str(one.registers_per_multiprocessor),
+            str(one.registers_per_thread),
+            ",".join(str(size >> 10) for size in one.shared_bytes_per_multiprocessor),
+            "" if block is None else str(block >> 10),
+            style="bold" if here else "",
+        )
+    return table
+
+
+def _about_capabilities(known: tuple[Capability, ...], gpus: dict[tuple[int, int], str]) -> str:
+    """Return what the table means, and where the GPUs of this machine stand in it."""
+    (warp,) = {one.threads_per_warp for one in known}
+    (block,) = {one.threads_per_block for one in known}
+    of_granada = [one for one in known if one.source == "GR"]
+    listed = {one.compute_capability for one in known}
+    here = [f"{name} ({major}.{minor})" for (major, minor), name in sorted(gpus.items())]
+    parts = [
+        "What a multiprocessor holds, by compute capability, with a device that has it.",
+        f"In every one of them a warp has {warp} threads and a block at most {block}.",
+        f"The first {len(of_granada)} are the table of GR, of 2018; CUDA 13 knows none of them.",
+    ]
+    if not here:
+        parts.append(
+            "No GPU is at hand; the simulator has the limits of 9.0 unless told otherwise."
+        )
+    elif gpus.keys() <= listed:
+        parts.append(f"* at hand: {', '.join(here)}")
+    else:
+        parts.append(f"At hand: {', '.join(here)}; `warpladder doctor` shows what is not listed.")
+    return "\n".join(parts)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from warpladder.cli.completion import complete_exploration
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -17,17 +19,24 @@ if TYPE_CHECKING:
 __all__ = ["explore"]
 
 _DEVICES = ("auto", "cuda", "cpu")
+_MOST_SIZES = 1000
 
 
 def explore(
     name: Annotated[
         str | None,
-        typer.Argument(help="One exploration; without it, they are listed.", show_default=False),
+        typer.Argument(
+            help="One exploration; without it, they are listed.",
+            show_default=False,
+            autocompletion=complete_exploration,
+        ),
     ] = None,
     sizes: Annotated[
         str | None,
         typer.Option(
-            metavar="N,N,...", help="Problem sizes instead of its own.", show_default=False
+            metavar="N,N,...",
+            help="Problem sizes instead of its own; LOW:HIGH:STEP for many.",
+            show_default=False,
         ),
     ] = None,
     gpu_sizes: Annotated[
@@ -52,8 +61,8 @@ def explore(
 ) -> None:
     """Explore a question: run what it is about, and read what comes out.
 
-    The questions are those that HB sets its students, that IM came upon and
-    that GR's solver raises.
+    The questions are those that HB sets its students, that CF, IM and RD came
+    upon and that GR's solver raises.
     Counters come from the simulator and need no GPU; times are measured on
     this machine; what only a GPU could tell is said to be not measured where
     there is none.
@@ -122,16 +131,31 @@ def _setting(
 
 
 def _numbers(exploration: Exploration, option: str, text: str) -> tuple[int, ...]:
-    """Return sizes in ascending order, each once."""
+    """Return sizes in ascending order, each once; LOW:HIGH:STEP stands for all of them."""
     from warpladder.errors import InputError
 
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdecimal() and 0 < len(part) < 10 for part in parts):
-        raise InputError(f"{option}={text!r} must be whole numbers with commas, such as 32,33,64")
-    numbers = tuple(sorted({int(part) for part in parts}))
-    if numbers[0] < 1:
+    numbers: set[int] = set()
+    for part in text.split(","):
+        ends = [end.strip() for end in part.split(":")]
+        if len(ends) not in {1, 3} or not all(map(_is_number, ends)):
+            raise InputError(
+                f"{option}={text!r} must be whole numbers with commas, such as 32,33,64, or "
+                "LOW:HIGH:STEP, such as 10:1800:10"
+            )
+        low, high, step = map(int, ends if len(ends) > 1 else (ends[0], ends[0], "1"))
+        if low > high or step < 1 or (high - low) // step >= _MOST_SIZES:
+            raise InputError(
+                f"{option}={text!r}: {part.strip()} must go from the lowest to the highest, by at "
+                f"least 1, and be at most {_MOST_SIZES} sizes"
+            )
+        numbers.update(range(low, high + 1, step))
+    if min(numbers) < 1:
         raise InputError(f"{option}={text!r}: the number of {exploration.size_word} is at least 1")
-    return numbers
+    return tuple(sorted(numbers))
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 10
 
 
 def _find_gpu(device: str) -> tuple[Device | None, str]:

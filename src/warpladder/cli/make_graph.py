@@ -21,9 +21,9 @@ _BY_EDGES_ALONE = {"hochberg", "edges"}
 make_graph = typer.Typer(
     help="""Make a graph to try things on.
 
-    Vertices are called 0, 1, 2, ...; in DIMACS, MatrixMarket and METIS files,
-    which count from 1, they are 1, 2, 3, ... The same options give the same
-    graph every time.
+    Vertices are called 0, 1, 2, ..., those of graph1 and graph2-end by letters;
+    in DIMACS, MatrixMarket and METIS files, which count from 1, they are
+    1, 2, 3, ... The same options give the same graph every time.
 
     [bold]warpladder make-graph cycle --n 10 > ring.txt[/]
 
@@ -177,6 +177,36 @@ def _scale_free(
         n, edges_per_vertex=edges_per_vertex, directed=directed, weights=bounds, seed=seed
     )
     _save(graph, output, format)
+
+
+@make_graph.command("graph1", cls=Command)
+def _graph1(
+    output: _Output = None,
+    format: _Format = None,  # noqa: A002 - the option is called --format
+) -> None:
+    """Make the graph of Hochberg's spot checks 2 to 4: six vertices, A to F.
+
+    warpladder paths FILE --trace prints the matrices to check the answers by.
+    """
+    _check_format(format)
+    from warpladder.shortest_paths.generators_hochberg import graph1
+
+    _save(graph1(), output, format)
+
+
+@make_graph.command("graph2-end", cls=Command)
+def _graph2_end(
+    output: _Output = None,
+    format: _Format = None,  # noqa: A002 - the option is called --format
+) -> None:
+    """Make the last step of Hochberg's acyclic graph: from A by way of W, X, Y or Z to B.
+
+    The graph itself was a picture, which our copy lacks; what its text tells is here.
+    """
+    _check_format(format)
+    from warpladder.shortest_paths.generators_hochberg import graph2_end
+
+    _save(graph2_end(), output, format)
 
 
 def _bounds(weights: str | None) -> tuple[int, int] | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from warpladder.errors import InputError
 
-__all__ = ["DeviceProperties", "known_capabilities", "properties_of"]
+__all__ = ["DeviceProperties", "known_capabilities", "properties_of", "representative"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +181,17 @@ def properties_of(
         register_allocation_unit=256,
         partitions_per_multiprocessor=row.partitions,
     )
+
+
+def representative(compute_capability: tuple[int, int]) -> str:
+    """Return the name of the device that stands for a known compute capability.
+
+    Examples
+    --------
+    >>> representative((9, 0))
+    'H200'
+    """
+    return _TABLE[compute_capability].device
 
 
 def known_capabilities() -> tuple[tuple[int, int], ...]:

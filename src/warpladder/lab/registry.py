@@ -15,10 +15,10 @@ __all__ = ["LADDERS", "find_ladder", "find_rung", "ladders", "look_up"]
 #: Where each ladder stands, as ``module:attribute``, in the order in which to learn them.
 LADDERS: dict[str, str] = {
     "primer": "warpladder.primer.ladder:LADDER",
-    "shortest-paths": "warpladder.shortest_paths.ladder:LADDER",
     "reduction": "warpladder.reduction.ladder:LADDER",
-    "overlap-join": "warpladder.overlap_join.ladder:LADDER",
     "advection": "warpladder.advection.ladder:LADDER",
+    "overlap-join": "warpladder.overlap_join.ladder:LADDER",
+    "shortest-paths": "warpladder.shortest_paths.ladder:LADDER",
 }
 
 

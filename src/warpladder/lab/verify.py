@@ -298,6 +298,10 @@ def check_wrong(wrong: WrongRung, device_factory: Callable[..., Simulated]) -> W
         run(rung, device_factory(checks=True), rung.task.make(wrong.n, 0))
     except KernelFaultError as stopped:
         caught, fault = stopped.check == wrong.caught_by, str(stopped)
+    else:
+        if wrong.caught_by == "verification":
+            (verdict,) = verify(rung, device_factory(checks=True), [wrong.n])
+            caught, fault = not verdict.ok, verdict.fault
     visible = {
         schedule: not verify(rung, device_factory(schedule=schedule, checks=False), [wrong.n])[0].ok
         for schedule in wrong.visible_under

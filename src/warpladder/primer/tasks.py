@@ -46,14 +46,15 @@ __all__ = [
     "Texts",
     "Values",
     "Words",
+    "floats",
 ]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int32]
 
 
-def _floats(shape: int | tuple[int, ...], seed: int) -> Floats:
-    # From [1, 2): positive, and no two neighbours are likely to be equal.
+def floats(shape: int | tuple[int, ...], seed: int) -> Floats:
+    """Return numbers from [1, 2): positive, and no two neighbours are likely to be equal."""
     return np.float32(1) + np.random.default_rng(seed).random(shape, dtype=np.float32)
 
 
@@ -77,7 +78,7 @@ def _add_work(problem: Addends) -> Work:
 
 VECTOR_ADD = Task(
     name="add two vectors of n numbers",
-    make=lambda n, seed: Addends(*_floats((2, n), seed)),
+    make=lambda n, seed: Addends(*floats((2, n), seed)),
     oracle=_add,
     work=_add_work,
     unit="additions",
@@ -88,7 +89,7 @@ VECTOR_ADD = Task(
 
 MATRIX_ADD = Task(
     name="add two n x n matrices",
-    make=lambda n, seed: Addends(*_floats((2, n, n), seed)),
+    make=lambda n, seed: Addends(*floats((2, n, n), seed)),
     oracle=_add,
     work=_add_work,
     unit="additions",
@@ -119,7 +120,7 @@ def _one_of_two(first: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> Call
 
 
 def _values(n: int, seed: int) -> Values:
-    return Values(_floats(n, seed))
+    return Values(floats(n, seed))
 
 
 def _values_work(problem: Values) -> Work:
@@ -160,7 +161,7 @@ class Reading(NamedTuple):
 
 def _reading(n: int, seed: int) -> Reading:
     # One size for all patterns, so that they can be compared on one problem.
-    return Reading(n, _floats(STRIDE * n + 96, seed))
+    return Reading(n, floats(STRIDE * n + 96, seed))
 
 
 def _read_task(name: str, position: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Task:
@@ -200,7 +201,7 @@ class Cloud(NamedTuple):
 
 
 def _cloud(n: int, seed: int) -> Cloud:
-    rows = _floats((n + 1, 3), seed)
+    rows = floats((n + 1, 3), seed)
     return Cloud(rows[:n], rows[n])
 
 
@@ -217,8 +218,9 @@ TRANSLATION = Task(
 
 # --- storage of a thread, of a block, and of constants --------------------------------------------
 
-#: Kinds of symbols, and how many of them one thread counts.
-SYMBOLS = 4
+#: Kinds of symbols, and how many symbols one thread counts. With fewer kinds some compilers keep an
+#: array of counters in registers and select among them; `local-array` would then be none.
+SYMBOLS = 8
 RUN = 16
 
 
@@ -277,7 +279,7 @@ class Samples(NamedTuple):
 
 QUANTISE = Task(
     name=f"count which of {LEVELS} thresholds each of n samples reaches",
-    make=lambda n, seed: Samples(_floats(n, seed)),
+    make=lambda n, seed: Samples(floats(n, seed)),
     oracle=lambda problem: np.searchsorted(THRESHOLDS, problem.samples, side="right").astype(
         np.int32
     ),

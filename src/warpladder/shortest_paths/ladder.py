@@ -39,6 +39,7 @@ from warpladder.shortest_paths.rungs import (
     padded_rows,
     pitched_rows,
     pivot_in_register,
+    pivot_in_run,
     register_tiles,
     register_tiles_float32,
     register_tiles_float64,
@@ -77,6 +78,7 @@ LADDER = Ladder(
         flag_barrier.RUNG,
         grid_sync.RUNG,
         # What a thread keeps, and what it may carry along.
+        pivot_in_run.RUNG,
         pivot_in_register.RUNG,
         next_hops.RUNG,
         # Many steps on one tile.

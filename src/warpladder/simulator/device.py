@@ -18,6 +18,7 @@ from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
 from warpladder.simulator.checks.counters import Counters
 from warpladder.simulator.checks.options import Checks
+from warpladder.simulator.copies import LateCopies
 from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
@@ -26,28 +27,43 @@ __all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
 
 
 class SimulatedStream:
-    """A stream of a device that does everything at once: it is always done."""
+    """A stream of a device that does everything at once, but for copies to the host."""
+
+    def __init__(self, copies: LateCopies | None = None) -> None:
+        # Programs on `simulated_cuda` have all their copies done at once.
+        self._copies = LateCopies() if copies is None else copies
 
     def synchronize(self) -> None:
-        """Return at once."""
+        """Complete the copies to the host that were put on this stream."""
+        self._copies.complete(self)
 
-    def wait(self, event: Any) -> None:
-        """Return at once."""
+    def wait(self, event: SimulatedEvent) -> None:
+        """Let the copies before ``event`` be complete when this stream is."""
+        self._copies.put_behind(self, event.before)
 
 
 class SimulatedEvent:
-    """A mark in time; what lies between two is the time that the simulation took."""
+    """A mark in time; what lies between two is the time that the simulation took.
 
-    def __init__(self) -> None:
+    Attributes
+    ----------
+    before
+        Copies to the host that are complete where this mark is reached.
+    """
+
+    def __init__(self, copies: LateCopies | None = None) -> None:
+        self._copies = LateCopies() if copies is None else copies
         self._at: float | None = None
+        self.before: frozenset[int] = frozenset()
 
     def record(self, stream: Any = None) -> None:
         """Place the mark."""
-        del stream
         self._at = time.perf_counter()
+        self.before = self._copies.on(stream)
 
     def synchronize(self) -> None:
-        """Return at once."""
+        """Complete the copies to the host before this mark."""
+        self._copies.complete_all_of(self.before)
 
     def elapsed_ms(self, later: SimulatedEvent) -> float:
         """Return the milliseconds of simulation between two marks: no measure of a GPU.
@@ -66,8 +82,13 @@ class SimulatedBound:
     """A launch to be made again with other arrays; made by `SimulatedDevice.bind`."""
 
     def __init__(
-        self, launch: Callable[..., None], args: tuple[Any, ...], moving: Sequence[int]
+        self,
+        launch: Callable[..., None],
+        args: tuple[Any, ...],
+        moving: Sequence[int],
+        copies: LateCopies,
     ) -> None:
+        self._copies = copies
         self._launch = launch
         self._args = args
         self._moving = moving
@@ -87,11 +108,17 @@ class SimulatedBound:
         self._launch(*with_others(self._args, SimulatedArray, other))
 
     def wait(self, stream: Any = 0) -> None:
-        """Return at once."""
+        """Complete all copies to the host: no stream here has a number."""
+        del stream
+        self._copies.complete()
 
 
 class SimulatedDevice:
     """A device without hardware: it runs, checks and counts.
+
+    Everything is done when the call returns, but for a copy to the host that is put on a stream:
+    it is done as late as it may be, when somebody waits for it. Who reads too early reads what was
+    there before.
 
     Parameters
     ----------
@@ -146,6 +173,7 @@ class SimulatedDevice:
             self.properties, Schedule.named(schedule, seed), Checks.named(checks), counters
         )
         self._kernels: dict[int, SimulatedKernel] = {}
+        self._copies = LateCopies()
         self.launches: list[LaunchReport] = []
 
     # ---- memory ------------------------------------------------------------------------------
@@ -162,7 +190,8 @@ class SimulatedDevice:
         InputError
             ``out`` has another shape or dtype.
         """
-        del stream
+        if stream is None:
+            self._copies.complete()
         if isinstance(host_array, SimulatedArray) and out is None:
             return host_array
         host = np.asarray(host_array)
@@ -195,13 +224,21 @@ class SimulatedDevice:
     def to_host(
         self, device_array: Any, out: NDArray[Any] | None = None, *, stream: Any = None
     ) -> NDArray[Any]:
-        """Return the contents of ``device_array`` on the host, in ``out`` where it is given."""
-        del stream
+        """Return the contents of ``device_array`` on the host, in ``out`` where it is given.
+
+        Without a stream the copy is complete on return, and so are all that were waiting; with one,
+        when the stream is.
+        """
         if not isinstance(device_array, SimulatedArray):
             raise DeviceError(
                 f"to_host: {type(device_array).__name__} is no array of the simulated device"
             )
-        return device_array.copy_to_host(out)
+        if stream is None:
+            self._copies.complete()
+            return device_array.copy_to_host(out)
+        host = np.empty(device_array.shape, device_array.dtype) if out is None else out
+        self._copies.put(stream, host, device_array.copy_to_host())
+        return host
 
     # ---- kernels -----------------------------------------------------------------------------
 
@@ -239,7 +276,8 @@ class SimulatedDevice:
         self, kernel: Any, grid: Grid, block: Grid, *args: Any, moving: Sequence[int]
     ) -> SimulatedBound:
         """Return `launch` for these arguments, to be called for others in place of some arrays."""
-        return SimulatedBound(partial(self.launch, kernel, grid, block), args, moving)
+        launch = partial(self.launch, kernel, grid, block)
+        return SimulatedBound(launch, args, moving, self._copies)
 
     def _simulated(self, kernel: Any) -> SimulatedKernel:
         key = id(kernel)
@@ -262,14 +300,15 @@ class SimulatedDevice:
     def stream(self, *, urgent: bool = False) -> SimulatedStream:
         """Return a stream."""
         del urgent
-        return SimulatedStream()
+        return SimulatedStream(self._copies)
 
     def event(self) -> SimulatedEvent:
         """Return an event."""
-        return SimulatedEvent()
+        return SimulatedEvent(self._copies)
 
     def synchronize(self) -> None:
-        """Return at once: every launch has run to its end."""
+        """Complete the copies to the host; every launch has run to its end."""
+        self._copies.complete()
 
     # ---- counters ----------------------------------------------------------------------------
 

@@ -13,6 +13,10 @@ ANSWERS = {
         nothing, it only waits for memory more of the time. What helps is more bytes a second, and
         those are the first thing that a GPU has."""
     ),
+    "vector-add-one-thread": Answer(
+        """The copy home, and with it the copy of the sum back to the device that would follow. The
+        memory stays as it is, and the next kernel is launched with the same array."""
+    ),
     "vector-add-one-block": Answer(
         """Four: three are full, and the fourth has a single thread. Each instruction is issued four
         times for 97 threads: 24.25 of 32.""",
@@ -29,6 +33,10 @@ ANSWERS = {
             Prediction("branches", "==", 40, 1025, "5 blocks x 8 warps ask once each"),
             Prediction("branch_uniformity", "==", 97.5, 1025, "one warp of 40 is split"),
         ),
+    ),
+    "device-memory": Answer(
+        """Three launches load 24,000 bytes and store 12,000; one kernel loads 12,000 and stores
+        4,000. Each vector more costs the first way another reading and writing of the sum."""
     ),
     "vector-add-grid-stride": Answer(
         """16: its threads would read every fourth element, 32 out of 128 neighbours, and those are
@@ -97,6 +105,28 @@ ANSWERS = {
         a symbol costs a load, an addition and a store, however many kinds there are. So registers
         win while kinds are few; for hundreds of them there are neither registers nor time."""
     ),
+    "shared-reverse": Answer(
+        """All 256 pass it, for a barrier waits for every thread of the block; 232 write. If the
+        barrier stood inside the guard, the first warps would wait there for threads that never
+        come.""",
+        (
+            Prediction("barriers", "==", 32, 1000, "8 warps of each of 4 blocks, full or not"),
+            Prediction("global_store_bytes", "==", 4000, 1000, "1000 threads write 4 bytes"),
+        ),
+    ),
+    "bank-stride-two": Answer(
+        """One: 3 and 32 have no factor in common, so that 32 words with that stride lie in 32
+        different banks. It is powers of two that meet; every odd stride is as good as a stride of
+        one."""
+    ),
+    "bank-stride-32": Answer(
+        """In bank c, whatever the row. With 31 columns it is word 31 r + c, in bank (c - r) mod 32,
+        which is another one in each row: no two words of a column share a bank."""
+    ),
+    "bank-padding": Answer(
+        """Not quite. Word (r, c) lies in bank (2 r + c) mod 32 then: a column meets 16 banks, each
+        of them twice, and takes two wavefronts. Any odd number of columns would do."""
+    ),
     "two-arrays-in-dynamic-shared": Answer(
         """8, one for each: 32 neighbouring words lie in 32 banks. The pairs are others then, so it
         is another answer; but where any pairs will do, as in a sum, these are the ones to take."""
@@ -125,6 +155,39 @@ ANSWERS = {
             Prediction("atomic_passes", "==", 67, 200, "each find is an addition of its own"),
         ),
     ),
+    "few-warps": Answer(
+        """2.4 million bytes, as 4 TB/s times 600 ns says. There are 132 times 256, which is 33,792:
+        about one part in seventy, so that memory has nothing to do for most of the time."""
+    ),
+    "independent-loads": Answer(
+        """The store needs its sum, and the sum needs its loads. A warp issues its instructions in
+        order, so the loads behind that store are not asked for before the numbers in front of it
+        have come: four waits, as before."""
+    ),
+    "occupancy-grid": Answer(
+        """Two, with a quarter of the warps that there are places for. A block takes 101 KiB, one of
+        them for the driver, and 228 KiB hold that twice; the registers would have let 8 blocks
+        in."""
+    ),
+    "asynchronous-launch": Answer(
+        """How long it takes to put a kernel into a queue: some microseconds, whatever the kernel
+        does. If the queue is full, the launch waits, and the program measures an earlier kernel."""
+    ),
+    "error-word": Answer(
+        """The place of whichever thread stored last. Warps run in any order, so that two runs need
+        not agree, and none of them need name the first place; the race check tells both threads.
+        An atomic minimum does not depend on the order."""
+    ),
+    "pipeline-pageable": Answer(
+        """For those that send from the same memory again and again, or bring results into it: they
+        lock it once. Others keep a small piece locked and copy through that, several threads at a
+        time, which is what the driver does with one."""
+    ),
+    "pipeline-default-stream": Answer(
+        """No. The default stream waits for all streams before each copy, and they wait for it: the
+        kernel of one chunk still stands between the copies of its neighbours. Each kernel would
+        run alone, as before."""
+    ),
     "pipeline-serial": Answer(
         """10 ms, the sum of the three. And no less than 4 ms, the longest of them, for each of the
         engines has its own work to do."""
@@ -139,9 +202,29 @@ ANSWERS = {
         more of these, but each chunk takes two copies and a launch, which cost some microseconds
         each, however short they are: 24,000 of them cost far more than there is to save."""
     ),
+    "kernels-in-turn": Answer(
+        """It is better: one launch less, and blocks of one grid need no second stream to stand
+        beside each other. Two kernels are for two kinds of work, or for work that comes at
+        different times."""
+    ),
+    "kernels-side-by-side": Answer(
+        """From 1,056 on, 132 times 8: then every place is taken, and blocks of the second kernel
+        begin as blocks of the first end. With fewer, as many as there are places left run beside
+        them."""
+    ),
     "vector-add-no-guard": Answer(
         """For multiples of 256, where the last block is full: then every thread has an element. A
         test with 1,024 elements says nothing of 1,000."""
+    ),
+    "unfilled-sum": Answer(
+        """The first. It writes every element of the sum, and so the second reads what somebody has
+        written, however wrong that is. A check of unwritten memory names the place where a value
+        comes from, not those to which it spreads."""
+    ),
+    "reverse-without-barrier": Answer(
+        """Yes, on every GPU since Volta: the threads of a warp may be apart, and `cuda.syncwarp()`
+        is the least that makes them meet. Older GPUs moved a warp as one, and much code relied on
+        that; `warpladder explain reduction/last-warp-without-sync` shows what became of it."""
     ),
     "racy-increment": Answer(
         """3 and 1. The threads of a warp load the same old count and store the same new one, so
@@ -152,5 +235,10 @@ ANSWERS = {
         """32, and that is right: the others have left their flags when thread 0 adds them up. In
         forward order it is 11. So a right result under one order says nothing of the other orders;
         the race check does not depend on a bad one."""
+    ),
+    "early-read": Answer(
+        """Behind the last copy and in front of the line that reads: then all that was put on the
+        stream is done. Another stream would not do, for streams know nothing of each other; the
+        device as a whole would, as it waits for all of them."""
     ),
 }

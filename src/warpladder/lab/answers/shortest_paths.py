@@ -62,6 +62,21 @@ ANSWERS = {
         it would be 528 additions, and one word that all of them watch."""
     ),
     "grid-sync": Answer("""About 2.1 us: 4.3 ms more over 2,048 steps whose loads are the same."""),
+    "pivot-in-run": Answer(
+        """The last one: four lanes whose run ends with a row read the entry of the row behind it,
+        in which they have no cell. Without it a warp would make 33 of them.""",
+        (
+            Prediction(
+                "global_load_requests",
+                "==",
+                Ratio(34, 48),
+                128,
+                "1 + 2 * 16 + 1 for a warp's runs where it was 3 * 16",
+                than="consecutive-cells",
+                tolerance=1e-9,
+            ),
+        ),
+    ),
     "pivot-in-register": Answer(
         """5 and 6: one for the pivot entry and two for each of two warps' pieces, where it was
         three for each. As rows grow it saves one load in three, and no more.""",

@@ -12,12 +12,13 @@ __all__ = ["EXPLORATIONS", "explorations", "find_exploration"]
 #: Where each stands, as ``module:attribute``, by computation; within one in the order in which to
 #: read them: what is right, what memory costs, what it is worth.
 EXPLORATIONS = {
-    name: f"warpladder.lab.explore.{computation}.{name}:EXPLORATION"
+    name: f"warpladder.lab.explore.{computation}.{name.replace('-', '_')}:EXPLORATION"
     for computation, names in {
         "shortest_paths": (
-            *("order", "barrier", "pitch", "columns"),
-            *("multiples", "crossover", "growth", "scaling"),
+            *("subproblems", "order", "barrier", "pitch", "columns", "versions", "next-hops"),
+            *("multiples", "crossover", "growth", "cycles", "scaling"),
         ),
+        "reduction": ("block-size",),
         "overlap_join": ("blocks", "updates", "concurrency"),
         "advection": ("diffusion", "schemes", "precision", "halo"),
     }.items()

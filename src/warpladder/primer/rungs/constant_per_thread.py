@@ -4,7 +4,8 @@ Idea: a small table that no kernel changes may lie in constant memory, which has
 Here each thread compares its sample with 32 thresholds. To spread the reads, each thread begins at
 another threshold, as one would do against bank conflicts in shared memory.
 
-Below: shared memory has 32 banks and serves a warp that reads 32 different words in one pass.
+Below: shared memory has 32 banks and serves a warp that reads 32 words of different banks in one
+pass.
 
 Expect: the constant cache hands out one address at a time. Every read of a warp names 32 different
 ones, which are served one after the other. At n = 256, 8 warps make 32 requests each, 256 in all;

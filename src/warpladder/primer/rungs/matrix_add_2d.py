@@ -5,7 +5,8 @@ matrix as naturally as in a vector. `cuda.grid(2)` gives x and y; x is to be the
 threads are numbered along x first and rows lie along memory.
 
 Below: a vector has one index and one guard; here each direction has its own, as the matrix need be
-a multiple of the block in neither.
+a multiple of the block in neither. How a warp reads, and where it is split, follows from how
+threads are numbered, as before.
 
 Expect: a 10 x 10 matrix on blocks of 4 x 4 takes 3 x 3 = 9 blocks, 144 threads for 100 elements.
 A block is half a warp, so 9 warps store, 9 requests in all. Each asks for its row first: the 3

@@ -1,11 +1,12 @@
 """Copy in, compute, copy out: one after the other.
 
-Idea: data come from the host over the bus, are worked on, and go back. A stream is a queue: what is
-put on one stream runs in order, so nothing has to be waited for in between. The host arrays are
-pinned (page-locked): the copy engine reads and writes them by itself, at the full rate of the bus.
+Idea: pin the host's arrays: memory that is page-locked stays where it is, so the copy engine reads
+and writes it by itself, at the full rate of the bus, and the host has nothing to do with it. The
+call that starts such a copy returns at once, as a launch does. What keeps the order is a stream,
+a queue of work: what is put on one stream runs in the order in which it was put, so the host waits
+once, at the end.
 
-Below: all rungs so far have looked at kernels and left the copies out. For work as short as vector
-addition the copies take far longer than the kernel.
+Below: data in ordinary memory were copied by the driver first, and the host waited for each copy.
 
 Expect: one launch, and a time that is the sum of three: upload + kernel + download. While one of
 the three engines works, two have nothing to do. The next rungs do not change any work that the

@@ -4,7 +4,8 @@ Idea: cut the kernel into chunks, each on a stream of its own: kernel, then down
 independent of each other, so while the copy engine brings chunk 1 home, the multiprocessors work on
 chunk 2. The upload still comes first and as a whole.
 
-Below: in one stream the download waited for the whole kernel.
+Below: in one stream the download waited for the whole kernel, and on the default stream chunks
+waited for each other as well.
 
 Expect: 8 launches instead of 1, over the same words and with the same traffic. The time goes from
 upload + kernel + download towards upload + the longer of kernel and download.

@@ -4,10 +4,11 @@ Idea: each thread compares one id of the first row with all ids of the second on
 shared memory whether it was found. Each thread writes to its own place, so none can overwrite what
 another one wrote. After a barrier all flags are there, and thread 0 adds them up.
 
-Below: the obvious kernel lets all threads do `count[0] += 1`. That is a load, an addition and a
-store, and threads that load the same old count store the same new one: increments are lost. That
-kernel is kept as the wrong rung `racy-increment`, and `flags-without-barrier` is this one with its
-barrier left out.
+Below: threads handed elements to each other through shared memory, behind a barrier; here they hand
+over what they found. The obvious kernel, without shared memory, lets all threads do `count[0] +=
+1`. That is a load, an addition and a store, and threads that load the same old count store the same
+new one: increments are lost. That kernel is kept as the wrong rung `racy-increment`, and
+`flags-without-barrier` is this one with its barrier left out.
 
 Expect: at n = 96, 3 warps write 3 requests of flags and pass 1 barrier each. Then one thread reads
 96 flags, one request each, while 95 threads wait. No atomics. Flags are seen by their own block

@@ -1,19 +1,18 @@
 """Two arrays in one dynamic allocation of shared memory.
 
-Idea: threads of a block exchange data through shared memory, on the chip. How much of it a block
-has may be said at the launch, in bytes, but it is one piece without a type. A kernel that needs two
-arrays makes two views of it: in Numba every `cuda.shared.array(0, ...)` starts at the same byte, so
-the second array is a view's slice behind the first one. Here threads leave n floats in one, then
-half as many threads note in the other, of integers, which of each pair is the larger.
+Idea: how much shared memory a block has may also be said at the launch, in bytes, so that it can
+depend on the data or the GPU. This dynamic memory is one piece without a type. A kernel that needs
+two arrays makes two views of it: in Numba every `cuda.shared.array(0, ...)` starts at the same
+byte, so the second array is a view's slice behind the first one. Here threads leave n floats in
+one, then half as many threads note in the other, of integers, which of each pair is the larger.
 
-Below: a register or a local array is seen by one thread only. What another thread has written to
-shared memory may be read after a barrier, and not before.
+Below: the arrays in shared memory so far were static: how many elements they have, and of which
+type, was fixed when the kernel was compiled, and each had a place of its own.
 
-Expect: at n = 256, one block of 8 warps, 2 barriers each. Shared memory has 32 banks of 4 bytes.
-Neighbours lie in different banks and are served in one wavefront, but the 4 warps that compare
-read every other float, 2 t and then 2 t + 1: 32 floats out of 16 banks, two wavefronts for each of
-8 requests. The other loads, 8 of integers and 8 of floats, take one wavefront: threads that read
-the same word share it. In all 24 requests, 32 wavefronts, 8 conflicts.
+Expect: at n = 256, one block of 8 warps, 2 barriers each. The 4 warps that compare read every other
+float, 2 t and then 2 t + 1: 32 floats out of 16 banks, two wavefronts for each of 8 requests. The
+other loads, 8 of integers and 8 of floats, take one wavefront: threads that read the same word
+share it. In all 24 requests, 32 wavefronts, 8 conflicts.
 
 Source: GR dynamic shared memory
 

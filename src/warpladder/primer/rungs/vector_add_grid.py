@@ -1,18 +1,18 @@
 """Vector addition over a grid: many blocks, and a guard at the end.
 
-Idea: cut n elements into blocks of 256 threads. A thread's element is then
-`blockIdx.x * blockDim.x + threadIdx.x`, for which Numba has the short form `cuda.grid(1)`. As n is
-seldom a multiple of 256, the last block has threads too many; `if i < n` keeps them off memory that
-is not theirs.
+Idea: cut n elements into blocks of 256 threads. A thread's element is then `blockIdx.x * blockDim.x
++ threadIdx.x`, for which Numba has the short form `cuda.grid(1)`. As n is seldom a multiple of 256,
+the last block has threads too many; `if i < n` keeps them off memory that is not theirs.
 
 Below: one block stops at 1024 elements and uses one multiprocessor. Blocks know nothing of each
 other, so the GPU spreads them over as many multiprocessors as it has, in any order: the same launch
 scales from a small GPU to a large one.
 
-Expect: no sector more than the data fill: at n = 1000, two vectors of 4000 bytes are 250 sectors of
-32. The guard adds one branch per warp. At n = 1000 there are 4
-blocks, that is 32 warps; 1000 = 31 x 32 + 8, so the guard splits the last warp only and 31 of 32
-branches are uniform. At n = 1024 it splits none. A guard at the end of the data costs nothing.
+Expect: not one byte more than the data: at n = 1000 two vectors of 4000 bytes are loaded and one is
+stored. The guard adds one branch per warp. There are 4 blocks, that is 32 warps; 1000 = 31 x 32 +
+8, so in the last warp 8 threads pass the guard and 24 do not. A branch that all threads of a warp
+take alike is called uniform: 31 of 32 are. At n = 1024 all are. A guard at the end of the data
+costs nothing. Left out, it is the wrong rung `vector-add-no-guard`.
 
 Source: GR vector addition
 
@@ -68,13 +68,7 @@ RUNG = Rung(
     bound=Bound("dram", "12 n bytes over the memory bandwidth"),
     kernels=(add,),
     predicts=(
-        Prediction(
-            "global_load_sectors",
-            "==",
-            250,
-            1000,
-            "twice 4000 bytes are twice 125 sectors: not one is moved for threads beyond n",
-        ),
+        Prediction("global_load_bytes", "==", 8000, 1000, "twice 4000, and none beyond n"),
         Prediction("branches", "==", 32, 1000, "4 blocks x 8 warps ask i < n once each"),
         Prediction(
             "branch_uniformity",

@@ -5,9 +5,9 @@ elements or more. Each thread starts at its own number and walks on in steps of 
 `cuda.gridsize(1)`, until the data end. Neighbouring threads read neighbouring elements in every
 step.
 
-Below: one thread per element starts a block for every 256 elements, and each thread computes its
-index, asks its guard and ends after one addition. Here a thread begins once for many elements, and
-no n is too large for the grid.
+Below: in `vector-add-grid` one thread per element starts a block for every 256 elements, and each
+thread computes its index, asks its guard and ends after one addition. Here a thread begins once for
+many elements, and no n is too large for the grid.
 
 Expect: exactly the same traffic. The loop asks once for each element, as the guard did, and once
 more to leave. At n = 1000 there is one block of 8 warps, which walk in steps of 256 and ask 5 times

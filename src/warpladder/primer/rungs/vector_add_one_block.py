@@ -3,14 +3,17 @@
 Idea: a kernel is the body of the loop, written for one element. The launch says how many threads
 run it, here one block of n, and each thread takes the element of its own number, `threadIdx.x`.
 
-Below: the CPU loop adds one element after the other; here n threads add theirs side by side. The
-hardware moves them in warps of 32 that execute each instruction together.
+Below: one thread added one element after the other; here n threads add theirs side by side.
 
-Expect: 32 neighbouring threads read 32 neighbouring 4-byte numbers: 128 bytes, which are 4 sectors
-of 32 bytes, all of them used. There is no branch, as there are exactly as many threads as elements.
-A block of 33 threads fills one warp and puts a single thread into a second one, which issues every
-instruction again: 16.5 active threads per instruction. One block also means one multiprocessor, the
-rest of the GPU is idle, and n ends at 1024.
+The hardware does not move threads one by one. It cuts a block into warps, 32 threads with numbers
+in a row, and issues each instruction once for a whole warp. A load that a warp issues is called a
+request: one request asks for up to 32 numbers.
+
+Expect: 1024 threads are 32 warps. Each loads from two vectors, 64 requests where one thread would
+make 2048. There is no branch, as there are exactly as many threads as elements. A block of 33
+threads fills one warp and puts a single thread into a second one, which issues every instruction
+again: 16.5 active threads per instruction. One block also means one multiprocessor, one of the many
+processors of which a GPU is made. The rest of the GPU is idle, and n ends at 1024.
 
 Source: GR vector addition
 
@@ -26,7 +29,7 @@ from numba import cuda
 
 from warpladder.primer.launching import launch
 from warpladder.primer.tasks import VECTOR_ADD
-from warpladder.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,11 +67,16 @@ RUNG = Rung(
     kernels=(add,),
     predicts=(
         Prediction(
-            "global_load_sectors_per_request",
+            "global_load_requests",
             "==",
-            4,
-            1024,
-            "32 threads x 4 bytes = 128 neighbouring bytes = 4 sectors of 32",
+            Ratio(1, 32),
+            256,
+            "a warp asks for 32 numbers at a time",
+            than="vector-add-one-thread",
+            tolerance=1e-9,
+        ),
+        Prediction(
+            "global_load_requests", "==", 64, 1024, "32 warps load from two vectors, once each"
         ),
         Prediction(
             "branches", "==", 0, 1024, "the body of the loop is left, and nothing to decide"

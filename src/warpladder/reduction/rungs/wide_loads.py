@@ -11,8 +11,8 @@ Expect: the same sectors by a quarter of the requests. At n = 2048 a block of 25
 groups per thread: 16 requests of 16 sectors, 512 bytes, where it was 64 of 4. Issue slots are
 saved, and more bytes are on their way at a time: from a multiprocessor with 2048 threads 8 KiB if
 each waits for 4 bytes, 32 KiB if for 16. To be busy all the time, memory needs as many bytes asked
-for as it delivers until the first answer comes: at 4.8 TB/s and some 700 ns that is 25 KiB from
-each of 132 multiprocessors. On its laptop the source saw little difference.
+for as it delivers until the first answer comes: suppose 4.8 TB/s and 700 ns, and that is 25 KiB
+from each of 132 multiprocessors. On its laptop the source saw little difference.
 
 Source: RD 11
 

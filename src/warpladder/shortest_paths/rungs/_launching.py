@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["MAX_REGISTERS", "THREADS", "padded", "resident_together"]
+__all__ = ["MAX_REGISTERS", "THREADS", "padded", "resident_together", "resident_with"]
 
 #: Threads in a block where nothing asks for another number: eight warps, HB's choice too.
 THREADS = 256
@@ -29,6 +29,16 @@ def resident_together(device: Device) -> int:
     Provided that they have `THREADS` threads of at most `MAX_REGISTERS` registers.
     """
     return device.properties.multiprocessors * (_THREADS_THAT_FIT // THREADS)
+
+
+def resident_with(device: Device, kernel: Any, *nothing_to_do: Any) -> int:
+    """Return how many blocks of `THREADS` threads of a kernel the device holds at a time.
+
+    That depends on the registers the kernel was given, which are known when it has been compiled.
+    So it is launched once, with arguments by which it has nothing to do.
+    """
+    device.launch(kernel, 1, THREADS, *nothing_to_do)
+    return device.properties.multiprocessors * device.max_active_blocks(kernel, THREADS)
 
 
 def padded(problem: Weights, width: int, height: int | None = None) -> NDArray[Any]:

@@ -1,8 +1,10 @@
 """As many threads as the GPU holds, each with a run of consecutive cells.
 
 Idea: blocks that do not fit wait until others end, and each costs something to start. So start only
-as many threads as can be resident, and give each of them a run of neighbouring cells. A thread
-finds the row and column of its first cell by one division and steps on from there.
+as many threads as can be resident, and give each of them a run of neighbouring cells. How many can
+be is asked, not guessed: the registers that the compiler gave the kernel decide, beside the places
+for threads. A thread finds the row and column of its first cell by one division and steps on from
+there.
 
 Below: every cell had a thread and every thread a division. Also, a cell was stored even if it was
 the same as before; here only an improvement is.
@@ -31,7 +33,7 @@ from numba import cuda
 
 from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs._launching import THREADS
+from warpladder.shortest_paths.rungs._launching import THREADS, resident_with
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:
@@ -67,9 +69,10 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     """Return the distances."""
     n = len(problem.matrix)
     dist = device.to_device(problem.matrix)
-    gpu = device.properties
-    resident = gpu.multiprocessors * (gpu.max_threads_per_multiprocessor // THREADS) * THREADS
-    length = max(SHORTEST_RUN, blocks_for(n * n, resident))
+    if n == 0:
+        return device.to_host(dist)
+    resident = resident_with(device, relax_run, dist, n, 0, 0)
+    length = max(SHORTEST_RUN, blocks_for(n * n, resident * THREADS))
     for k in range(n):
         device.launch(relax_run, blocks_for(n * n, length * THREADS), THREADS, dist, n, k, length)
     return device.to_host(dist)

@@ -4,9 +4,8 @@ Idea: `dist[i, k]` is the same for all cells of row i, and it does not change in
 that stays in its row reads it once and keeps it. So a warp takes whole rows: its lanes stand side
 by side, walk along the row 32 cells at a time, and take another row when they are through.
 
-Below: a thread's next cell lay in another row, so each cell cost three loads. The source keeps the
-entry in a register too, for runs of consecutive cells, and pays for them with 32 sectors per
-request.
+Below: the source keeps the entry along runs of consecutive cells, and pays for them with 32 sectors
+per request. `grid-sync`, whose warps read side by side, loads three numbers for each cell.
 
 Expect: two loads per cell and one per row. At n = 128 a row is 1 + 4 * 2 = 9 requests instead of
 4 * 3 = 12; at n = 2048 it is 129 instead of 192, a third less. The rest is row k, which caches

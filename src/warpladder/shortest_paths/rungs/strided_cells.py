@@ -28,7 +28,7 @@ from numba import cuda
 
 from warpladder.device.grids import blocks_for
 from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
-from warpladder.shortest_paths.rungs._launching import THREADS
+from warpladder.shortest_paths.rungs._launching import THREADS, resident_with
 from warpladder.shortest_paths.rungs._tasks import DISTANCES
 
 if TYPE_CHECKING:
@@ -59,8 +59,9 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     """Return the distances."""
     n = len(problem.matrix)
     dist = device.to_device(problem.matrix)
-    gpu = device.properties
-    resident = gpu.multiprocessors * (gpu.max_threads_per_multiprocessor // THREADS)
+    if n == 0:
+        return device.to_host(dist)
+    resident = resident_with(device, relax_every_nth, dist, 0, 0)
     blocks = min(resident, blocks_for(n * n, FEWEST_CELLS * THREADS))
     for k in range(n):
         device.launch(relax_every_nth, blocks, THREADS, dist, n, k)

@@ -13,7 +13,7 @@ right when one block runs behind the other, and loses a part in lockstep. Atomic
 Their price follows from how many threads meet at one place, so adding up in the block first leaves
 one addition for a block where there was one for each id in common.
 
-Source: IM learnings; IM shared flags; IM atomics
+Source: IM case 1; IM case 2; IM learnings; IM shared flags; IM atomics
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ def _panel(rows: list[dict[str, Any]], n: int) -> Panel:
 EXPLORATION = Exploration(
     name="updates",
     question="What if threads update one record, in a block or across blocks?",
-    source="IM learnings; IM shared flags; IM atomics",
+    source="IM case 1; IM case 2; IM learnings; IM shared flags; IM atomics",
     run=_run,
     sizes=(5,),
     largest=16,

@@ -37,7 +37,7 @@ from warpladder.lab.explore.shortest_paths.methods import (
     times_table,
 )
 
-__all__ = ["EXPLORATION", "PowerLaw", "fit_power"]
+__all__ = ["EXPLORATION", "PowerLaw", "fit_power", "upper_exponent"]
 
 #: Two points lie on a line whatever they are.
 _FEWEST = 3
@@ -95,6 +95,20 @@ def fit_power(seconds: dict[int, float]) -> PowerLaw:
     )
 
 
+def upper_exponent(medians: dict[int, float]) -> float | None:
+    """Return the exponent of the upper half of the sizes, where they are enough for that.
+
+    Examples
+    --------
+    >>> round(upper_exponent({1: 1, 2: 1, 4: 1, 8: 8, 16: 64, 32: 512}), 9)
+    3.0
+    >>> upper_exponent({1: 1, 2: 8, 4: 64}) is None
+    True
+    """
+    upper = dict(list(medians.items())[len(medians) // 2 :])
+    return fit_power(upper).exponent if len(upper) >= _FEWEST else None
+
+
 def _run(setting: Setting) -> Findings:
     times, remarks = time_methods(setting)
     rows, lines = [], []
@@ -105,7 +119,7 @@ def _run(setting: Setting) -> Findings:
             remarks = (*remarks, f"{name}: {len(medians)} sizes are too few for a fit.")
         else:
             law = fit_power(medians)
-            row |= {**law._asdict(), "upper": _upper(medians)}
+            row |= {**law._asdict(), "upper": upper_exponent(medians)}
             ends = (float(min(medians)), float(max(medians)))
             title = f"{name}: n^{law.exponent:.2f}"
             lines.append(Series(title, ends, tuple(law.at(n) for n in ends), model=True))
@@ -128,12 +142,6 @@ def _run(setting: Setting) -> Findings:
         (_panel(times, setting, lines),),
         remarks,
     )
-
-
-def _upper(medians: dict[int, float]) -> float | None:
-    """Return the exponent of the upper half of the sizes, where they are enough for that."""
-    upper = dict(list(medians.items())[len(medians) // 2 :])
-    return fit_power(upper).exponent if len(upper) >= _FEWEST else None
 
 
 def _panel(times: Times, setting: Setting, lines: list[Series]) -> Panel:

@@ -16,14 +16,11 @@ all processors is one, and barriers take longer the more there are to wait for.
 HB asks whether 448 cores take 1/448 of the time of a single-CPU system. Only if there is work for
 all of them at all times, and against a CPU core as slow as one of theirs.
 
-Source: HB exploration 9; HB 2.3
+Source: HB exploration 9
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,6 +41,7 @@ from warpladder.lab.explore.exploration import (
     paragraph,
 )
 from warpladder.lab.explore.measure import Spread, in_turn, kernel_seconds, unsteady, wall_seconds
+from warpladder.lab.explore.shortest_paths.cores import limited
 from warpladder.lab.explore.waves import __doc__ as waves_text
 from warpladder.lab.explore.waves import count_waves, doubled
 from warpladder.lab.launches import launched
@@ -57,7 +55,6 @@ __all__ = ["EXPLORATION"]
 
 _MODELLED, _RESIDENT = "row-blocks", "grid-sync"
 _CAPABILITY = (9, 0)
-_WORKERS = "NUMBA_NUM_THREADS"
 Rows = list[dict[str, Any]]
 
 
@@ -145,7 +142,7 @@ def _time_cores(setting: Setting, n: int) -> dict[int, Spread]:
     solve = partial(shortest_paths, problem.matrix, device="cpu", no_edge=problem.no_path)
 
     def seconds(workers: int) -> float:
-        with _limited(workers):
+        with limited(workers):
             return wall_seconds(solve)
 
     counts = doubled(worker_count())
@@ -153,20 +150,6 @@ def _time_cores(setting: Setting, n: int) -> dict[int, Spread]:
     solve()  # compiles and loads
     spreads = in_turn({str(p): partial(seconds, p) for p in counts})
     return {p: spreads[str(p)] for p in counts}
-
-
-@contextmanager
-def _limited(workers: int) -> Iterator[None]:
-    """Let a team of the CPU engine have so many workers."""
-    before = os.environ.get(_WORKERS)
-    os.environ[_WORKERS] = str(workers)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_WORKERS]
-        else:
-            os.environ[_WORKERS] = before
 
 
 class _Smaller:
@@ -278,7 +261,7 @@ def _missing(setting: Setting, cores: Rows) -> tuple[str, ...]:
 EXPLORATION = Exploration(
     name="scaling",
     question="Strong scaling: how much do more processors bring?",
-    source="HB exploration 9; HB 2.3",
+    source="HB exploration 9",
     run=_run,
     sizes=(100, 1000),
     largest=4096,

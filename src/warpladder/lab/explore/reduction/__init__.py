@@ -1,0 +1,1 @@
+"""What is asked about reductions: each exploration is one file of its name."""
