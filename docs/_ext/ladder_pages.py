@@ -23,6 +23,7 @@ from warpladder.lab.documents import counters_document
 from warpladder.lab.explain import Explanation, Listing, explain
 from warpladder.lab.gutter import Column, choose_columns
 from warpladder.lab.questions import ANSWERS
+from warpladder.lab.recorded import recording_of
 from warpladder.lab.registry import LADDERS, find_ladder
 from warpladder.lab.sources import sources_in
 from warpladder.lab.text import file_of, question_of
@@ -102,6 +103,7 @@ def ladder_page(ladder: Ladder) -> str:
             (str(number), _linked(rung), escaped(rung.title), escaped(rung.source))
             for number, rung in enumerate(ladder.rungs, 1)
         ]),
+        *_recorded(ladder, ladder.rungs),
     ]  # fmt: skip
     if ladder.wrong:
         parts += [
@@ -136,12 +138,34 @@ def rung_page(explanation: Explanation) -> str:
     if explanation.predictions:
         parts += ["## Predicted and counted", _predictions(explanation.predictions, ladder)]
     parts += [
+        *_recorded(ladder, [rung]),
         *_question(ladder, rung),
         "## The whole file",
         _whole_file(ladder, rung),
         _neighbours(ladder, rung),
     ]
     return _WIDE + "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _recorded(ladder: Ladder, rungs: Iterable[Rung]) -> Iterator[str]:
+    """Return what a GPU took for rungs, where that is on record: for a single one at every size."""
+    recording = recording_of(ladder.name)
+    if recording is None:
+        return
+    several = list(rungs)
+    rows = []
+    for rung in several:
+        best = recording.of(rung)
+        times = recording.all_of(rung.name) if len(several) == 1 else [best] if best else []
+        rows += [(_linked(rung), f"{time.n:,}", _three_digits(time.milliseconds)) for time in times]
+    if rows:
+        yield "## On a GPU"
+        yield f"Of the kernels alone, {recording.title} (`benchmarks/results/{recording.file}`)."
+        yield _table(("rung", "n", "milliseconds"), rows, right=(1, 2))
+
+
+def _three_digits(value: float) -> str:
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.3g}"
 
 
 def _question(ladder: Ladder, rung: Rung) -> Iterator[str]:

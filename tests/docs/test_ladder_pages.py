@@ -6,6 +6,7 @@ import doctest
 import html
 import importlib
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,7 @@ from prose import escaped, paragraph_as_markdown
 from warpladder.lab.explain import explain
 from warpladder.lab.gutter import choose_columns
 from warpladder.lab.questions import ANSWERS
+from warpladder.lab.recorded import recording_of
 from warpladder.lab.registry import LADDERS, find_rung
 from warpladder.lab.text import paragraphs_of, question_of
 from warpladder.simulator import SimulatedDevice
@@ -90,6 +92,7 @@ def test_a_ladder_lists_every_rung_once_in_order(name):
     page = ladder_pages.ladder_page(ladder)
     every = [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
     table = page[page.index("## Rungs") :]
+    table = table.replace(table[table.find("## On a GPU") : table.find("## Wrong rungs")], "")
     assert [name for name in LINK.findall(table) if name in every] == every
     assert page.rstrip().endswith("\n".join([*every, "```"]))
 
@@ -110,6 +113,21 @@ def test_every_part_of_a_ladder_is_made_by_one_process(monkeypatch):
             for path in ladder_pages.ladder_pages("primer", part, parts)
         ]
         assert made == whole
+
+
+def test_what_a_gpu_took_is_told_with_card_and_date():
+    ladder, rung = find_rung("shortest-paths/flag-barrier")
+    recording = recording_of("shortest-paths")
+    time = recording.of(rung)
+    shown = "\n".join(ladder_pages._recorded(ladder, ladder.rungs))
+    row = f"| [`flag-barrier`](flag-barrier.md) | {time.n:,} | {time.milliseconds:,.0f} |"
+    assert row in shown
+    assert recording.title in shown
+    alone = "\n".join(ladder_pages._recorded(ladder, [rung]))
+    assert alone.count("(flag-barrier.md)") == len(recording.all_of("flag-barrier"))
+    assert "(one-thread.md)" not in alone
+    unheard_of = replace(ladder, name="a ladder that nobody has run")
+    assert list(ladder_pages._recorded(unheard_of, ladder.rungs)) == []
 
 
 def test_the_course_lists_the_ladders_as_the_registry_does():
