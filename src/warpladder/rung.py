@@ -171,8 +171,9 @@ class Prediction:
     why
         One sentence for a learner.
     than
-        Name of another rung of the same ladder: the claim is then about this rung's counter
-        divided by that rung's, on the same problem.
+        Name of another rung: the claim is then about this rung's counter divided by that rung's,
+        on the same problem. A rung of another ladder is called ``"ladder/rung"``; it solves the
+        problem of its own task, of the same size.
     tolerance
         For ``"=="``: how far apart the two may be, as a fraction of ``value``.
     """

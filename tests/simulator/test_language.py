@@ -855,6 +855,18 @@ def test_print_gives_a_line_for_each_thread(capsys):
     ]  # fmt: skip
 
 
+def test_print_of_what_numba_takes_for_a_constant(capsys):
+    @cuda.jit
+    def kernel(values):
+        t = cuda.threadIdx.x
+        if t == 3:
+            print(t, cuda.blockIdx.x, cuda.blockDim.x, 7)  # noqa: T201 - what is tested
+        values[t] = t
+
+    simulating.run(kernel, 1, 4, np.zeros(4))
+    assert capsys.readouterr().out == "3 0 4 7\n"
+
+
 def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
     @cuda.jit(debug=True, opt=False)
     def kernel(values):

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from warpladder.cli.advect import advect
+from warpladder.cli.check import check
 from warpladder.cli.climb import climb
 from warpladder.cli.doctor import doctor
 from warpladder.cli.explain import explain
@@ -23,6 +24,7 @@ from warpladder.cli.explore import explore
 from warpladder.cli.jobs import jobs
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
+from warpladder.cli.new import new
 from warpladder.cli.options import Command
 from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
@@ -30,6 +32,7 @@ from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
 from warpladder.cli.sources import sources
 from warpladder.cli.submit import submit
+from warpladder.cli.try_ import try_
 from warpladder.device.environment import asked_threads
 from warpladder.errors import KernelCacheWarning, WarpladderError
 from warpladder.lab.sources import SOURCES
@@ -56,6 +59,9 @@ app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
 app.command("sass", cls=Command)(sass)
+app.command("try", cls=Command)(try_)
+app.command("new", cls=Command)(new)
+app.command("check", cls=Command)(check)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
 # What stands behind the command to submit is that command's own.
 app.command("submit", cls=Command, context_settings={"allow_interspersed_args": False})(submit)
@@ -181,6 +187,15 @@ def main() -> None:
         typer.echo(f"warpladder: {reason}", err=True)
         _tell_notes(fault)
         _drop_unwritten()
+        sys.exit(1)
+    except Exception as fault:
+        from warpladder.cli.output import printable
+        from warpladder.lab.own import mistake_in
+
+        # A file of the user's may do anything; whatever else raises is a mistake of ours.
+        if not (mistake := mistake_in(fault)):
+            raise
+        typer.echo(f"warpladder: {printable(mistake)}", err=True)
         sys.exit(1)
     except _Signalled as ended:
         told = _ENDING[signal.Signals(ended.number).name]

@@ -28,7 +28,7 @@ def climb(
         str,
         typer.Argument(
             metavar="LADDER",
-            help="One of `warpladder ladders`.",
+            help="One of `warpladder ladders`; or FILE.py.",
             autocompletion=complete_ladder,
         ),
     ],

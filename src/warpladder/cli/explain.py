@@ -35,7 +35,7 @@ def explain(
         str,
         typer.Argument(
             metavar="LADDER/RUNG",
-            help="As `warpladder ladders` lists them.",
+            help="As `warpladder ladders` lists them; or FILE.py/RUNG, or FILE.py.",
             autocompletion=complete_rung,
         ),
     ],
@@ -82,6 +82,8 @@ def explain(
     answer from all this, by a small change or by a run at another size; --answer
     answers it.
 
+    Of a program with kernels of its own, FILE.py, it shows them and their counters.
+
     A wrong rung is counted with the checks off, as far as it comes; then it is said
     which check catches it, at which line, and under which schedules its result is
     wrong.
@@ -110,8 +112,9 @@ def explain(
             f"{device!r}: only the simulator counts line by line", param_hint="--device"
         )
     version = _version(compute_capability)
-    ladder, found = find_rung(rung)
-    other = diff and find_rung(diff if "/" in diff else f"{ladder.name}/{diff}")
+    ladder, found = find_rung(rung, programs=True)
+    place = rung.rpartition("/")[0] or ladder.name
+    other = diff and find_rung(diff if "/" in diff else f"{place}/{diff}")
     from warpladder.simulator import SimulatedDevice
 
     make_device = partial(SimulatedDevice, compute_capability=version)

@@ -43,13 +43,16 @@ def ladders(
     """
     from rich.text import Text
 
-    from warpladder.cli.output import print_json, stdout
+    from warpladder.cli.output import print_json, printable, stdout
     from warpladder.lab.documents import ladder_document
     from warpladder.lab.registry import find_ladder
     from warpladder.lab.registry import ladders as every_ladder
     from warpladder.lab.sources import sources_in
 
-    found = every_ladder() if name is None else [find_ladder(name)]
+    def left_out(why: str) -> None:
+        typer.echo(f"warpladder: {printable(why)}", err=True)
+
+    found = every_ladder(left_out) if name is None else [find_ladder(name)]
     if json:
         print_json({"ladders": [ladder_document(ladder) for ladder in found]})
         return

@@ -111,7 +111,7 @@ def listing_lines(
 
 
 def heading(listing: Listing, n: int) -> Text:
-    """Return the name of a kernel and how it was launched."""
+    """Return the name of a kernel and how it was launched; a program has no size n, but 0."""
     from rich.text import Text
 
     text = Text(listing.name, "bold")
@@ -120,7 +120,8 @@ def heading(listing: Listing, n: int) -> Text:
         started = f"{times} launches, the first with" if times > 1 else "1 launch,"
         shared = f", {first.shared_bytes} bytes of shared memory" if first.shared_bytes else ""
         shape = f"grid {extent(first.grid)}, block {extent(first.block)}"
-        text.append(f", n = {n}: {started} {shape}{shared}", "not bold")
+        size = f", n = {n}" if n else ""
+        text.append(f"{size}: {started} {shape}{shared}", "not bold")
     return text
 
 

@@ -29,7 +29,7 @@ def sass(
         str,
         typer.Argument(
             metavar="LADDER/RUNG",
-            help="As `warpladder ladders` lists them.",
+            help="As `warpladder ladders` lists them; or FILE.py/RUNG.",
             autocompletion=complete_rung,
         ),
     ],

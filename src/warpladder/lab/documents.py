@@ -8,6 +8,7 @@ from typing import Any
 
 from warpladder.lab.climb import Row
 from warpladder.lab.differences import Change, Difference
+from warpladder.lab.exercises.attempt import Judgement
 from warpladder.lab.explain import Explanation, Listing
 from warpladder.lab.questions import Answered
 from warpladder.lab.recorded import Recording, recording_of
@@ -22,6 +23,7 @@ __all__ = [
     "counters_document",
     "difference_document",
     "explanation_document",
+    "judgement_document",
     "ladder_document",
     "recorded_document",
     "recording_document",
@@ -117,6 +119,15 @@ def wrong_document(result: WrongResult) -> dict[str, Any]:
         "fault": result.fault,
         "visible_under": result.visible,
         "ok": result.ok,
+    }
+
+
+def judgement_document(judged: Judgement) -> dict[str, Any]:
+    """Return how far an attempt at an exercise comes."""
+    return {
+        "solved": judged.solved,
+        "verified": [asdict(verdict) for verdict in judged.verdicts],
+        "predictions": [_prediction_document(result) for result in judged.predictions],
     }
 
 

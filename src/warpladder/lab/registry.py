@@ -1,16 +1,23 @@
-"""The ladders by name: the one place that lists them, each imported when it is asked for."""
+"""The ladders by name: the one place that lists them, each imported when it is asked for.
+
+Those of this package stand below; other packages announce theirs (`own.installed`), and a ladder in
+a file or a module needs no name: it is asked for by its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 from warpladder.errors import InputError
+from warpladder.lab import own
+from warpladder.lab.program import program_rung
 from warpladder.rung import Ladder, Rung
 
-__all__ = ["LADDERS", "find_ladder", "find_rung", "ladders", "look_up"]
+__all__ = ["LADDERS", "find_ladder", "find_rung", "ladder_names", "ladders", "look_up", "unknown"]
 
 #: Where each ladder stands, as ``module:attribute``, in the order in which to learn them.
 LADDERS: dict[str, str] = {
@@ -22,18 +29,40 @@ LADDERS: dict[str, str] = {
 }
 
 
-def ladders() -> list[Ladder]:
-    """Return every ladder, in the order in which to learn them."""
-    return [find_ladder(name) for name in LADDERS]
+def ladder_names() -> list[str]:
+    """Return the name of every ladder, in the order in which to learn them; imports none of them.
+
+    Where another package claims a name of ours, ours it stays.
+    """
+    return list(dict.fromkeys((*LADDERS, *own.installed())))
+
+
+def ladders(left_out: Callable[[str], None] | None = None) -> list[Ladder]:
+    """Return every ladder, in the order in which to learn them; those of other packages last.
+
+    Parameters
+    ----------
+    left_out
+        Is told of each ladder of another package that cannot be used; without it that is an error.
+    """
+    found = []
+    for name in ladder_names():
+        try:
+            found.append(find_ladder(name))
+        except InputError as fault:
+            if left_out is None or name in LADDERS:
+                raise
+            left_out(str(fault))
+    return found
 
 
 def find_ladder(name: str) -> Ladder:
-    """Return the ladder of this name.
+    """Return the ladder of this name, or at this place: ``my_ladder.py``, ``package:LADDER``.
 
     Raises
     ------
     InputError
-        There is none of this name; the message lists those there are.
+        There is none of this name; the message lists those there are. Or what is there is none.
 
     Examples
     --------
@@ -42,11 +71,22 @@ def find_ladder(name: str) -> Ladder:
     ...
     warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer, ...
     """
+    if own.is_reference(name):
+        return own.load(name)
+    if name not in LADDERS:
+        if points := own.installed().get(name):
+            return own.load_installed(name, points)
+        if Path(f"{name}.py").is_file():
+            raise InputError(f"no ladder {name!r}; the file of that name is {name}.py")
+        raise InputError(unknown("ladder", name, ladder_names(), "The ladders"))
     return cast("Ladder", look_up("ladder", name, LADDERS, "The ladders"))
 
 
-def find_rung(path: str) -> tuple[Ladder, Rung]:
+def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
     """Return the rung called ``ladder/rung``, a wrong one too, and its ladder.
+
+    The ladder may be given by its place, ``my_ladder.py/rung``, and a file with one rung by itself.
+    With ``programs`` a file may also have none, and be a program that launches kernels.
 
     Raises
     ------
@@ -60,17 +100,43 @@ def find_rung(path: str) -> tuple[Ladder, Rung]:
     ...
     warpladder.errors.InputError: 'primer' must be LADDER/RUNG; ...
     """
-    ladder_name, slash, name = path.partition("/")
-    if not slash:
-        raise InputError(
-            f"{path!r} must be LADDER/RUNG; `warpladder ladders` lists the rungs of every ladder"
-        )
-    ladder = find_ladder(ladder_name)
+    if own.is_reference(path):
+        place, name = own.split(path)
+        if programs and name is None and place.endswith(".py"):
+            file = Path(place)
+            if not own.is_ladder_file(file):
+                return program_rung(file)
+        ladder = own.load(place)
+        if name is None:
+            return ladder, _only_rung(path, ladder)
+        ladder_name = place
+    else:
+        ladder_name, slash, name = path.partition("/")
+        if not slash:
+            raise InputError(
+                f"{path!r} must be LADDER/RUNG; `warpladder ladders` lists the rungs of every "
+                "ladder"
+            )
+        ladder = find_ladder(ladder_name)
     rung = ladder.find(name)
     if rung is None:
-        known = [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
-        raise InputError(_unknown("rung", name, known, f"The rungs of {ladder_name}"))
+        raise InputError(unknown("rung", name, _names(ladder), f"The rungs of {ladder_name}"))
     return ladder, rung
+
+
+def _only_rung(path: str, ladder: Ladder) -> Rung:
+    first, *others = _names(ladder)
+    rung = ladder.find(first)
+    if others or rung is None:
+        raise InputError(
+            f"{path} has several rungs, so say which: {path}/{first}. The rungs: "
+            f"{', '.join((first, *others))}"
+        )
+    return rung
+
+
+def _names(ladder: Ladder) -> list[str]:
+    return [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
 
 
 def look_up(kind: str, name: str, places: Mapping[str, str], heading: str) -> Any:
@@ -82,12 +148,13 @@ def look_up(kind: str, name: str, places: Mapping[str, str], heading: str) -> An
         Nothing is listed for it; the message lists those there are, behind ``heading``.
     """
     if name not in places:
-        raise InputError(_unknown(kind, name, places, heading))
+        raise InputError(unknown(kind, name, places, heading))
     module, attribute = places[name].split(":")
     return getattr(import_module(module), attribute)
 
 
-def _unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:
+def unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:
+    """Return that there is nothing of this name, what may be meant, and what there is."""
     names = list(known)
     close = get_close_matches(name, names, n=1)
     guess = f"; did you mean {close[0]}?" if close else "."

@@ -16,7 +16,13 @@ _QUESTION = "Question: "
 
 
 def text_of(rung: Rung) -> str:
-    """Return the docstring of a rung's file."""
+    """Return the docstring of a rung's file.
+
+    Where several rungs stand in one file, each has it in the docstring of its host function.
+    """
+    own = inspect.getdoc(rung.run) or ""
+    if "\n\nIdea:" in own:
+        return own
     return inspect.cleandoc(_module_of(rung).__doc__ or rung.title)
 
 

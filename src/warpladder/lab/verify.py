@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ from warpladder.errors import (
 )
 from warpladder.lab.compare import difference
 from warpladder.lab.devices import Simulated
+from warpladder.lab.own import mistake_in
 from warpladder.lab.poisoned import Poisoned
+from warpladder.lab.registry import find_rung
 from warpladder.rung import Ladder, Prediction, Rung, Task, WrongRung, shown
 from warpladder.simulator.checks.counters import Counters
 
@@ -35,6 +38,7 @@ __all__ = [
     "judge",
     "pose",
     "run",
+    "sizes_of",
     "verify",
 ]
 
@@ -180,8 +184,7 @@ def verify(
         raise InputError(f"{rung.name} runs on a GPU only: {rung.limits}")
     limit = math.inf if rung.max_n is None else rung.max_n
     if sizes is None:
-        few = rung.task.simulated if isinstance(device, Simulated) else None
-        asked = [n for n in few or rung.task.sizes if n <= limit]
+        asked = sizes_of(rung, simulated=isinstance(device, Simulated))
     else:
         asked = list(sizes)
     if not asked:
@@ -192,6 +195,12 @@ def verify(
         raise InputError(f"{rung.name} takes up to n = {limit}, not {max(asked)}: {rung.limits}")
     poisoned: Any = None if device is None else Poisoned(device)
     return [_verify(rung, poisoned, n, seed) for n in asked]
+
+
+def sizes_of(rung: Rung, *, simulated: bool) -> list[int]:
+    """Return the sizes at which a rung is verified, on a simulated device or another one."""
+    few = rung.task.simulated if simulated else None
+    return [n for n in few or rung.task.sizes if rung.max_n is None or n <= rung.max_n]
 
 
 @lru_cache(maxsize=16)
@@ -225,6 +234,10 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
         return Verdict(n, f"cannot run: {refusal}")
     except WarpladderError as fault:
         return Verdict(n, f"{type(fault).__name__}: {fault}")
+    except Exception as fault:
+        if told := mistake_in(fault):
+            return Verdict(n, told)
+        raise
     return judge(rung, n, problem, result, seed)
 
 
@@ -267,24 +280,46 @@ def check_predictions(
     """
     seen = {} if seen is None else seen
 
-    def counter(of: Rung, claim: Prediction) -> float:
-        if (of.name, claim.n) not in seen:
-            seen[of.name, claim.n] = count(of, device_factory(), claim.n)
-        return float(getattr(seen[of.name, claim.n], claim.counter))
+    def counter(name: str, of: Rung, claim: Prediction) -> float:
+        if (name, claim.n) not in seen:
+            seen[name, claim.n] = count(of, device_factory(), claim.n)
+        return float(getattr(seen[name, claim.n], claim.counter))
 
     results = []
     for claim in rung.predicts:
-        than = None if claim.than is None else ladder.find(claim.than)
-        if not hasattr(Counters, claim.counter) or (than is None) != (claim.than is None):
-            raise InputError(f"{rung.name} predicts {claim}, but there is no such counter or rung")
+        if not hasattr(Counters, claim.counter):
+            close = get_close_matches(claim.counter, dir(Counters), n=1)
+            guess = f"; did you mean {close[0]}?" if close else ""
+            raise InputError(f"{rung.name} predicts {claim}, but there is no such counter{guess}")
+        than = None if claim.than is None else _other_rung(rung, claim, claim.than, ladder)
         try:
-            base = None if than is None else counter(than, claim)
-            results.append(PredictionResult(claim, counter(rung, claim), base))
+            base = None if than is None else counter(str(claim.than), than, claim)
+            results.append(PredictionResult(claim, counter(rung.name, rung, claim), base))
         except UnsupportedKernelError as refusal:
             results.append(PredictionResult(claim, None, fault=f"cannot run: {refusal}"))
         except WarpladderError as fault:
             results.append(PredictionResult(claim, None, fault=f"{type(fault).__name__}: {fault}"))
+        except Exception as fault:
+            if not (told := mistake_in(fault)):
+                raise
+            results.append(PredictionResult(claim, None, fault=told))
     return results
+
+
+def _other_rung(rung: Rung, claim: Prediction, name: str, ladder: Ladder) -> Rung:
+    """Return the rung that a claim names: of the same ladder, or ``ladder/rung`` of another one."""
+    if "/" not in name:
+        other = ladder.find(name)
+        if other is not None:
+            return other
+        raise InputError(
+            f"{rung.name} predicts {claim}, but {ladder.name} has no such rung; one of another "
+            "ladder is called LADDER/RUNG"
+        )
+    try:
+        return find_rung(name)[1]
+    except InputError as fault:
+        raise InputError(f"{rung.name} predicts {claim}: {fault}") from fault
 
 
 def check_wrong(wrong: WrongRung, device_factory: Callable[..., Simulated]) -> WrongResult:

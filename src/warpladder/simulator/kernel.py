@@ -29,6 +29,7 @@ from warpladder.simulator.frontend.signatures import (
 from warpladder.simulator.machine.lanes import Geometry
 from warpladder.simulator.machine.program import Program
 from warpladder.simulator.translation.translator import translate
+from warpladder.simulator.watch import note, overruled
 
 __all__ = ["LaunchReport", "SimulatedKernel", "simulate"]
 
@@ -84,7 +85,9 @@ class SimulatedKernel:
     def __init__(
         self, kernel: Any, options: Options, signatures: tuple[tuple[Any, ...], ...] = ()
     ) -> None:
-        self.dispatcher = as_dispatcher(kernel)
+        # Within `simulated_cuda` a kernel is one of these already.
+        written = kernel.dispatcher if isinstance(kernel, SimulatedKernel) else kernel
+        self.dispatcher: Any = as_dispatcher(written)
         self.options = options
         self.py_func = self.dispatcher.py_func
         self.report: LaunchReport | None = None
@@ -164,11 +167,12 @@ class SimulatedKernel:
                 f"{len(arguments)} were given"
             )
         program = self.program_for(types_of(arguments))
+        options: Options = overruled(self.options)
         bounds = self.dispatcher.targetoptions.get("launch_bounds")
         check_limits(
             program,
             geometry,
-            self.options.properties,
+            options.properties,
             shared_bytes,
             cooperative,
             bounds[0] if isinstance(bounds, tuple) else bounds,
@@ -177,22 +181,22 @@ class SimulatedKernel:
         flat_names = names if len(names) == len(passed) else tuple(map(str, range(len(passed))))
         prepared = Arguments(flat_names, program.argument_types, passed)
         monitor = None
-        if self.options.counters or self.options.checks.any:
+        if options.counters or options.checks.any:
             from warpladder.simulator.checks.monitor import Monitor
 
-            monitor = Monitor(program, geometry, self.options.checks, self.options.counters)
+            monitor = Monitor(program, geometry, options.checks, options.counters)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
         launch = Launch(
             program,
             geometry,
             prepared.values,
-            properties=self.options.properties,
+            properties=options.properties,
             shared_dynamic=shared_bytes,
-            schedule=self.options.schedule,
-            checks=self.options.checks,
+            schedule=options.schedule,
+            checks=options.checks,
             monitor=monitor,
-            say=self.options.say,
+            say=options.say,
         )
         try:
             run(launch)
@@ -201,12 +205,13 @@ class SimulatedKernel:
             # After a fault, too: what was counted up to it is worth knowing.
             counters = Counters()
             lines: dict[tuple[str, int], Counters] = {}
-            if monitor is not None and self.options.counters:
+            if monitor is not None and options.counters:
                 counters, lines = monitor.result()
             self.report = LaunchReport(
                 self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
                 counters, lines,
             )  # fmt: skip
+            note(self, self.report)
         return self.report
 
     def _variadic(self) -> bool:

@@ -141,6 +141,9 @@ class Translator(Inliner):
         slots = []
         for number, argument in enumerate(statement.args):
             known = statement.consts.get(number, UNSET)
+            if isinstance(known, property):
+                # Numba takes `cuda.threadIdx.x` for a constant where it is all that is printed.
+                known = UNSET
             slots.append(
                 self.operand(scope, argument).slot if known is UNSET else self.new_slot(known)
             )

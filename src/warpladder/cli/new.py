@@ -1,0 +1,45 @@
+"""``warpladder new``: a ladder of one's own to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["new"]
+
+
+def new(
+    path: Annotated[
+        Path, typer.Argument(metavar="NAME", help="Of the ladder, or a file with that name.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+) -> None:
+    """Write a small ladder of your own: one file that works as it stands.
+
+    It has a task with its oracle, two rungs that make predictions, and a wrong
+    rung that a check must catch. Change it bit by bit; climb, explain, check and
+    sass take the file by its name. A file that is there is never overwritten.
+
+    [bold]warpladder new my_ladder[/]
+
+    [bold]warpladder climb my_ladder.py[/]
+    """
+    from warpladder.cli.output import print_json, stdout
+    from warpladder.lab.new import new_ladder
+    from warpladder.lab.registry import find_ladder
+
+    file = new_ladder(path)
+    ladder = find_ladder(str(file))
+    rungs = [rung.name for rung in ladder.rungs]
+    wrong = [broken.rung.name for broken in ladder.wrong]
+    if json:
+        print_json({"file": str(file), "ladder": ladder.name, "rungs": rungs, "wrong": wrong})
+        return
+    console = stdout()
+    told = f"wrote {file}: {ladder.title}, {len(rungs)} rungs and {len(wrong)} wrong one"
+    console.print(told, soft_wrap=True)
+    console.print("\nNow try:")
+    for command in (f"climb {file}", f"explain {file}/{rungs[-1]}", f"check {file}"):
+        console.print(f"  warpladder {command}", soft_wrap=True)

@@ -1,0 +1,110 @@
+"""A program that launches kernels itself, run as it is on the simulated GPU.
+
+It needs to know nothing of this package: within the run ``numba.cuda`` is the simulated GPU. To be
+explained it is made a rung of its own, whose host function is the whole program.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from warpladder.errors import InputError, KernelFaultError
+from warpladder.lab import own
+from warpladder.rung import Bound, Ladder, Rung, Task, Work
+
+if TYPE_CHECKING:
+    from warpladder.lab.devices import Simulated
+
+__all__ = ["nothing_launched", "program_rung", "run_program"]
+
+
+def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> None:
+    """Run a Python file as a program, with a simulated GPU; what it prints is dropped.
+
+    Raises
+    ------
+    InputError
+        Python cannot run it, or it ends itself as one that failed.
+    KernelFaultError
+        A check found a fault in a kernel.
+    """
+    from warpladder.simulator import simulated_cuda
+
+    own.read_source(path)
+    own.adopt(path)
+    arguments, sys.argv = sys.argv, [str(path)]
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        with (
+            simulated_cuda(compute_capability=compute_capability),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
+            runpy.run_path(str(path), run_name="__main__")
+    except KernelFaultError:
+        raise
+    except SystemExit as ended:
+        if ended.code:
+            raise InputError(f"{path} ends itself, with status {ended.code}") from ended
+    except Exception as fault:
+        raise InputError(own.mistake_in(fault) or f"{path}: {fault}") from fault
+    finally:
+        sys.argv = arguments
+        sys.path.remove(folder)
+
+
+def nothing_launched(path: Path) -> InputError:
+    """Return the error for a program that launches no kernel."""
+    return InputError(
+        f"{path} ends without having launched a kernel. Launch it at the end of the file, "
+        "kernel[grid, block](...), or describe it as a rung (`warpladder new` shows how)"
+    )
+
+
+def program_rung(path: Path) -> tuple[Ladder, Rung]:
+    """Return a program as a rung with its kernels, in a ladder of one.
+
+    Its sizes are its own, so the size 0 stands for them.
+
+    Raises
+    ------
+    InputError
+        Python cannot run it, or it launches no kernel.
+    """
+    from warpladder.simulator.watch import watched
+
+    with watched(checks=False) as seen:
+        run_program(path)
+    if not seen.kernels:
+        raise nothing_launched(path)
+
+    def run(device: Simulated, _problem: None) -> None:
+        with watched(checks=False, counters=True) as counted:
+            run_program(path, device.properties.compute_capability)
+        device.launches.extend(counted.launches)
+
+    # Where the text of a rung is looked up.
+    module = ModuleType(f"program_{path.stem}", ast.get_docstring(own.read_source(path)[1]))
+    module.__file__ = str(path.resolve())
+    sys.modules[module.__name__] = module
+    run.__module__ = module.__name__
+    task = Task("what the program computes", _nothing, _nothing, _no_work, "programs", 0, (0,))
+    bound = Bound("latency", "not stated")
+    title = "a program with kernels of its own"
+    rung = Rung(path.stem, title, "", run, task, bound, kernels=tuple(seen.kernels))
+    return Ladder(path.name, title, (rung,)), rung
+
+
+def _nothing(*_: Any) -> None:
+    return None
+
+
+def _no_work(_problem: None) -> Work:
+    return Work(0, 0)

@@ -1,0 +1,1 @@
+"""What `warpladder new` writes: files that work as they stand, here and in the learner's folder."""
