@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 PLAIN_VENV := .venv-without-numba-cuda
 PLAIN_READY := $(PLAIN_VENV)/.ready
 
-.PHONY: run test test-without-numba-cuda test-large lint format bench bench-gpu clean help
+.PHONY: run test test-without-numba-cuda test-large lint format bench bench-gpu docs notebooks clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 26
@@ -75,6 +75,15 @@ bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figur
 	$(BIN)/python benchmarks/gpu_launch.py --out benchmarks/results
 	$(BIN)/python benchmarks/publish_gpu.py
 
+# Warnings are errors. The cells of the notebooks are run; the simulator runs every rung.
+docs: $(READY)  ## build the site into docs/_build/html; faults of links and notebooks end it
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m sphinx -b html -W --keep-going -q -j auto docs docs/_build/html
+
+notebooks: $(READY)  ## run the notebooks, without the site
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	$(BIN)/python -m pytest -q -m 'large or not large' tests/docs/test_notebooks.py
+
 clean:  ## remove compiled kernels and caches (needed after editing a file of LLVM tiles)
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/_build docs/ladders docs/counters.md

@@ -145,7 +145,11 @@ class Explanation:
 
 
 def explain(
-    ladder: Ladder, rung: Rung, device_factory: Callable[..., Simulated], n: int | None = None
+    ladder: Ladder,
+    rung: Rung,
+    device_factory: Callable[..., Simulated],
+    n: int | None = None,
+    seen: dict[tuple[str, int], Counters] | None = None,
 ) -> Explanation:
     """Run a rung on a simulated device and gather what was counted, line by line.
 
@@ -158,10 +162,15 @@ def explain(
     n
         Problem size; by default that of the rung's first prediction, or the largest at which it is
         verified; for a wrong rung, that at which it is shown.
+    seen
+        What was counted before, as `check_predictions` has it, where several rungs are explained.
     """
+    seen = {} if seen is None else seen
     wrong = wrong_record(ladder, rung)
     size = size_to_explain(ladder, rung) if n is None else n
     counted = count_lines(ladder, rung, device_factory, size)
+    if rung.on == "device" and not counted.stopped:
+        seen[rung.name, size] = counted.total
     make_device = device_factory if wrong is None else partial(device_factory, checks=False)
     return Explanation(
         ladder,
@@ -171,7 +180,7 @@ def explain(
         file_of(rung),
         counted.kernels,
         counted.elsewhere,
-        tuple(check_predictions(rung, ladder, make_device)),
+        tuple(check_predictions(rung, ladder, make_device, seen)),
         None if wrong is None else check_wrong(wrong, device_factory),
         counted.stopped,
     )

@@ -1,0 +1,50 @@
+"""The tables of the benchmarks, which the site takes from the README, are what is on record."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MARK = re.compile(r"<!-- (?!end)(.*?) -->")
+
+
+@pytest.fixture
+def readme(tmp_path):
+    return Path(shutil.copy(ROOT / "README.md", tmp_path))
+
+
+@pytest.mark.parametrize("program", ["publish", "publish_gpu"])
+def test_publishing_again_changes_nothing(program, readme, monkeypatch):
+    pytest.importorskip("matplotlib", reason="figures are drawn with it")
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    publisher = importlib.import_module(program)
+    for name, value in vars(publisher).items():
+        if name.startswith("_draw") and callable(value):
+            monkeypatch.setattr(publisher, name, lambda *_: None)
+    replace = publisher.replace_between
+    changed = []
+
+    def replace_in_the_copy(path, start, end, lines):
+        assert path == ROOT / "README.md"
+        changed.append(start)
+        replace(readme, start, end, lines)
+
+    monkeypatch.setattr(publisher, "replace_between", replace_in_the_copy)
+    publisher.main()
+    assert changed
+    assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_site_has_every_table_of_the_readme():
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    marks = MARK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    tables = [mark for mark in marks if mark.endswith("from benchmarks/results")]
+    # What compute-sanitizer found is there rung by rung.
+    tables.remove("compute-sanitizer from benchmarks/results")
+    assert [mark for mark in tables if f'"<!-- {mark} -->"' not in page] == []
