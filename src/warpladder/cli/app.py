@@ -25,6 +25,7 @@ from warpladder.cli.make_graph import make_graph
 from warpladder.cli.options import Command
 from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
+from warpladder.cli.picture import picture
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
 from warpladder.device.environment import asked_threads
@@ -52,6 +53,7 @@ app.add_typer(make_graph, name="make-graph")
 app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
+app.command("picture", cls=Command)(picture)
 app.command("sass", cls=Command)(sass)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
 app.command("doctor", cls=Command)(doctor)

@@ -7,7 +7,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpladder.device.compile_errors import compile_error, defined_at
 from warpladder.device.properties import DeviceProperties, properties_of
@@ -29,6 +29,9 @@ from warpladder.simulator.frontend.signatures import (
 from warpladder.simulator.machine.lanes import Geometry
 from warpladder.simulator.machine.program import Program
 from warpladder.simulator.translation.translator import translate
+
+if TYPE_CHECKING:
+    from warpladder.simulator.checks.recorder import Recorder
 
 __all__ = ["LaunchReport", "SimulatedKernel", "simulate"]
 
@@ -64,6 +67,7 @@ class Options:
     checks: Checks
     counters: bool
     say: Callable[[str], None] | None = None
+    recorder: Recorder | None = None
 
 
 _programs: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Program]]
@@ -180,7 +184,9 @@ class SimulatedKernel:
         if self.options.counters or self.options.checks.any:
             from warpladder.simulator.checks.monitor import Monitor
 
-            monitor = Monitor(program, geometry, self.options.checks, self.options.counters)
+            recorder = self.options.recorder
+            make = Monitor if recorder is None else recorder.monitor
+            monitor = make(program, geometry, self.options.checks, self.options.counters)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
         launch = Launch(
