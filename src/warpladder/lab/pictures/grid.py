@@ -82,10 +82,12 @@ def owners_of(record: LaunchRecord) -> Owners:
     if not found:
         raise InputError(f"{record.kernel} touches no array of one or two dimensions")
 
-    def touched(owners: Owners) -> tuple[int, bool]:
-        return int(np.count_nonzero(owners.thread >= 0)), owners.verb == "stores"
-
-    return max(found.values(), key=touched)
+    most = max(int((one.thread >= 0).sum()) for one in found.values())
+    # What a kernel stores says whose element it is; what it loads may be asked for by many.
+    return max(
+        (one for one in found.values() if 2 * int((one.thread >= 0).sum()) >= most),
+        key=lambda one: (one.verb == "stores", int((one.thread >= 0).sum())),
+    )
 
 
 def draw(scene: Scene) -> Figure:
@@ -99,11 +101,10 @@ def draw(scene: Scene) -> Figure:
     table, is_line = _table(owners)
     rows, columns = table.shape
     cell = min(32 / columns, 1.9)
+    per_block = geometry.threads_per_block
     figure = canvas(0.17 * rows * cell + 1.15)
     grid, block = (_extents(size) for size in (geometry.grid, geometry.block))
-    idle = geometry.threads_per_block * owners.record.blocks - len(
-        np.unique(owners.thread[owners.thread >= 0])
-    )
+    idle = per_block * owners.record.blocks - len(np.unique(owners.thread[owners.thread >= 0]))
     caption(
         figure,
         f"{scene.path}: {owners.record.kernel} on {grid} block{'s' * (geometry.blocks > 1)} "
@@ -111,11 +112,11 @@ def draw(scene: Scene) -> Figure:
         f"The elements of {owners.name}"
         + (", in rows of 32" if is_line else "")
         + f": each colour is a block, the number the thread that {owners.verb} it"
-        + (f", threadIdx.x,y. {idle} threads have none." if idle else "."),
+        + (", as threadIdx.x,y." if per_block != geometry.block[0] else ".")
+        + (f" {idle:,} threads have none." if idle else ""),
     )
     axes = figure.subplots()
     bare(axes, -2.2, 32.2, -rows * cell - 0.3, 0.9)
-    per_block = geometry.threads_per_block
     for (row, column), ident in np.ndenumerate(table):
         if ident == -2:
             continue

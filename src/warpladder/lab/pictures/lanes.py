@@ -44,8 +44,10 @@ _LEGENDS = {
     ),
 }
 #: Heights, in lanes: from the lanes down to memory, and of what stands below it.
-_DROP, _LABELS = 3.0, 1.0
+_DROP, _LABELS = 3.0, 1.3
 _UNIT_INCHES = 0.175
+#: What does not fit into the width of a lane.
+_FOUR_DIGITS = 1000
 #: In lanes: nearer elements are not both named.
 _LEAST_BETWEEN_LABELS = 9.0
 
@@ -144,8 +146,8 @@ def _draw_banks(axes: Axes, request: Request) -> None:
         for depth, word in enumerate(words):
             first = depth == 0
             box(
-                axes, bank, top - (depth + 1) * high, str(word), height=high,
-                fill=SKY if first else ORANGE, edge="white", size=SMALL - 0.5 - 0.5 * (word > 999),
+                axes, bank, top - (depth + 1) * high, str(word) if word < _FOUR_DIGITS else "",
+                height=high, fill=SKY if first else ORANGE, edge="white", size=SMALL - 0.5,
             )  # fmt: skip
     for lane, address in zip(request.lanes, request.access.addresses, strict=True):
         word = int(address) // 4
@@ -192,14 +194,16 @@ def _draw_sectors(axes: Axes, request: Request) -> None:
     }
     cell = max(size if size <= _SECTOR and _SECTOR % size == 0 else 4, 1)
     for number, begin in left.items():
+        box(axes, begin, top - high, width=width, height=high, fill=FAINT, edge=INK)
         for part in range(0, _SECTOR, cell):
-            used = number * _SECTOR + part in touched
-            box(
-                axes, begin + width * part / _SECTOR, top - high, width=width * cell / _SECTOR,
-                height=high, fill=(SKY if width > 2 else BLUE) if used else FAINT,
-                edge="white" if width > 2 else "none", linewidth=0.4,
-            )  # fmt: skip
-        box(axes, begin, top - high, width=width, height=high, fill="none", edge=INK)
+            if number * _SECTOR + part in touched:
+                # Inside the outline, so that the edges of sectors stay to be seen.
+                box(
+                    axes, begin + width * part / _SECTOR, top - 0.94 * high,
+                    width=width * cell / _SECTOR, height=0.88 * high,
+                    fill=SKY if width > 2 else BLUE, edge="white" if width > 2 else BLUE,
+                    linewidth=0.4, zorder=1.2,
+                )  # fmt: skip
         if number * _SECTOR % _LINE == 0:
             axes.plot([begin, begin], [top - high - 0.4, top - high], color=INK, linewidth=1.6)
     per = width / _SECTOR
@@ -224,6 +228,6 @@ def _label_sectors(
     for at, aligned in zip(ends if is_wide else ends[:1], ("left", "right"), strict=False):
         index = ", ".join(str(int(part[at])) for part in access.indices())
         axes.text(
-            centre(at), bottom - 0.55, f"{access.array.name}[{index}]" if index else "",
+            centre(at), bottom - 0.85, f"{access.array.name}[{index}]" if index else "",
             fontsize=SMALL, color=INK, va="center", ha=aligned if is_wide else "center",
         )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -127,14 +126,21 @@ class Scene:
         """
         from warpladder.simulator import SimulatedDevice
 
-        recorder = _UntilSeen(
-            self._kernel_names, launches, blocks=blocks, after=after, spaces=spaces
-        )
-        # Checks are for `climb` and `explain`; wrong rungs are to be seen at work here.
-        device = SimulatedDevice(checks=False, recorder=recorder)
         problem = pose(self.rung.task, self.n if n is None else n, 0)
-        with suppress(KernelFaultError, _SeenEnoughError):
-            self.rung.run(device, problem, **options)
+        # In lockstep all warps meet a fault together; one after the other, some are done before.
+        for schedule in ("lockstep", "warps"):
+            recorder = _UntilSeen(
+                self._kernel_names, launches, blocks=blocks, after=after, spaces=spaces
+            )
+            # Checks are for `climb` and `explain`; wrong rungs are to be seen at work here.
+            device = SimulatedDevice(checks=False, schedule=schedule, recorder=recorder)
+            try:
+                self.rung.run(device, problem, **options)
+            except _SeenEnoughError:
+                break
+            except KernelFaultError:
+                continue
+            break
         if not recorder.records:
             raise InputError(
                 f"{self.path} launches no kernel at n = {self.n}; ask for a larger --n"
