@@ -173,7 +173,7 @@ def _draw(
     caption(figure, heading, text)
     axes = figure.subplots()
     axes.set_xscale("log")
-    rates = [one.rate for one in (*dots, *marks)]
+    rates = [*(dot.rate for dot in dots), *(mark.rate for mark in marks)]
     axes.set_xlim(min(rates) / 1.5, 1.5 * max(rates))
     axes.set_ylim(rows - 0.4, -0.6)
     _draw_climb(axes, dots, len(marks))

@@ -63,7 +63,7 @@ def levels_of(counters: Counters, shared_bytes: int, up: int, down: int) -> list
         ),
         Level(
             "shared memory",
-            f"of a block: {shared_bytes:,} bytes here",
+            f"of a block: {shared_bytes:,} bytes here" if shared_bytes else "of a block",
             f"{shared:,} requests in {wavefronts:,} wavefronts of 128 bytes",
             shared_bytes > 0,
         ),

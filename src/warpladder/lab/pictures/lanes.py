@@ -35,12 +35,11 @@ _MOST_REQUESTS = 3
 _SECTOR, _LINE = 32, 128
 _LEGENDS = {
     "global": (
-        "Below the lanes is memory: a box for each sector of 32 bytes, what is asked for in blue; "
-        "a stroke below begins a line of 128."
+        "Below is memory: boxes are sectors of 32 bytes, blue is what is asked for; a stroke "
+        "begins a line of 128."
     ),
     "shared": (
-        "Below the lanes are the 32 banks of shared memory, in each the words of 4 bytes that it "
-        "has to give, one a wavefront."
+        "Below are the 32 banks of shared memory, with the words of 4 bytes that each has to give."
     ),
 }
 #: Heights, in lanes: from the lanes down to memory, and of what stands below it.
@@ -204,6 +203,11 @@ def _draw_sectors(axes: Axes, request: Request) -> None:
                     fill=SKY if width > 2 else BLUE, edge="white" if width > 2 else BLUE,
                     linewidth=0.4, zorder=1.2,
                 )  # fmt: skip
+        if width > 2:
+            box(
+                axes, begin, top - high, width=width, height=high, fill="none", edge=INK,
+                zorder=1.3,
+            )  # fmt: skip
         if number * _SECTOR % _LINE == 0:
             axes.plot([begin, begin], [top - high - 0.4, top - high], color=INK, linewidth=1.6)
     per = width / _SECTOR

@@ -17,44 +17,63 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["IDLE", "READ", "READ_BY_ONE", "WRITTEN", "WRITTEN_BY_ONE", "draw", "map_of"]
+__all__ = ["IDLE", "READ", "READ_BY_ONE", "WRITTEN", "WRITTEN_BY_ONE", "draw", "map_of", "side_of"]
 
-#: What happens to a cell: nothing, read, written; and the same by the one block picked out.
+#: What happens to a tile: nothing, read, written; and the same by the one block picked out.
 IDLE, READ, WRITTEN, READ_BY_ONE, WRITTEN_BY_ONE = range(5)
 _NAVY = "#00324f"
 _MOST_BLOCKS = 4096
 
 
-def map_of(record: LaunchRecord) -> NDArray[np.int64]:
-    """Return what a launch does to each cell of its matrix; one block is picked out.
+def _accesses(record: LaunchRecord) -> list[Access]:
+    """Return what goes to the matrix that is written.
 
     Raises
     ------
     InputError
-        It stores to no matrix.
+        No matrix is.
     """
-    accesses = [
+    every = [
         event
         for event in record.events
         if isinstance(event, Access) and len(event.array.shape) == 2 and min(event.array.shape) > 1
     ]
-    names = [event.array.name for event in accesses if event.verb == "store"]
+    names = [event.array.name for event in every if event.verb == "store"]
     if not names:
         raise InputError(f"{record.kernel} stores to no matrix")
-    name = max(set(names), key=names.count)
-    own = [event for event in accesses if event.array.name == name]
-    chosen = record.blocks - 1
-    size = record.geometry.threads_per_block
-    table = np.zeros(own[0].array.shape, dtype=np.int64)
-    # Each class covers the ones before it.
-    for verb, whole, of_one in (("load", READ, READ_BY_ONE), ("store", WRITTEN, WRITTEN_BY_ONE)):
-        for kind in (whole, of_one):
-            for event in own:
-                if event.verb == verb:
-                    part = event if kind == whole else event.of(chosen * size, (chosen + 1) * size)
-                    if part is not None:
-                        places = part.indices()
-                        table[places] = np.maximum(table[places], kind)
+    return [event for event in every if event.array.name == max(set(names), key=names.count)]
+
+
+def side_of(record: LaunchRecord) -> int:
+    """Return the side of the square tile that one block of a launch writes all of."""
+    rows: list[int] = []
+    for event in _accesses(record):
+        part = event.of(0, record.geometry.threads_per_block)
+        if part is not None and event.verb == "store":
+            rows += part.indices()[0].tolist()
+    return max(rows) - min(rows) + 1
+
+
+def map_of(record: LaunchRecord, side: int) -> NDArray[np.int64]:
+    """Return what a launch does to each tile of its matrix; the last block is picked out.
+
+    A tile is read or written where any of its cells is: some kernels write what got shorter only.
+    """
+    accesses = _accesses(record)
+    size, chosen = record.geometry.threads_per_block, record.blocks - 1
+    rows, columns = accesses[0].array.shape
+    table = np.zeros((-(-rows // side), -(-columns // side)), dtype=np.int64)
+    for event in accesses:
+        is_load = event.verb == "load"
+        for kind, part in (
+            (READ if is_load else WRITTEN, event),
+            (READ_BY_ONE if is_load else WRITTEN_BY_ONE,
+             event.of(chosen * size, (chosen + 1) * size)),
+        ):  # fmt: skip
+            if part is not None:
+                row, column = part.indices()
+                # Each class covers the ones before it.
+                np.maximum.at(table, (row // side, column // side), kind)
     return table
 
 
@@ -83,36 +102,37 @@ def draw(scene: Scene) -> Figure:
         "is pale blue. Of one block it is dark and orange.",
     )
     panels = figure.subplots(1, len(records), squeeze=False)[0]
+    # The first phase has one block, which writes all of its tile.
+    side = side_of(records[0])
     for axes, record in zip(panels, records, strict=True):
-        _draw_map(axes, record)
+        _draw_map(axes, record, side)
     return figure
 
 
-def _draw_map(axes: Axes, record: LaunchRecord) -> None:
+def _draw_map(axes: Axes, record: LaunchRecord, side: int) -> None:
     from matplotlib.colors import ListedColormap
 
-    table = map_of(record)
+    table = map_of(record, side)
     colours = [""] * 5
     for kind, colour in (
         (IDLE, FAINT), (READ, SKY), (WRITTEN, BLUE), (READ_BY_ONE, ORANGE), (WRITTEN_BY_ONE, _NAVY),
     ):  # fmt: skip
         colours[kind] = colour
-    rows, columns = table.shape
+    rows, columns = (side * count for count in table.shape)
     axes.imshow(
         table, cmap=ListedColormap(colours), vmin=0, vmax=4, interpolation="nearest",
         extent=(0, columns, rows, 0),
     )  # fmt: skip
-    tall, wide = (len(np.unique(part)) for part in np.nonzero(table == WRITTEN_BY_ONE))
-    for lines, step, extent in ((axes.axvline, wide, columns), (axes.axhline, tall, rows)):
-        for at in range(step, extent, step):
+    for lines, extent in ((axes.axvline, columns), (axes.axhline, rows)):
+        for at in range(side, extent, side):
             lines(at, color="white", linewidth=0.8)
     axes.set_xticks([0, columns])
     axes.set_yticks([0, rows])
     axes.tick_params(labelsize=SMALL, length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
+    for edge in axes.spines.values():
+        edge.set_visible(False)
     blocks = record.geometry.blocks
     axes.set_title(
-        f"{record.kernel}\n{blocks} block{'s' * (blocks > 1)}, tiles of {tall} x {wide}",
+        f"{record.kernel}\n{blocks} block{'s' * (blocks > 1)}, tiles of {side} x {side}",
         fontsize=SMALL + 0.5, color=INK,
     )  # fmt: skip

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "Scene", "text_of"]
 
+#: Problem sizes below the one are too small to be drawn; those from the other on are not.
+_FEW, _ENOUGH = 8, 32
+
 
 class _SeenEnoughError(Exception):
     """Ends a run of which nothing more is to be recorded."""
@@ -84,15 +87,15 @@ class Scene:
 
     @property
     def n(self) -> int:
-        """The problem size: as asked for, or that at which the rung states what it expects."""
+        """The problem size: as asked for, or that of the rung's first claim if not tiny."""
         if self.asked_n is not None:
             return self.asked_n
-        for wrong in self.ladder.wrong:
-            if wrong.rung.name == self.rung.name:
-                return wrong.n
-        if self.rung.predicts:
-            return self.rung.predicts[0].n
-        return max(n for n in self.rung.task.sizes if n <= (self.rung.max_n or n))
+        wrong = [one.n for one in self.ladder.wrong if one.rung.name == self.rung.name]
+        claimed = [claim.n for claim in self.rung.predicts]
+        sizes = [n for n in self.rung.task.sizes if n <= (self.rung.max_n or n)]
+        n = (*wrong, *claimed, max(sizes))[0]
+        # Of two rows or cells there is nothing to be seen.
+        return n if n >= _FEW else min((one for one in sizes if one >= _ENOUGH), default=n)
 
     @property
     def files(self) -> set[str]:

@@ -42,8 +42,8 @@ WIDTH = 6.0
 TEXT, SMALL = 8.5, 6.5
 #: Inches that matplotlib leaves above what stands at the top.
 _PAD = 0.042
-#: Characters of `TEXT` that fit into a picture's width.
-_LETTERS = 88
+#: Characters of `TEXT` that fit into a picture's width, and of bold ones.
+_LETTERS, _BOLD_LETTERS = 86, 74
 
 
 def canvas(height: float) -> Figure:
@@ -60,7 +60,7 @@ def bare(axes: Axes, left: float, right: float, bottom: float, top: float) -> No
 
 def caption(figure: Figure, heading: str, text: str) -> None:
     """Write above a picture what it shows, below that what is to be seen in it."""
-    above = textwrap.wrap(heading, _LETTERS - 4, break_on_hyphens=False)
+    above = textwrap.wrap(heading, _BOLD_LETTERS, break_on_hyphens=False)
     below = textwrap.wrap(text, _LETTERS, break_on_hyphens=False)
     options: dict[str, Any] = {
         "x": 0.012, "ha": "left", "va": "top", "fontsize": TEXT, "color": INK,

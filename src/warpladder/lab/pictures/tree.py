@@ -75,11 +75,13 @@ def steps_of(record: LaunchRecord) -> list[Step]:
     size = record.geometry.threads_per_block
     loaded: dict[int, list[Place]] = {}
     names: set[str] = set()
+    has_kept = False
     site_of_load = Site("", 0)
     steps: list[Step] = []
     for event in record.events:
         threads = event.threads[: np.searchsorted(event.threads, size)].tolist()
         if isinstance(event, Exchange) and event.sources is not None:
+            has_kept = True
             kept = {(_KEPT, thread): tuple(dict.fromkeys(loaded[thread])) for thread in loaded}
             steps.append(Step(site_of_load, kept, is_fresh=True))
             loaded.clear()
@@ -89,24 +91,28 @@ def steps_of(record: LaunchRecord) -> list[Step]:
             if event.verb == "load":
                 site_of_load = event.site
                 names.add(event.array.name)
-                for thread, place in zip(threads, places, strict=True):
-                    loaded.setdefault(thread, []).append(place)
+                for thread, own in zip(threads, places, strict=True):
+                    loaded.setdefault(thread, []).extend(own)
             else:
-                moves = {
-                    place: tuple(dict.fromkeys(loaded.pop(thread, [(_KEPT, thread)])))
-                    for thread, place in zip(threads, places, strict=True)
-                }
+                moves: dict[Place, tuple[Place, ...]] = {}
+                for thread, own in zip(threads, places, strict=True):
+                    kept_by = [(_KEPT, thread)] if has_kept else []
+                    sources = tuple(dict.fromkeys(loaded.pop(thread, kept_by)))
+                    moves.update(dict.fromkeys(own, sources))
                 steps.append(Step(event.site, moves))
                 if event.array.space == "global" and event.array.name not in names:
                     break
     return [step for step in steps if step.moves]
 
 
-def _places(access: Access, count: int) -> list[Place]:
+def _places(access: Access, count: int) -> list[list[Place]]:
+    """Return the elements that each thread goes to: several, where it loads many at once."""
     array = access.array
     first = array.first if array.space == "global" else 0
+    step = min((abs(one) for one in array.strides if one), default=array.itemsize)
+    each = max(array.itemsize // step, 1)
     return [
-        (array.name, (address - first) // array.itemsize)
+        [(array.name, (address - first) // step + k) for k in range(each)]
         for address in access.addresses[:count].tolist()
     ]
 
