@@ -185,6 +185,7 @@ def _draw(
             f"{mark.name}: {_three(mark.rate)}", (mark.rate, row), xytext=(5 * side, 0),
             textcoords="offset points", ha="right" if side < 0 else "left", va="center",
             fontsize=SMALL + 0.5, color=INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
         )  # fmt: skip
     axes.set_yticks(range(len(marks), rows), [dot.name for dot in dots])
     axes.tick_params(axis="y", labelsize=SMALL + 0.5, length=0, labelcolor=INK)

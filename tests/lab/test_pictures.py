@@ -301,7 +301,7 @@ def test_every_rung_with_a_kernel_has_pictures():
     for ladder in ladders():
         for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong)):
             names = [kind.name for kind in kinds_of(ladder, rung)]
-            if rung.on == "device":
+            if rung.on == "device" and rung.kernels:
                 assert names[:5] == ["lanes", "divergence", "warps", "grid", "memory"]
                 assert favourite_of(ladder, rung).name in names
             else:
@@ -323,7 +323,7 @@ DRAWN = [
     for ladder in ladders()
     if ladder.name in {"primer", "overlap-join", "advection"}
     for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
-    if rung.on == "device"
+    if rung.on == "device" and rung.kernels
 ]
 
 

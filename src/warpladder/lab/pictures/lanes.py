@@ -55,13 +55,13 @@ def draw(scene: Scene) -> Figure:
     """Draw the requests of one warp in one line of a kernel."""
     execution = busiest(scene, scene.run)
     file = Path(execution.site.filename).name
-    heading = f"{scene.path}, {file} line {execution.site.line}: {text_of(execution.site)}"
+    heading = f"{scene.path}, {file} line {execution.site.line}:\n{text_of(execution.site)}"
     shown = execution.requests
     if len(shown) > _MOST_REQUESTS:
         dearest = sorted(range(len(shown)), key=lambda at: -shown[at].cost)[:_MOST_REQUESTS]
         shown = tuple(shown[at] for at in sorted(dearest))
     left_out = len(execution.requests) - len(shown)
-    text = f"{execution.where}, n = {scene.n}." + (
+    text = f"{execution.where.capitalize()}, n = {scene.n}." + (
         f" The {len(shown)} dearest of {len(execution.requests)} requests." if left_out else ""
     )
     return draw_requests(shown, heading, text)

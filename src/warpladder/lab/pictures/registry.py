@@ -150,7 +150,8 @@ def favourite_of(ladder: Ladder, rung: Rung) -> Kind:
     kinds = kinds_of(ladder, rung)
     path = f"{ladder.name}/{rung.name}"
     if not kinds:
-        where = "runs on the CPU" if rung.on == "cpu" else "calls a library"
+        known = {"cpu": "runs on the CPU", "gpu": "calls a library"}
+        where = known.get(rung.on, "launches nothing")
         raise InputError(
             f"{path} {where} and has no kernel to be recorded; `warpladder ladders {ladder.name}` "
             "lists the rungs that have one"

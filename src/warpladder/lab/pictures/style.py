@@ -60,7 +60,11 @@ def bare(axes: Axes, left: float, right: float, bottom: float, top: float) -> No
 
 def caption(figure: Figure, heading: str, text: str) -> None:
     """Write above a picture what it shows, below that what is to be seen in it."""
-    above = textwrap.wrap(heading, _BOLD_LETTERS, break_on_hyphens=False)
+    above = [
+        line
+        for part in heading.split("\n")
+        for line in textwrap.wrap(part, _BOLD_LETTERS, break_on_hyphens=False)
+    ]
     below = textwrap.wrap(text, _LETTERS, break_on_hyphens=False)
     options: dict[str, Any] = {
         "x": 0.012, "ha": "left", "va": "top", "fontsize": TEXT, "color": INK,
