@@ -94,16 +94,16 @@ def draw(scene: Scene) -> Figure:
     rounds = len(launched(scene.path, n)) // len(scene.rung.kernels)
     run = scene.recorded(n=n, blocks=_MOST_BLOCKS, spaces=("global",), after=1 if rounds > 1 else 0)
     records = run.records
+    # The first phase has one block, which writes all of its tile.
+    side = side_of(records[0])
     figure = canvas(5.3 / len(records) + 1.0)
     caption(
         figure,
         f"{scene.path}: the phases of a round, n = {n}",
-        "The matrix, once for each launch: what its blocks write is blue, what they read besides "
-        "is pale blue. Of one block it is dark and orange.",
+        f"The matrix in tiles of {side} x {side}, once for each launch: what its blocks write is "
+        "blue, what they read besides is pale blue. Of one block it is dark and orange.",
     )
     panels = figure.subplots(1, len(records), squeeze=False)[0]
-    # The first phase has one block, which writes all of its tile.
-    side = side_of(records[0])
     for axes, record in zip(panels, records, strict=True):
         _draw_map(axes, record, side)
     return figure
@@ -133,6 +133,6 @@ def _draw_map(axes: Axes, record: LaunchRecord, side: int) -> None:
         edge.set_visible(False)
     blocks = record.geometry.blocks
     axes.set_title(
-        f"{record.kernel}\n{blocks} block{'s' * (blocks > 1)}, tiles of {side} x {side}",
+        f"{record.kernel}\n{blocks} block{'s' * (blocks > 1)}",
         fontsize=SMALL + 0.5, color=INK,
     )  # fmt: skip

@@ -48,7 +48,7 @@ def _adds_in_blocks(ladder: Ladder, rung: Rung) -> bool:
     return ladder.name == "reduction" and "threads" in inspect.signature(rung.run).parameters
 
 
-#: Launches of a round of blocked Floyd-Warshall: diagonal, panels, rest.
+#: Kernels of a round of blocked Floyd-Warshall, at the least: diagonal, panels, rest.
 _PHASES = 3
 
 #: The first whose favourite a rung is is drawn; where there is none, lanes are.
@@ -112,8 +112,13 @@ KINDS: tuple[Kind, ...] = (
         "phases",
         "the tiles and phases of blocked Floyd-Warshall",
         "warpladder.lab.pictures.phases",
-        lambda ladder, rung: ladder.name == "shortest-paths" and len(rung.kernels) == _PHASES,
-        ("shortest-paths/blocked", "shortest-paths/register-tiles", "shortest-paths/overlapped"),
+        lambda ladder, rung: ladder.name == "shortest-paths" and len(rung.kernels) >= _PHASES,
+        (
+            "shortest-paths/blocked",
+            "shortest-paths/register-tiles",
+            "shortest-paths/overlapped",
+            "shortest-paths/half-tiles",
+        ),
     ),
     Kind(
         "halo",
