@@ -13,6 +13,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from ladder_plots import main as draw_ladders
 from record_times import write_recorded_times
 from report import quiet_axes, replace_between
 from validation.sanitizer_report import sentence
@@ -21,7 +22,7 @@ _RESULTS = Path(__file__).parent / "results"
 _ROOT = Path(__file__).parent.parent
 _FIGURES = _ROOT / "docs"
 _FOUND = "benchmarks/results/sanitizer_nvidia-h200.md"
-_RED, _VIOLET, _GREY = "#c8553d", "#7d6b91", "#b9b0a2"
+_RED, _VIOLET = "#c8553d", "#7d6b91"
 _CALLS = ("from and to the host", "on the GPU before and after")
 
 
@@ -29,8 +30,7 @@ def main() -> None:
     """Take the newest results."""
     write_recorded_times()
     paths, reductions = (_newest(name) for name in ("gpu_shortest_paths", "gpu_reduction"))
-    _draw_paths(paths)
-    _draw_reductions(reductions)
+    draw_ladders()
     advection = _newest("gpu_advection")
     _draw_advection(advection)
     replace_between(
@@ -277,37 +277,6 @@ def _disagreements(results: dict[str, Any], us: dict[tuple[int, str], float]) ->
     ]
 
 
-def _draw_paths(results: dict[str, Any]) -> None:
-    """Draw the time of each rung at the size of CF's table, theirs beside ours."""
-    theirs = results["ladder"]["carrega_ferreira_ms"]
-    rungs = [row for row in results["ladder"]["rungs"] if row["n"] == 2048]
-    colors = [_RED if row["dtype"] == "int32" else _VIOLET for row in rungs]
-    _draw(
-        "shortest_paths_ladder.png",
-        [f"CF: {name}" for name in theirs] + [row["case"] for row in rungs],
-        [*theirs.values(), *(row["kernel_ms"] for row in rungs)],
-        [_GREY] * len(theirs) + colors,
-        "ms",
-        f"2,048 vertices: the ladder on an {results['gpu']}, {results['date'][:10]}, kernels\n"
-        "red: int32; violet: other dtypes; grey: Carrega & Ferreira on a GTX 960 and a Xeon X5670",
-    )
-
-
-def _draw_reductions(results: dict[str, Any]) -> None:
-    """Draw the time of each rung for 2^28 numbers."""
-    rungs = [row for row in results["ladder"] if row["n"] == 1 << 28]
-    ceiling = 4 * (1 << 28) / results["ceilings"]["read_bytes_per_second"] * 1e6
-    _draw(
-        "reduction_ladder.png",
-        [row["case"] for row in rungs] + ["reading alone"],
-        [row["kernel_us"] for row in rungs] + [ceiling],
-        [_RED] * len(rungs) + [_GREY],
-        "us",
-        f"sum of 2^28 int32: the ladder on an {results['gpu']}, {results['date'][:10]}\n"
-        "kernels alone, caches cold",
-    )
-
-
 def _draw_advection(results: dict[str, Any]) -> None:
     """Draw rate against the number of cells: as the engine chooses, and the best of each strip."""
     rows = results["shapes"]
@@ -352,28 +321,6 @@ def _draw_advection(results: dict[str, Any]) -> None:
     )  # fmt: skip
     figure.savefig(_FIGURES / "advection_gpu.png", dpi=130)
     print("drew advection_gpu.png")
-
-
-def _draw(
-    name: str, labels: list[str], values: list[float], colors: list[str], unit: str, title: str
-) -> None:
-    figure, axes = plt.subplots(figsize=(7.6, 1.2 + 0.23 * len(labels)), layout="constrained")
-    axes.barh(range(len(labels)), values, color=colors, log=True)
-    for place, value in enumerate(values):
-        axes.annotate(
-            f"{_three(value)} {unit}", (value, place), xytext=(4, 0),
-            textcoords="offset points", va="center", fontsize=8,
-        )  # fmt: skip
-    axes.set_yticks(range(len(labels)), labels, fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xlim(min(values) / 2, 4 * max(values))
-    axes.set_xlabel(unit)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    axes.set_title(title, fontsize=9, loc="left")
-    _FIGURES.mkdir(exist_ok=True)
-    figure.savefig(_FIGURES / name, dpi=130)
-    print(f"drew {name}")
 
 
 if __name__ == "__main__":

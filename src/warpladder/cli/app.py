@@ -28,6 +28,7 @@ from warpladder.cli.new import new
 from warpladder.cli.options import Command
 from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
+from warpladder.cli.picture import picture
 from warpladder.cli.reduce import reduce
 from warpladder.cli.sass import sass
 from warpladder.cli.sources import sources
@@ -58,6 +59,7 @@ app.add_typer(make_graph, name="make-graph")
 app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
+app.command("picture", cls=Command)(picture)
 app.command("sass", cls=Command)(sass)
 app.command("try", cls=Command)(try_)
 app.command("new", cls=Command)(new)

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,6 +22,9 @@ from warpladder.simulator.copies import LateCopies
 from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
+
+if TYPE_CHECKING:
+    from warpladder.simulator.checks.recorder import Recorder
 
 __all__ = ["SimulatedDevice", "SimulatedEvent", "SimulatedStream"]
 
@@ -132,6 +135,8 @@ class SimulatedDevice:
         Whether to count.
     multiprocessors
         Their number; by default that of a representative device.
+    recorder
+        Keeps what single warps do; it is told where ``counters`` are counted.
 
     Attributes
     ----------
@@ -167,10 +172,15 @@ class SimulatedDevice:
         checks: bool | Iterable[str] = True,
         counters: bool = True,
         multiprocessors: int | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.properties: DeviceProperties = properties_of(compute_capability, multiprocessors)
         self._options = Options(
-            self.properties, Schedule.named(schedule, seed), Checks.named(checks), counters
+            self.properties,
+            Schedule.named(schedule, seed),
+            Checks.named(checks),
+            counters,
+            recorder=recorder,
         )
         self._kernels: dict[int, SimulatedKernel] = {}
         self._copies = LateCopies()

@@ -7,7 +7,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpladder.device.compile_errors import compile_error, defined_at
 from warpladder.device.properties import DeviceProperties, properties_of
@@ -30,6 +30,9 @@ from warpladder.simulator.machine.lanes import Geometry
 from warpladder.simulator.machine.program import Program
 from warpladder.simulator.translation.translator import translate
 from warpladder.simulator.watch import note, overruled
+
+if TYPE_CHECKING:
+    from warpladder.simulator.checks.recorder import Recorder
 
 __all__ = ["LaunchReport", "SimulatedKernel", "simulate"]
 
@@ -65,6 +68,7 @@ class Options:
     checks: Checks
     counters: bool
     say: Callable[[str], None] | None = None
+    recorder: Recorder | None = None
 
 
 _programs: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Program]]
@@ -184,7 +188,9 @@ class SimulatedKernel:
         if options.counters or options.checks.any:
             from warpladder.simulator.checks.monitor import Monitor
 
-            monitor = Monitor(program, geometry, options.checks, options.counters)
+            recorder = options.recorder
+            make = Monitor if recorder is None else recorder.monitor
+            monitor = make(program, geometry, options.checks, options.counters)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
         launch = Launch(

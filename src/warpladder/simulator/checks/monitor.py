@@ -131,8 +131,9 @@ class Monitor:
         elif sync.scope == WARP:
             self._line(sync.site).warp_syncs += warps
 
-    def exchange(self, threads: ActiveThreads, site: Site) -> None:
-        """Take note of a shuffle, vote or match."""
+    def exchange(self, threads: ActiveThreads, site: Site, sources: Any = None) -> None:
+        """Take note of a shuffle, vote or match; of a shuffle, from which lane each takes."""
+        del sources
         if self.counting:
             self._line(site).shuffles += threads.lanes.rows()[1]
 

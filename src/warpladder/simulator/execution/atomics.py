@@ -78,7 +78,8 @@ def atomic(
             for part in (operands if where is None else [take(part, where) for part in operands])
         )
         if frame.launch.monitor is not None:
-            frame.launch.monitor.access(frame, buffer, view, at, where, ATOMIC, site)
+            operand = values[0] if values else None
+            frame.launch.monitor.access(frame, buffer, view, at, where, ATOMIC, site, operand)
         if view.unit != view.dtype.itemsize and np.any(at % view.dtype.itemsize):
             first = int(np.flatnonzero(at % view.dtype.itemsize)[0])
             frame.launch.faults.misaligned(frame.lanes, view, first, site, ATOMIC)

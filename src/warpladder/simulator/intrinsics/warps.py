@@ -37,12 +37,12 @@ def _emit(t: Builder, call: Call, function: Any, wanted: list[Any]) -> None:
     done()
 
 
-def _members(frame: Any, site: Any, mask: Any) -> Any:
+def _members(frame: Any, site: Any, mask: Any, sources: Any = None) -> Any:
     """Return each thread's mask, checked: everyone in it is here."""
     mask = frame.spread(mask).astype(np.int64) & _FULL
     launch = frame.launch
     if launch.monitor is not None:
-        launch.monitor.exchange(frame, site)
+        launch.monitor.exchange(frame, site, sources)
     if launch.checks.sync:
         launch.faults.absent_lanes(frame.lanes, site, mask, frame.batch.alive_lanes())
     return mask
@@ -51,14 +51,14 @@ def _members(frame: Any, site: Any, mask: Any) -> Any:
 def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
     def handler(t: Builder, call: Call) -> None:
         def run(frame: Any, site: Any, mask: Any, value: Any, where: Any) -> Any:
-            members = _members(frame, site, mask)
             lanes = frame.lanes
+            source = source_of(lanes.lane, frame.spread(where).astype(np.int64))
+            members = _members(frame, site, mask, source)
             own = frame.spread(value)
             row = np.zeros(frame.batch.places, dtype=own.dtype)
             here = np.zeros(len(row), dtype=bool)
             row[lanes.place] = own
             here[lanes.place] = True
-            source = source_of(lanes.lane, frame.spread(where).astype(np.int64))
             inside = (source >= 0) & (source < WARP_SIZE)
             source = np.where(inside, source, lanes.lane)
             place = lanes.warp * WARP_SIZE + source
