@@ -26,6 +26,7 @@ from warpladder.cli.options import Command
 from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.reduce import reduce
+from warpladder.cli.report import report
 from warpladder.cli.sass import sass
 from warpladder.device.environment import asked_threads
 from warpladder.errors import KernelCacheWarning, WarpladderError
@@ -54,6 +55,7 @@ app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
 app.command("explain", cls=Command, epilog=_BIBLIOGRAPHY)(explain)
 app.command("sass", cls=Command)(sass)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
+app.command("report", cls=Command)(report)
 app.command("doctor", cls=Command)(doctor)
 
 # Signals that ask a program to end, as far as the system has them, and how that is told.

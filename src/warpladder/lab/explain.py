@@ -114,7 +114,11 @@ class Explanation:
 
 
 def explain(
-    ladder: Ladder, rung: Rung, device_factory: Callable[..., Simulated], n: int | None = None
+    ladder: Ladder,
+    rung: Rung,
+    device_factory: Callable[..., Simulated],
+    n: int | None = None,
+    seen: dict[tuple[str, int], Counters] | None = None,
 ) -> Explanation:
     """Run a rung on a simulated device and gather what was counted, line by line.
 
@@ -127,14 +131,17 @@ def explain(
     n
         Problem size; by default that of the rung's first prediction, or the largest at which it is
         verified; for a wrong rung, that at which it is shown.
+    seen
+        What was counted before, as `check_predictions` has it, where several rungs are explained.
     """
+    seen = {} if seen is None else seen
     wrong = next((wrong for wrong in ladder.wrong if wrong.rung.name == rung.name), None)
     size = _size(rung, wrong) if n is None else n
     make_device = device_factory if wrong is None else partial(device_factory, checks=False)
     device, stopped = make_device(), ""
     try:
         if rung.on == "device":
-            count(rung, device, size)
+            seen[rung.name, size] = count(rung, device, size)
     except KernelFaultError:
         if wrong is None:
             raise
@@ -153,7 +160,7 @@ def explain(
         file_of(rung),
         kernels,
         _elsewhere(kernels, counted),
-        tuple(check_predictions(rung, ladder, make_device)),
+        tuple(check_predictions(rung, ladder, make_device, seen)),
         None if wrong is None else check_wrong(wrong, device_factory),
         stopped,
     )

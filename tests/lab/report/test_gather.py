@@ -1,0 +1,129 @@
+"""A report's document: rungs examined once, in order, what is wrong and what is on record."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import reporting
+
+from warpladder.errors import InputError
+from warpladder.lab import explain, verify
+from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
+from warpladder.lab.report import recorded
+from warpladder.lab.report.examine import EXPLORED, Examiner, Job
+from warpladder.lab.report.gather import gather
+
+
+@pytest.fixture(scope="module")
+def document():
+    return reporting.document_of("toy", "broken")
+
+
+def test_rungs_come_in_their_order_with_what_was_found(document):
+    toys, broken = document["ladders"]
+    assert [rung["rung"] for rung in toys["rungs"]] == ["plain", "strided", "neighbours"]
+    assert [rung["rung"] for rung in toys["wrong"]] == ["race"]
+    assert all(rung["ok"] for rung in (*toys["rungs"], *toys["wrong"]))
+    strided = toys["rungs"][1]
+    assert [verdict["n"] for verdict in strided["climbed"]["verified"]] == [0, 1, 2, 33]
+    assert strided["climbed"]["predictions"][0]["counted"] == 32
+    counted = strided["explained"]["kernels"][0]["lines"][2]["counters"]
+    assert counted["global_load_sectors"] == 320
+    assert toys["wrong"][0]["explained"]["wrong"]["caught"]
+    assert [rung["ok"] for rung in broken["rungs"]] == [False, False]
+    assert not broken["wrong"][0]["ok"]
+    assert not document["ok"]
+    assert document["simulated"]
+
+
+def test_it_is_json(document):
+    assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(
+        json.dumps(document, default=str)
+    )
+
+
+def test_each_rung_is_counted_once(monkeypatch):
+    """`neighbours` is compared with `strided`, at the size at which that was counted before."""
+    counted = []
+    real = verify.count
+
+    def count(rung, device, n):
+        counted.append((rung.name, n))
+        return real(rung, device, n)
+
+    monkeypatch.setattr(verify, "count", count)
+    monkeypatch.setattr(explain, "count", count)
+    reporting.document_of("toy")
+    assert counted == [("strided", 33), ("neighbours", 33), ("race", 33)]
+
+
+def test_on_a_gpu_times_are_measured():
+    document = reporting.document_of("toy", gpu=True)
+    assert not document["simulated"]
+    strided = document["ladders"][0]["rungs"][1]
+    assert strided["climbed"]["kernel_seconds"] == pytest.approx(2e-3)
+    assert strided["climbed"]["percent_of_limit"] == pytest.approx(25)
+    assert strided["climbed"]["predictions"][0]["counted"] == 32
+    assert document["ceilings"] == [{"name": "memory", "rate": 16e6, "unit": "B/s"}]
+
+
+def test_progress_ends_at_one():
+    told = []
+    examiner = Examiner.on_simulator()
+    gather(["primer"], [], _Idle(examiner), progress=told.append)
+    assert told[-1] == 1
+    assert told == sorted(told)
+
+
+class _Idle:
+    """Says of every rung that nothing is known."""
+
+    ceilings = None
+    is_simulated = True
+
+    def __init__(self, examiner):
+        self.device = examiner.device
+
+    def examine(self, _job: Job):
+        return {"ok": True, "fault": "", "climbed": None, "explained": None}
+
+
+def test_other_processes_examine_too():
+    document = gather([], ["order"], None, processes=2)
+    (order,) = document["explorations"]
+    assert order["question"] == find_exploration("order").question
+    assert order["sizes"] == list(EXPLORED["order"])
+    assert order["panels"][0]["series"]
+    assert document["device"] == "the simulator"
+
+
+def test_unknown_names_are_refused_before_anything_is_run():
+    with pytest.raises(InputError, match="no ladder 'tow'"):
+        gather(["tow"], [], None)
+
+
+def test_explorations_of_the_report_are_explorations():
+    assert set(EXPLORED) <= set(EXPLORATIONS)
+    for name, sizes in EXPLORED.items():
+        assert 1 <= min(sizes) <= max(sizes) <= find_exploration(name).largest
+
+
+def test_records_of_every_ladder_name_its_rungs():
+    known = recorded.recorded_times("reduction")
+    assert known is not None
+    assert known.card == "NVIDIA H200"
+    assert "tuned" in {name for name, _, _ in known.times}
+    assert all(0 < seconds < 100 for _, _, seconds in known.times)
+    # In milliseconds there, in microseconds here.
+    times = {(name, n): seconds for name, n, seconds in known.times}
+    assert times["interleaved-global", 1024] == pytest.approx(9.312e-6, rel=1e-3)
+    paths = recorded.recorded_times("shortest-paths")
+    assert paths is not None
+    assert ("launch-per-k", 2048, pytest.approx(0.04571827185153961)) in paths.times
+    assert recorded.recorded_times("primer") is None
+
+
+def test_nothing_is_on_record_where_there_are_no_records(monkeypatch, tmp_path):
+    monkeypatch.setattr(recorded, "_RECORDS", tmp_path / "none")
+    assert recorded.recorded_times("reduction") is None
