@@ -90,11 +90,11 @@ class _Idle:
 
 
 def test_other_processes_examine_too():
-    document = gather([], ["order"], None, processes=2)
-    (order,) = document["explorations"]
-    assert order["question"] == find_exploration("order").question
-    assert order["sizes"] == list(EXPLORED["order"])
-    assert order["panels"][0]["series"]
+    document = gather([], ["schemes"], None, processes=2)
+    (schemes,) = document["explorations"]
+    assert schemes["question"] == find_exploration("schemes").question
+    assert schemes["sizes"] == list(EXPLORED["schemes"])
+    assert schemes["panels"][0]["series"]
     assert document["device"] == "the simulator"
 
 
