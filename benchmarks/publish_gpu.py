@@ -1,4 +1,4 @@
-"""Write the README's GPU tables and draw the climbs, from the results on disk."""
+"""Write the README's GPU tables and the package's times, draw the climbs, from the results."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+from record_times import write_recorded_times
 from report import quiet_axes, replace_between
 from validation.sanitizer_report import sentence
 
@@ -26,6 +27,7 @@ _CALLS = ("from and to the host", "on the GPU before and after")
 
 def main() -> None:
     """Take the newest results."""
+    write_recorded_times()
     paths, reductions = (_newest(name) for name in ("gpu_shortest_paths", "gpu_reduction"))
     _draw_paths(paths)
     _draw_reductions(reductions)

@@ -30,8 +30,12 @@ threading.Thread(target=interrupt, daemon=True).start()
 """
 
 
+#: Of the terminal that commands are shown on.
+COLUMNS = 80
+
+
 def call(*arguments: Any) -> CompletedProcess[str]:
-    """Return how ``warpladder`` ends where there is no GPU, and what it says to 80 columns.
+    """Return how ``warpladder`` ends where there is no GPU, and what it says to ``COLUMNS``.
 
     What shows only in a process of its own, as do signals, imports and standard input, needs one.
     """
@@ -40,7 +44,7 @@ def call(*arguments: Any) -> CompletedProcess[str]:
     handler = signal.getsignal(signal.SIGINT)
     with (
         patch.object(sys, "argv", command),
-        patch.dict(os.environ, {"COLUMNS": "80"}),
+        patch.dict(os.environ, {"COLUMNS": str(COLUMNS)}),
         patch.object(select, "_obstacle", lambda: "none is to be used here"),
         warnings.catch_warnings(),
         redirect_stdout(said[0]),

@@ -11,6 +11,8 @@ import pytest
 import toy
 
 from calling import INTERRUPTION, call
+from warpladder.lab import recorded as recorded_times
+from warpladder.lab.recorded import Recording
 from warpladder.lab.sources import SOURCES
 
 
@@ -183,6 +185,12 @@ def test_explain_without_lines_and_as_json():
         (["climb", "toy", "--device", "gpu"], "--device 'gpu' is not known"),
         (["explain", "toy/stride"], "did you mean strided?"),
         (["explain", "toy"], "'toy' must be LADDER/RUNG"),
+        (["explain", "toy/strided", "--diff", "plan"], "did you mean plain?"),
+        (["explain", "toy/strided", "--diff", "tow/plain"], "no ladder 'tow'"),
+        (
+            ["explain", "toy/strided", "--diff", "neighbours", "--n", "9999"],
+            "--n 9999: neighbours takes up to 2000: one block",
+        ),
     ],
 )
 def test_errors_are_one_line_and_status_1(arguments, message):
@@ -214,6 +222,102 @@ def test_help_fits_gives_examples_and_names_the_sources():
         assert "…" not in shown
         for source in SOURCES.values():
             assert f"{source.key}: {source}" in " ".join(shown.split())
+
+
+@pytest.fixture
+def recorded(monkeypatch):
+    run = Recording(
+        "NVIDIA H200",
+        "2026-11-20",
+        "gpu_toy.json",
+        {"strided": {1000: 2.0, 64: 0.25}, "neighbours": {1000: 0.5}},
+    )
+    monkeypatch.setattr(recorded_times, "_recordings", lambda: {"toy": run})
+
+
+@pytest.mark.usefixtures("recorded")
+def test_recorded_times_stand_where_there_is_no_gpu_with_card_and_date():
+    for device in ("simulator", "cpu"):
+        result = run("climb", "toy", "--device", device)
+        shown = words(result)
+        assert ["rung", "n", "recorded,", "ms"] in shown
+        assert ["strided", "1,000", "2"] in shown
+        assert ["neighbours", "1,000", "0.5"] in shown
+        text = " ".join(result.stdout.split())
+        assert "Recorded, not measured here: NVIDIA H200, 2026-11-20, kernels alone" in text
+        assert "(benchmarks/results/gpu_toy.json)" in text
+    assert ["strided", "64", "0.25"] in words(run("climb", "toy", "--n", 64))
+    assert "ecorded" not in run("climb", "toy", gpu=True).stdout
+    assert "ecorded" not in run("climb", "broken").stdout
+    found = document("climb", "toy")
+    assert found["recorded"] == {
+        "card": "NVIDIA H200",
+        "date": "2026-11-20",
+        "file": "gpu_toy.json",
+    }
+    assert [row["recorded"] for row in found["rungs"]] == [
+        [],
+        [{"n": 64, "kernel_ms": 0.25}, {"n": 1000, "kernel_ms": 2.0}],
+        [{"n": 1000, "kernel_ms": 0.5}],
+    ]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_explain_has_the_recorded_times_of_a_rung_and_of_two():
+    result = run("explain", "toy/strided")
+    assert ["64", "0.25"] in words(result)
+    text = " ".join(result.stdout.split())
+    assert "Recorded, not measured here: NVIDIA H200, 2026-11-20" in text
+    assert "ecorded" not in run("explain", "toy/plain").stdout
+    both = words(run("explain", "toy/neighbours", "--diff", "strided"))
+    assert ["1,000", "2", "0.5", "0.25"] in both
+    assert document("explain", "toy/neighbours")["recorded"]["times"] == [
+        {"n": 1000, "kernel_ms": 0.5}
+    ]
+
+
+def test_explain_says_which_transactions_todays_gpus_use():
+    shown = " ".join(run("explain", "toy/neighbours").stdout.split())
+    assert "GPUs of today (compute capability 6.0 and later) move sectors of 32 bytes" in shown
+    assert "sectors of 32 bytes" not in run("explain", "toy/plain").stdout
+
+
+def test_explain_beside_another_rung():
+    result = run("explain", "toy/neighbours", "--diff", "strided")
+    shown = words(result)
+    assert result.stdout.index("- toy/strided") < result.stdout.index("+ toy/neighbours")
+    assert ["global_load_sectors", "320", "40", "0.125"] in shown
+    assert "Counters that differ, of all launches, n = 33" in result.stdout
+    assert any(line[:2] == ["holds", "predicted"] for line in shown)
+    # The kernel is the same function: no line is another.
+    assert "12-" not in result.stdout
+    assert run("explain", "toy/neighbours", "--diff", "toy/strided").stdout == result.stdout
+    found = document("explain", "toy/neighbours", "--diff", "strided", "--n", 7)
+    assert (found["n"], found["before"]["rung"]) == (7, "strided")
+    assert "y[...]" not in run("explain", "toy/strided", "--no-lines", "--diff", "race").stdout
+
+
+def test_explain_beside_another_rung_on_a_wide_terminal(monkeypatch):
+    narrow = run("explain", "toy/neighbours", "--diff", "strided").stdout
+    assert " | " not in narrow
+    monkeypatch.setattr("calling.COLUMNS", 160)
+    with pytest.MonkeyPatch.context() as patch:
+        toy.install(put=patch.setattr)
+        wide = call("explain", "toy/neighbours", "--diff", "strided").stdout
+    assert max(map(len, wide.splitlines())) <= 160
+    (line,) = [line for line in wide.splitlines() if "y[...]" in line]
+    left, right = line.split(" | ")
+    assert (left.split()[:2], right.split()[:2]) == (["10", "32"], ["10", "4"])
+
+
+def test_no_line_of_code_is_cut_without_a_sign():
+    for rung in ("toy/neighbours", "toy/race"):
+        lines = run("explain", rung).stdout.splitlines()
+        first = next(i for i, line in enumerate(lines) if "def double" in line)
+        code = " ".join(line for line in lines[first:] if "..  " in line or " # " in line)
+        assert "A line on which nothing is counted" in code
+        assert "narrow terminal has." in code.replace("  ", "")
+        assert any(line.split()[:1] == [".."] for line in lines)
 
 
 def test_the_primer_on_the_simulator():

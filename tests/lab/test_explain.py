@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 import toy
 from fakes import FakeKernel, FakeSimulator
+from hypothesis import given
+from hypothesis import strategies as st
 
 from warpladder.errors import KernelFaultError
 from warpladder.lab.compare import poison
 from warpladder.lab.documents import explanation_document
 from warpladder.lab.explain import explain
-from warpladder.lab.gutter import choose_columns, short
+from warpladder.lab.gutter import WIDTH, choose_columns, columns_beside, pieces, short
 from warpladder.lab.registry import find_rung
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.checks.counters import Counters
@@ -142,11 +144,38 @@ def test_the_document_is_json(lines):
 
 def test_columns_are_chosen_by_what_they_tell():
     busy = Counters(**dict.fromkeys(Counters.__dataclass_fields__, 1))
-    assert [column.heading for column in choose_columns([busy], 3)] == ["load", "stor", "bank"]
+    # No bank conflict, nothing that meets at one address: those columns go first.
+    assert [column.heading for column in choose_columns([busy], 3)] == ["load", "stor", "thr"]
+    conflict = Counters(shared_load_wavefronts=8, shared_load_ideal_wavefronts=4)
+    told = choose_columns([busy, conflict], 3)
+    assert [column.heading for column in told] == ["load", "stor", "bank"]
     everything = choose_columns([Counters(), busy], 99)
     assert len(everything) == 12
     assert all(len(column.heading) <= 4 for column in everything)
     assert choose_columns([Counters()], 99) == []
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 160])
+def test_the_code_has_the_width_that_it_needs_or_most_of_the_terminal(width):
+    busy = Counters(**dict.fromkeys(Counters.__dataclass_fields__, 1))
+    for code in (20, 56, 70, 95):
+        left = width - WIDTH * len(columns_beside(code, width, [busy]))
+        assert left >= min(code, max(56, width // 2))
+    assert len(columns_beside(20, width, [busy])) >= min(12, (width - 56) // WIDTH)
+
+
+CODE = st.text(st.sampled_from("ab_ ,.([])"), max_size=200).map(str.rstrip)
+
+
+@given(st.integers(0, 30), CODE, st.integers(12, 80))
+def test_a_broken_line_loses_nothing_but_blanks(indent, code, width):
+    line = (" " * indent + code.lstrip()).rstrip()
+    found = pieces(line, width)
+    assert max(map(len, found)) <= width
+    assert "".join(found).replace(" ", "") == line.replace(" ", "")
+    assert found == [line] or len(line) > width
+    # Each piece stands in the line as it is.
+    assert all(piece.strip() in line for piece in found)
 
 
 def test_the_worse_of_loads_and_stores_is_the_bank_conflict_of_a_line():

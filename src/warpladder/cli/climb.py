@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.completion import complete_ladder, complete_rung_name
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.lab.ceilings import Ceilings
     from warpladder.lab.climb import Row
+    from warpladder.lab.recorded import Recording
     from warpladder.lab.verify import PredictionResult, WrongResult
     from warpladder.rung import Ladder
 
@@ -21,7 +24,14 @@ __all__ = ["climb"]
 
 
 def climb(
-    name: Annotated[str, typer.Argument(metavar="LADDER", help="One of `warpladder ladders`.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="LADDER",
+            help="One of `warpladder ladders`.",
+            autocompletion=complete_ladder,
+        ),
+    ],
     device: Annotated[
         str,
         typer.Option(
@@ -40,7 +50,12 @@ def climb(
     ] = None,
     rung: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="One rung instead of all.", show_default=False),
+        typer.Option(
+            metavar="NAME",
+            help="One rung instead of all.",
+            show_default=False,
+            autocompletion=complete_rung_name,
+        ),
     ] = None,
     counters: Annotated[
         bool,
@@ -66,6 +81,10 @@ def climb(
     the simulator nothing is timed, but wrong rungs are run too and must be
     caught.
 
+    [bold]recorded[/]: where there is no GPU, the kernels' times on another one, as the
+    results of benchmarks have them that come with the package; card and date
+    stand below.
+
     [bold]limit[/]: how much of what this GPU allows the kernels reach: all that the task
     needs through memory once, or all operations at their rate on registers,
     whichever takes longer; for pipelines, all bytes over the bus. Measured in
@@ -80,7 +99,8 @@ def climb(
     """
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.devices import Simulated, open_device
-    from warpladder.lab.documents import row_document, wrong_document
+    from warpladder.lab.documents import recording_document, row_document, wrong_document
+    from warpladder.lab.recorded import recording_of
     from warpladder.lab.registry import find_ladder, find_rung
 
     ladder = find_ladder(name)
@@ -90,6 +110,7 @@ def climb(
     ceilings = _ceilings(where)
     rows, wrong = _run(ladder, where, n, rung, ceilings, counters=counters or ceilings is None)
     ok = not any(row.faults for row in rows) and all(result.ok for result in wrong)
+    recording = recording_of(ladder.name)
     if json:
         print_json(
             {
@@ -99,14 +120,16 @@ def climb(
                 "ok": ok,
                 "not_measured": _not_measured(where),
                 "ceilings": [known._asdict() for known in ceilings.measured()] if ceilings else [],
-                "rungs": [row_document(row) for row in rows],
+                "recorded": recording_document(recording),
+                "rungs": [row_document(row, recording) for row in rows],
                 "wrong": [wrong_document(result) for result in wrong],
             }
         )
     else:
         console = stdout()
         console.print(f"{ladder.name} on {where.properties.name if where else 'the CPU'}")
-        for part in _parts(rows, wrong):
+        known = [] if ceilings or not recording else _recorded(recording, ladder, rung, n)
+        for part in [*known, *_parts(rows, wrong)]:
             console.print("", part, sep="\n")
         for remark in _remarks(rows, where, ceilings):
             console.print("", remark, sep="\n", markup=False)
@@ -192,6 +215,16 @@ def _run(
             caught.append(check_wrong(broken, SimulatedDevice))
             bar.advance(task)
     return rows, caught
+
+
+def _recorded(
+    recording: Recording, ladder: Ladder, only: str | None, n: int | None
+) -> list[RenderableType]:
+    from warpladder.cli.recorded_view import recorded_footnote, recorded_table
+
+    rungs = [rung for rung in ladder.rungs if only in {None, rung.name}]
+    table = recorded_table(recording, rungs, n)
+    return [table, recorded_footnote(recording)] if table else []
 
 
 def _parts(rows: list[Row], wrong: list[WrongResult]) -> list[RenderableType]:

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from warpladder.cli.completion import complete_other_rung, complete_rung
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from warpladder.lab.differences import Difference
     from warpladder.lab.explain import Explanation, Listing
-    from warpladder.lab.gutter import Column
-    from warpladder.lab.verify import PredictionResult
 
 __all__ = ["explain"]
 
 #: Columns of running text: what a terminal has at the least, and what reads well.
 _TEXT_WIDTH = 80
 
-# Characters that the source is left of a narrow terminal: kernels are indented once or twice.
-_SOURCE_WIDTH = 45
+_TRANSACTIONS = (
+    "GPUs of today (compute capability 6.0 and later) move sectors of 32 bytes, each by itself: "
+    "counters of sectors, and utilisation_32, are what they do. Lines of 128 bytes are what the "
+    "first level of cache looks up; older GPUs fetched them whole: utilisation_128."
+)
 
 
 def explain(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG",
+            help="As `warpladder ladders` lists them.",
+            autocompletion=complete_rung,
+        ),
     ],
     device: Annotated[
         str, typer.Option(metavar="NAME", help="simulator: no other counts line by line.")
@@ -45,6 +53,15 @@ def explain(
     compute_capability: Annotated[
         str, typer.Option(metavar="X.Y", help="Of the GPU to simulate.")
     ] = "9.0",
+    diff: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OTHER",
+            help="Compare with another rung, RUNG or LADDER/RUNG.",
+            show_default=False,
+            autocompletion=complete_other_rung,
+        ),
+    ] = None,
     lines: Annotated[
         bool, typer.Option("--lines/--no-lines", help="Whether to print the kernels.")
     ] = True,
@@ -62,13 +79,20 @@ def explain(
     which check catches it, at which line, and under which schedules its result is
     wrong.
 
+    [bold]--diff OTHER[/]: both rungs on a problem of one size, beside each other on a
+    terminal of 150 columns; what differs in the code (- in the other one, + in
+    this one) and in the counters, in all and for each kernel.
+
     [bold]warpladder explain primer/strided-access[/]
+
+    [bold]warpladder explain reduction/indexed-shared --diff sequential-shared[/]
 
     [bold]warpladder explain primer/strided-access --no-lines --n 1000[/]
     """
     from functools import partial
 
     from warpladder.cli.output import print_json, stdout
+    from warpladder.lab.differences import compare
     from warpladder.lab.documents import explanation_document
     from warpladder.lab.explain import explain as explain_rung
     from warpladder.lab.registry import find_rung
@@ -79,15 +103,29 @@ def explain(
         )
     version = _version(compute_capability)
     ladder, found = find_rung(rung)
+    other = diff and find_rung(diff if "/" in diff else f"{ladder.name}/{diff}")
     from warpladder.simulator import SimulatedDevice
 
-    explanation = explain_rung(
-        ladder, found, partial(SimulatedDevice, compute_capability=version), n
-    )
+    device_factory = partial(SimulatedDevice, compute_capability=version)
+    if other:
+        _compare(compare((ladder, found), other, device_factory, n), lines=lines, json=json)
+        return
+    explanation = explain_rung(ladder, found, device_factory, n)
     if json:
         print_json(explanation_document(explanation, lines=lines))
     else:
         _show(stdout(), explanation, lines=lines)
+
+
+def _compare(found: Difference, *, lines: bool, json: bool) -> None:
+    from warpladder.cli.differences_view import show_difference
+    from warpladder.cli.output import print_json, stdout
+    from warpladder.lab.documents import difference_document
+
+    if json:
+        print_json(difference_document(found, lines=lines))
+    else:
+        show_difference(stdout(), found, lines=lines)
 
 
 def _version(text: str) -> tuple[int, int]:
@@ -102,7 +140,13 @@ def _version(text: str) -> tuple[int, int]:
 def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
     from rich.text import Text
 
-    from warpladder.lab.gutter import WIDTH, choose_columns
+    from warpladder.cli.listing_view import (
+        heading,
+        legend,
+        legible_columns,
+        listing_lines,
+        prediction_text,
+    )
     from warpladder.lab.sources import sources_in
     from warpladder.lab.text import wrapped
 
@@ -116,22 +160,26 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
     for source in sources_in(rung.source):
         console.print(Text(wrapped(f"{source.key}: {source}", _TEXT_WIDTH), "dim"))
     listings = (*explanation.kernels, *explanation.elsewhere)
-    counted = [line.counters for one in listings for line in one.lines if line.counters]
-    most = max(console.width - _SOURCE_WIDTH, 0) // WIDTH
-    columns = choose_columns(counted, most)
+    columns = legible_columns(listings, console.width)
     for listing in listings:
         console.print()
-        console.print(_heading(listing, explanation.n))
+        console.print(heading(listing, explanation.n))
         if lines:
-            console.print(_source(listing, columns, explanation))
+            for line in listing_lines(
+                listing, columns, console.width, faulty=explanation.faulty_lines
+            ):
+                console.print(line, soft_wrap=True)
         if listing.launches:
             console.print(*[""] * lines, _totals(listing), sep="\n")
     if lines and columns:
-        console.print("", _legend(columns), sep="\n")
+        console.print("", legend(columns, listings), sep="\n")
+    if any(kernel.counters.global_bytes_moved for kernel in explanation.kernels):
+        console.print("", wrapped(_TRANSACTIONS, _TEXT_WIDTH), sep="\n")
+    _show_recorded(console, explanation)
     if explanation.stopped:
         console.print("", f"Counted up to the fault: {explanation.stopped}", sep="\n")
     for result in explanation.predictions:
-        console.print("", _prediction(result), sep="\n")
+        console.print("", prediction_text(result), sep="\n")
     if names := _nsight(explanation):
         console.print("", "Nsight Compute counts the same under these names:", sep="\n")
         console.print(names)
@@ -145,6 +193,15 @@ def _show(console: Console, explanation: Explanation, *, lines: bool) -> None:
             )
 
 
+def _show_recorded(console: Console, explanation: Explanation) -> None:
+    from warpladder.cli.recorded_view import recorded_footnote, recorded_times
+    from warpladder.lab.recorded import recording_of
+
+    recording = recording_of(explanation.ladder.name)
+    if recording and (table := recorded_times(recording, explanation.rung)):
+        console.print("", table, recorded_footnote(recording), sep="\n")
+
+
 def _paragraph(paragraph: str) -> Text:
     """Return a paragraph of a rung's text, what it is about in bold: ``Idea:``."""
     from rich.text import Text
@@ -152,52 +209,8 @@ def _paragraph(paragraph: str) -> Text:
     from warpladder.lab.text import wrapped
 
     text = Text(wrapped(paragraph, _TEXT_WIDTH))
-    text.highlight_regex(r"^(Idea|Below|Expect|Found|Fault|Mended by|Source):", "bold")
+    text.highlight_regex(r"^(Idea|Below|Expect|Found|Fault|Mended by|Question|Source):", "bold")
     return text
-
-
-def _heading(listing: Listing, n: int) -> Text:
-    from rich.text import Text
-
-    heading = Text(listing.name, "bold")
-    if listing.launches:
-        first, times = listing.launches[0], len(listing.launches)
-        started = f"{times} launches, the first with" if times > 1 else "1 launch,"
-        shared = f", {first.shared_bytes} bytes of shared memory" if first.shared_bytes else ""
-        shape = f"grid {_extent(first.grid)}, block {_extent(first.block)}"
-        heading.append(f", n = {n}: {started} {shape}{shared}", "not bold")
-    return heading
-
-
-def _extent(size: tuple[int, ...]) -> str:
-    while len(size) > 1 and size[-1] == 1:
-        size = size[:-1]
-    return " x ".join(map(str, size))
-
-
-def _source(listing: Listing, columns: list[Column], explanation: Explanation) -> Table:
-    from rich.syntax import Syntax
-    from rich.table import Table
-    from rich.text import Text
-
-    from warpladder.lab.gutter import WIDTH, short
-
-    table = Table(box=None, padding=0, header_style="bold", show_header=bool(columns))
-    for column in columns:
-        table.add_column(column.heading, justify="right", width=WIDTH, no_wrap=True)
-    number_width = len(str(listing.lines[-1].number)) + 1
-    table.add_column("", justify="right", width=number_width, style="dim", no_wrap=True)
-    table.add_column("", overflow="fold")
-    syntax = Syntax("", "python", theme="ansi_dark", background_color="default")
-    code = syntax.highlight("\n".join(line.text for line in listing.lines))
-    for line, text in zip(listing.lines, code.split("\n", allow_blank=True), strict=False):
-        values = [column.value(line.counters) if line.counters else None for column in columns]
-        cells = ["" if value is None else short(value) for value in values]
-        table.add_row(*cells, str(line.number), Text.assemble(" ", text))
-        if (Path(listing.file).name, line.number) in explanation.faulty_lines:
-            indent = " " * (1 + len(line.text) - len(line.text.lstrip()))
-            table.add_row(*[""] * len(cells), "", Text(f"{indent}^ the fault", "bold red"))
-    return table
 
 
 def _totals(listing: Listing) -> Table:
@@ -228,33 +241,3 @@ def _nsight(explanation: Explanation) -> Text | None:
         if any(getattr(total, name) for total in totals)
     ]
     return Text("\n".join(lines), "dim") if lines else None
-
-
-def _legend(columns: list[Column]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column(overflow="fold")
-    for column in columns:
-        table.add_row(column.heading, column.meaning)
-    return table
-
-
-def _prediction(result: PredictionResult) -> Text:
-    from rich.text import Text
-
-    from warpladder.rung import shown
-
-    if result.counted is None:
-        counted = result.fault
-    elif result.base is None:
-        counted = result.shown
-    else:
-        counted = f"{shown(result.counted)}/{shown(result.base)}"
-        if counted != result.shown:
-            counted += f" = {result.shown}"
-    mark = Text("holds  ", "green") if result.ok else Text("FAILS  ", "bold red")
-    return Text.assemble(
-        mark, f"predicted {result.prediction}, counted {counted}\n", result.prediction.why
-    )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from warpladder.cli.completion import complete_exploration
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table as RichTable
@@ -22,7 +24,11 @@ _DEVICES = ("auto", "cuda", "cpu")
 def explore(
     name: Annotated[
         str | None,
-        typer.Argument(help="One exploration; without it, they are listed.", show_default=False),
+        typer.Argument(
+            help="One exploration; without it, they are listed.",
+            show_default=False,
+            autocompletion=complete_exploration,
+        ),
     ] = None,
     sizes: Annotated[
         str | None,

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.completion import complete_ladder
+
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
@@ -17,7 +19,12 @@ __all__ = ["ladders"]
 
 def ladders(
     name: Annotated[
-        str | None, typer.Argument(help="One ladder; without it, all.", show_default=False)
+        str | None,
+        typer.Argument(
+            help="One ladder; without it, all.",
+            show_default=False,
+            autocompletion=complete_ladder,
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
 ) -> None:

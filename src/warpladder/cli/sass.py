@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.completion import complete_rung
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,7 +26,12 @@ __all__ = ["sass"]
 
 def sass(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG",
+            help="As `warpladder ladders` lists them.",
+            autocompletion=complete_rung,
+        ),
     ],
     compute_capability: Annotated[
         str, typer.Option(metavar="X.Y", help="Of the GPU to compile for; from 7.5 on.")

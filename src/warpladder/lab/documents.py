@@ -7,7 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from warpladder.lab.climb import Row
+from warpladder.lab.differences import Change, Difference
 from warpladder.lab.explain import Explanation, Listing
+from warpladder.lab.recorded import Recording, recording_of
 from warpladder.lab.sources import sources_in
 from warpladder.lab.verify import PredictionResult, WrongResult
 from warpladder.rung import Ladder, Rung, shown
@@ -15,8 +17,11 @@ from warpladder.simulator.checks.counters import NSIGHT_COMPUTE, Counters
 
 __all__ = [
     "counters_document",
+    "difference_document",
     "explanation_document",
     "ladder_document",
+    "recorded_document",
+    "recording_document",
     "row_document",
     "wrong_document",
 ]
@@ -57,8 +62,28 @@ def ladder_document(ladder: Ladder) -> dict[str, Any]:
     }
 
 
-def row_document(row: Row) -> dict[str, Any]:
-    """Return what became of one rung in a climb."""
+def recording_document(recording: Recording | None) -> dict[str, str] | None:
+    """Return which card times were recorded on, when, and which of the committed results has them.
+
+    Examples
+    --------
+    >>> from warpladder.lab.recorded import recording_of
+    >>> recording_document(recording_of("reduction"))["card"]
+    'NVIDIA H200'
+    """
+    if recording is None:
+        return None
+    return {"card": recording.card, "date": recording.date, "file": recording.file}
+
+
+def recorded_document(recording: Recording | None, rung: Rung) -> list[dict[str, float]]:
+    """Return the recorded times of a rung's kernels, by size; none where nothing was recorded."""
+    times = recording.all_of(rung.name) if recording else []
+    return [{"n": time.n, "kernel_ms": time.milliseconds} for time in times]
+
+
+def row_document(row: Row, recording: Recording | None = None) -> dict[str, Any]:
+    """Return what became of one rung in a climb, and what was recorded of it on another day."""
     return {
         "rung": row.rung.name,
         "ok": not row.faults,
@@ -76,6 +101,7 @@ def row_document(row: Row) -> dict[str, Any]:
         "limit": row.limit and row.limit._asdict(),
         "percent_of_limit": row.percent_of_limit,
         "skipped": row.skipped,
+        "recorded": recorded_document(recording, row.rung),
     }
 
 
@@ -93,6 +119,7 @@ def wrong_document(result: WrongResult) -> dict[str, Any]:
 
 def explanation_document(explanation: Explanation, *, lines: bool = True) -> dict[str, Any]:
     """Return a rung explained; with ``lines``, every line of its kernels."""
+    recording = recording_of(explanation.ladder.name)
     return {
         "ladder": explanation.ladder.name,
         **_rung_document(explanation.rung),
@@ -105,11 +132,59 @@ def explanation_document(explanation: Explanation, *, lines: bool = True) -> dic
         "predictions": [_prediction_document(result) for result in explanation.predictions],
         "wrong": explanation.wrong and wrong_document(explanation.wrong),
         "stopped": explanation.stopped,
+        "recorded": {
+            "run": recording_document(recording),
+            "times": recorded_document(recording, explanation.rung),
+        },
         "faulty_lines": [
             {"file": file, "line": line} for file, line in sorted(explanation.faulty_lines)
         ],
         "nsight_compute": NSIGHT_COMPUTE,
     }
+
+
+def difference_document(difference: Difference, *, lines: bool = True) -> dict[str, Any]:
+    """Return two rungs beside each other; with ``lines``, every line of their kernels."""
+    sides = (difference.before, difference.after)
+    unlike = [
+        [{"file": file, "line": line} for file, line in sorted(places)]
+        for places in difference.unlike_lines
+    ]
+    before, after = (
+        {
+            "ladder": side.ladder.name,
+            **_rung_document(side.rung),
+            "kernels": [_listing_document(one, lines=lines) for one in side.counted.kernels],
+            "elsewhere": [_listing_document(one, lines=lines) for one in side.counted.elsewhere],
+            "counters": counters_document(side.total),
+            "stopped": side.counted.stopped,
+            "unlike_lines": places,
+            "recorded": {
+                "run": recording_document(recording_of(side.ladder.name)),
+                "times": recorded_document(recording_of(side.ladder.name), side.rung),
+            },
+        }
+        for side, places in zip(sides, unlike, strict=True)
+    )
+    return {
+        "n": difference.n,
+        "before": before,
+        "after": after,
+        "changes": [_change_document(change) for change in difference.changes],
+        "kernels": [
+            {
+                "before": pair.before and pair.before.name,
+                "after": pair.after and pair.after.name,
+                "changes": [_change_document(change) for change in pair.changes],
+            }
+            for pair in difference.kernels
+        ],
+        "predictions": [_prediction_document(result) for result in difference.claims],
+    }
+
+
+def _change_document(change: Change) -> dict[str, Any]:
+    return {**asdict(change), "ratio": change.ratio}
 
 
 def _rung_document(rung: Rung) -> dict[str, Any]:

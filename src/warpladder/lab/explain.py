@@ -27,7 +27,16 @@ from warpladder.simulator.checks.counters import Counters
 if TYPE_CHECKING:
     from warpladder.simulator.kernel import LaunchReport
 
-__all__ = ["Explanation", "Line", "Listing", "explain"]
+__all__ = [
+    "Counted",
+    "Explanation",
+    "Line",
+    "Listing",
+    "count_lines",
+    "explain",
+    "size_to_explain",
+    "wrong_record",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,25 @@ class Listing:
         for launch in self.launches:
             total.add(launch.counters)
         return total
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A rung's kernels with what was counted in a run of them.
+
+    Attributes
+    ----------
+    kernels
+        The rung's kernels; of one on the CPU, its host function.
+    elsewhere
+        Lines of other files that they executed.
+    stopped
+        The fault that ended a wrong rung's run with the checks off, or nothing.
+    """
+
+    kernels: tuple[Listing, ...]
+    elsewhere: tuple[Listing, ...]
+    stopped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,35 +163,59 @@ def explain(
         What was counted before, as `check_predictions` has it, where several rungs are explained.
     """
     seen = {} if seen is None else seen
-    wrong = next((wrong for wrong in ladder.wrong if wrong.rung.name == rung.name), None)
-    size = _size(rung, wrong) if n is None else n
+    wrong = wrong_record(ladder, rung)
+    size = size_to_explain(ladder, rung) if n is None else n
+    counted = count_lines(ladder, rung, device_factory, size, seen)
     make_device = device_factory if wrong is None else partial(device_factory, checks=False)
-    device, stopped = make_device(), ""
-    try:
-        if rung.on == "device":
-            seen[rung.name, size] = count(rung, device, size)
-    except KernelFaultError:
-        if wrong is None:
-            raise
-        # In lockstep all warps meet the fault together; one after the other, some are done before.
-        device = make_device(schedule="warps")
-        stopped = _fault_of(rung, device, size)
-    counted = {(_resolved(file), line): sums for (file, line), sums in device.line_counters.items()}
-    kernels = tuple(
-        _listing(kernel, counted, device.launches) for kernel in rung.kernels or (rung.run,)
-    )
     return Explanation(
         ladder,
         rung,
         size,
         paragraphs_of(rung),
         file_of(rung),
-        kernels,
-        _elsewhere(kernels, counted),
+        counted.kernels,
+        counted.elsewhere,
         tuple(check_predictions(rung, ladder, make_device, seen)),
         None if wrong is None else check_wrong(wrong, device_factory),
-        stopped,
+        counted.stopped,
     )
+
+
+def count_lines(
+    ladder: Ladder,
+    rung: Rung,
+    device_factory: Callable[..., Simulated],
+    n: int,
+    seen: dict[tuple[str, int], Counters] | None = None,
+) -> Counted:
+    """Run a rung on a simulated device and return its kernels with what each line did.
+
+    A wrong rung is run with the checks off. Where a fault stops it even so, what counts is what its
+    warps did before. With ``seen``, what was counted is put there, too, for `check_predictions`.
+    """
+    seen = {} if seen is None else seen
+    right = wrong_record(ladder, rung) is None
+    make_device = device_factory if right else partial(device_factory, checks=False)
+    device, stopped = make_device(), ""
+    try:
+        if rung.on == "device":
+            seen[rung.name, n] = count(rung, device, n)
+    except KernelFaultError:
+        if right:
+            raise
+        # In lockstep all warps meet the fault together; one after the other, some are done before.
+        device = make_device(schedule="warps")
+        stopped = _fault_of(rung, device, n)
+    counted = {(_resolved(file), line): sums for (file, line), sums in device.line_counters.items()}
+    kernels = tuple(
+        _listing(kernel, counted, device.launches) for kernel in rung.kernels or (rung.run,)
+    )
+    return Counted(kernels, _elsewhere(kernels, counted), stopped)
+
+
+def wrong_record(ladder: Ladder, rung: Rung) -> WrongRung | None:
+    """Return what a ladder says of a rung that is wrong, or None of one that is right."""
+    return next((wrong for wrong in ladder.wrong if wrong.rung.name == rung.name), None)
 
 
 def _fault_of(rung: Rung, device: Simulated, n: int) -> str:
@@ -175,8 +227,9 @@ def _fault_of(rung: Rung, device: Simulated, n: int) -> str:
     return ""
 
 
-def _size(rung: Rung, wrong: WrongRung | None) -> int:
-    if wrong is not None:
+def size_to_explain(ladder: Ladder, rung: Rung) -> int:
+    """Return the size at which a rung shows what it is about: that of its first prediction."""
+    if wrong := wrong_record(ladder, rung):
         return wrong.n
     if rung.predicts:
         return rung.predicts[0].n

@@ -217,8 +217,9 @@ TRANSLATION = Task(
 
 # --- storage of a thread, of a block, and of constants --------------------------------------------
 
-#: Kinds of symbols, and how many of them one thread counts.
-SYMBOLS = 4
+#: Kinds of symbols, and how many symbols one thread counts. With fewer kinds some compilers keep an
+#: array of counters in registers and select among them; `local-array` would then be none.
+SYMBOLS = 8
 RUN = 16
 
 

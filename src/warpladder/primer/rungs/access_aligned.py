@@ -8,7 +8,11 @@ Below: most reads so far happened to be of this kind, and those of 4 x 4 blocks 
 and the next ones copy elements and differ in one thing only, the index at which a thread reads.
 
 Expect: 128 bytes fill 1 line and 4 sectors, and all of what is moved is used: 100 % of 128-byte
-transactions and 100 % of 32-byte transactions.
+transactions and 100 % of 32-byte transactions. The source has both, as older GPUs moved whole
+lines into the first level of cache, and sectors where a load went around it. Those of today, from
+compute capability 6.0 on, move sectors, 32 bytes, either way: a line is what the cache has one name
+for, and it may hold some of its 4 sectors only. So here and in the next rungs the figure for 32
+bytes is that of today's GPUs.
 
 Source: GR types of access (1)
 """

@@ -7,8 +7,8 @@ Below: an order that jumps about cost nothing, as it stayed inside the line. Lea
 cost.
 
 Expect: every warp touches 2 lines, so of 256 bytes 128 are used: 50 %. In sectors it is one more
-than needed, 5 instead of 4, and 128 of 160 bytes are used: 80 %. Small transactions lose less. The
-neighbouring warp needs the rest of those lines, so a cache can make up for much of it.
+than needed, 5 instead of 4, and 128 of 160 bytes are used: 80 %, which is what GPUs of today make
+of it. The neighbouring warp needs the rest of that sector, so a cache can make up for much of it.
 
 Source: GR types of access (3)
 """

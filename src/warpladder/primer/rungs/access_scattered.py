@@ -9,7 +9,7 @@ Below: a misaligned warp has two ragged ends. Each separate piece of memory adds
 Expect: of the 384 bytes that belong to a warp, the first half reads bytes 100 to 163, which lie in
 sectors 3, 4, 5 and across the boundary of lines 0 and 1. The second half reads bytes 292 to 355,
 which lie in sectors 9, 10, 11 and inside line 2. Together 3 lines, 128 of 384 bytes: 33.33 %; and 6
-sectors, 128 of 192 bytes: 66.67 %.
+sectors, 128 of 192 bytes: 66.67 %, which is what GPUs of today make of it.
 
 Source: GR types of access (4)
 """

@@ -14,12 +14,12 @@ has more to carry, several operations at once, masks and axes (`reduction/gpu/wa
 Below: one load on its way per thread, and the next one waited behind a test. That took twice as
 many threads, and blocks, and each block costs a ticket.
 
-Expect: of memory, what it takes at the least, every byte once. A memory of 4.8 TB/s that answers
-after some 700 ns has 3.4 MB on their way, 25 KiB for each of 132 multiprocessors; 1024 threads with
-64 bytes each are 64 KiB, enough. At n = 16,384 four blocks take a tile each: 4 * 8 warps issue 4
-wide loads, 128 requests of 16 sectors, and one more reads the four sums that the blocks leave. The
-rung below starts 8 blocks, with twice the tickets: 8 * (8 * 2 + 1) barriers against
-8 * (4 * 2 + 1).
+Expect: of memory, what it takes at the least, every byte once. Suppose it brings 4.8 TB/s and
+answers after 700 ns: then 3.4 MB are on their way, 25 KiB for each of 132 multiprocessors, and 1024
+threads with 64 bytes each are 64 KiB, enough. At n = 16,384 four blocks take a tile each: 4 * 8
+warps issue 4 wide loads, 128 requests of 16 sectors, and one more reads the four sums that the
+blocks leave. The rung below starts 8 blocks, with twice the tickets: 8 * (8 * 2 + 1) barriers
+against 8 * (4 * 2 + 1).
 
 Each 4 loads come with 16 additions of integers, which the GPU does two at a time (IADD3), an
 addition of 64 bits to the address and another to the index, a comparison and a jump: 20

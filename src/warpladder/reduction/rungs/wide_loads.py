@@ -10,8 +10,8 @@ Below: a load instruction, an index and a test for each element.
 Expect: the same sectors by a quarter of the requests. At n = 2048 a block of 256 threads loads two
 groups per thread: 16 requests of 16 sectors, 512 bytes, where it was 64 of 4. Issue slots are
 saved, and more bytes are on their way at a time: from a multiprocessor with 2048 threads 8 KiB if
-each waits for 4 bytes, 32 KiB if for 16. A memory of 4.8 TB/s that answers after some 700 ns needs
-25 KiB from each of 132 multiprocessors. On its laptop the source saw little difference.
+each waits for 4 bytes, 32 KiB if for 16. Suppose a memory of 4.8 TB/s that answers after 700 ns:
+it needs 25 KiB from each of 132 multiprocessors. On its laptop the source saw little difference.
 
 Source: RD 11
 """

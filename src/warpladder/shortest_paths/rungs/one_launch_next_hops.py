@@ -18,10 +18,9 @@ Below: `one-launch` gave distances alone; `next-hops` gave both, a step of the w
 time.
 
 Expect: three instructions more for every eight relaxations of a cell: a comparison, a minimum and
-a selection. Shared loads are those of
-`one-launch` and those of looking again: per cell that improved 14 loads, and 1 of a hop.
-Of paths that are equally short any may be taken; so what is verified is that following the hops is
-as long as the distance says.
+a selection. Shared loads are those of `one-launch` and those of looking again, of which few cells
+have need: at n = 128 not half as many more. Of paths that are equally short any may be taken; so
+what is verified is that following the hops is as long as the distance says.
 
 Source: beyond
 """

@@ -21,8 +21,9 @@ Below: two shared loads per relaxation were the limit.
 
 Expect: an eighth of the shared loads, and for int32 one instruction per relaxation on compute
 capability 9.0: an addition and a minimum in one (VIADDMNMX), as the sum goes through a 32-bit cell.
-The eight steps of the inner loop are 512 of these, 32 shared loads and 24 others: nine instructions
-in ten relax. The simulator counts shared loads as written, four where the compiler makes one.
+The eight steps of the inner loop are 512 of these, 32 shared loads and 24 others, one more in the
+panels: nine instructions in ten relax. The simulator counts shared loads as written, four where the
+compiler makes one.
 
 Source: beyond
 """

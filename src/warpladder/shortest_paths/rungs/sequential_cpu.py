@@ -9,7 +9,8 @@ Below: nothing; this is the ground.
 
 Expect: n**3 relaxations and nothing else, so twice the vertices take eight times as long. The
 innermost loop runs along two rows, and a compiler can take several neighbours per instruction. The
-whole matrix passes through the core n times: from about n = 1000 on it does not fit its caches.
+whole matrix passes through the core n times: from n = 1024 on that is 4 MiB and more,
+which the caches of one core do not hold.
 
 Source: CF A; GR Floyd-Warshall; HB exploration 5
 """

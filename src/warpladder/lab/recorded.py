@@ -1,0 +1,105 @@
+"""Times of rungs on a GPU as committed results have them, for machines that have none.
+
+The package brings them in ``recorded.json``, which ``benchmarks/record_times.py`` makes from
+``benchmarks/results``. They are what one card did on one day, and are always shown with both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import NamedTuple
+
+from warpladder.rung import Rung
+
+__all__ = ["RecordedTime", "Recording", "recording_of"]
+
+
+class RecordedTime(NamedTuple):
+    """Milliseconds that the kernels of a rung took for a problem of size ``n``."""
+
+    n: int
+    milliseconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One run of a ladder's benchmark.
+
+    Attributes
+    ----------
+    card, date
+        Which GPU, and the day of the run.
+    file
+        Of ``benchmarks/results``, which tells how it was measured, and on what.
+    times
+        Milliseconds of the kernels alone, by rung and by problem size.
+    """
+
+    card: str
+    date: str
+    file: str
+    times: Mapping[str, Mapping[int, float]]
+
+    @property
+    def title(self) -> str:
+        """What is said beside every time: that it is recorded, with card and date."""
+        return f"recorded on {self.card}, {self.date}"
+
+    def all_of(self, rung: str) -> list[RecordedTime]:
+        """Return the times of a rung, by size; none where it was not run."""
+        return [RecordedTime(*one) for one in sorted(self.times.get(rung, {}).items())]
+
+    def of(self, rung: Rung, n: int | None = None) -> RecordedTime | None:
+        """Return a rung's time at ``n``, or at the size at which it is best compared with others.
+
+        That is the one at which ``climb`` times it, where it was recorded, else the one that most
+        rungs were run at, the largest of these, else its own largest. None where the rung, or an
+        ``n`` that is asked for, was not run.
+        """
+        own = self.times.get(rung.name, {})
+        if not own or (n is not None and n not in own):
+            return None
+        if n is None:
+            wanted = (rung.task.default_n, self._common_n, max(own))
+            n = next(size for size in wanted if size in own)
+        return RecordedTime(n, own[n])
+
+    @property
+    def _common_n(self) -> int:
+        sizes = [n for by_size in self.times.values() for n in by_size]
+        return max(sizes, key=lambda n: (sizes.count(n), n))
+
+
+@cache
+def _recordings() -> dict[str, Recording]:
+    text = resources.files("warpladder.lab").joinpath("recorded.json").read_text(encoding="utf-8")
+    return {
+        ladder: Recording(
+            run["card"],
+            run["date"],
+            run["file"],
+            {
+                rung: {int(n): milliseconds for n, milliseconds in by_size.items()}
+                for rung, by_size in run["milliseconds"].items()
+            },
+        )
+        for ladder, run in json.loads(text).items()
+    }
+
+
+def recording_of(ladder: str) -> Recording | None:
+    """Return the recorded run of a ladder, or None where there is none.
+
+    Examples
+    --------
+    >>> recorded = recording_of("shortest-paths")
+    >>> recorded.title, recorded.all_of("flag-barrier")[0].n
+    ('recorded on NVIDIA H200, 2026-11-20', 2048)
+    >>> recording_of("a ladder that nobody has run") is None
+    True
+    """
+    return _recordings().get(ladder)

@@ -1,0 +1,92 @@
+"""Times that the package brings are those of the committed results, and are shown as recorded."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import toy
+
+from warpladder.lab import recorded
+from warpladder.lab.recorded import RecordedTime, Recording, recording_of
+from warpladder.lab.registry import LADDERS, find_ladder
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+TIMED = [ladder for ladder in LADDERS if recording_of(ladder)]
+RECORDING = Recording(
+    "NVIDIA H200",
+    "2026-11-20",
+    "gpu_toy.json",
+    {"plain": {64: 0.5}, "strided": {64: 0.25, 2000: 4.0, 1000: 2.0}, "other": {2000: 1.0}},
+)
+
+
+@pytest.fixture
+def program(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    yield import_module("record_times")
+    sys.modules.pop("record_times")
+
+
+def test_the_packaged_file_is_what_the_results_say(program):
+    assert json.loads(program.PACKAGED.read_text(encoding="utf-8")) == program.recorded_times()
+    assert Path(recorded.__file__).with_name("recorded.json") == program.PACKAGED
+
+
+@pytest.mark.parametrize("ladder", TIMED)
+def test_every_time_stands_in_its_file_with_card_and_date(ladder):
+    """Read once more, without the program that wrote it."""
+    run = recording_of(ladder)
+    document = json.loads((RESULTS / run.file).read_text(encoding="utf-8"))
+    assert (document["gpu"], document["date"][:10]) == (run.card, run.date)
+    part = document["ladder"]
+    rows = part["rungs"] if isinstance(part, dict) else part
+    theirs = {
+        (row["case"], row["n"]): row.get("kernel_ms") or row["kernel_us"] / 1000 for row in rows
+    }
+    ours = {(rung, time.n): time.milliseconds for rung in run.times for time in run.all_of(rung)}
+    assert ours == pytest.approx(theirs, rel=5e-4)
+
+
+@pytest.mark.parametrize("ladder", TIMED)
+def test_times_are_of_rungs_that_there_are(ladder):
+    run, names = recording_of(ladder), {rung.name for rung in find_ladder(ladder).rungs}
+    assert set(run.times) <= names
+
+
+def test_all_computations_have_been_timed_and_the_primer_has_not():
+    assert set(TIMED) == {"shortest-paths", "reduction", "overlap-join", "advection"}
+
+
+def test_the_newest_run_is_taken(program, monkeypatch, tmp_path):
+    for card, date in (("old", "2026-01-02"), ("new", "2026-11-30"), ("odd", "2026-02-03")):
+        rows = [{"case": "tuned", "n": 8, "kernel_us": 1234.5678}]
+        (tmp_path / f"gpu_reduction-{card}.json").write_text(
+            json.dumps({"gpu": card, "date": f"{date}T00:00:00", "ladder": rows})
+        )
+    (tmp_path / "gpu_advection-new.json").write_text('{"gpu": "new", "date": "2027", "calls": []}')
+    monkeypatch.setattr(program, "_RESULTS", tmp_path)
+    assert program.recorded_times() == {
+        "reduction": {
+            "card": "new",
+            "date": "2026-11-30",
+            "file": "gpu_reduction-new.json",
+            "milliseconds": {"tuned": {"8": 1.235}},
+        }
+    }
+
+
+def test_the_size_is_the_one_asked_for_or_the_best_to_compare_at():
+    plain, strided = toy.PLAIN, toy.STRIDED
+    assert RECORDING.of(strided, 64) == RecordedTime(64, 0.25)
+    assert RECORDING.of(strided, 65) is None
+    # The task's own size is 1000; two rungs were run at 64 and at 2000.
+    assert RECORDING.of(strided) == RecordedTime(1000, 2.0)
+    assert RECORDING.of(plain) == RecordedTime(64, 0.5)
+    assert RECORDING.of(toy.rung("other", plain.run)) == RecordedTime(2000, 1.0)
+    assert RECORDING.of(toy.NEIGHBOURS) is None
+    assert RECORDING.all_of("strided")[-1] == (2000, 4.0)
