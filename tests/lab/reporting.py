@@ -12,8 +12,8 @@ from fakes import FakeGpu, FakeSimulator
 from warpladder.lab import ceilings, registry
 from warpladder.lab.explore import registry as explorations
 from warpladder.lab.explore.exploration import Column, Exploration, Findings, Panel, Series, Table
+from warpladder.lab.recorded import Recording
 from warpladder.lab.report import examine, gather
-from warpladder.lab.report.recorded import Recorded
 from warpladder.rung import Ladder
 
 HOSTILE = "</script><script>alert(1)</script> & <b>"
@@ -44,10 +44,11 @@ CURIOUS = Exploration(
     why_largest="it is a toy",
     rung="toy/strided",
 )
-RECORD = Recorded(
+RECORD = Recording(
     "NVIDIA H200",
     "2026-11-20",
-    (("strided", 512, 0.004), ("neighbours", 512, 0.0005), ("strided", 64, 1e-6)),
+    "gpu_toy-nvidia-h200.json",
+    {"strided": {64: 0.001, 512: 4.0}, "neighbours": {512: 0.5}},
 )
 
 
@@ -61,7 +62,7 @@ def document_of(*names, gpu=False, explored=()):
         put.setitem(examine.EXPLORED, "curious", (2, 4))
         put.setattr(ceilings, "copy_bytes_per_second", lambda _device: 8000 / 5e-4)
         put.setattr(ceilings, "best_read", lambda _device: 1.0)
-        put.setattr(gather, "recorded_times", lambda name: RECORD if name == "toy" else None)
+        put.setattr(gather, "recording_of", lambda name: RECORD if name == "toy" else None)
         known = ceilings.Ceilings(where) if gpu else None
         return gather.gather(names, explored, examine.Examiner(where, FakeSimulator, known))
 

@@ -10,7 +10,6 @@ import reporting
 from warpladder.errors import InputError
 from warpladder.lab import explain, verify
 from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
-from warpladder.lab.report import recorded
 from warpladder.lab.report.examine import EXPLORED, Examiner, Job
 from warpladder.lab.report.gather import gather
 
@@ -35,6 +34,13 @@ def test_rungs_come_in_their_order_with_what_was_found(document):
     assert not broken["wrong"][0]["ok"]
     assert not document["ok"]
     assert document["simulated"]
+    assert toys["recorded"]["card"] == "NVIDIA H200"
+    assert toys["recorded"]["times"] == [
+        {"rung": "strided", "n": 64, "kernel_ms": 0.001},
+        {"rung": "strided", "n": 512, "kernel_ms": 4.0},
+        {"rung": "neighbours", "n": 512, "kernel_ms": 0.5},
+    ]
+    assert broken["recorded"] is None
 
 
 def test_it_is_json(document):
@@ -107,23 +113,3 @@ def test_explorations_of_the_report_are_explorations():
     assert set(EXPLORED) <= set(EXPLORATIONS)
     for name, sizes in EXPLORED.items():
         assert 1 <= min(sizes) <= max(sizes) <= find_exploration(name).largest
-
-
-def test_records_of_every_ladder_name_its_rungs():
-    known = recorded.recorded_times("reduction")
-    assert known is not None
-    assert known.card == "NVIDIA H200"
-    assert "tuned" in {name for name, _, _ in known.times}
-    assert all(0 < seconds < 100 for _, _, seconds in known.times)
-    # In milliseconds there, in microseconds here.
-    times = {(name, n): seconds for name, n, seconds in known.times}
-    assert times["interleaved-global", 1024] == pytest.approx(9.312e-6, rel=1e-3)
-    paths = recorded.recorded_times("shortest-paths")
-    assert paths is not None
-    assert ("launch-per-k", 2048, pytest.approx(0.04571827185153961)) in paths.times
-    assert recorded.recorded_times("primer") is None
-
-
-def test_nothing_is_on_record_where_there_are_no_records(monkeypatch, tmp_path):
-    monkeypatch.setattr(recorded, "_RECORDS", tmp_path / "none")
-    assert recorded.recorded_times("reduction") is None

@@ -17,11 +17,11 @@ from time import perf_counter
 from typing import Any
 
 from warpladder.errors import DeviceError
-from warpladder.lab.documents import ladder_document
+from warpladder.lab.documents import ladder_document, recorded_document, recording_document
 from warpladder.lab.explore.registry import find_exploration
+from warpladder.lab.recorded import Recording, recording_of
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.report.examine import Examiner, Job
-from warpladder.lab.report.recorded import recorded_times
 from warpladder.lab.sources import SOURCES
 from warpladder.rung import Ladder
 from warpladder.simulator.checks.counters import NSIGHT_COMPUTE
@@ -99,13 +99,23 @@ def gather(
 def _chapter(ladder: Ladder, examined: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """Return a ladder with what became of its rungs, which come in their order."""
     stated = ladder_document(ladder)
-    recorded = recorded_times(ladder.name)
     return {
         **stated,
         "rungs": [{**rung, **next(examined)} for rung in stated["rungs"]],
         "wrong": [{**rung, **next(examined)} for rung in stated["wrong"]],
-        "recorded": recorded and recorded.as_dict(),
+        "recorded": _recorded(ladder, recording_of(ladder.name)),
     }
+
+
+def _recorded(ladder: Ladder, recording: Recording | None) -> dict[str, Any] | None:
+    """Return the recorded times of a ladder's rungs, in their order."""
+    stated = recording_document(recording)
+    times = [
+        {"rung": rung.name, **time}
+        for rung in ladder.rungs
+        for time in recorded_document(recording, rung)
+    ]
+    return stated and {**stated, "times": times}
 
 
 @contextmanager

@@ -144,11 +144,9 @@ def _chapter(
         if rung["climbed"]["kernel_seconds"]
     ]
     recorded = ladder["recorded"]
-    order = [rung["rung"] for rung in ladder["rungs"]]
-    times = recorded and sorted(
-        ((row["rung"], row["n"], row["kernel_seconds"]) for row in recorded["times"]),
-        key=lambda row: order.index(row[0]) if row[0] in order else len(order),
-    )
+    times = recorded and [
+        (row["rung"], row["n"], row["kernel_ms"] / 1e3) for row in recorded["times"]
+    ]
     plots: list[Plot | None] = []
     if measured:
         here = f"{document['device']}, measured for this report on {document['made'][:10]}"
