@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Plot", "climb_plot", "evidence_plot", "panel_plot"]
+__all__ = ["Plot", "climb_plot", "common_size", "evidence_plot", "milliseconds", "panel_plot"]
 
 #: Inches; 360 units of the drawing, so that a phone shows letters in their own size.
 _WIDTH = 5.0
