@@ -164,6 +164,7 @@ def _chapter(
         "overview": [_overview(rung, compared(times or [])) for rung in ladder["rungs"]],
         "timed": bool(measured),
         "on_record": bool(times),
+        "recorded_n": common_size(times or []),
     }
 
 
@@ -197,7 +198,7 @@ def _overview(rung: Mapping[str, Any], recorded: Mapping[str, tuple[int, float]]
         "kernel": "" if not row["kernel_seconds"] else milliseconds(row["kernel_seconds"]),
         "total": "" if not row["seconds"] else milliseconds(row["seconds"]),
         "limit": "" if percent is None else f"{percent:.3g} %",
-        "recorded_n": "" if n is None else f"{n:,}",
+        "recorded_n": n,
         "recorded": "" if seconds is None else milliseconds(seconds),
     }
 
