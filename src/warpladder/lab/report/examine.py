@@ -28,7 +28,7 @@ __all__ = ["EXPLORED", "Examiner", "Job"]
 #: time engines on graphs of thousands of vertices, or simulate a warp at a time.
 EXPLORED: dict[str, tuple[int, ...]] = {
     "order": (2, 4, 8),
-    "barrier": (16, 17),
+    "barrier": (33,),
     "pitch": (31, 33, 64, 97, 100),
     "columns": (16, 31, 32, 64, 97),
     "updates": (5,),

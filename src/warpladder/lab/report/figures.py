@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Plot", "climb_plot", "evidence_plot", "panel_plot"]
+__all__ = ["Plot", "climb_plot", "common_size", "evidence_plot", "milliseconds", "panel_plot"]
 
 #: Inches; 360 units of the drawing, so that a phone shows letters in their own size.
 _WIDTH = 5.0
@@ -51,7 +51,10 @@ def panel_plot(document: Mapping[str, Any], number: int) -> Plot:
     )
     panel = Panel(**{**document, "series": series, "categories": tuple(document["categories"])})
     figure = new_figure(_WIDTH, 3.6)
-    draw_panel(figure.add_subplot(), panel)
+    axes = figure.add_subplot()
+    draw_panel(axes, panel)
+    # It is the caption, which a narrow screen can break.
+    axes.set_title("", loc="left")
     names = ", ".join(one.name for one in series)
     alt = f"{panel.title}: {panel.y_label} against {panel.x_label}; {names}."
     return Plot(_svg(figure, number), alt, panel.title)

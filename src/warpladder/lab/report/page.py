@@ -13,6 +13,7 @@ from warpladder.lab.gutter import Column
 from warpladder.lab.report.figures import (
     Plot,
     climb_plot,
+    common_size,
     evidence_plot,
     milliseconds,
     panel_plot,
@@ -158,21 +159,24 @@ def _chapter(
     return {
         **ladder,
         "plots": [plot for plot in plots if plot],
-        "overview": [_overview(rung, dict_of(times or [])) for rung in ladder["rungs"]],
+        "overview": [_overview(rung, compared(times or [])) for rung in ladder["rungs"]],
         "timed": bool(measured),
         "on_record": bool(times),
+        "recorded_n": common_size(times or []),
     }
 
 
-def dict_of(times: Sequence[tuple[str, int, float]]) -> dict[str, tuple[int, float]]:
-    """Return the size and the seconds of each rung at the largest size.
+def compared(times: Sequence[tuple[str, int, float]]) -> dict[str, tuple[int, float]]:
+    """Return the size and the seconds of each rung: at the size of most rungs, else its largest.
 
     Examples
     --------
-    >>> dict_of([("a", 10, 1.0), ("a", 20, 2.0)])
-    {'a': (20, 2.0)}
+    >>> compared([("a", 10, 1.0), ("a", 20, 2.0), ("a", 30, 3.0), ("b", 20, 4.0), ("c", 5, 5.0)])
+    {'a': (20, 2.0), 'b': (20, 4.0), 'c': (5, 5.0)}
     """
-    return {name: (n, seconds) for name, n, seconds in sorted(times)}
+    n = common_size(times)
+    inclined = sorted(times, key=lambda one: (one[0], one[1] == n, one[1]))
+    return {name: (size, seconds) for name, size, seconds in inclined}
 
 
 def _overview(rung: Mapping[str, Any], recorded: Mapping[str, tuple[int, float]]) -> dict[str, Any]:
@@ -192,7 +196,7 @@ def _overview(rung: Mapping[str, Any], recorded: Mapping[str, tuple[int, float]]
         "kernel": "" if not row["kernel_seconds"] else milliseconds(row["kernel_seconds"]),
         "total": "" if not row["seconds"] else milliseconds(row["seconds"]),
         "limit": "" if percent is None else f"{percent:.3g} %",
-        "recorded_n": "" if n is None else f"{n:,}",
+        "recorded_n": n,
         "recorded": "" if seconds is None else milliseconds(seconds),
     }
 
