@@ -297,6 +297,14 @@ def test_explain_beside_another_rung():
     assert "y[...]" not in run("explain", "toy/strided", "--no-lines", "--diff", "race").stdout
 
 
+def test_kernels_without_a_counterpart_are_named():
+    shown = call("explain", "shortest-paths/blocked-shared", "--diff", "launch-per-k", "--n", 33)
+    text = " ".join(shown.stdout.split())
+    assert "In launch-per-k only: relax_cell; `warpladder explain shortest-paths/launch-p" in text
+    assert "In blocked-shared only: close_diagonal, relax_panels, relax_rest;" in text
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
 def test_explain_beside_another_rung_on_a_wide_terminal(monkeypatch):
     narrow = run("explain", "toy/neighbours", "--diff", "strided").stdout
     assert " | " not in narrow

@@ -43,8 +43,8 @@ def show_difference(console: Console, found: Difference, *, lines: bool) -> None
         title = Text.assemble((f"{mark} {side.path}", "bold"), f": {side.rung.title}")
         console.print(title)
     if found.before.rung.task.name != found.after.rung.task.name:
-        tasks = " and to ".join(side.rung.task.name for side in (found.before, found.after))
-        console.print(wrapped(f"They solve two tasks: to {tasks}.", _TEXT_WIDTH))
+        tasks = "; +: ".join(side.rung.task.name for side in (found.before, found.after))
+        console.print(wrapped(f"Two tasks. -: {tasks}.", _TEXT_WIDTH))
     listings = (*found.before.listings, *found.after.listings)
     beside = console.width >= _WIDE
     width = (console.width - len(_BETWEEN)) // 2 if beside else console.width
@@ -109,15 +109,36 @@ def _show_counters(console: Console, found: Difference) -> None:
     console.print(_changes(totals))
     console.print(Text("ratio: + divided by -", "dim"))
     if len(found.kernels) > 1:
-        for pair in found.kernels:
-            names = [kernel.name for kernel in (pair.before, pair.after) if kernel]
-            who = " and ".join(dict.fromkeys(names))
-            if pair.before is None or pair.after is None:
-                alone = found.after if pair.before is None else found.before
-                who += f", in {alone.rung.name} only"
-            console.print("", Text(who, "bold"), _changes(pair.changes), sep="\n")
+        _show_kernels(console, found)
     for result in found.claims:
         console.print("", prediction_text(result), sep="\n")
+
+
+def _show_kernels(console: Console, found: Difference) -> None:
+    """Print what differs between kernels that correspond, and name those that have no partner."""
+    from rich.text import Text
+
+    from warpladder.lab.text import wrapped
+
+    for pair in found.kernels:
+        if pair.before and pair.after:
+            names = " and ".join(dict.fromkeys((pair.before.name, pair.after.name)))
+            console.print("", Text(names, "bold"), _changes(pair.changes), sep="\n")
+    alone = (
+        (
+            found.before,
+            [pair.before.name for pair in found.kernels if pair.before and not pair.after],
+        ),
+        (
+            found.after,
+            [pair.after.name for pair in found.kernels if pair.after and not pair.before],
+        ),
+    )
+    for side, kernels in alone:
+        if kernels:
+            where = f"`warpladder explain {side.path}` has their counters."
+            said = f"In {side.rung.name} only: {', '.join(kernels)}; {where}"
+            console.print("", wrapped(said, _TEXT_WIDTH), sep="\n")
 
 
 def _changes(found: Iterable[Change]) -> Table:

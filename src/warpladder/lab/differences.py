@@ -40,14 +40,6 @@ class Side:
     counted: Counted
 
     @property
-    def total(self) -> Counters:
-        """The sums over all launches of all its kernels."""
-        total = Counters()
-        for kernel in self.counted.kernels:
-            total.add(kernel.counters)
-        return total
-
-    @property
     def listings(self) -> tuple[Listing, ...]:
         """Its kernels, and the lines elsewhere that they executed."""
         return (*self.counted.kernels, *self.counted.elsewhere)
@@ -67,8 +59,10 @@ class KernelDifference:
 
     @property
     def changes(self) -> list[Change]:
-        """The counters that differ; of one without a counterpart, all that are not zero."""
-        return changes(*(one.counters if one else Counters() for one in (self.before, self.after)))
+        """The counters that differ; none where there is nothing to compare with."""
+        if self.before is None or self.after is None:
+            return []
+        return changes(self.before.counters, self.after.counters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +90,7 @@ class Difference:
     @property
     def changes(self) -> list[Change]:
         """The counters of all launches that differ."""
-        return changes(self.before.total, self.after.total)
+        return changes(self.before.counted.total, self.after.counted.total)
 
     @property
     def unlike_lines(self) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
@@ -198,5 +192,7 @@ def _claims(before: Side, after: Side, n: int) -> Iterable[PredictionResult]:
         return
     for claim in after.rung.predicts:
         if (claim.than, claim.n) == (before.rung.name, n):
-            counted, base = (float(getattr(side.total, claim.counter)) for side in (after, before))
+            counted, base = (
+                float(getattr(side.counted.total, claim.counter)) for side in (after, before)
+            )
             yield PredictionResult(claim, counted, base)

@@ -156,7 +156,7 @@ def difference_document(difference: Difference, *, lines: bool = True) -> dict[s
             **_rung_document(side.rung),
             "kernels": [_listing_document(one, lines=lines) for one in side.counted.kernels],
             "elsewhere": [_listing_document(one, lines=lines) for one in side.counted.elsewhere],
-            "counters": counters_document(side.total),
+            "counters": counters_document(side.counted.total),
             "stopped": side.counted.stopped,
             "unlike_lines": places,
             "recorded": {

@@ -88,12 +88,15 @@ class Counted:
         The rung's kernels; of one on the CPU, its host function.
     elsewhere
         Lines of other files that they executed.
+    total
+        The sums over all launches.
     stopped
         The fault that ended a wrong rung's run with the checks off, or nothing.
     """
 
     kernels: tuple[Listing, ...]
     elsewhere: tuple[Listing, ...]
+    total: Counters
     stopped: str = ""
 
 
@@ -210,7 +213,7 @@ def count_lines(
     kernels = tuple(
         _listing(kernel, counted, device.launches) for kernel in rung.kernels or (rung.run,)
     )
-    return Counted(kernels, _elsewhere(kernels, counted), stopped)
+    return Counted(kernels, _elsewhere(kernels, counted), device.counters, stopped)
 
 
 def wrong_record(ladder: Ladder, rung: Rung) -> WrongRung | None:
@@ -246,7 +249,9 @@ def _listing(
         Line(number, text.rstrip(), counted.get((file, number)))
         for number, text in enumerate(source, first)
     )
-    own = tuple(launch for launch in launches if launch.kernel == function.__name__)
+    # One that a function makes for its arguments is launched under that function's name, too.
+    names = {function.__name__, function.__qualname__}
+    own = tuple(launch for launch in launches if launch.kernel in names)
     return Listing(function.__name__, file, lines, own)
 
 
