@@ -94,7 +94,7 @@ def test_letters_on_a_phone_can_be_read(open_at):
     page = open_at(PHONE)
     heights = page.evaluate(
         "[...document.querySelectorAll('figure svg text')].filter(one => one.textContent.trim())"
-        ".map(one => one.getBBox().height * one.getScreenCTM().a)"
+        ".map(one => one.getBBox().height * one.ownerSVGElement.getScreenCTM().a)"
     )
     assert heights
     assert min(heights) >= 9
