@@ -30,6 +30,7 @@ from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.picture import picture
 from warpladder.cli.reduce import reduce
+from warpladder.cli.report import report
 from warpladder.cli.sass import sass
 from warpladder.cli.sources import sources
 from warpladder.cli.submit import submit
@@ -65,6 +66,7 @@ app.command("try", cls=Command)(try_)
 app.command("new", cls=Command)(new)
 app.command("check", cls=Command)(check)
 app.command("explore", cls=Command, epilog=_BIBLIOGRAPHY)(explore)
+app.command("report", cls=Command)(report)
 # What stands behind the command to submit is that command's own.
 app.command("submit", cls=Command, context_settings={"allow_interspersed_args": False})(submit)
 app.command("jobs", cls=Command)(jobs)

@@ -8,6 +8,8 @@ from typing import Any
 import typer
 from rich.console import Console
 
+from warpladder.lab.text import with_prefix
+
 __all__ = ["print_json", "printable", "stderr", "stdout", "with_prefix"]
 
 # Names of files and columns are shown as they are: "[bold]" and ":smile:" mean nothing in them.
@@ -38,11 +40,3 @@ def printable(text: str) -> str:
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON document; labels of any kind become text."""
     typer.echo(json.dumps(document, indent=2, default=str, allow_nan=False))
-
-
-def with_prefix(value: float, unit: str = "") -> str:
-    """Return a number with three digits and an SI prefix: ``12.3 G``, ``4.5 ms``."""
-    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m")):
-        if value >= factor:
-            return f"{value / factor:.3g} {prefix}{unit}"
-    return f"{value / 1e-6:.3g} u{unit}"

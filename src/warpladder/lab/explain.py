@@ -187,19 +187,24 @@ def explain(
 
 
 def count_lines(
-    ladder: Ladder, rung: Rung, device_factory: Callable[..., Simulated], n: int
+    ladder: Ladder,
+    rung: Rung,
+    device_factory: Callable[..., Simulated],
+    n: int,
+    seen: dict[tuple[str, int], Counters] | None = None,
 ) -> Counted:
     """Run a rung on a simulated device and return its kernels with what each line did.
 
     A wrong rung is run with the checks off. Where a fault stops it even so, what counts is what its
-    warps did before.
+    warps did before. With ``seen``, what was counted is put there, too, for `check_predictions`.
     """
+    seen = {} if seen is None else seen
     right = wrong_record(ladder, rung) is None
     make_device = device_factory if right else partial(device_factory, checks=False)
     device, stopped = make_device(), ""
     try:
         if rung.on == "device":
-            count(rung, device, n)
+            seen[rung.name, n] = count(rung, device, n)
     except KernelFaultError:
         if right:
             raise

@@ -1,4 +1,4 @@
-"""The text of a rung: its docstring, paragraph by paragraph, as ``explain`` prints it."""
+"""The text of a rung, its docstring paragraph by paragraph; and numbers as people write them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import ModuleType
 
 from warpladder.rung import Rung
 
-__all__ = ["file_of", "paragraphs_of", "question_of", "text_of", "wrapped"]
+__all__ = ["file_of", "paragraphs_of", "question_of", "text_of", "with_prefix", "wrapped"]
 
 _QUESTION = "Question: "
 
@@ -101,3 +101,17 @@ def file_of(rung: Rung) -> str:
     path = Path(_module_of(rung).__file__ or "").resolve()
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def with_prefix(value: float, unit: str = "") -> str:
+    """Return a number with three digits and an SI prefix.
+
+    Examples
+    --------
+    >>> with_prefix(12.34e9), with_prefix(0.0045, "s"), with_prefix(2e-6, "s")
+    ('12.3 G', '4.5 ms', '2 us')
+    """
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m")):
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value / 1e-6:.3g} u{unit}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from warpladder.lab.explore.exploration import Panel
 
-__all__ = ["draw"]
+__all__ = ["draw", "draw_panel"]
 
 _COLOURS = ("#c8553d", "#588b8b", "#7d6b91", "#c9a227", "#444444", "#8fb339")
 _GREY = "#777777"
@@ -44,11 +44,12 @@ def draw(panels: Sequence[Panel], path: Path, caption: str) -> None:
     figure.suptitle(caption, fontsize=11)
     for place, panel in enumerate(panels, 1):
         axes = figure.add_subplot(1, len(panels), place)
-        _draw(axes, panel)
+        draw_panel(axes, panel)
     save_picture(figure, path)
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def draw_panel(axes: Axes, panel: Panel) -> None:
+    """Draw one panel into axes of whatever figure."""
     if panel.categories:
         _bars(axes, panel)
     else:

@@ -1,0 +1,115 @@
+"""A report's document: rungs examined once, in order, what is wrong and what is on record."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import reporting
+
+from warpladder.errors import InputError
+from warpladder.lab import explain, verify
+from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
+from warpladder.lab.report.examine import EXPLORED, Examiner, Job
+from warpladder.lab.report.gather import gather
+
+
+@pytest.fixture(scope="module")
+def document():
+    return reporting.document_of("toy", "broken")
+
+
+def test_rungs_come_in_their_order_with_what_was_found(document):
+    toys, broken = document["ladders"]
+    assert [rung["rung"] for rung in toys["rungs"]] == ["plain", "strided", "neighbours"]
+    assert [rung["rung"] for rung in toys["wrong"]] == ["race"]
+    assert all(rung["ok"] for rung in (*toys["rungs"], *toys["wrong"]))
+    strided = toys["rungs"][1]
+    assert [verdict["n"] for verdict in strided["climbed"]["verified"]] == [0, 1, 2, 33]
+    assert strided["climbed"]["predictions"][0]["counted"] == 32
+    counted = strided["explained"]["kernels"][0]["lines"][2]["counters"]
+    assert counted["global_load_sectors"] == 320
+    assert toys["wrong"][0]["explained"]["wrong"]["caught"]
+    assert [rung["ok"] for rung in broken["rungs"]] == [False, False]
+    assert not broken["wrong"][0]["ok"]
+    assert not document["ok"]
+    assert document["simulated"]
+    assert toys["recorded"]["card"] == "NVIDIA H200"
+    assert toys["recorded"]["times"] == [
+        {"rung": "strided", "n": 64, "kernel_ms": 0.001},
+        {"rung": "strided", "n": 512, "kernel_ms": 4.0},
+        {"rung": "neighbours", "n": 512, "kernel_ms": 0.5},
+    ]
+    assert broken["recorded"] is None
+
+
+def test_it_is_json(document):
+    assert json.loads(json.dumps(document, allow_nan=False)) == json.loads(
+        json.dumps(document, default=str)
+    )
+
+
+def test_each_rung_is_counted_once(monkeypatch):
+    """`neighbours` is compared with `strided`, at the size at which that was counted before."""
+    counted = []
+    real = verify.count
+
+    def count(rung, device, n):
+        counted.append((rung.name, n))
+        return real(rung, device, n)
+
+    monkeypatch.setattr(verify, "count", count)
+    monkeypatch.setattr(explain, "count", count)
+    reporting.document_of("toy")
+    assert counted == [("strided", 33), ("neighbours", 33), ("race", 33)]
+
+
+def test_on_a_gpu_times_are_measured():
+    document = reporting.document_of("toy", gpu=True)
+    assert not document["simulated"]
+    strided = document["ladders"][0]["rungs"][1]
+    assert strided["climbed"]["kernel_seconds"] == pytest.approx(2e-3)
+    assert strided["climbed"]["percent_of_limit"] == pytest.approx(25)
+    assert strided["climbed"]["predictions"][0]["counted"] == 32
+    assert document["ceilings"] == [{"name": "memory", "rate": 16e6, "unit": "B/s"}]
+
+
+def test_progress_ends_at_one():
+    told = []
+    examiner = Examiner.on_simulator()
+    gather(["primer"], [], _Idle(examiner), progress=told.append)
+    assert told[-1] == 1
+    assert told == sorted(told)
+
+
+class _Idle:
+    """Says of every rung that nothing is known."""
+
+    ceilings = None
+    is_simulated = True
+
+    def __init__(self, examiner):
+        self.device = examiner.device
+
+    def examine(self, _job: Job):
+        return {"ok": True, "fault": "", "climbed": None, "explained": None}
+
+
+def test_other_processes_examine_too():
+    document = gather([], ["schemes"], None, processes=2)
+    (schemes,) = document["explorations"]
+    assert schemes["question"] == find_exploration("schemes").question
+    assert schemes["sizes"] == list(EXPLORED["schemes"])
+    assert schemes["panels"][0]["series"]
+    assert document["device"] == "the simulator"
+
+
+def test_unknown_names_are_refused_before_anything_is_run():
+    with pytest.raises(InputError, match="no ladder 'tow'"):
+        gather(["tow"], [], None)
+
+
+def test_explorations_of_the_report_are_explorations():
+    assert set(EXPLORED) <= set(EXPLORATIONS)
+    for name, sizes in EXPLORED.items():
+        assert 1 <= min(sizes) <= max(sizes) <= find_exploration(name).largest
