@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from warpladder.errors import InputError
@@ -144,8 +145,6 @@ def test_what_cannot_be_run_is_skipped_or_stops(tmp_path):
 
 
 def test_a_watch_rules_over_what_a_program_asks_for():
-    import numpy as np
-
     def misread(values):
         values[0] = values[1]
 
@@ -156,3 +155,14 @@ def test_a_watch_rules_over_what_a_program_asks_for():
     kernel[1, 1](np.ones(2))
     assert len(inner.launches) == 1
     assert Path(__file__).name in {Path(file).name for file, _ in kernel.report.lines}
+
+
+def test_watches_that_are_alike_are_told_apart():
+    def write(values):
+        values[0] = 1
+
+    with watched(checks=True) as outer:
+        with watched(checks=True) as inner:
+            pass
+        simulate(write)[1, 1](np.zeros(1))
+    assert (len(outer.launches), len(inner.launches)) == (1, 0)

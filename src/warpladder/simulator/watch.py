@@ -17,7 +17,8 @@ from warpladder.simulator.execution.schedule import Schedule
 __all__ = ["Watch", "note", "overruled", "watched"]
 
 
-@dataclass(slots=True)
+# Equal by identity: one within another may have seen just the same.
+@dataclass(slots=True, eq=False)
 class Watch:
     """What is asked of every launch, and what was launched.
 
