@@ -84,6 +84,14 @@ def test_a_stream_that_waits_for_an_event_brings_what_is_before_it(device):
     assert not unwaited.any()
 
 
+def test_a_stream_sends_on_what_it_has_brought(device):
+    stream, other = device.stream(), device.stream()
+    out, beside = late(device, stream, 2.0), late(device, stream)
+    assert not device.to_device(out, stream=other).copy_to_host().any()
+    assert device.to_device(out[1:], stream=stream).copy_to_host().tolist() == [2, 2]
+    assert not beside.any()
+
+
 def test_without_an_array_to_fill_one_is_given_that_fills_later(device):
     stream = device.stream()
     host = device.to_host(device.full((2, 3), 5, np.int32), stream=stream)

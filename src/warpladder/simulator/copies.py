@@ -1,8 +1,9 @@
 """Copies to the host that are put on a stream: done as late as they may be.
 
-On a GPU such a copy happens at some time between the call and the end of a wait for its stream.
-Whoever reads before that wait reads old values on some days and new ones on others. Here it is old
-ones every time, which turns a rare mistake into one that the first run shows.
+On a GPU such a copy into page-locked memory happens at some time between the call and the end of a
+wait for its stream. Whoever reads before that wait reads old values on some days and new ones on
+others. Here it is old ones every time, which turns a rare mistake into one that the first run
+shows.
 """
 
 from __future__ import annotations
@@ -61,6 +62,13 @@ class LateCopies:
     def complete(self, stream: Any = None) -> None:
         """Do the copies that are complete when a stream is; without one, all."""
         self.complete_all_of(self.on(stream))
+
+    def complete_into(self, host: NDArray[Any], stream: Any) -> None:
+        """Do the copies to memory of ``host`` that come before what a stream does next."""
+        here = {n for n in self.on(stream) if n in self._waiting}
+        self.complete_all_of(
+            {n for n in here if np.may_share_memory(self._waiting[n].target, host)}
+        )
 
     def complete_all_of(self, copies: Collection[int]) -> None:
         """Do these copies, those of them that have not been done yet."""

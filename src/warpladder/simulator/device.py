@@ -205,6 +205,9 @@ class SimulatedDevice:
         if isinstance(host_array, SimulatedArray) and out is None:
             return host_array
         host = np.asarray(host_array)
+        if stream is not None:
+            # A stream keeps its order, so that what it brought here can be sent on by it.
+            self._copies.complete_into(host, stream)
         array = SimulatedArray.like(host) if out is None else out
         check_same("out", array, host)
         array.fill(host)
