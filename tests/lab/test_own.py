@@ -90,6 +90,16 @@ def test_modules(monkeypatch):
         registry.find_ladder("toys:LADDER")
 
 
+def test_a_module_that_prints_or_ends_the_program(tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "tells_own.py").write_text("from toy import LADDER\nprint('told')\n")
+    assert registry.find_ladder("tells_own:LADDER") is toy.LADDER
+    assert capsys.readouterr() == ("", "told\n")
+    (tmp_path / "ends_own.py").write_text("raise SystemExit(3)\n")
+    with pytest.raises(InputError, match=r"ends_own.py, line 1.: it ends the program"):
+        registry.find_ladder("ends_own:LADDER")
+
+
 def package(folder, name, *points):
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir(parents=True)

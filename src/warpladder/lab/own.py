@@ -219,7 +219,9 @@ def _imported(name: str) -> ModuleType:
     if here not in sys.path:
         sys.path.append(here)
     try:
-        module = importlib.import_module(name)
+        # What it prints must not mix with results.
+        with redirect_stdout(sys.stderr):
+            module = importlib.import_module(name)
     except SyntaxError as fault:
         raise InputError(
             f"{fault.filename}, line {fault.lineno}: Python cannot read it: {fault.msg}"
@@ -231,7 +233,7 @@ def _imported(name: str) -> ModuleType:
                 "given by its path, my_ladder.py"
             ) from fault
         raise InputError(f"module {name!r}: {_described(fault)}") from fault
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         raise InputError(f"module {name!r}{_innermost(fault)}: {_described(fault)}") from fault
     if module.__file__:
         adopt(Path(module.__file__))
