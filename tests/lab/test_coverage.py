@@ -126,6 +126,17 @@ def test_rungs_are_found_by_their_places():
     assert "reduction/indexed-shared" in known["RD 4"]
 
 
+def test_ladders_of_other_packages_are_no_part_of_it(tmp_path, monkeypatch):
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[warpladder.ladders]\ngone = nowhere:LADDER\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match="nowhere"):
+        ladders()
+    assert list(places_named())
+
+
 @pytest.fixture
 def publisher(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from warpladder.lab.coverage import cf, gr, hb, im, rd
 from warpladder.lab.coverage.item import Item
 from warpladder.lab.explore.registry import explorations
-from warpladder.lab.registry import ladders
+from warpladder.lab.registry import LADDERS, find_ladder
 
 __all__ = ["ITEMS", "Item", "holding", "places_named"]
 
@@ -28,7 +28,8 @@ def places_named() -> Iterator[tuple[str, str]]:
     >>> found["HB exploration 8"], found["RD 13"]
     ('explore next-hops', 'reduction/cub-library')
     """
-    for ladder in ladders():
+    # Those of other packages are no part of the map, and may be broken.
+    for ladder in map(find_ladder, LADDERS):
         for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong)):
             for place in rung.source.split("; "):
                 if place != "beyond":
