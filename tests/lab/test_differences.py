@@ -55,6 +55,19 @@ def test_the_size_is_that_of_the_claim_about_both():
     assert (other_way.n, other_way.claims) == (33, ())
 
 
+def test_a_claim_about_a_rung_of_another_ladder_is_found_by_its_whole_name():
+    claims = (toy.claim(4), dataclasses.replace(toy.claim(1 / 8, than="toy/strided"), n=70))
+    rung = dataclasses.replace(toy.NEIGHBOURS, predicts=claims)
+    found = compare((Ladder("mine", "Mine", (rung,)), rung), STRIDED, FakeSimulator)
+    assert found.n == 70
+    assert [claim.base for claim in found.claims] == [32]
+    # One that only has the same name is another rung.
+    claims = (toy.claim(4), dataclasses.replace(toy.claim(1 / 8, than="strided"), n=70))
+    rung = dataclasses.replace(toy.NEIGHBOURS, predicts=claims)
+    found = compare((Ladder("mine", "Mine", (rung,)), rung), STRIDED, FakeSimulator)
+    assert (found.n, found.claims) == (33, ())
+
+
 def test_a_size_that_only_one_of_them_takes():
     assert compare(STRIDED, NEIGHBOURS, FakeSimulator, n=2000).n == 2000
     with pytest.raises(InputError, match="n=2001: neighbours takes up to 2000: one block"):

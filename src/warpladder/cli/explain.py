@@ -111,6 +111,8 @@ def explain(
         raise typer.BadParameter(
             f"{device!r}: only the simulator counts line by line", param_hint="--device"
         )
+    if diff and answer:
+        raise typer.BadParameter("a question is that of one rung", param_hint="--diff, --answer")
     version = _version(compute_capability)
     ladder, found = find_rung(rung, programs=True)
     place = rung.rpartition("/")[0] or ladder.name

@@ -168,8 +168,15 @@ def compare(
 
 
 def _size(after: tuple[Ladder, Rung], before: tuple[Ladder, Rung]) -> int:
-    claims = [claim for claim in after[1].predicts if claim.than == before[1].name]
+    names = _names_of(before, after[0])
+    claims = [claim for claim in after[1].predicts if claim.than in names]
     return claims[0].n if claims else size_to_explain(*after)
+
+
+def _names_of(rung: tuple[Ladder, Rung], ladder: Ladder) -> set[str]:
+    """Return what predictions of rungs of ``ladder`` call a rung; its own ladder may be another."""
+    short = {rung[1].name} if rung[0].name == ladder.name else set()
+    return {f"{rung[0].name}/{rung[1].name}", *short}
 
 
 def _pairs(before: tuple[Listing, ...], after: tuple[Listing, ...]) -> Iterable[KernelDifference]:
@@ -188,10 +195,9 @@ def _pairs(before: tuple[Listing, ...], after: tuple[Listing, ...]) -> Iterable[
 
 
 def _claims(before: Side, after: Side, n: int) -> Iterable[PredictionResult]:
-    if before.ladder.name != after.ladder.name:
-        return
+    names = _names_of((before.ladder, before.rung), after.ladder)
     for claim in after.rung.predicts:
-        if (claim.than, claim.n) == (before.rung.name, n):
+        if claim.than in names and claim.n == n:
             counted, base = (
                 float(getattr(side.counted.total, claim.counter)) for side in (after, before)
             )
