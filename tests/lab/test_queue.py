@@ -172,6 +172,13 @@ class TestScripts:
         assert (tmp_path / ENDED).read_text().split()[0] == ended
         assert found.returncode == int(ended)
 
+    def test_a_script_whose_folder_is_gone_says_so(self, tmp_path):
+        request = Request(("true",), "t")
+        text = find_scheduler("slurm").script(request, tmp_path, tmp_path / "no", Path("/nowhere"))
+        found = subprocess.run(["/bin/bash", "-c", text], capture_output=True, check=False)
+        assert found.returncode == 1
+        assert (tmp_path / ENDED).read_text().split()[0] == "1"
+
     def test_a_script_that_is_killed_says_nothing(self, tmp_path):
         request = Request(("sh", "-c", "kill -KILL $PPID"), "t")
         text = find_scheduler("slurm").script(request, tmp_path, tmp_path, Path("/nowhere"))

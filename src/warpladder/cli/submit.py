@@ -104,12 +104,16 @@ def submit(
         collect(jobs, wait=True, json=json)
         return
     if json:
-        scripts = {str(job.folder): job.script.read_text() for job in jobs} if dry_run else {}
+        scripts = (
+            {str(job.folder): job.script.read_text(encoding="utf-8") for job in jobs}
+            if dry_run
+            else {}
+        )
         seen = [queued.Seen(job, "written" if dry_run else "waiting") for job in jobs]
         print_json({"jobs": [document_of(one) for one in seen], "scripts": scripts})
     elif dry_run:
         for job in jobs:
-            typer.echo(f"{job.script}:\n{job.script.read_text()}")
+            typer.echo(f"{job.script}:\n{job.script.read_text(encoding='utf-8')}")
     else:
         show(stdout(), [queued.Seen(job, "waiting") for job in jobs])
         where = "" if into == Path("jobs") else f" {into}"

@@ -123,18 +123,17 @@ def body_of(request: Request, folder: Path, work_folder: Path, programs: Path) -
     ended = shlex.quote(str(folder / ENDED))
     lines = [
         "",
+        # Before anything that can fail: a script that says nothing counts as killed.
+        f'tell_end() {{ echo "$1 $SECONDS" > {ended}.part && mv {ended}.part {ended}; }}',
+        "trap 'tell_end $?' EXIT",
+        # Without these an end by a signal would count as that of the command before.
+        *(f"trap 'exit {status}' {name}" for name, status in (("INT", 130), ("TERM", 143))),
         f"cd {shlex.quote(str(work_folder))} || exit",
         f'export PATH={shlex.quote(str(programs))}:"$PATH"',
     ]
     if request.cpus is not None:
         # A machine may have more cores than the job was given.
         lines.append(f"export NUMBA_NUM_THREADS={request.cpus}")
-    lines += [
-        f'tell_end() {{ echo "$1 $SECONDS" > {ended}.part && mv {ended}.part {ended}; }}',
-        "trap 'tell_end $?' EXIT",
-        # Without these an end by a signal would count as that of the command before.
-        *(f"trap 'exit {status}' {name}" for name, status in (("INT", 130), ("TERM", 143))),
-    ]
     if request.setup:
         # The command is not run where what it needs failed.
         lines += ["set -e", *request.setup, "set +e"]
