@@ -10,6 +10,8 @@ import reporting
 from warpladder.errors import InputError
 from warpladder.lab import explain, verify
 from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
+from warpladder.lab.new import new_ladder
+from warpladder.lab.registry import find_ladder
 from warpladder.lab.report.examine import EXPLORED, Examiner, Job
 from warpladder.lab.report.gather import gather
 
@@ -93,6 +95,19 @@ class _Idle:
 
     def examine(self, _job: Job):
         return {"ok": True, "fault": "", "climbed": None, "explained": None}
+
+
+def test_a_mistake_in_a_ladder_of_ones_own_stands_in_its_report(tmp_path):
+    file = new_ladder(tmp_path / "mine")
+    text = file.read_text(encoding="utf-8")
+    assert "device.to_device(problem.values)" in text
+    file.write_text(text.replace("to_device(problem.values)", "to_device(problem.value)"))
+    ladder = find_ladder(str(file))
+    job = Job("rung", str(file), ladder.rungs[1].name)
+    found = Examiner.on_simulator().examine(job)
+    assert not found["ok"]
+    assert "mine.py, line" in found["fault"]
+    assert "has no attribute 'value'" in found["fault"]
 
 
 def test_other_processes_examine_too():

@@ -14,6 +14,7 @@ from warpladder.lab.documents import explanation_document, row_document
 from warpladder.lab.explain import Explanation, explain
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration
+from warpladder.lab.own import mistake_in
 from warpladder.lab.registry import find_rung
 from warpladder.rung import Ladder, Rung
 
@@ -118,6 +119,10 @@ class Examiner:
             return explain(ladder, rung, simulator, seen=seen), ""
         except WarpladderError as fault:
             return None, f"{type(fault).__name__}: {fault}"
+        except Exception as fault:
+            if not (told := mistake_in(fault)):
+                raise
+            return None, told
 
     def _explored(self, name: str) -> dict[str, Any]:
         exploration, sizes = find_exploration(name), EXPLORED[name]
