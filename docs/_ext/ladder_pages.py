@@ -41,6 +41,11 @@ _ON_A_PHONE = 3
 #: Listings are wide: these pages go without a list of their few headings at the right.
 _WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
 
+_BROKEN = (
+    "These are broken on purpose. The simulator's checks name the line of a kernel; where only host "
+    "code is wrong, the comparison with the oracle finds it."
+)
+
 _PACKAGE = Path(warpladder.__file__).resolve().parent
 
 
@@ -108,7 +113,7 @@ def ladder_page(ladder: Ladder) -> str:
     if ladder.wrong:
         parts += [
             "## Wrong rungs",
-            "These kernels are broken on purpose. The simulator's checks name the line.",
+            _BROKEN,
             _table(("rung", "what it does", "caught by"), [
                 (_linked(wrong.rung), escaped(wrong.rung.title), wrong.caught_by)
                 for wrong in ladder.wrong
@@ -288,7 +293,12 @@ def _how_it_is_caught(explanation: Explanation) -> Iterator[str]:
     wrong = explanation.wrong
     assert wrong is not None  # noqa: S101  # the caller has asked
     yield "## How it is caught"
-    yield f"With the checks on, **{wrong.wrong.caught_by}** stops it:"
+    by = wrong.wrong.caught_by
+    yield (
+        "No check of kernels finds it; the comparison with the oracle does:"
+        if by == "verification"
+        else f"With the checks on, **{by}** stops it:"
+    )
     yield _code("text", wrong.fault or "no check stopped it")
     for schedule, is_wrong in wrong.visible.items():
         outcome = "wrong" if is_wrong else "right"

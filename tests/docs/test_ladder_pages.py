@@ -48,6 +48,12 @@ def test_a_rung_with_its_text_its_counts_and_its_neighbours():
     assert " ".join(ANSWERS["primer"]["strided-access"].text.split())[:40] in answer
 
 
+def test_what_no_check_finds_is_not_said_to_be_stopped_by_one():
+    page = page_of("primer/early-read")
+    assert "No check of kernels finds it; the comparison with the oracle does:" in page
+    assert "With the checks on, **" not in page
+
+
 def test_the_line_that_reads_has_its_count():
     ladder, rung = find_rung("primer/strided-access")
     explanation = explain(ladder, rung, SimulatedDevice)
