@@ -42,8 +42,8 @@ _ON_A_PHONE = 3
 _WIDE = "---\nhtml_theme.sidebar_secondary.remove: true\n---\n"
 
 _BROKEN = (
-    "These are broken on purpose. The simulator's checks name the line of a kernel; where only host "
-    "code is wrong, the comparison with the oracle finds it."
+    "These are broken on purpose. The simulator's checks name the line of a kernel; where only "
+    "host code is wrong, the comparison with the oracle finds it."
 )
 
 _PACKAGE = Path(warpladder.__file__).resolve().parent
