@@ -317,6 +317,19 @@ def test_favourites_name_rungs():
             assert any(path.startswith(prefix) for path in paths)
 
 
+@pytest.mark.parametrize(
+    ("path", "kind", "n", "said"),
+    [
+        ("primer/registers", "memory", 0, "launches no kernel at n = 0; ask for a larger --n"),
+        ("primer/pipeline-three-way", "timeline", 0, "launches no kernel at n = 0"),
+        ("reduction/sequential-shared", "tree", 1000, "n=1000: a tree is drawn of 64 numbers"),
+    ],
+)
+def test_a_size_of_which_there_is_no_picture(path, kind, n, said):
+    with pytest.raises(InputError, match=said):
+        draw_picture(path, kind, n=n)
+
+
 #: Where most rungs have a picture of their own, and where there are many faulty kernels.
 DRAWN = [
     f"{ladder.name}/{rung.name}"

@@ -68,10 +68,18 @@ class Queues:
 
     @classmethod
     def of(cls, scene: Scene) -> Queues:
-        """Return what the rung of a scene asks for."""
+        """Return what the rung of a scene asks for.
+
+        Raises
+        ------
+        InputError
+            It launches no kernel.
+        """
         device = _Listening()
         with suppress(KernelFaultError):
             scene.rung.run(device, pose(scene.rung.task, scene.n, 0))
+        if not device.simulated.launches:
+            raise scene.nothing_launched(scene.n)
         return cls(device.operations, device.simulated.launches, device.simulated.counters)
 
     def bytes_of(self, engine: Engine) -> int:
@@ -83,21 +91,27 @@ def placed(operations: list[Operation]) -> list[Placed]:
     """Return when each operation is carried out, if each takes as long as it has bytes.
 
     An operation begins once those before it on its stream are done, those that the host waited for
-    before it was asked for, and those that its engine was given before. That is the order CUDA
-    promises; the lengths are no times.
+    before it was asked for, and those that its engine was given before; the default stream, 0, and
+    all others wait for each other. That is the order CUDA promises, but for events on which streams
+    wait; the lengths are no times.
 
     Examples
     --------
     >>> both = [Operation("up", 1, 8, 0), Operation("up", 2, 8, 0), Operation("kernel", 1, 8, 0)]
     >>> [(one.begin, one.end) for one in placed(both)]
     [(0, 8), (8, 16), (8, 16)]
+    >>> both[1] = Operation("up", 0, 8, 0)
+    >>> [(one.begin, one.end) for one in placed(both)]
+    [(0, 8), (8, 16), (16, 24)]
     """
     streams: dict[int, int] = {}
     engines: dict[str, int] = {}
     done: list[Placed] = []
     for operation in operations:
         waited = max((one.end for one in done[: operation.waits]), default=0)
-        begin = max(streams.get(operation.stream, 0), engines.get(operation.engine, 0), waited)
+        own = operation.stream
+        before = [end for stream, end in streams.items() if 0 in {own, stream} or stream == own]
+        begin = max(engines.get(operation.engine, 0), waited, *before)
         end = begin + operation.size
         streams[operation.stream] = engines[operation.engine] = end
         done.append(Placed(operation, begin, end))
@@ -152,6 +166,7 @@ class _Listening:
 
     def synchronize(self) -> None:
         self._waited = len(self.operations)
+        self.simulated.synchronize()
 
     def _note(self, engine: Engine, stream: Any, size: int) -> None:
         number = next((at for at, one in enumerate(self._streams, 1) if one is stream), 0)

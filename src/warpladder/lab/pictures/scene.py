@@ -129,7 +129,8 @@ class Scene:
         """
         from warpladder.simulator import SimulatedDevice
 
-        problem = pose(self.rung.task, self.n if n is None else n, 0)
+        problem_size = self.n if n is None else n
+        problem = pose(self.rung.task, problem_size, 0)
         # In lockstep all warps meet a fault together; one after the other, some are done before.
         for schedule in ("lockstep", "warps"):
             recorder = _UntilSeen(
@@ -145,10 +146,12 @@ class Scene:
                 continue
             break
         if not recorder.records:
-            raise InputError(
-                f"{self.path} launches no kernel at n = {self.n}; ask for a larger --n"
-            )
+            raise self.nothing_launched(problem_size)
         return Run(recorder.records, device)
+
+    def nothing_launched(self, n: int) -> InputError:
+        """Return the error for a run that launches no kernel."""
+        return InputError(f"{self.path} launches no kernel at n = {n}; ask for a larger --n")
 
 
 def text_of(site: Site) -> str:

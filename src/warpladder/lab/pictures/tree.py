@@ -143,6 +143,11 @@ def draw(scene: Scene) -> Figure:
     if "threads" not in inspect.signature(scene.rung.run).parameters:
         raise InputError(f"{scene.path} has blocks of one size alone; its tree cannot be drawn")
     n = 2 * THREADS
+    if scene.asked_n not in {None, n}:
+        raise InputError(
+            f"n={scene.asked_n}: a tree is drawn of {n} numbers on blocks of {THREADS} threads; "
+            "leave --n out, or ask for another --kind"
+        )
     record = scene.recorded(n=n, blocks=1, threads=THREADS).records[0]
     steps = steps_of(record)
     if not steps:
