@@ -107,9 +107,17 @@ def test_programs_that_cannot_be_checked(tmp_path):
     assert check_program(path, ("lockstep",)).ok
 
 
+def test_a_program_may_write_bytes(tmp_path):
+    path = program(tmp_path, _FAULTS[""])
+    path.write_text(path.read_text() + "import sys; sys.stdout.buffer.write(b'done')\n")
+    assert check_program(path, ("lockstep",)).ok
+
+
 def test_rungs_and_wrong_rungs(tmp_path):
     file = new_ladder(tmp_path / "mine")
     assert is_ladder_file(file)
+    (tmp_path / "taken.py").write_text("from mine import LADDER\n")
+    assert is_ladder_file(tmp_path / "taken.py")
     assert not is_ladder_file(program(tmp_path, ["pass"]))
     right, other, wrong = check_ladder(find_ladder(str(file)), ("lockstep", "warps"), sizes=[33])
     assert right.ok

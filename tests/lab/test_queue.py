@@ -267,7 +267,13 @@ class TestAScheduler:
             submit(Request(("true",), "t"), find_scheduler("slurm"), tmp_path / "my jobs")
 
     @pytest.mark.usefixtures("slurm")
-    @pytest.mark.parametrize("damage", ["", "[]", '{"name": 1}', "{"])
+    @pytest.mark.parametrize(
+        "damage",
+        [
+            *("", "[]", '{"name": 1}', "{"),
+            '{"command": ["a"], "name": "t", "scheduler": "slurm", "submitted": null}',
+        ],
+    )
     def test_damaged_records_are_named(self, tmp_path, damage):
         job = submit(Request(("true",), "t"), find_scheduler("slurm"), tmp_path / "jobs")
         (job.folder / RECORD).write_text(damage)

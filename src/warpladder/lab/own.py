@@ -271,7 +271,8 @@ def _line_of_value(tree: ast.Module, name: str) -> int | None:
     lines = [
         node.lineno
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name)
+        or (isinstance(node, ast.alias) and name == (node.asname or node.name))
     ]
     return max(lines, default=None)
 

@@ -45,7 +45,8 @@ def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> Non
     try:
         with (
             simulated_cuda(compute_capability=compute_capability),
-            contextlib.redirect_stdout(io.StringIO()),
+            # With bytes below, as those have who write to its buffer.
+            contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")),
         ):
             runpy.run_path(str(path), run_name="__main__")
     except KernelFaultError:

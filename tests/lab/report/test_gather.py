@@ -108,6 +108,9 @@ def test_a_mistake_in_a_ladder_of_ones_own_stands_in_its_report(tmp_path):
     assert not found["ok"]
     assert "mine.py, line" in found["fault"]
     assert "has no attribute 'value'" in found["fault"]
+    file.write_text(text.replace("default_rng(seed)", "default_rng(sead)"))
+    with pytest.raises(InputError, match=r"mine.py, line \d+: .*name 'sead' is not defined"):
+        Examiner.on_simulator().examine(job)
 
 
 def test_other_processes_examine_too():

@@ -20,6 +20,7 @@ from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.atomic import atomic_write
 from warpladder.lab.queue.request import ENDED, ERRORS, OUTPUT, Request, check_folder
 from warpladder.lab.queue.schedulers import Scheduler, find_scheduler
+from warpladder.lab.records import first_fault
 
 __all__ = [
     "Job",
@@ -224,9 +225,12 @@ def _read(folder: Path) -> Job:
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         command = tuple(map(str, kept.pop("command")))
-        return Job(folder=folder, command=command, **kept)
+        job = Job(folder=folder, command=command, **kept)
     except (ValueError, TypeError, KeyError, AttributeError) as fault:
         raise FileFormatError(path, None, "the record of a job", str(fault)) from None
+    if wrong := first_fault(job):
+        raise FileFormatError(path, None, "the record of a job", str(wrong))
+    return job
 
 
 def look(job: Job) -> Seen:

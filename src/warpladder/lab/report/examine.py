@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from warpladder.errors import WarpladderError
+from warpladder.errors import InputError, WarpladderError
 from warpladder.lab.climb import climb
 from warpladder.lab.devices import Simulated, open_device
 from warpladder.lab.documents import explanation_document, row_document
@@ -82,7 +82,23 @@ class Examiner:
         return isinstance(self.device, Simulated)
 
     def examine(self, job: Job) -> dict[str, Any]:
-        """Return what became of a job."""
+        """Return what became of a job.
+
+        Raises
+        ------
+        InputError
+            A task in a file of the user's raises; where, another process could not tell.
+        """
+        try:
+            return self._result_of(job)
+        except WarpladderError:
+            raise
+        except Exception as fault:
+            if not (told := mistake_in(fault)):
+                raise
+            raise InputError(told) from fault
+
+    def _result_of(self, job: Job) -> dict[str, Any]:
         if job.kind == "exploration":
             return self._explored(job.name)
         ladder, rung = find_rung(f"{job.ladder}/{job.name}")
