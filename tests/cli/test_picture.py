@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 from calling import call
 from warpladder.lab.pictures import registry
+from warpladder.lab.registry import find_rung
+
+README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(autouse=True)
@@ -91,3 +97,21 @@ def test_without_matplotlib_the_install_line_comes_first(monkeypatch, folder):
     assert "pip install" in done.stderr
     assert "warpladder[plot]" in done.stderr
     assert list(folder.iterdir()) == []
+
+
+def lines_of(path):
+    """Return the lines of a rung's kernel by number."""
+    (kernel,) = find_rung(path)[1].kernels
+    lines, first = inspect.getsourcelines(getattr(kernel, "py_func", kernel))
+    return dict(enumerate(map(str.rstrip, lines), first))
+
+
+def test_lines_that_the_readme_names_are_those_of_the_kernels():
+    told = README.read_text(encoding="utf-8")
+    ((path, line),) = re.findall(r"warpladder picture (\S+) --line (\d+)", told)
+    assert "out[i] =" in lines_of(path)[int(line)]
+    listing = told[told.index("  req load stor") :].split("```")[0].splitlines()[1:]
+    known = lines_of("primer/strided-access")
+    for row in listing:
+        number, code = re.fullmatch(r".* (\d+)  (.+)", row).groups()
+        assert known[int(number)].endswith(code)
