@@ -13,8 +13,8 @@ the standard library's sorter finds one.
 Expect: without a table the calls are counted by the ways: a crossing in row i and column j,
 both counted from 0, takes one call and those of its one or two predecessors, in all
 (i + j + 2 over i + 1) - 1. That is nearly four times as much for each s more: 184,755 for 10 by 10.
-With a table each of the s * s crossings is worked out once, and each of the 2 * s * (s - 1) streets is looked at
-once; the order does the same without a call.
+With a table each of the s * s crossings is worked out once, and each of the 2 * s * (s - 1) streets
+is looked at once; the order does the same without a call.
 
 Source: HB 1.2; HB spot check 1
 """
