@@ -105,7 +105,7 @@ def test_a_program_is_explained_as_it_is(folder):
                          "Count even numbers."]  # fmt: skip
     assert "count_even: 1 launch, grid 4, block 64" in shown
     line = next(line.split() for line in shown if "total[0] += 1" in line)
-    # 8 warps load and store one place, half of their threads. For more columns the code has no room.
+    # 8 warps load and store one place, half of their threads. The code has no room for more.
     assert line[:4] == ["16", "1", "1", "16"]
     assert "For used a wider terminal has room." in " ".join(" ".join(shown).split())
     found = json.loads(run("explain", "race.py", "--compute-capability", "7.5", "--json").stdout)
