@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 
 import pytest
 import reporting
@@ -10,6 +11,8 @@ import reporting
 from warpladder.errors import InputError
 from warpladder.lab import explain, verify
 from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
+from warpladder.lab.registry import find_rung
+from warpladder.lab.report import examine
 from warpladder.lab.report.examine import EXPLORED, Examiner, Job
 from warpladder.lab.report.gather import gather
 
@@ -82,6 +85,15 @@ def test_progress_ends_at_one():
     assert told == sorted(told)
 
 
+def test_a_rung_has_the_picture_that_fits_it():
+    pytest.importorskip("matplotlib")
+    drawn = examine._picture(*find_rung("primer/divergence-by-thread"))
+    assert drawn["kind"] == "divergence"
+    assert b64decode(drawn["png"]).startswith(b"\x89PNG")
+    for path in ("primer/vector-add-cpu", "shortest-paths/flag-barrier"):
+        assert examine._picture(*find_rung(path)) is None
+
+
 class _Idle:
     """Says of every rung that nothing is known."""
 
@@ -92,7 +104,7 @@ class _Idle:
         self.device = examiner.device
 
     def examine(self, _job: Job):
-        return {"ok": True, "fault": "", "climbed": None, "explained": None}
+        return {"ok": True, "fault": "", "climbed": None, "explained": None, "picture": None}
 
 
 def test_other_processes_examine_too():
