@@ -11,8 +11,8 @@ import reporting
 from warpladder.errors import InputError
 from warpladder.lab import explain, verify
 from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
+from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.registry import find_rung
-from warpladder.lab.report import examine
 from warpladder.lab.report.examine import EXPLORED, Examiner, Job
 from warpladder.lab.report.gather import gather
 
@@ -87,11 +87,11 @@ def test_progress_ends_at_one():
 
 def test_a_rung_has_the_picture_that_fits_it():
     pytest.importorskip("matplotlib")
-    drawn = examine._picture(*find_rung("primer/divergence-by-thread"))
+    drawn = fitting_picture(*find_rung("primer/divergence-by-thread"))
     assert drawn["kind"] == "divergence"
     assert b64decode(drawn["png"]).startswith(b"\x89PNG")
     for path in ("primer/vector-add-cpu", "shortest-paths/flag-barrier"):
-        assert examine._picture(*find_rung(path)) is None
+        assert fitting_picture(*find_rung(path)) is None
 
 
 class _Idle:

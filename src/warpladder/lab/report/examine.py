@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from warpladder.errors import MissingExtraError, WarpladderError
-from warpladder.formats.pictures import png_of
+from warpladder.errors import WarpladderError
 from warpladder.lab.climb import climb
 from warpladder.lab.devices import Simulated, open_device
 from warpladder.lab.documents import explanation_document, row_document
 from warpladder.lab.explain import Explanation, explain
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration
-from warpladder.lab.pictures.registry import draw_picture, favourite_of, kinds_of
+from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.registry import find_rung
 from warpladder.rung import Ladder, Rung
 
@@ -39,12 +37,6 @@ EXPLORED: dict[str, tuple[int, ...]] = {
     "schemes": (100, 200),
     "halo": (1000,),
 }
-
-#: How the paths of rungs begin that have a picture; recording the others takes up to 14 seconds.
-_DRAWN = (
-    *("primer/", "reduction/", "advection/", "overlap-join/"),
-    *("shortest-paths/blocked-shared", "shortest-paths/launch-per-k"),
-)
 
 
 class Job(NamedTuple):
@@ -98,7 +90,7 @@ class Examiner:
             return self._examined(ladder, rung)
         explanation, fault = self._explained(ladder, rung, self.simulator, {})
         caught = explanation is not None and explanation.wrong is not None and explanation.wrong.ok
-        picture = _picture(ladder, rung)
+        picture = fitting_picture(ladder, rung)
         return {**_document(explanation, fault, ok=caught), "picture": picture}
 
     def _examined(self, ladder: Ladder, rung: Rung) -> dict[str, Any]:
@@ -114,7 +106,7 @@ class Examiner:
         explanation, fault = self._explained(ladder, rung, counting, seen)
         row = replace(row, predictions=explanation.predictions if explanation else ())
         ok = explanation is not None and not row.faults
-        found = {"climbed": row_document(row), "picture": _picture(ladder, rung)}
+        found = {"climbed": row_document(row), "picture": fitting_picture(ladder, rung)}
         return {**_document(explanation, fault, ok=ok), **found}
 
     @staticmethod
@@ -144,20 +136,6 @@ class Examiner:
             **findings.as_dict(),
             "panels": [asdict(panel) for panel in findings.panels],
         }
-
-
-def _picture(ladder: Ladder, rung: Rung) -> dict[str, str] | None:
-    """Return the picture that fits a rung best, as a PNG in base 64; None where it has none."""
-    path = f"{ladder.name}/{rung.name}"
-    if not path.startswith(_DRAWN) or not kinds_of(ladder, rung):
-        return None
-    kind = favourite_of(ladder, rung)
-    try:
-        figure = draw_picture(path, kind.name)
-    except MissingExtraError:
-        # A report for programs needs no matplotlib.
-        return None
-    return {"kind": kind.name, "shows": kind.shows, "png": b64encode(png_of(figure)).decode()}
 
 
 def _document(explanation: Explanation | None, fault: str, *, ok: bool) -> dict[str, Any]:
