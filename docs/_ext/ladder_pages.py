@@ -22,6 +22,7 @@ from prose import escaped, paragraph_as_markdown
 from warpladder.lab.documents import counters_document
 from warpladder.lab.explain import Explanation, Listing, explain
 from warpladder.lab.gutter import Column, choose_columns
+from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.questions import ANSWERS
 from warpladder.lab.recorded import recording_of
 from warpladder.lab.registry import LADDERS, find_ladder
@@ -136,6 +137,7 @@ def rung_page(explanation: Explanation) -> str:
         *text,
         "\n".join(sources),
         *_facts(rung),
+        *_picture(explanation),
         *_kernels(explanation),
     ]
     if explanation.wrong is not None:
@@ -241,6 +243,19 @@ def _kernels(explanation: Explanation) -> Iterator[str]:
             yield _totals(listing)
     if columns:
         yield _legend(columns)
+
+
+def _picture(explanation: Explanation) -> Iterator[str]:
+    """Return what fits the rung best of what the simulator recorded of it, drawn."""
+    drawn = fitting_picture(explanation.ladder, explanation.rung)
+    if drawn is None:
+        return
+    path = f"{explanation.ladder.name}/{explanation.rung.name}"
+    what = escape(f"{explanation.rung.name}, drawn: {drawn['shows']}.")
+    image = f'<img src="data:image/png;base64,{drawn["png"]}" alt="{what}" loading="lazy">'
+    yield "## Drawn"
+    yield _code("{raw} html", f'<figure class="drawn">{image}</figure>')
+    yield f"{drawn['shows'][:1].upper()}{drawn['shows'][1:]}: `warpladder picture {path}`."
 
 
 def _launched(listing: Listing) -> str:

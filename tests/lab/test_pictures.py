@@ -32,6 +32,7 @@ from warpladder.lab.pictures.tree import needed_of, steps_of
 from warpladder.lab.pictures.warps import lane_of
 from warpladder.lab.registry import find_rung, ladders
 from warpladder.simulator import Counters
+from warpladder.simulator.checks.recorder import Access
 from warpladder.simulator.machine.lanes import Geometry
 
 
@@ -338,6 +339,14 @@ DRAWN = [
     for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
     if rung.on == "device" and rung.kernels
 ]
+
+
+def test_a_launch_that_touches_no_memory_is_not_the_one_drawn():
+    """It is made over no elements, so that there is a compiled kernel to ask about."""
+    scene = scene_of("primer/occupancy-grid")
+    (record,) = scene.run.records
+    assert record.geometry.blocks > 1
+    assert any(isinstance(event, Access) for event in record.events)
 
 
 @pytest.mark.parametrize("path", large(*DRAWN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 
 import pytest
 import reporting
@@ -11,7 +12,8 @@ from warpladder.errors import InputError
 from warpladder.lab import explain, verify
 from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
 from warpladder.lab.new import new_ladder
-from warpladder.lab.registry import find_ladder
+from warpladder.lab.pictures.fitting import fitting_picture
+from warpladder.lab.registry import find_ladder, find_rung
 from warpladder.lab.report.examine import EXPLORED, Examiner, Job
 from warpladder.lab.report.gather import gather
 
@@ -84,6 +86,15 @@ def test_progress_ends_at_one():
     assert told == sorted(told)
 
 
+def test_a_rung_has_the_picture_that_fits_it():
+    pytest.importorskip("matplotlib")
+    drawn = fitting_picture(*find_rung("primer/divergence-by-thread"))
+    assert drawn["kind"] == "divergence"
+    assert b64decode(drawn["png"]).startswith(b"\x89PNG")
+    for path in ("primer/vector-add-cpu", "shortest-paths/flag-barrier"):
+        assert fitting_picture(*find_rung(path)) is None
+
+
 class _Idle:
     """Says of every rung that nothing is known."""
 
@@ -94,7 +105,7 @@ class _Idle:
         self.device = examiner.device
 
     def examine(self, _job: Job):
-        return {"ok": True, "fault": "", "climbed": None, "explained": None}
+        return {"ok": True, "fault": "", "climbed": None, "explained": None, "picture": None}
 
 
 def test_a_mistake_in_a_ladder_of_ones_own_stands_in_its_report(tmp_path):

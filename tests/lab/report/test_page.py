@@ -54,6 +54,20 @@ def test_every_rung_is_there_with_text_evidence_and_source(tree):
     assert "predicted 1/8 x strided's, counted 1/8 x. It is so." in compared
 
 
+def test_a_picture_and_a_question_are_there():
+    document = reporting.document_of("toy")
+    rung = document["ladders"][0]["rungs"][1]
+    rung["picture"] = {"kind": "lanes", "shows": "which lane goes where", "png": "iVBORw0KGgo="}
+    rung["explained"]["question"] = "Why `that`?"
+    strided = section(reporting.parsed(render(document)), "toy-strided")
+    (picture,) = (one for one in strided.iter("img"))
+    assert picture.get("src") == "data:image/png;base64,iVBORw0KGgo="
+    assert (
+        picture.get("alt") == "strided, drawn from a run on the simulator: which lane goes where."
+    )
+    assert "Question: Why that?" in reporting.text_of(strided)
+
+
 def test_what_is_wrong_is_said(tree):
     race = reporting.text_of(section(tree, "toy-race"))
     assert race.startswith("race race [as the title] (wrong by intent)")

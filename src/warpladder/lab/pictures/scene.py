@@ -43,6 +43,8 @@ class _UntilSeen(Recorder):
     def monitor(
         self, program: Program, geometry: Geometry, checks: Checks, counting: bool
     ) -> Monitor:
+        if (idle := self.forget_idle()) in self._missing:
+            self._missing[idle] += 1
         if not any(self._missing.values()):
             raise _SeenEnoughError
         seen = len(self.records)

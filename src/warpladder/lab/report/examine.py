@@ -15,6 +15,7 @@ from warpladder.lab.explain import Explanation, explain
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration
 from warpladder.lab.own import mistake_in
+from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.registry import find_rung
 from warpladder.rung import Ladder, Rung
 
@@ -106,7 +107,8 @@ class Examiner:
             return self._examined(ladder, rung)
         explanation, fault = self._explained(ladder, rung, self.simulator, {})
         caught = explanation is not None and explanation.wrong is not None and explanation.wrong.ok
-        return _document(explanation, fault, ok=caught)
+        picture = fitting_picture(ladder, rung)
+        return {**_document(explanation, fault, ok=caught), "picture": picture}
 
     def _examined(self, ladder: Ladder, rung: Rung) -> dict[str, Any]:
         """Return how a right rung was verified and timed, and what was counted.
@@ -121,7 +123,8 @@ class Examiner:
         explanation, fault = self._explained(ladder, rung, counting, seen)
         row = replace(row, predictions=explanation.predictions if explanation else ())
         ok = explanation is not None and not row.faults
-        return {**_document(explanation, fault, ok=ok), "climbed": row_document(row)}
+        found = {"climbed": row_document(row), "picture": fitting_picture(ladder, rung)}
+        return {**_document(explanation, fault, ok=ok), **found}
 
     @staticmethod
     def _explained(

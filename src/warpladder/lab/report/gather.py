@@ -16,7 +16,7 @@ from multiprocessing import active_children, get_context
 from time import perf_counter
 from typing import Any
 
-from warpladder.errors import DeviceError
+from warpladder.errors import DeviceError, WarpladderError
 from warpladder.lab.documents import ladder_document, recorded_document, recording_document
 from warpladder.lab.explore.registry import find_exploration
 from warpladder.lab.recorded import Recording, recording_of
@@ -132,6 +132,10 @@ def _examined(
     pool = ProcessPoolExecutor(most, get_context("spawn"), initializer=_begin)
     try:
         yield pool.map(_examine, jobs)
+    except WarpladderError:
+        # What else runs ends soon; to end it now would leave the pool's own thread in disorder.
+        pool.shutdown(cancel_futures=True)
+        raise
     except BrokenProcessPool as fault:
         raise DeviceError(
             "a process that ran rungs on the simulator was ended from outside; if memory was "

@@ -217,6 +217,7 @@ class Recorder:
         self._blocks, self._launches, self._after = blocks, launches, after
         self._spaces, self._most = frozenset(spaces), most
         self._seen: dict[str, int] = {}
+        self._last = ""
 
     def monitor(
         self, program: Program, geometry: Geometry, checks: Checks, counting: bool
@@ -229,10 +230,25 @@ class Recorder:
             return Monitor(program, geometry, checks, counting)
         blocks = min(self._blocks, geometry.blocks)
         record = LaunchRecord(program.name.rpartition(".")[2], geometry, number, blocks)
+        self._last = program.name
         self.records.append(record)
         return _RecordingMonitor(
             program, geometry, checks, counting, record, self._spaces, self._most
         )
+
+    def forget_idle(self) -> str | None:
+        """Forget the last launch if it touched no memory; return which kernel's it was.
+
+        Host functions launch over no elements to have a kernel compiled. It counts as not made.
+        """
+        if self._spaces or not self.records:
+            return None
+        last = self.records[-1]
+        if any(isinstance(event, Access) for event in last.events):
+            return None
+        self.records.pop()
+        self._seen[self._last] -= 1
+        return last.kernel
 
 
 class _RecordingMonitor(Monitor):
