@@ -316,6 +316,24 @@ class TestTheCommands:
         assert call("jobs", "--cancel").returncode == 0
         assert called(slurm, "scancel") == ["-v 7"]
 
+    def test_those_that_can_be_cancelled_are(self, slurm):
+        call("submit", "--parts", 2, "--name", "j", "sleep", "{part}")
+        stand_in(slurm, "scancel", error="scancel: error: no", status=1)
+        found = call("jobs", "--cancel")
+        assert found.returncode == 1
+        assert called(slurm, "scancel") == ["-v 7", "-v 7"]
+        assert found.stderr.count("slurm did not cancel job 7") == 2
+
+    def test_a_refusal_on_the_way_says_what_is_submitted(self, slurm):
+        (slurm / "sbatch").write_text(
+            f"#!/bin/sh\n[ -e {slurm}/once ] && exit 1\ntouch {slurm}/once\n"
+            "echo Submitted batch job 7\n"
+        )
+        found = call("submit", "--parts", 2, "--name", "j", "sleep", "{part}")
+        assert found.returncode == 1
+        assert "submitted, and not ended by this: j-1.1; see `warpladder jobs`" in found.stderr
+        assert [path.name for path in Path("jobs").iterdir()] == ["j-1.1"]
+
     def test_written_only(self, programs):
         found = call("submit", "--scheduler", "slurm", "--dry-run", "paths", "g.gr", "--wait")
         assert found.returncode == 0, found.stderr

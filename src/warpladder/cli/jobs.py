@@ -47,13 +47,10 @@ def jobs(
     """
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.queue import jobs as queued
-    from warpladder.lab.queue.schedulers import find_scheduler
 
     found = queued.read_jobs(folders or [Path("jobs")])
     if cancel:
-        for job in found:
-            if job.job_id is not None and not queued.look(job).is_over:
-                find_scheduler(job.scheduler).cancel(job.job_id)
+        _cancel(found)
     if collected:
         collect(found, wait=wait, json=json)
         return
@@ -62,6 +59,23 @@ def jobs(
         print_json({"jobs": [document_of(one) for one in seen]})
     else:
         show(stdout(), seen)
+
+
+def _cancel(found: Sequence[Job]) -> None:
+    """End what waits or runs; what cannot be ended is told once the others are."""
+    from warpladder.errors import DeviceError
+    from warpladder.lab.queue.jobs import look
+    from warpladder.lab.queue.schedulers import find_scheduler
+
+    faults = []
+    for job in found:
+        try:
+            if job.job_id is not None and not look(job).is_over:
+                find_scheduler(job.scheduler).cancel(job.job_id)
+        except DeviceError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise DeviceError("; ".join(faults))
 
 
 def _seen(found: Sequence[Job], wait: bool) -> list[Seen]:

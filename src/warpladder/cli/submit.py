@@ -99,10 +99,21 @@ def submit(
     )
     target = find_scheduler(scheduler)
     requests = queued.parts_of(request, parts)
-    jobs = [queued.submit(one, target, into, dry_run=dry_run) for one in requests]
-    if wait:
-        collect(jobs, wait=True, json=json)
-        return
+    where = "" if into == Path("jobs") else f" {into}"
+    jobs: list[queued.Job] = []
+    try:
+        for one in requests:
+            jobs.append(queued.submit(one, target, into, dry_run=dry_run))  # noqa: PERF401 - those before a refusal are told
+        if wait:
+            collect(jobs, wait=True, json=json)
+            return
+    except BaseException as fault:
+        if any(job.job_id for job in jobs) and not isinstance(fault, typer.Exit):
+            names = ", ".join(job.folder.name for job in jobs)
+            fault.add_note(
+                f"submitted, and not ended by this: {names}; see `warpladder jobs{where}`"
+            )
+        raise
     if json:
         scripts = (
             {str(job.folder): job.script.read_text(encoding="utf-8") for job in jobs}
@@ -116,7 +127,6 @@ def submit(
             typer.echo(f"{job.script}:\n{job.script.read_text(encoding='utf-8')}")
     else:
         show(stdout(), [queued.Seen(job, "waiting") for job in jobs])
-        where = "" if into == Path("jobs") else f" {into}"
         typer.echo(f"`warpladder jobs{where}` shows how they stand", err=True)
 
 

@@ -36,8 +36,9 @@ __all__ = [
 SCRIPT, RECORD = "job.sh", "job.json"
 
 _SECONDS_BETWEEN_LOOKS = 2.0
-# The file of a job that has just ended may take a moment to show on another machine.
-_PATIENCE = 10.0
+# The file of a job that has just ended may take a moment to show on another machine: so many
+# seconds are waited for it, by what the scheduler says; where it knows nothing the job may be old.
+_PATIENCE = {"completed": 10.0, "": 1.0}
 
 
 @dataclass(frozen=True)
@@ -249,9 +250,9 @@ def look(job: Job) -> Seen:
     if state != "gone":
         return Seen(job, state, said=said)
     # It may have ended between the two looks.
-    patience = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _PATIENCE.get(said, 0.0)
     while not (ended := _ended(job)):
-        if said != "completed" or time.monotonic() > patience:
+        if time.monotonic() >= until:
             return Seen(job, "killed", said=said)
         time.sleep(0.1)
     return ended
