@@ -135,6 +135,7 @@ def test_check_of_rungs():
         (["check", "primer/x"], "no rung 'x'"),
         (["check", "idle.py", "--schedule", "all"], "--schedule 'all' is not known"),
         (["climb", "idle.py"], "idle.py leaves no LADDER and no RUNG"),
+        (["climb", "ends.py"], "there is `warpladder check ends.py`"),
         (["climb", "broken.py"], "broken.py, line 2: Python cannot read it"),
         (["explain", "gone.py/one"], "there is no file gone.py"),
         (["sass", "gone.py/one"], "there is no file gone.py"),
@@ -143,12 +144,13 @@ def test_check_of_rungs():
         (["new", ""], "cannot be the name of a ladder"),
         (["try", "primer/x"], "no exercise 'primer/x'"),
         (["try", "idle.py"], "idle.py is no exercise"),
-        (["try", "gone.py"], "there is no file gone.py"),
+        (["try", "gone.py"], "there is no file gone.py; `warpladder try LADDER/RUNG` writes"),
     ],
 )
 def test_mistakes_are_one_line(folder, arguments, said):
     (folder / "idle.py").write_text("x = 1\n")
     (folder / "broken.py").write_text("x = 1\ny = (\n")
+    (folder / "ends.py").write_text("x = 1 / 0\n")
     assert said in refused(*arguments)
 
 

@@ -48,6 +48,7 @@ def test_the_payload_of_a_nan_does_not_matter():
     ("expected", "found", "said"),
     [
         (f32(1, 2), f32(1, 3), "result[1]: expected 2.0, found 3.0; 1 of 2 differ, by up to 1,"),
+        (f32(1, 2), f32(1, np.inf), "found inf; 1 of 2 differ, where equal bits are asked for"),
         (f32(0.1), np.nextafter(f32(0.1), f32(1)), "expected 0.1, found 0.10000001"),
         (f32(0.0), f32(-0.0), "expected 0.0, found -0.0"),
         (f32(1), f32(np.nan), "found nan (memory that was never written holds nan too)"),

@@ -56,10 +56,10 @@ def check(
     threads that are not there.
 
     Rungs run at the sizes of their tasks, wrong rungs must be caught by the check
-    that they name. A program that launches kernels itself, in the way of numba-cuda
-    or by simulate, runs as it is on the simulated GPU; what it prints is dropped.
-    All of it under every schedule: all threads together, then one warp after the
-    other, forwards, backwards and at random.
+    that they name. A program that launches kernels itself, in the way of
+    numba-cuda or by simulate, runs as it is on the simulated GPU; what it prints
+    is dropped. All of it under every schedule: all threads together, then one
+    warp after the other, forwards, backwards and at random.
 
     The status is 1 when something is found.
 

@@ -71,10 +71,10 @@ def climb(
     [bold]ok[/]: the result equals the oracle's at every awkward size (none, one, around
     a warp, primes), memory being poisoned before.
 
-    [bold]predicted, counted[/]: the counter that tells this rung from the one below, as
-    claimed before measuring and as the simulator counts it. An [bold]x[/] behind the
-    number means: times that of another rung on the same problem. Where a prediction
-    fails it is the one shown, and says so.
+    [bold]predicted, counted[/]: the counter that tells this rung from the one
+    below, as claimed before measuring and as the simulator counts it. An
+    [bold]x[/] behind the number means: times that of another rung on the same
+    problem. Where a prediction fails it is the one shown, and says so.
 
     [bold]kernel, end to end[/]: median times of the kernels on the GPU, with a cold cache
     (of pipelines: from the first copy to the last), and of the whole call. On

@@ -77,16 +77,17 @@ def explain(
     Prints what the rung's file says (its idea, what is below it, what to expect,
     what was found on hardware), its kernels with what a GPU would do beside each
     line (a legend below says what every column means), the totals, and each
-    prediction beside what was counted. Last come the names that Nsight Compute has
-    for the totals, where it counts the same, and a question that the learner can
-    answer from all this, by a small change or by a run at another size; --answer
-    answers it.
+    prediction beside what was counted. Last come the names that Nsight Compute
+    has for the totals, where it counts the same, and a question that the learner
+    can answer from all this, by a small change or by a run at another size;
+    --answer answers it.
 
-    Of a program with kernels of its own, FILE.py, it shows them and their counters.
+    Of a program with kernels of its own, FILE.py, it shows them and their
+    counters.
 
-    A wrong rung is counted with the checks off, as far as it comes; then it is said
-    which check catches it, at which line, and under which schedules its result is
-    wrong.
+    A wrong rung is counted with the checks off, as far as it comes; then it is
+    said which check catches it, at which line, and under which schedules its
+    result is wrong.
 
     [bold]--diff OTHER[/]: both rungs on a problem of one size, beside each other on a
     terminal of 150 columns; what differs in the code (- in the other one, + in

@@ -31,9 +31,10 @@ def ladders(
     """List the ladders and their rungs, in the order in which to climb them.
 
     A ladder leads from the plain way to compute something to the limit of the
-    hardware; each rung is one idea. For every rung: what it does, where it
-    comes from (a source, whose name stands below, or [bold]beyond[/] them), and what
-    bounds it on a perfect GPU: dram, shared memory, the issue of instructions, latency or pcie.
+    hardware; each rung is one idea. For every rung: what it does, where it comes
+    from (a source, whose name stands below, or [bold]beyond[/] them), and what
+    bounds it on a perfect GPU: dram, shared memory, the issue of instructions,
+    latency or pcie.
 
     Wrong rungs are broken on purpose; a check of the simulator catches each.
 

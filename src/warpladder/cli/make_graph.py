@@ -86,7 +86,8 @@ def _cycle(
 ) -> None:
     """Make a ring: from every vertex to the next, from the last to the first.
 
-    Undirected, it is a good test of Floyd-Warshall, which needs all its n steps for it (Hochberg).
+    Undirected, it is a good test of Floyd-Warshall, which needs all its n steps
+    for it (Hochberg).
     """
     _check_format(format)
     from warpladder.shortest_paths.generators import cycle
@@ -112,9 +113,9 @@ def _random(
 ) -> None:
     """Draw edges at random, no pair of vertices being preferred.
 
-    Vertices may stay without an edge; dimacs, matrix-market and metis have a place for them. In
-    hochberg and edges, which have none, such a vertex has an edge to itself, which changes no
-    distance.
+    Vertices may stay without an edge; dimacs, matrix-market and metis have a
+    place for them. In hochberg and edges, which have none, such a vertex has an
+    edge to itself, which changes no distance.
     """
     if (density is None) == (edges is None):
         raise typer.BadParameter("give one of them, and only one", param_hint="--density, --edges")
@@ -144,7 +145,8 @@ def _grid(
 ) -> None:
     """Make a lattice, like the streets of a planned town: up to four neighbours each.
 
-    The vertex in row r and column c, both counted from 0, is number r * columns + c.
+    The vertex in row r and column c, both counted from 0, is number
+    r * columns + c.
     """
     bounds = _bounds(weights)
     _check_format(format)
@@ -167,7 +169,8 @@ def _scale_free(
 ) -> None:
     """Grow a network of few hubs and many small vertices, like flights or links.
 
-    Vertices join one by one and prefer neighbours that have many edges already (Barabási, Albert).
+    Vertices join one by one and prefer neighbours that have many edges already
+    (Barabási, Albert).
     """
     bounds = _bounds(weights)
     _check_format(format)
@@ -201,7 +204,8 @@ def _graph2_end(
 ) -> None:
     """Make the last step of Hochberg's acyclic graph: from A by way of W, X, Y or Z to B.
 
-    The graph itself was a picture, which our copy lacks; what its text tells is here.
+    The graph itself was a picture, which our copy lacks; what its text tells is
+    here.
     """
     _check_format(format)
     from warpladder.shortest_paths.generators_hochberg import graph2_end

@@ -47,15 +47,16 @@ def report(
 ) -> None:
     """Write what this machine is and what the ladders show on it as one page of HTML.
 
-    The page has every rung: its text, whether it is right, what it predicts beside
-    what was counted, and its source with counters beside each line. Where there is a
-    GPU its times are measured, else those that were recorded are shown and said to be
-    so. Explorations that take seconds are run, too.
+    The page has every rung: its text, whether it is right, what it predicts
+    beside what was counted, and its source with counters beside each line. Where
+    there is a GPU its times are measured, else those that were recorded are shown
+    and said to be so. Explorations that take seconds are run, too.
 
     It is one file that needs no network, for a screen, a phone or paper. All five
     ladders take a few minutes.
 
-    The status is 1 when a result is wrong, a prediction fails or a wrong rung passes.
+    The status is 1 when a result is wrong, a prediction fails or a wrong rung
+    passes.
 
     [bold]warpladder report --open[/]
 

@@ -61,9 +61,9 @@ def try_(
 
     [bold]warpladder try primer_shared_flags.py --hint 1[/]
 
-    A copy is judged like the rung itself: on the simulator with all checks, by the
-    oracle at every awkward size, and by what the rung predicts of the counters. So
-    a kernel can be right and yet not good enough.
+    A copy is judged like the rung itself: on the simulator with all checks, by
+    the oracle at every awkward size, and by what the rung predicts of the
+    counters. So a kernel can be right and yet not good enough.
 
     The status is 1 while it is not solved.
     """

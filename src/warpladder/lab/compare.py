@@ -131,7 +131,9 @@ def _difference(
 
     place = tuple(map(int, np.unravel_index(int(wrong.argmax()), wrong.shape)))
     where = f"[{', '.join(map(str, place))}]" if place else ""
-    largest = float(error[wrong & np.isfinite(error)].max(initial=0))
+    # None where all that differs is a NaN or an infinity.
+    sizes = error[wrong & np.isfinite(error)]
+    largest = f"by up to {float(sizes.max()):g}, " if sizes.size else ""
     allowed = (
         "where equal bits are asked for"
         if tolerance is None
@@ -140,7 +142,7 @@ def _difference(
     return (
         f"{name}{where}: expected {expected[place]!s}, found {found[place]!s}"
         f"{_hint(found[place])}; {int(wrong.sum())} of {wrong.size} differ, "
-        f"by up to {largest:g}, {allowed}"
+        f"{largest}{allowed}"
     )
 
 

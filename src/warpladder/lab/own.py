@@ -201,7 +201,14 @@ def module_of_file(path: Path) -> ModuleType:
             exec(code, vars(module))  # noqa: S102 - the user's program
     except (Exception, SystemExit) as fault:
         del sys.modules[name]
-        raise InputError(mistake_in(fault) or f"{path}: {_described(fault)}") from fault
+        told = mistake_in(fault) or f"{path}: {_described(fault)}"
+        # Most likely no ladder at all, but a program that found no GPU.
+        if not any(_line_of_value(tree, left) for left in NAMES):
+            told = (
+                f"{told.rstrip(' .:')}; it names no LADDER and no RUNG: for a program that "
+                f"launches kernels itself there is `warpladder check {path}`"
+            )
+        raise InputError(told) from fault
     _modules[place] = stamp, module
     return module
 

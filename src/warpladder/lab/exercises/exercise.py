@@ -124,8 +124,13 @@ def name_in(path: Path) -> str:
     Raises
     ------
     InputError
-        It is none: the first line of its docstring says which, ``Exercise ladder/rung.``
+        It is not there; or it is none: the first line of its docstring says which,
+        ``Exercise ladder/rung.``
     """
+    if not path.is_file():
+        raise InputError(
+            f"there is no file {path}; `warpladder try LADDER/RUNG` writes a copy of an exercise"
+        )
     _, tree = read_source(path)
     found = re.match(r"Exercise (\S+/\S+)\.\s", ast.get_docstring(tree) or "")
     if found is None:

@@ -12,7 +12,8 @@ there were 44. The division is back, one per cell, and it is cheap beside a load
 
 Found: the sectors are gone, the time is not. On an NVIDIA H200 (2026-11-20), at n = 2048, this
 takes 41.9 ms and `consecutive-cells` 42.5 ms: its neighbours in a sector were in the caches when
-their turn came.
+their turn came. That run had eight blocks for each multiprocessor; the grid that asks the registers
+starts fewer on such a GPU, and is not measured yet.
 
 Source: beyond
 
