@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,18 @@ def test_a_name_in_gz_is_packed(tmp_path: Path) -> None:
     file = tmp_path / "ring.hb.gz"
     invoke("cycle", "--n", "3", "-o", str(file))
     assert gzip.decompress(file.read_bytes()) == b"0 1 1\n1 2 1\n2 0 1\n--END--\n"
+
+
+def test_what_was_made_as_json(tmp_path: Path) -> None:
+    file = tmp_path / "ring.gr"
+    found = CliRunner().invoke(make_graph, ["cycle", "--n", "5", "-o", str(file), "--json"])
+    assert json.loads(found.stdout) == {
+        "file": str(file), "format": "dimacs", "vertices": 5, "edges": 5, "directed": True,
+        "remark": "",
+    }  # fmt: skip
+    refused = CliRunner().invoke(make_graph, ["graph1", "--json"])
+    assert refused.exit_code == 2
+    assert "give -o" in refused.output
 
 
 def test_one_line_on_standard_error_says_what_was_made(tmp_path: Path) -> None:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import sys
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 
 from calling import call
 from warpladder.lab.pictures import registry
 from warpladder.lab.registry import find_rung
-
-README = Path(__file__).parents[2] / "README.md"
 
 
 @pytest.fixture(autouse=True)
@@ -106,14 +102,3 @@ def lines_of(path):
     (kernel,) = find_rung(path)[1].kernels
     lines, first = inspect.getsourcelines(getattr(kernel, "py_func", kernel))
     return dict(enumerate(map(str.rstrip, lines), first))
-
-
-def test_lines_that_the_readme_names_are_those_of_the_kernels():
-    told = README.read_text(encoding="utf-8")
-    ((path, line),) = re.findall(r"warpladder picture (\S+) --line (\d+)", told)
-    assert "out[i] =" in lines_of(path)[int(line)]
-    listing = told[told.index("  req load stor") :].split("```")[0].splitlines()[1:]
-    known = lines_of("primer/strided-access")
-    for row in listing:
-        number, code = re.fullmatch(r".* (\d+)  (.+)", row).groups()
-        assert known[int(number)].endswith(code)

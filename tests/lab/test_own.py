@@ -10,10 +10,12 @@ import pytest
 import toy
 from fakes import FakeSimulator
 
-from warpladder.errors import InputError
+from warpladder.errors import InputError, UnsupportedKernelError
 from warpladder.lab import own, registry
 from warpladder.lab.new import new_ladder
+from warpladder.lab.program import run_program
 from warpladder.lab.records import first_fault
+from warpladder.lab.registry import find_ladder, find_rung
 from warpladder.lab.text import paragraphs_of
 from warpladder.lab.verify import check_predictions, verify
 from warpladder.rung import Bound, Ladder, Ratio
@@ -211,6 +213,28 @@ def test_what_a_rung_of_ones_own_raises_is_its_verdict(mine):
     # What raises in a rung of this package is a mistake of ours.
     with pytest.raises(ZeroDivisionError):
         verify(toy.rung("zero", lambda *_: 1 // 0), FakeSimulator(), [2])
+
+
+def test_no_ladder_is_called_as_ours_are(tmp_path, mine):
+    """What is recorded and answered of ladders is kept by their names."""
+    with pytest.raises(InputError, match="reduction is a ladder of warpladder's; take another"):
+        new_ladder(tmp_path / "reduction")
+    text = mine.read_text(encoding="utf-8").replace('name="mine"', 'name="reduction"')
+    mine.write_text(text, encoding="utf-8")
+    for look in (find_ladder, lambda place: find_rung(f"{place}/tiled")):
+        with pytest.raises(InputError, match="called 'reduction', as one of warpladder's is"):
+            look(str(mine))
+    assert find_ladder("warpladder.reduction.ladder:LADDER") is find_ladder("reduction")
+
+
+def test_a_program_that_numba_cannot_type_is_told_by_line_and_reason(tmp_path):
+    program = tmp_path / "misspelt.py"
+    program.write_text(
+        "from numba import cuda\nimport numpy as np\nwidth = 3\n@cuda.jit\ndef widen(a):\n"
+        "    a[0] = wdth\nwiden[1, 1](np.zeros(1))\n"
+    )
+    with pytest.raises(UnsupportedKernelError, match=r"line 6\): .*'wdth' is not .*mean width"):
+        run_program(program)
 
 
 def test_new_never_overwrites_and_takes_names_only(tmp_path):

@@ -74,6 +74,9 @@ _Format = Annotated[
         show_default=False,
     ),
 ]
+_Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document about the file; it needs -o.")
+]
 
 
 @make_graph.command("cycle", cls=Command)
@@ -83,6 +86,7 @@ def _cycle(
     weight: Annotated[int, typer.Option(help="Weight of every edge.")] = 1,
     output: _Output = None,
     format: _Format = None,  # noqa: A002 - the option is called --format
+    json: _Json = False,
 ) -> None:
     """Make a ring: from every vertex to the next, from the last to the first.
 
@@ -92,7 +96,7 @@ def _cycle(
     _check_format(format)
     from warpladder.shortest_paths.generators import cycle
 
-    _save(cycle(n, directed=directed, weight=weight), output, format)
+    _save(cycle(n, directed=directed, weight=weight), output, format, json=json)
 
 
 @make_graph.command("random", cls=Command)
@@ -110,6 +114,7 @@ def _random(
     seed: _Seed = 0,
     output: _Output = None,
     format: _Format = None,  # noqa: A002 - the option is called --format
+    json: _Json = False,
 ) -> None:
     """Draw edges at random, no pair of vertices being preferred.
 
@@ -126,7 +131,7 @@ def _random(
     graph = random_graph(
         n, density=density, edges=edges, directed=directed, weights=bounds, seed=seed
     )
-    _save(graph, output, format)
+    _save(graph, output, format, json=json)
 
 
 @make_graph.command("grid", cls=Command)
@@ -142,6 +147,7 @@ def _grid(
     seed: _Seed = 0,
     output: _Output = None,
     format: _Format = None,  # noqa: A002 - the option is called --format
+    json: _Json = False,
 ) -> None:
     """Make a lattice, like the streets of a planned town: up to four neighbours each.
 
@@ -152,7 +158,9 @@ def _grid(
     _check_format(format)
     from warpladder.shortest_paths.generators import grid
 
-    _save(grid(rows, columns, directed=directed, weights=bounds, seed=seed), output, format)
+    _save(
+        grid(rows, columns, directed=directed, weights=bounds, seed=seed), output, format, json=json
+    )
 
 
 @make_graph.command("scale-free", cls=Command)
@@ -166,6 +174,7 @@ def _scale_free(
     seed: _Seed = 0,
     output: _Output = None,
     format: _Format = None,  # noqa: A002 - the option is called --format
+    json: _Json = False,
 ) -> None:
     """Grow a network of few hubs and many small vertices, like flights or links.
 
@@ -179,13 +188,14 @@ def _scale_free(
     graph = scale_free(
         n, edges_per_vertex=edges_per_vertex, directed=directed, weights=bounds, seed=seed
     )
-    _save(graph, output, format)
+    _save(graph, output, format, json=json)
 
 
 @make_graph.command("graph1", cls=Command)
 def _graph1(
     output: _Output = None,
     format: _Format = None,  # noqa: A002 - the option is called --format
+    json: _Json = False,
 ) -> None:
     """Make the graph of Hochberg's spot checks 2 to 4: six vertices, A to F.
 
@@ -194,13 +204,14 @@ def _graph1(
     _check_format(format)
     from warpladder.shortest_paths.generators_hochberg import graph1
 
-    _save(graph1(), output, format)
+    _save(graph1(), output, format, json=json)
 
 
 @make_graph.command("graph2-end", cls=Command)
 def _graph2_end(
     output: _Output = None,
     format: _Format = None,  # noqa: A002 - the option is called --format
+    json: _Json = False,
 ) -> None:
     """Make the last step of Hochberg's acyclic graph: from A by way of W, X, Y or Z to B.
 
@@ -210,7 +221,7 @@ def _graph2_end(
     _check_format(format)
     from warpladder.shortest_paths.generators_hochberg import graph2_end
 
-    _save(graph2_end(), output, format)
+    _save(graph2_end(), output, format, json=json)
 
 
 def _bounds(weights: str | None) -> tuple[int, int] | None:
@@ -238,13 +249,17 @@ def _check_format(name: str | None) -> None:
         )
 
 
-def _save(graph: Graph, output: Path | None, format_name: str | None) -> None:
+def _save(graph: Graph, output: Path | None, format_name: str | None, *, json: bool) -> None:
     """Write the graph to the file or to standard output, and say so on standard error."""
     import shutil
     import tempfile
 
+    from warpladder.cli.output import print_json
     from warpladder.formats.edges import EdgeTable
     from warpladder.formats.graphs import format_to_write, write
+
+    if json and output is None:
+        raise typer.BadParameter("--json takes standard output, and so would the graph; give -o")
 
     name = format_name or ("hochberg" if output is None else format_to_write(output))
     table = EdgeTable(
@@ -267,6 +282,18 @@ def _save(graph: Graph, output: Path | None, format_name: str | None) -> None:
     place = "to standard output" if output is None else str(output)
     kind = "directed" if graph.directed else "undirected"
     edges = f"{graph.edge_count:,} {kind} edges{remark}"
+    if json:
+        print_json(
+            {
+                "file": str(output),
+                "format": name,
+                "vertices": graph.n,
+                "edges": graph.edge_count,
+                "directed": graph.directed,
+                "remark": remark.removeprefix("; "),
+            }
+        )
+        return
     typer.echo(f"wrote {place}: {graph.n:,} vertices, {edges}", err=True)
 
 

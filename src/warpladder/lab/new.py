@@ -8,6 +8,7 @@ from pathlib import Path
 
 from warpladder.errors import InputError
 from warpladder.formats.atomic import check_writable
+from warpladder.lab.registry import LADDERS
 
 __all__ = ["TEMPLATE", "new_ladder", "write_new"]
 
@@ -43,6 +44,8 @@ def new_ladder(path: Path) -> Path:
             f"{file.stem!r} cannot be the name of a ladder: it takes letters, digits, - and _, and "
             "begins with a letter"
         )
+    if file.stem in LADDERS:
+        raise InputError(f"{file.stem} is a ladder of warpladder's; take another name")
     template = files("warpladder.lab.templates").joinpath("ladder.py").read_text(encoding="utf-8")
     write_new(file, template.replace(f'name="{TEMPLATE}"', f'name="{file.stem}"'))
     return file

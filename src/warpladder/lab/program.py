@@ -11,6 +11,8 @@ import contextlib
 import io
 import runpy
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -32,9 +34,12 @@ def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> Non
     ------
     InputError
         Python cannot run it, or it ends itself as one that failed.
+    UnsupportedKernelError
+        Numba cannot type one of its kernels.
     KernelFaultError
         A check found a fault in a kernel.
     """
+    from warpladder.device.compile_errors import compile_error
     from warpladder.simulator import simulated_cuda
 
     own.read_source(path)
@@ -55,10 +60,25 @@ def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> Non
         if ended.code:
             raise InputError(f"{path} ends itself, with status {ended.code}") from ended
     except Exception as fault:
+        kernel = _kernel_in(fault)
+        if kernel and (refusal := compile_error(kernel, fault)):
+            raise refusal from fault
         raise InputError(own.mistake_in(fault) or f"{path}: {fault}") from fault
     finally:
         sys.argv = arguments
         sys.path.remove(folder)
+
+
+def _kernel_in(fault: BaseException) -> Callable[..., Any] | None:
+    """Return the kernel whose launch raised an error; Numba's are passed on as they are."""
+    from warpladder.simulator.kernel import SimulatedKernel
+
+    for frame, _ in traceback.walk_tb(fault.__traceback__):
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, SimulatedKernel):
+            kernel: Callable[..., Any] = owner.py_func
+            return kernel
+    return None
 
 
 def nothing_launched(path: Path) -> InputError:

@@ -72,7 +72,7 @@ def find_ladder(name: str) -> Ladder:
     warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer, ...
     """
     if own.is_reference(name):
-        return own.load(name)
+        return _loaded(name)
     if name not in LADDERS:
         if points := own.installed().get(name):
             return own.load_installed(name, points)
@@ -106,7 +106,7 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
             file = Path(place)
             if not own.is_ladder_file(file):
                 return program_rung(file)
-        ladder = own.load(place)
+        ladder = _loaded(place)
         if name is None:
             return ladder, _only_rung(path, ladder)
         ladder_name = place
@@ -122,6 +122,17 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
     if rung is None:
         raise InputError(unknown("rung", name, _names(ladder), f"The rungs of {ladder_name}"))
     return ladder, rung
+
+
+def _loaded(place: str) -> Ladder:
+    """Return the ladder at a place; what is known of ladders is kept by their names."""
+    ladder = own.load(place)
+    if ladder.name in LADDERS and ladder is not find_ladder(ladder.name):
+        raise InputError(
+            f"{place}: its ladder is called {ladder.name!r}, as one of warpladder's is; give it a "
+            "name of its own"
+        )
+    return ladder
 
 
 def _only_rung(path: str, ladder: Ladder) -> Rung:
