@@ -11,8 +11,6 @@ from pathlib import Path
 
 import typer
 
-from warpladder.lab.registry import LADDERS
-
 __all__ = [
     "complete_exploration",
     "complete_ladder",
@@ -30,7 +28,7 @@ def rung_names(ladder: str) -> list[str]:
     >>> [name for name in rung_names("primer") if name.startswith("vector-add-g")]
     ['vector-add-grid', 'vector-add-grid-stride']
     """
-    package, _, rest = LADDERS.get(ladder, "").partition(".")
+    package, _, rest = _places().get(ladder, "").partition(".")
     if package != "warpladder":
         return []
     folder = Path(__file__).parents[1].joinpath(*rest.split(":")[0].split(".")[:-1])
@@ -40,12 +38,12 @@ def rung_names(ladder: str) -> list[str]:
 
 def complete_ladder(incomplete: str) -> list[str]:
     """Return the ladders that begin so."""
-    return _beginning(incomplete, LADDERS)
+    return _beginning(incomplete, _places())
 
 
 def complete_rung(incomplete: str) -> list[str]:
     """Return every ``LADDER/RUNG`` that begins so."""
-    paths = (f"{ladder}/{name}" for ladder in LADDERS for name in rung_names(ladder))
+    paths = (f"{ladder}/{name}" for ladder in _places() for name in rung_names(ladder))
     return _beginning(incomplete, paths)
 
 
@@ -68,6 +66,13 @@ def complete_exploration(incomplete: str) -> list[str]:
     from warpladder.lab.explore.registry import EXPLORATIONS
 
     return _beginning(incomplete, EXPLORATIONS)
+
+
+def _places() -> dict[str, str]:
+    # It takes 40 ms, and every command's help would wait for it.
+    from warpladder.lab.registry import LADDERS
+
+    return LADDERS
 
 
 def _argument(context: typer.Context, name: str) -> str:
