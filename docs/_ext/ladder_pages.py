@@ -27,7 +27,7 @@ from warpladder.lab.questions import ANSWERS
 from warpladder.lab.recorded import recording_of
 from warpladder.lab.registry import LADDERS, find_ladder
 from warpladder.lab.sources import sources_in
-from warpladder.lab.text import file_of, question_of
+from warpladder.lab.text import file_of, how_launched, question_of
 from warpladder.lab.verify import PredictionResult
 from warpladder.rung import Ladder, Rung, shown
 from warpladder.simulator import SimulatedDevice
@@ -261,16 +261,8 @@ def _picture(explanation: Explanation) -> Iterator[str]:
 def _launched(listing: Listing) -> str:
     if not listing.launches:
         return ""
-    first, times = listing.launches[0], len(listing.launches)
-    started = f"{times:,} launches, the first with" if times > 1 else "1 launch,"
-    shared = f", {first.shared_bytes:,} bytes of shared memory" if first.shared_bytes else ""
-    return f"{started} grid {_extent(first.grid)}, block {_extent(first.block)}{shared}."
-
-
-def _extent(size: tuple[int, ...]) -> str:
-    while len(size) > 1 and size[-1] == 1:
-        size = size[:-1]
-    return " x ".join(map(str, size))
+    first = listing.launches[0]
+    return f"{how_launched(len(listing.launches), first.grid, first.block, first.shared_bytes)}."
 
 
 def _totals(listing: Listing) -> str:

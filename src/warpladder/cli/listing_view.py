@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warpladder.lab.verify import PredictionResult
     from warpladder.simulator.checks.counters import Counters
 
-__all__ = ["extent", "heading", "legend", "legible_columns", "listing_lines", "prediction_text"]
+__all__ = ["heading", "legend", "legible_columns", "listing_lines", "prediction_text"]
 
 #: Stands for the line number where a line goes on.
 _GOES_ON = ".."
@@ -114,28 +114,15 @@ def heading(listing: Listing, n: int) -> Text:
     """Return the name of a kernel and how it was launched; a program has no size n, but 0."""
     from rich.text import Text
 
+    from warpladder.lab.text import how_launched
+
     text = Text(listing.name, "bold")
     if listing.launches:
-        first, times = listing.launches[0], len(listing.launches)
-        started = f"{times} launches, the first with" if times > 1 else "1 launch,"
-        shared = f", {first.shared_bytes} bytes of shared memory" if first.shared_bytes else ""
-        shape = f"grid {extent(first.grid)}, block {extent(first.block)}"
+        first = listing.launches[0]
+        how = how_launched(len(listing.launches), first.grid, first.block, first.shared_bytes)
         size = f", n = {n}" if n else ""
-        text.append(f"{size}: {started} {shape}{shared}", "not bold")
+        text.append(f"{size}: {how}", "not bold")
     return text
-
-
-def extent(size: tuple[int, ...]) -> str:
-    """Write the extents of a grid or a block.
-
-    Examples
-    --------
-    >>> extent((8, 4, 1))
-    '8 x 4'
-    """
-    while len(size) > 1 and size[-1] == 1:
-        size = size[:-1]
-    return " x ".join(map(str, size))
 
 
 def legend(columns: Sequence[Column], listings: Iterable[Listing]) -> Table:

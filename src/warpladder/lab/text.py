@@ -5,12 +5,22 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 from warpladder.rung import Rung
 
-__all__ = ["file_of", "paragraphs_of", "question_of", "text_of", "with_prefix", "wrapped"]
+__all__ = [
+    "extent",
+    "file_of",
+    "how_launched",
+    "paragraphs_of",
+    "question_of",
+    "text_of",
+    "with_prefix",
+    "wrapped",
+]
 
 _QUESTION = "Question: "
 
@@ -94,6 +104,31 @@ def wrapped(paragraph: str, width: int) -> str:
         )
         for item in items
     )
+
+
+def extent(size: Sequence[int]) -> str:
+    """Write the extents of a grid or a block.
+
+    Examples
+    --------
+    >>> extent((8, 4, 1)), extent((1, 1, 1))
+    ('8 x 4', '1')
+    """
+    most = max((place for place, one in enumerate(size, 1) if one != 1), default=1)
+    return " x ".join(map(str, size[:most]))
+
+
+def how_launched(times: int, grid: Sequence[int], block: Sequence[int], shared_bytes: int) -> str:
+    """Write how often a kernel was launched, and how the first time.
+
+    Examples
+    --------
+    >>> how_launched(2, (4, 1, 1), (256, 1, 1), 1024)
+    '2 launches, the first with grid 4, block 256, 1,024 bytes of shared memory'
+    """
+    started = f"{times:,} launches, the first with" if times > 1 else "1 launch,"
+    shared = f", {shared_bytes:,} bytes of shared memory" if shared_bytes else ""
+    return f"{started} grid {extent(grid)}, block {extent(block)}{shared}"
 
 
 def file_of(rung: Rung) -> str:

@@ -22,6 +22,7 @@ from warpladder.lab.pictures.style import (
     canvas,
     caption,
 )
+from warpladder.lab.text import extent
 from warpladder.simulator.checks.recorder import Access, LaunchRecord
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def draw(scene: Scene) -> Figure:
     cell = min(32 / columns, 1.9)
     per_block = geometry.threads_per_block
     figure = canvas(0.17 * rows * cell + 1.15)
-    grid, block = (_extents(size) for size in (geometry.grid, geometry.block))
+    grid, block = (extent(size) for size in (geometry.grid, geometry.block))
     idle = per_block * owners.record.blocks - len(np.unique(owners.thread[owners.thread >= 0]))
     caption(
         figure,
@@ -145,12 +146,6 @@ def draw(scene: Scene) -> Figure:
         text = f"the first {shown:,} of {shown + left_out:,} elements"
         axes.text(0, 0.45, text, color=LINE, fontsize=SMALL, va="center")
     return figure
-
-
-def _extents(size: tuple[int, ...]) -> str:
-    while len(size) > 1 and size[-1] == 1:
-        size = size[:-1]
-    return " x ".join(map(str, size))
 
 
 def _colour(number: int, grid_width: int) -> int:

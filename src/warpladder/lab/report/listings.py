@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.lab.gutter import Column, choose_columns, short
+from warpladder.lab.text import how_launched
 from warpladder.rung import shown
 from warpladder.simulator.checks.counters import Counters
 
@@ -100,15 +101,8 @@ def _launched(one: Mapping[str, Any], n: int) -> str:
     if not launches:
         return ""
     first = launches[0]
-    times = f"{len(launches)} launches, the first with" if len(launches) > 1 else "1 launch,"
-    shared = first["shared_bytes"]
-    rest = f", {shared} bytes of shared memory" if shared else ""
-    return f"n = {n}: {times} grid {_extent(first['grid'])}, block {_extent(first['block'])}{rest}"
-
-
-def _extent(size: Sequence[int]) -> str:
-    most = max((place for place, extent in enumerate(size, 1) if extent != 1), default=1)
-    return " x ".join(map(str, size[:most]))
+    how = how_launched(len(launches), first["grid"], first["block"], first["shared_bytes"])
+    return f"n = {n}: {how}"
 
 
 def _coloured(lines: Sequence[str]) -> list[Markup]:
