@@ -101,11 +101,7 @@ TOLD = {
         100: 4 * 25, 163: 4 * (25 + 16) - 1, 292: 4 * (48 + 25), 355: 4 * (48 + 25 + 16) - 1,
         10: 292 // 32 + 1, 11: 355 // 32,
     },
-    "primer/local-array": {
-        24: 8 + 16,
-        18: "test_compiles.py::test_a_local_array_is_in_local_memory_and_scalars_are_not",
-        20: "test_compiles.py::test_a_local_array_is_in_local_memory_and_scalars_are_not",
-    },
+    "primer/local-array": {24: 8 + 16},
     "primer/registers": {255: H200.max_registers_per_thread},
     "primer/shared-flags": {95: 96 - 1},
     "primer/atomic-count": {93: max(range(0, 96, 3))},

@@ -10,12 +10,12 @@ thread is working on: they are part of the multiprocessor, and reading one costs
 
 Expect: at n = 256, 8 warps load and store local memory. Per warp 8 stores set the counters to zero,
 each of 16 symbols loads one and stores it, and 8 loads fetch the results: 8 x 24 = 192 of each.
-That is what the source asks for, and what the simulator counts. In `warpladder sass` stand 18 loads
-(LDL) and 20 stores (STL): the 16 of the symbols are all there, as nobody knows where they go before
-the text is read, and what is left to the compiler goes four counters at a time. The array takes 32
-bytes of local memory. An array of few counters gets out of it: four are kept in registers, and the
-compiler selects among them. Only with four was this rung run on an H200 (2026-11-20, where the
-simulator was validated); with eight, no GPU has been asked yet.
+That is what the source asks for, and what the simulator counts. In `warpladder sass` stand 16 loads
+(LDL) and 16 stores (STL) at the least: those of the symbols are all there, as nobody knows where
+they go before the text is read; the others the compiler may join, four counters at a time. The
+array takes 32 bytes of local memory. An array of few counters gets out of it: four are kept in
+registers, and the compiler selects among them. Only with four was this rung run on an H200
+(2026-11-20, where the simulator was validated); with eight, no GPU has been asked yet.
 
 Source: GR registers and local memory
 
