@@ -168,6 +168,10 @@ def test_a_local_array_is_in_local_memory_and_scalars_are_not(target):
     # another Python, whose bytecode Numba reads.
     assert opcodes["LDL"] >= RUN
     assert opcodes["STL"] >= RUN
+    for kind in ("LDL", "STL"):
+        in_all = sum(count for opcode, count in opcodes.items() if opcode.startswith(kind))
+        # No more than the source asks for; wide ones take the place of several.
+        assert in_all <= RUN + SYMBOLS
     (scalars,) = launched_variants(RUNGS["primer/registers"])
     found = compiled(scalars.kernel, scalars.arguments, target)
     assert found.stack_bytes == 0

@@ -17,6 +17,7 @@ from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import plan
 from warpladder.shortest_paths.arcs import arcs_of, in_order
+from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.hop_counts import Searches, hop_counts
@@ -118,10 +119,12 @@ def test_any_graph(data):
     check(n, ends, directed=data.draw(st.booleans()))
 
 
-# Floyd-Warshall on one core: loops for several would be compiled for this alone.
+# By default on one core: loops of Floyd-Warshall for several would be compiled for this alone.
+@pytest.mark.parametrize("most", [SERIAL_UP_TO, *large(600)])
 @settings(max_examples=20, deadline=None)
-@given(st.integers(1, 190), st.integers(0, 2000), st.integers(0, 99), st.booleans())
-def test_it_agrees_with_floyd_warshall(n, m, seed, directed):
+@given(st.data(), st.integers(0, 3000), st.integers(0, 99), st.booleans())
+def test_it_agrees_with_floyd_warshall(most, data, m, seed, directed):
+    n = data.draw(st.integers(1, most))
     graph = wl.Graph.from_edges(*random_edges(n, m, seed), n=n, directed=directed)
     searched = wl.shortest_paths(graph, method="breadth-first", device="cpu").dist_matrix
     closed = wl.shortest_paths(graph, method="floyd-warshall", device="cpu").dist_matrix

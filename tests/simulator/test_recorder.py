@@ -170,3 +170,19 @@ def test_counters_and_results_are_the_same(schedule):
         device.launch(halves, 1, 32, values)
         seen.append((device.counters, device.line_counters, device.to_host(values).tolist()))
     assert seen[0] == seen[1]
+
+
+def test_indices_into_an_array_that_runs_backwards():
+    @cuda.jit
+    def copy(source, out):
+        row, column = cuda.threadIdx.y, cuda.threadIdx.x
+        out[row, column] = source[row, column]
+
+    recorder = Recorder()
+    device = SimulatedDevice(recorder=recorder)
+    source = device.to_device(np.arange(12.0).reshape(3, 4))
+    device.launch(copy, 1, (4, 3), source[::-1, ::-1], device.empty((3, 4), np.float64))
+    load = next(event for event in recorder.records[0].events if isinstance(event, Access))
+    rows, columns = load.indices()
+    np.testing.assert_array_equal(rows, np.repeat(np.arange(3), 4))
+    np.testing.assert_array_equal(columns, np.tile(np.arange(4), 3))

@@ -88,14 +88,20 @@ class Access:
 
     def indices(self) -> tuple[NDArray[np.int64], ...]:
         """Return each thread's index into the array, one array of numbers for each axis."""
-        rest = self.addresses - self.array.first
+        array = self.array
+        # From the lowest byte on: along an axis that runs backwards, that is its last element's.
+        backwards = [
+            step * (size - 1)
+            for step, size in zip(array.strides, array.shape, strict=True)
+            if step < 0
+        ]
+        rest = self.addresses - array.first - sum(backwards)
         found: dict[int, NDArray[np.int64]] = {}
-        for axis in sorted(
-            range(len(self.array.shape)), key=lambda axis: -abs(self.array.strides[axis])
-        ):
-            step = self.array.strides[axis]
-            found[axis] = rest // step if step else np.zeros_like(rest)
-            rest = rest - found[axis] * step
+        for axis in sorted(range(len(array.shape)), key=lambda axis: -abs(array.strides[axis])):
+            step = array.strides[axis]
+            along = rest // abs(step) if step else np.zeros_like(rest)
+            rest = rest - along * abs(step)
+            found[axis] = array.shape[axis] - 1 - along if step < 0 else along
         return tuple(found[axis] for axis in range(len(self.array.shape)))
 
 
