@@ -296,7 +296,8 @@ def simulate(
         Of the random order.
     checks
         True for memcheck, racecheck, initcheck and synccheck, or the names of some; an index out
-        of bounds is a fault in any case, and so is a loop that can never end.
+        of bounds is a fault in any case, and so is a loop whose threads wait for what nobody will
+        write. One that writes and never ends is not noticed: Ctrl-C ends it.
     counters
         Count what a GPU would do; see ``.report`` after a launch.
 
