@@ -188,7 +188,7 @@ class SimulatedKernel:
         flat_names = names if len(names) == len(passed) else tuple(map(str, range(len(passed))))
         prepared = Arguments(flat_names, program.argument_types, passed)
         monitor = None
-        if options.counters or options.checks.any:
+        if options.counters or options.checks.any or options.recorder is not None:
             from warpladder.simulator.checks.monitor import Monitor
 
             recorder = options.recorder
