@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numba import cuda, float32
 
-from warpladder.device.compile_errors import compile_reason
+from warpladder.device.compile_errors import compile_error, compile_reason
 from warpladder.device.cuda_faults import launch_fault
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
@@ -162,6 +163,29 @@ def test_a_mistake_in_a_device_function_is_found_there(function, callee, words):
     name, line = callee.py_func.__name__, str(caught.value).partition("line ")[2].partition(")")[0]
     assert str(caught.value).startswith(f"{name} (test_compile_errors.py, line ")
     assert first <= int(line) < first + len(lines)
+
+
+def test_an_opcode_that_is_not_implemented_is_named():
+    """As numba-cuda 0.30 ends on an assertion with Python 3.14."""
+
+    def asserts(x):
+        assert x[0] > 0
+
+    class Runner:
+        def dispatch(self, inst, internal_state):
+            raise NotImplementedError
+
+    inst = SimpleNamespace(opname="LOAD_COMMON_CONSTANT", arg=0)
+    with pytest.raises(NotImplementedError) as caught:
+        Runner().dispatch(inst, None)
+    refusal = str(compile_error(asserts, caught.value))
+    assert refusal.endswith(
+        ": Numba compiles no assert (but `if not ...: raise AssertionError`) in a kernel"
+    )
+    inst.arg = 2
+    with pytest.raises(NotImplementedError) as caught:
+        Runner().dispatch(inst, None)
+    assert "compiles no LOAD_COMMON_CONSTANT" in str(compile_error(asserts, caught.value))
 
 
 def test_a_variable_of_two_types():
