@@ -20,6 +20,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from warpladder.device.llvm import LANE, call_outside, data_of, everywhere, vector_at
+
 __all__ = [
     "AT_ONCE",
     "LEAST_LEVELS",
@@ -42,13 +44,12 @@ LEAST_LEVELS = 3
 
 _WORD = ir.IntType(64)
 _SLICE = ir.VectorType(_WORD, WORDS)
-_LANE = ir.IntType(32)
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
     """Return a pointer to the slice that begins at a word of an array."""
-    view = context.make_array(signature.args[which])(context, builder, args[which])
-    return builder.bitcast(builder.gep(view.data, [index]), _SLICE.as_pointer())
+    data = data_of(context, builder, signature, args, which)
+    return vector_at(builder, data, index, _SLICE)
 
 
 def _load(builder: Any, place: Any) -> Any:
@@ -57,21 +58,6 @@ def _load(builder: Any, place: Any) -> Any:
 
 def _store(builder: Any, value: Any, place: Any) -> None:
     builder.store(value, place, align=8)
-
-
-def _every(builder: Any, value: Any) -> Any:
-    """Return a slice of one word over and over."""
-    unknown = ir.Constant(_SLICE, ir.Undefined)
-    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
-    return builder.shuffle_vector(
-        one, unknown, ir.Constant(ir.VectorType(_LANE, WORDS), [0] * WORDS)
-    )
-
-
-def _known_function(builder: Any, name: str, result: Any, given: Any) -> Any:
-    """Return a function of LLVM's own, declared once."""
-    known = builder.module.globals.get(name)
-    return known or ir.Function(builder.module, ir.FunctionType(result, [given]), name)
 
 
 def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
@@ -98,14 +84,14 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
     if is_fresh:
         with cgutils.for_range(builder, levels, start=lowest) as loop:
             _store(builder, zero, slice_at(loop.index))
-    places = context.make_array(signature.args[5])(context, builder, args[5])
+    places = data_of(context, builder, signature, args, 5)
     turns = builder.sdiv(count, ir.Constant(intp, AT_ONCE))
     with cgutils.for_range(builder, turns) as loop:
         begin = builder.add(first, builder.mul(loop.index, ir.Constant(intp, AT_ONCE)))
 
         def mask(number: int) -> Any:
             where = builder.load(
-                builder.gep(places.data, [builder.add(begin, ir.Constant(intp, number))])
+                builder.gep(places, [builder.add(begin, ir.Constant(intp, number))])
             )
             word = builder.add(base, builder.sext(where, intp))
             return _load(builder, _place(context, builder, signature, args, 3, word))
@@ -187,7 +173,7 @@ def mark_at_least(typingctx, slices, at, levels, least, masks, where):
             level = builder.sub(builder.sub(levels, loop.index), ir.Constant(intp, 1))
             word = builder.add(slices_at, builder.mul(level, ir.Constant(intp, WORDS)))
             bit = builder.and_(builder.lshr(least, level), ir.Constant(intp, 1))
-            asked = _every(builder, builder.neg(bit))
+            asked = everywhere(builder, builder.neg(bit), WORDS)
             known = _load(builder, _place(context, builder, sig, args, 0, word))
             so_far, same = builder.load(above), builder.load(equal)
             more = builder.and_(builder.and_(same, known), builder.xor(asked, ones))
@@ -196,11 +182,8 @@ def mark_at_least(typingctx, slices, at, levels, least, masks, where):
             builder.store(builder.and_(same, builder.xor(differ, ones)), equal)
         enough = builder.or_(builder.load(above), builder.load(equal))
         _store(builder, enough, _place(context, builder, sig, args, 4, args[5]))
-        bits = builder.call(
-            _known_function(builder, f"llvm.ctpop.v{WORDS}i64", _SLICE, _SLICE), [enough]
-        )
-        add = _known_function(builder, f"llvm.vector.reduce.add.v{WORDS}i64", _WORD, _SLICE)
-        return builder.call(add, [bits])
+        bits = call_outside(builder, f"llvm.ctpop.v{WORDS}i64", _SLICE, enough)
+        return call_outside(builder, f"llvm.vector.reduce.add.v{WORDS}i64", _WORD, bits)
 
     i = types.intp
     return i(slices, i, i, i, masks, i), codegen
@@ -213,24 +196,24 @@ def unpack(typingctx, slices, at, levels, counters):
     ``at`` is the word of the lowest slice that has these rows.
     """
     lanes = 64
-    counts = ir.VectorType(_LANE, lanes)
+    counts = ir.VectorType(LANE, lanes)
 
     def codegen(context, builder, sig, args):
         levels = args[2]
         intp = levels.type
-        words = context.make_array(sig.args[0])(context, builder, args[0])
+        words = data_of(context, builder, sig, args, 0)
         total = cgutils.alloca_once(builder, counts)
         builder.store(ir.Constant(counts, None), total)
         with cgutils.for_range(builder, levels) as loop:
             # From the highest level down, so that all are doubled in between.
             level = builder.sub(builder.sub(levels, loop.index), ir.Constant(intp, 1))
             word = builder.add(args[1], builder.mul(level, ir.Constant(intp, WORDS)))
-            known = builder.load(builder.gep(words.data, [word]))
+            known = builder.load(builder.gep(words, [word]))
             bits = builder.zext(builder.bitcast(known, ir.VectorType(ir.IntType(1), lanes)), counts)
             so_far = builder.load(total)
             builder.store(builder.or_(builder.add(so_far, so_far), bits), total)
-        out = context.make_array(sig.args[3])(context, builder, args[3])
-        builder.store(builder.load(total), builder.bitcast(out.data, counts.as_pointer()), align=4)
+        out = data_of(context, builder, sig, args, 3)
+        builder.store(builder.load(total), builder.bitcast(out, counts.as_pointer()), align=4)
         return context.get_dummy_value()
 
     i = types.intp

@@ -31,6 +31,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.arithmetic import fma
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
 from warpladder.reduction.rules import (
@@ -51,7 +52,7 @@ from warpladder.reduction.rules import (
     square_pieces,
     window_constant,
 )
-from warpladder.reduction.scalars import as_bits, fused_multiply_add, strict
+from warpladder.reduction.scalars import as_bits, strict
 
 __all__ = [
     "ExactSpec",
@@ -180,7 +181,7 @@ def _add_squares(limbs: Any, block: Any, squares: Any, errors: Any, windows: Any
         x = np.float64(block[i])
         square = x * x
         squares[i] = square
-        errors[i] = fused_multiply_add(x, x, -square)
+        errors[i] = fma(x, x, -square)
         strays += not (least < square < largest or x == 0)
     if not strays:
         _add_block(limbs, squares[: block.size], windows[0])
