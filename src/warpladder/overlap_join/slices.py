@@ -84,14 +84,14 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
     if is_fresh:
         with cgutils.for_range(builder, levels, start=lowest) as loop:
             _store(builder, zero, slice_at(loop.index))
-    places = data_of(context, builder, signature, args, 5)
+    places = context.make_array(signature.args[5])(context, builder, args[5])
     turns = builder.sdiv(count, ir.Constant(intp, AT_ONCE))
     with cgutils.for_range(builder, turns) as loop:
         begin = builder.add(first, builder.mul(loop.index, ir.Constant(intp, AT_ONCE)))
 
         def mask(number: int) -> Any:
             where = builder.load(
-                builder.gep(places, [builder.add(begin, ir.Constant(intp, number))])
+                builder.gep(places.data, [builder.add(begin, ir.Constant(intp, number))])
             )
             word = builder.add(base, builder.sext(where, intp))
             return _load(builder, _place(context, builder, signature, args, 3, word))
@@ -118,6 +118,16 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
     return context.get_dummy_value()
 
 
+def _summing(slices: Any, table: Any, places: Any, *, is_fresh: bool) -> tuple[Any, Any]:
+    """Return the signature and the code of what sums masks."""
+    i = types.intp
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _emit_sum(context, builder, signature, args, is_fresh=is_fresh)
+
+    return types.void(slices, i, i, table, i, places, i, i), codegen
+
+
 @intrinsic
 def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
     """Set counts to the sum of some masks.
@@ -134,25 +144,13 @@ def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
         At which words masks begin: int32, ``count`` of them from ``first`` on, a multiple of
         `AT_ONCE`.
     """
-    i = types.intp
-    signature = types.void(slices, i, i, table, i, places, i, i)
-
-    def codegen(context, builder, sig, args):
-        return _emit_sum(context, builder, sig, args, is_fresh=True)
-
-    return signature, codegen
+    return _summing(slices, table, places, is_fresh=True)
 
 
 @intrinsic
 def add_masks(typingctx, slices, at, levels, table, base, places, first, count):
     """Add some masks to counts, as `sum_masks` but for what is there already."""
-    i = types.intp
-    signature = types.void(slices, i, i, table, i, places, i, i)
-
-    def codegen(context, builder, sig, args):
-        return _emit_sum(context, builder, sig, args, is_fresh=False)
-
-    return signature, codegen
+    return _summing(slices, table, places, is_fresh=False)
 
 
 @intrinsic
