@@ -17,6 +17,7 @@ from report import (
     quiet_axes,
     replace_results,
 )
+from warpladder.lab.text import three_digits
 
 _SLOWEST = 10
 _N_OF_PEERS = 2048
@@ -54,7 +55,7 @@ def _write_hop_counts(results: dict[str, Any]) -> None:
     rows = []
     for row in results["graphs"] + results.get("large", []):
         times = [row["ms"], *(row.get(f"{column}_ms") for column in columns)]
-        cells = ["" if ms is None else f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}" for ms in times]
+        cells = ["" if ms is None else three_digits(ms) for ms in times]
         rows.append([row["case"], f"{row['vertices']:,}", f"{row['arcs']:,}", *cells])
     lines = markdown_table([*heads, "Floyd-Warshall here, ms"], rows)
     lines.append(

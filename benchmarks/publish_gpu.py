@@ -16,6 +16,7 @@ from ladder_plots import main as draw_ladders
 from record_times import write_recorded_times
 from report import draw_ceiling, markdown_table, newest_results, quiet_axes, replace_results
 from validation.sanitizer_report import sentence
+from warpladder.lab.text import three_digits
 
 _ROOT = Path(__file__).parent.parent
 _FIGURES = _ROOT / "docs"
@@ -66,10 +67,10 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
         whole = (calls.get(f"{row['case']}, {what}") for what in _CALLS)
         cells = [
             row["case"],
-            _three(row["ms"]),
-            _three(row["T_relaxations_per_s"]),
+            three_digits(row["ms"]),
+            three_digits(row["T_relaxations_per_s"]),
             f"{row['percent_of_registers_only']:.0f} %",
-            *("" if ms is None else _three(ms) for ms in whole),
+            *("" if ms is None else three_digits(ms) for ms in whole),
         ]
         rows.append(cells)
     lines = markdown_table([*heads, "GPU only, ms"], rows)
@@ -81,10 +82,6 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
         f"{results['cold_start_seconds']:.0f} s where nothing is compiled yet."
     )
     return lines
-
-
-def _three(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _calls_table(results: dict[str, Any]) -> list[str]:
@@ -102,7 +99,7 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
     heads = "`reduce` beside PyTorch, whole calls", "cases", "as fast", "to 1.3 times", "most"
     times = "ours_us", "torch_us", "cupy_us", "queued_us", "torch_queued_us"
     slowest = (
-        [row["case"], *(_three(row[time]) if time in row else "" for time in times)]
+        [row["case"], *(three_digits(row[time]) if time in row else "" for time in times)]
         for row in results["rows"][:10]
     )
     lines = [
@@ -129,10 +126,10 @@ def _reductions_table(results: dict[str, Any]) -> list[str]:
         (
             [
                 row["case"],
-                _three(row["kernel_ms"]),
-                _three(row["TB_per_s"]),
+                three_digits(row["kernel_ms"]),
+                three_digits(row["TB_per_s"]),
                 f"{row['percent_of_read']:.0f} %",
-                _three(row["call_ms"]),
+                three_digits(row["call_ms"]),
             ]
             for row in results["calls"]
             if "kernel_ms" in row
@@ -151,7 +148,12 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
     lines = markdown_table(
         ["rows x ids", "pairs", "s", "T updates/s"],
         (
-            [row["case"], f"{row['pairs']:,}", _three(row["s"]), _three(row["T_updates_per_s"])]
+            [
+                row["case"],
+                f"{row['pairs']:,}",
+                three_digits(row["s"]),
+                three_digits(row["T_updates_per_s"]),
+            ]
             for row in results["shapes"]
         ),
     )
@@ -160,22 +162,22 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
         f"\n{_measured(results)}: rows whose ids are drawn out of as many as "
         "there are rows, made and coded on the GPU; pairs of 5 ids and more, counted, index and "
         "all. IM took 26 minutes for 50,000 rows, and by its equation four years for 14,000,000. "
-        f"From Parquet to Parquet {parquet['case']}: {_three(parquet['s'])} s, of which "
-        f"{_three(parquet['read_s'])} are for reading."
+        f"From Parquet to Parquet {parquet['case']}: {three_digits(parquet['s'])} s, of which "
+        f"{three_digits(parquet['read_s'])} are for reading."
     )
     theirs, ours = results["peers"]
     lines.append(
         "\nThe ceiling: additions to counters anywhere in shared memory, nothing beside, run at "
-        f"{_three(results['ceilings']['additions_per_second'] / 1e12)} T/s. Beside CuPy's sparse "
-        "product (cuSPARSE), 20,000 x 100 of Zipf(0.7), T = 2, counted, from rows of the host "
-        f"whose ids are small integers: CuPy {_three(1e3 * theirs['s'])} ms, warpladder "
-        f"{_three(1e3 * ours['s'])} ms, which takes any ids and codes them on the host."
+        f"{three_digits(results['ceilings']['additions_per_second'] / 1e12)} T/s. Beside CuPy's "
+        "sparse product (cuSPARSE), 20,000 x 100 of Zipf(0.7), T = 2, counted, from rows of the "
+        f"host whose ids are small integers: CuPy {three_digits(1e3 * theirs['s'])} ms, warpladder "
+        f"{three_digits(1e3 * ours['s'])} ms, which takes any ids and codes them on the host."
     )
     rungs = (
         [
             f"`{row['case']}`",
-            _three(row["kernel_ms"]),
-            "" if row["IM_ms"] is None else _three(row["IM_ms"]),
+            three_digits(row["kernel_ms"]),
+            "" if row["IM_ms"] is None else three_digits(row["IM_ms"]),
         ]
         for row in results["ladder"]
     )
@@ -195,19 +197,23 @@ def _advection_table(results: dict[str, Any]) -> list[str]:
         (
             [
                 case,
-                *(f"{_three(r['T_per_second'])} ({r['percent_of_registers']:.0f} %)" for r in rows),
+                *(
+                    f"{three_digits(r['T_per_second'])} ({r['percent_of_registers']:.0f} %)"
+                    for r in rows
+                ),
             ]
             for case, rows in rates.items()
         ),
     )
     ceilings = results["ceilings"]
-    peers = [f"{row['case']}: {_three(row['T_per_second'])} T/s." for row in results["peers"]]
+    peers = [f"{row['case']}: {three_digits(row['T_per_second'])} T/s." for row in results["peers"]]
     lines.append(
         f"\n{_measured(results)}: whole calls of 1,000 steps on cells of the "
         "GPU. Registers only: the same formula on numbers that never leave them, "
-        f"{_three(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; with the "
-        "weights in registers, too, of which a multiprocessor reads two a clock, "
-        f"{_three(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. Others, at 2^26: "
+        f"{three_digits(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; "
+        "with the weights in registers, too, of which a multiprocessor reads two a clock, "
+        f"{three_digits(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. "
+        "Others, at 2^26: "
         + " ".join(peers)
         + " ConvStencil by its own clock; its kernel reads past its shared memory, where this card "
         "stops it, and was given eight numbers more."
@@ -215,7 +221,7 @@ def _advection_table(results: dict[str, Any]) -> list[str]:
     most = max(row["n"] for row in results["ladder"])
     ladder = [row for row in results["ladder"] if row["n"] == most]
     heads = f"2^{most.bit_length() - 1} cells, {ladder[0]['steps']} steps", "kernels, ms"
-    rungs = ([f"`{row['case']}`", _three(row["kernel_ms"])] for row in ladder)
+    rungs = ([f"`{row['case']}`", three_digits(row["kernel_ms"])] for row in ladder)
     return [*lines, "", *markdown_table(heads, rungs)]
 
 
@@ -227,7 +233,7 @@ def _libraries_table(results: dict[str, Any]) -> list[str]:
     lines = markdown_table(
         ["sum of int32, us", *names],
         (
-            [f"2^{n.bit_length() - 1}", *(_three(us[n, name]) for name in names)]
+            [f"2^{n.bit_length() - 1}", *(three_digits(us[n, name]) for name in names)]
             for n in dict.fromkeys(row["n"] for row in rows)
         ),
     )
@@ -284,8 +290,8 @@ def _draw_advection(results: dict[str, Any]) -> None:
     ceiling = results["ceilings"]["float32_per_second"] / 1e12
     plain = results["ceilings"]["copy_bytes_per_second"] / 8 / 1e12
     for rate, text in (
-        (ceiling, f"ceiling: numbers in registers only, {_three(ceiling)} T/s"),
-        (plain, f"a step that reads and writes each cell, at most {_three(plain)} T/s"),
+        (ceiling, f"ceiling: numbers in registers only, {three_digits(ceiling)} T/s"),
+        (plain, f"a step that reads and writes each cell, at most {three_digits(plain)} T/s"),
     ):
         draw_ceiling(axes, cells[1], rate, text)
     axes.set_xlabel("cells")
