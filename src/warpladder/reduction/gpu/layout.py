@@ -19,6 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from warpladder.device.cuda_array import CudaArray
 from warpladder.device.foreign import numpy_dtype
+from warpladder.device.grids import blocks_for
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
 
@@ -241,7 +242,7 @@ def _field(device: Device, array: _Axes, kept: int, split: int) -> Field:
     size, length = prod(array.shape), prod(array.shape[kept:])
     copy = device.empty(size, array.data.dtype)
     shape, strides = (device.to_device(np.array(part)) for part in (array.shape, array.strides))
-    blocks = min(-(-size // THREADS), _BLOCKS_TO_GATHER)
+    blocks = min(blocks_for(size, THREADS), _BLOCKS_TO_GATHER)
     device.launch(gather, blocks, THREADS, array.data, array.offset, shape, strides, copy)
     return Field(copy, 0, length, 1, length * prod(array.shape[split:kept]))
 
