@@ -34,9 +34,8 @@ from numpy.typing import NDArray
 from warpladder.device.arithmetic import fma
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
-from warpladder.reduction.rules import (
+from warpladder.reduction.limbs import (
     HIGHEST,
-    LOW_WORD,
     LOWEST,
     MAGNITUDE,
     MINUS,
@@ -52,6 +51,7 @@ from warpladder.reduction.rules import (
     square_pieces,
     window_constant,
 )
+from warpladder.reduction.rules import LOW_WORD
 from warpladder.reduction.scalars import as_bits, strict
 
 __all__ = [
