@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from warpladder.formats.sets import Sets
 
-__all__ = ["Coded", "coded", "row_lengths"]
+__all__ = ["Coded", "coded"]
 
 # Ids within a range up to so many times their number are looked up in a table of that range.
 _WIDEST_RANGE = 4
@@ -106,11 +106,6 @@ def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None)
         rows = [_without(one, is_kept) for one in rows]
         frequency = [np.where(is_kept, one, 0) for one in frequency]
     return Coded(rows[0], rows[-1], frequency[-1])
-
-
-def row_lengths(rows: Rows) -> NDArray[np.int64]:
-    """Return how many ids each row has."""
-    return np.diff(rows.starts)
 
 
 def _comparable(sides: Sequence[Sets]) -> list[NDArray[Any]]:
