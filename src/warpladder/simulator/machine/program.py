@@ -89,7 +89,9 @@ class Block:
     live_in, live_out
         Variables read from outside, and assigned here for others to read.
     touched
-        All variables that get a value here.
+        All variables that are read or get a value here.
+    passing
+        Those that get a value here for nobody else.
     instructions
         How many instructions each source line contributes.
     order
@@ -107,6 +109,7 @@ class Block:
     live_in: tuple[int, ...] = ()
     live_out: tuple[int, ...] = ()
     touched: tuple[int, ...] = ()
+    passing: tuple[int, ...] = ()
     instructions: dict[Site, int] = field(default_factory=dict)
     order: int = -1
     flows: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = field(default_factory=list)
@@ -195,6 +198,7 @@ def finish(blocks: list[Block], entry: Block) -> list[Block]:
         block.live_out = tuple(
             sorted(variable for variable in block.writes if readers.get(variable))
         )
+        block.passing = tuple(sorted(block.writes.difference(block.live_out)))
     _mark_waiting(ordered)
     return ordered
 
