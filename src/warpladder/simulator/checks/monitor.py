@@ -105,6 +105,14 @@ class Monitor:
         if self.counting:
             self._count_access(_lanes(threads, where), buffer, view, position, verb, site)
 
+    def local(self, threads: ActiveThreads, buffer: Buffer, verb: str, site: Site) -> bool:
+        """Take note of an access to local memory; return False where its positions are wanted."""
+        if buffer.written is not None:
+            return False
+        if self.counting:
+            self._line(site).count(f"local_{verb}", requests=threads.lanes.row_count)
+        return True
+
     def branch(self, threads: ActiveThreads, decided: Any, site: Site) -> None:
         """Take note of a conditional branch."""
         if not self.counting:

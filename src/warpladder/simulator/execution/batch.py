@@ -81,7 +81,10 @@ class Batch(BatchState):
                 operation(frame)
             if counting:
                 monitor.block_done(frame, block)  # type: ignore[union-attr]
-            self._leave(block, frame)
+            if isinstance(block.terminator, Jump):
+                self.converged = block.terminator.target.order
+            else:
+                self._leave(block, frame)
             for slot in block.passing:
                 environment[slot] = template[slot]
             if spin.give_up(self, None, block):

@@ -96,6 +96,9 @@ class Lanes:
         self.place: Any = pattern.place
         self.ident: Any = pattern.ident + np.int64(first_block * tpb)
         self.block: tuple[Any, ...] = _block_indices(geometry, first_block, pattern.slot, blocks)
+        #: Those of whom these are some, and where they are among them.
+        self._all: Lanes | None = None
+        self._where: NDArray[Any] | None = None
         self._row_count: int | None = self.warps
         self._rows: NDArray[np.int64] | None = pattern.warp
         self._pattern: Any = (tpb, blocks)
