@@ -110,7 +110,7 @@ class SpinWatch:
         if self._quiet >= self._next_look:
             self._next_look = 2 * self._quiet
             # Kept arrays must not be changed in place from here on.
-            batch.owned = [False] * len(batch.owned)
+            batch.owned.clear()
             self._seen = (batch.converged, batch.counters.copy(), list(batch.environment))
             self.ran = None
         return False
