@@ -98,7 +98,7 @@ class CpuEngine:
             masks = masks_of(join.left, self._index, right, way.masks)
             self._visit = slicing.slice_rows
             self._given = (masks,)
-            self._new_scratch = lambda kept: groups.new_scratch(join.left, masks, kept)
+            self._new_scratch = lambda kept: groups.new_scratch(join.left, join.rule, masks, kept)
         elif way.name == "gathering":
             self._index = build_index(right, (0, right.universe), whole, ONE_BLOCK)
             self._visit = gathering.gather_rows

@@ -16,13 +16,14 @@ from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.counting import LATER
 from warpladder.overlap_join.lanes import LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
-from warpladder.overlap_join.measures import least_shared
+from warpladder.overlap_join.measures import COUNT, least_shared
 from warpladder.overlap_join.slices import AT_ONCE, LEAST_LEVELS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.overlap_join.forms import Rows
+    from warpladder.overlap_join.measures import Rule
 
 __all__ = [
     "COLD",
@@ -116,14 +117,16 @@ class Scratch(NamedTuple):
     shared: NDArray[np.int32]
 
 
-def new_scratch(left: Rows, masks: Masks, kept: int) -> Scratch:
+def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
     """Return what a thread needs that keeps so many pairs, or counts them if that is 0."""
     longest = int(np.diff(left.starts).max(initial=0))
+    is_counted = rule.measure == COUNT and not kept
     panels = masks.panels
     chunk = max(1, min(panels, MASKS_AT_ONCE // (masks.hot + 1)))
     segments = max(1, -(-masks.hot // MASKS_AT_ONCE))
     group = GROUP if segments == 1 else _KEPT_GROUP
-    levels = max(LEAST_LEVELS, longest.bit_length())
+    least = least_shared(rule.measure, rule.threshold, longest)
+    levels = int(_levels_of(longest, least, is_counted))
     return Scratch(
         group,
         chunk,
@@ -152,6 +155,16 @@ def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
 
 @cached
 @njit(nogil=True)
+def _levels_of(size: Any, least: Any, is_counted: Any) -> Any:
+    """Return how many slices tell counts up to a size, or which of them are at least so much."""
+    levels = LEAST_LEVELS
+    while size >> levels and not (is_counted and 1 << (levels - 1) >= least):
+        levels += 1
+    return levels
+
+
+@cached
+@njit(nogil=True)
 def prepare(
     left: Any, index: Any, masks: Any, which: Any, rule: Any, begin: Any, last: Any, scratch: Any
 ) -> Any:
@@ -166,7 +179,9 @@ def prepare(
     rows, places, items, starts = scratch.rows, scratch.places, left.items, left.starts
     segments, last_segment = scratch.segments, scratch.segments.shape[1] - 1
     universe = masks.cold + masks.hot
-    end = _end_of_group(left, index, masks.cold, which, begin, last, scratch)
+    # How far past the threshold a count goes matters to nobody then.
+    is_counted = measure == COUNT and not len(scratch.of)
+    end = _end_of_group(left, index, masks, which, begin, last, scratch)
     order = np.argsort(starts[begin + 1 : end + 1] - starts[begin:end])
     taken = 0
     for one in range(end - begin):
@@ -175,9 +190,7 @@ def prepare(
         least = least_shared(measure, threshold, size)
         rows[one, ROW], rows[one, SIZE] = i, size
         rows[one, LEAST] = least if least <= size else 0
-        rows[one, LEVELS] = LEAST_LEVELS
-        while size >> rows[one, LEVELS]:
-            rows[one, LEVELS] += 1
+        rows[one, LEVELS] = _levels_of(size, least, is_counted)
         k = starts[i + 1] - 1
         segments[one, 0] = taken
         for segment in range(last_segment):
@@ -201,15 +214,15 @@ def prepare(
 @cached
 @njit(nogil=True)
 def _end_of_group(
-    left: Any, index: Any, cold: Any, which: Any, begin: Any, last: Any, scratch: Any
+    left: Any, index: Any, masks: Any, which: Any, begin: Any, last: Any, scratch: Any
 ) -> Any:
     """Return before which row there is no more room."""
     empty = (scratch.segments.shape[1] - 1) * AT_ONCE
     taken, listed = 0, 0
     for i in range(begin, last):
         taken += left.starts[i + 1] - left.starts[i] + empty
-        for k in range(left.starts[i], left.starts[i + 1]):
-            if left.items[k] >= cold:
+        for k in range(left.starts[i], left.starts[i + 1] if masks.most_listed else 0):
+            if left.items[k] >= masks.cold:
                 break
             first, behind = _list_of(left, index, which, k)
             listed += behind - first

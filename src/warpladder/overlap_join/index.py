@@ -105,6 +105,12 @@ def build_index(
     blocks = max(1, -(-n >> bits)) if bits < ONE_BLOCK else 1
     first, last = ids
     buckets = (last - first) * blocks
+    posting = np.uint16 if bits <= BLOCK_BITS else np.int32
+    noted = rows.items.size + AHEAD if with_behind else 0
+    if not buckets:
+        # Where hot ids are all that rows share, no pass over them is needed.
+        no_lists = np.zeros(2, np.int64), np.empty(0, posting), np.zeros(noted, np.int64)
+        return Index(bits, blocks, first, *no_lists)
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
     bounds = parts_of_rows(rows.starts, workers)
@@ -119,8 +125,8 @@ def build_index(
     each(lambda part: _count(*given(part), places[part]), workers)
     starts = np.empty(buckets + 2, np.int64)
     _end(places, starts)
-    postings = np.empty(starts[-1], np.uint16 if bits <= BLOCK_BITS else np.int32)
-    behind = np.empty(rows.items.size + AHEAD if with_behind else 0, np.int64)
+    postings = np.empty(starts[-1], posting)
+    behind = np.empty(noted, np.int64)
     behind[rows.items.size :] = 0
     each(lambda part: _fill(*given(part), places[part], starts, postings, behind), workers)
     return Index(bits, blocks, first, starts, postings, behind)

@@ -7,6 +7,10 @@ adders, each three or so instructions for 512 of them, and one carry that has to
 writes no vectors of bits, so each step is emitted here as LLVM vectors, which LLVM cuts into those
 that the CPU has.
 
+The last slice is *sticky*: a carry into it stays. So counts may have fewer slices than their bits:
+where the last one of L has a bit, the count is 2^(L - 1) at least, and else the others have all of
+it. With four slices nothing ripples, and a threshold up to 8 needs no more.
+
 A slice is sixteen words of 64 bits, two vectors of AVX-512: with one, what has to be done for each
 slice beside adding takes as long as that. The slices of the same rows stand one behind the other.
 """
@@ -37,8 +41,8 @@ ROWS = 64 * WORDS
 """How many rows a slice has a bit for."""
 AT_ONCE = 8
 """How many masks are added together; of fewer, the rest are zero."""
-LEAST_LEVELS = 3
-"""Slices that counts have at least: those that never leave their registers."""
+LEAST_LEVELS = 4
+"""Slices that counts have at least: the lowest three and the last never leave their registers."""
 
 _WORD = ir.IntType(64)
 _SLICE = ir.VectorType(_WORD, WORDS)
@@ -90,13 +94,15 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
         return _place(context, builder, signature, args, 0, word)
 
     zero = ir.Constant(_SLICE, None)
-    low = [cgutils.alloca_once(builder, _SLICE) for _ in range(LEAST_LEVELS)]
-    for level, slot in enumerate(low):
-        known = zero if is_fresh else _load(builder, slice_at(ir.Constant(intp, level)))
-        builder.store(known, slot)
-    lowest = ir.Constant(intp, LEAST_LEVELS)
+    last = builder.sub(levels, ir.Constant(intp, 1))
+    lowest = ir.Constant(intp, LEAST_LEVELS - 1)
+    held = [*(ir.Constant(intp, level) for level in range(LEAST_LEVELS - 1)), last]
+    slots = [cgutils.alloca_once(builder, _SLICE) for _ in held]
+    for level, slot in zip(held, slots, strict=True):
+        builder.store(zero if is_fresh else _load(builder, slice_at(level)), slot)
+    *low, sticky = slots
     if is_fresh:
-        with cgutils.for_range(builder, levels, start=lowest) as loop:
+        with cgutils.for_range(builder, last, start=lowest) as loop:
             _store(builder, zero, slice_at(loop.index))
     places = context.make_array(signature.args[5])(context, builder, args[5])
     turns = builder.sdiv(count, ir.Constant(intp, AT_ONCE))
@@ -122,13 +128,14 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
             builder.store(value, slot)
         carry = cgutils.alloca_once(builder, _SLICE)
         builder.store(eights, carry)
-        with cgutils.for_range(builder, levels, start=lowest) as ripple:
+        with cgutils.for_range(builder, last, start=lowest) as ripple:
             there = slice_at(ripple.index)
             known, added = _load(builder, there), builder.load(carry)
             _store(builder, builder.xor(known, added), there)
             builder.store(builder.and_(known, added), carry)
-    for level, slot in enumerate(low):
-        _store(builder, builder.load(slot), slice_at(ir.Constant(intp, level)))
+        builder.store(builder.or_(builder.load(sticky), builder.load(carry)), sticky)
+    for level, slot in zip(held, slots, strict=True):
+        _store(builder, builder.load(slot), slice_at(level))
     return context.get_dummy_value()
 
 
