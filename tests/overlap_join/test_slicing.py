@@ -66,6 +66,32 @@ def test_counts_are_sums_of_masks(
     assert not marked[2 * WORDS :].any()
 
 
+@settings(max_examples=30, deadline=None)
+@given(
+    masks=st.integers(0, 5), fresh=st.integers(0, 5), seed=st.integers(0, 99),
+    levels=st.sampled_from([slices.FEWEST_LEVELS, slices.LEAST_LEVELS, slices.LEAST_LEVELS + 1]),
+    density=st.sampled_from([0.02, 0.3, 1.0]),
+)  # fmt: skip
+def test_counts_in_too_few_slices_pass_thresholds_all_the_same(
+    masks: int, fresh: int, seed: int, levels: int, density: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.random((masks * slices.AT_ONCE, ROWS)) < density
+    table = np.packbits(chosen, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+    places = np.arange(len(chosen), dtype=np.int32) * WORDS
+    for least in range(1, (1 << (levels - 1)) + 1):
+        words = np.full((levels + 2) * WORDS, 77, np.uint64)
+        marked, counters = np.zeros(3 * WORDS, np.uint64), np.zeros((WORDS, 64), np.uint32)
+        pairs = add_and_compare(
+            table, places, min(fresh, masks) * slices.AT_ONCE, levels, least, words, marked,
+            counters,
+        )  # fmt: skip
+        is_enough = chosen.sum(axis=0) >= least
+        assert bits_of(marked[WORDS : 2 * WORDS]).tolist() == is_enough.tolist()
+        assert pairs == is_enough.sum()
+        assert set(words[:WORDS]) == set(words[-WORDS:]) == {77}
+
+
 def product_of(sets: Sets, other: Sets | None = None) -> Any:
     """Return how many ids each pair of rows shares, by a dense product."""
     sides = []
@@ -131,6 +157,20 @@ def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
     sets = sets_of(ROWS + 70, universe, 500, 3, odds=0)
     assert len(np.unique(sets.items)) > 2 * groups.MASKS_AT_ONCE
     check(sets, universe - 500, 40)
+
+
+@pytest.mark.parametrize("threshold", [2, 3, 9])
+def test_rows_that_share_enough_before_all_their_masks_are_added(threshold: int) -> None:
+    universe = 2 * groups.MASKS_AT_ONCE + 900
+    sets = sets_of(ROWS + 70, universe, 1500, threshold, odds=0.2)
+    check(sets, universe - 500, threshold)
+
+
+def test_counts_that_fill_their_last_slice_long_before_they_are_enough() -> None:
+    # More than 2^12 of 5,000 are shared when two of three segments have been added.
+    n, size = ROWS + 3, 2 * groups.MASKS_AT_ONCE + 904
+    sets = Sets(np.arange(n + 1) * size, np.tile(np.arange(size), n))
+    check(sets, size, size)
 
 
 def test_more_rows_than_a_group_has_and_more_pairs_than_there_is_room_for(

@@ -42,7 +42,7 @@ __all__ = ["CpuEngine"]
 # that Ctrl-C need not be waited for, and that what a stretch finds takes tens of MB.
 _STRETCH = 0.03
 # The same where masks in the cache are to be met by many rows.
-_SLICED_STRETCH = 0.1
+_SLICED_STRETCH = 0.25
 # At least so many stretches for each thread, so that all end at about the same time.
 _STRETCHES_PER_WORKER = 8
 _LEAST_KEPT = 1 << 20

@@ -17,7 +17,7 @@ from warpladder.overlap_join.counting import LATER
 from warpladder.overlap_join.lanes import LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
-from warpladder.overlap_join.slices import AT_ONCE, LEAST_LEVELS, WORDS
+from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,15 +44,13 @@ __all__ = [
 GROUP = 4096
 """Left rows of a group at most: the more, the more often masks in the cache are met again."""
 
-# The same where their counts are kept between segments.
-_KEPT_GROUP = 1024
+# Bytes of a group's counts where they are kept between segments: half of a cache of 1 MB.
+_MOST_COUNTS = 1 << 19
 MASKS_AT_ONCE = 1 << 11
 """Masks that stay in the cache next to the core while a group meets them: 256 KB."""
 # Masks of a group's rows, and right rows of its lists, that there is room for at least.
-_PLACES, _LISTED = 1 << 20, 1 << 18
+_PLACES, _LISTED = 1 << 22, 1 << 20
 _AHEAD = 8
-# Slices of counts that are kept, about: for rows of 1,000 ids.
-_TYPICAL_LEVELS = 10
 LANE_MASK = (1 << PANEL_BITS) - 1
 """What of `Scratch.listed` says which row of a panel; above it stands which of the group."""
 DEGREE_LEVELS = 16
@@ -124,9 +122,9 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
     panels = masks.panels
     chunk = max(1, min(panels, MASKS_AT_ONCE // (masks.hot + 1)))
     segments = max(1, -(-masks.hot // MASKS_AT_ONCE))
-    group = GROUP if segments == 1 else _KEPT_GROUP
     least = least_shared(rule.measure, rule.threshold, longest)
     levels = int(_levels_of(longest, least, is_counted))
+    group = GROUP if segments == 1 else max(1, min(GROUP, _MOST_COUNTS // (8 * WORDS * levels)))
     return Scratch(
         group,
         chunk,
@@ -149,7 +147,7 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
 
 def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
     """Return about how many bytes `Scratch` takes for so many right rows and hot ids."""
-    counts = 0 if hot <= MASKS_AT_ONCE else 8 * WORDS * _KEPT_GROUP * _TYPICAL_LEVELS
+    counts = 0 if hot <= MASKS_AT_ONCE else _MOST_COUNTS
     return 4 * (_PLACES + _LISTED) + counts + 2 * rows + 10 * kept
 
 
@@ -157,8 +155,10 @@ def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
 @njit(nogil=True)
 def _levels_of(size: Any, least: Any, is_counted: Any) -> Any:
     """Return how many slices tell counts up to a size, or which of them are at least so much."""
+    if is_counted and least <= 1 << (FEWEST_LEVELS - 1):
+        return FEWEST_LEVELS
     levels = LEAST_LEVELS
-    while size >> levels and not (is_counted and 1 << (levels - 1) >= least):
+    while size >> levels and not (is_counted and least <= 1 << (levels - 1)):
         levels += 1
     return levels
 

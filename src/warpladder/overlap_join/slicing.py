@@ -5,7 +5,8 @@ each of 1,024 right rows is the sum of its ids' masks, which `slices` adds as ci
 instructions for a mask, however many of its bits are set, where a list takes one update for each.
 As soon as all masks of a row are added, the threshold is compared with all 1,024 counts at once,
 and what is left is one more mask, of the pairs. Sums leave the core only where there are so many
-masks that they are added in segments.
+masks that they are added in segments; where pairs are only counted, a row is done with a panel as
+soon as all 1,024 are enough.
 
 Ids that few rows have are cheaper as lists. What a row meets in these is sorted before by panels,
 stretches of 1,024 right rows, and added bit by bit, with a carry that seldom goes far.
@@ -48,6 +49,7 @@ from warpladder.overlap_join.slices import (
     AT_ONCE,
     WORDS,
     add_masks,
+    is_full,
     mark_at_least,
     sum_masks,
     unpack,
@@ -114,6 +116,7 @@ def _visit_group(
     size, chunk, last_segment = end - begin, scratch.chunk, segments.shape[1] - 2
     # Counts are kept between segments, those of one panel at a time; else none has to be.
     stride = len(slices) // len(rows) if last_segment else 0
+    is_counted = degrees is not None and measure == COUNT
     pairs = 0
     first = begin >> PANEL_BITS if which == LATER else 0
     coming, behind = _coming_masks(masks, first, chunk, last_segment)
@@ -123,7 +126,10 @@ def _visit_group(
         for panel in range(first, last):
             cursors[panel - first] = list_ends[panel - 1] if panel else 0
         if last_segment:
-            _sum_segments(rows, size, segments, places, table, first * width, slices, stride, masks)
+            _sum_segments(
+                rows, size, segments, places, table, first * width, slices, stride, masks,
+                is_counted,
+            )  # fmt: skip
         # What comes next is asked for little by little: all at once would be waited for.
         coming, behind = _coming_masks(masks, last, chunk, last_segment)
         for eight in range(0, size, AT_ONCE):
@@ -145,7 +151,10 @@ def _visit_group(
                 for panel in range(max(first, own) if which == LATER else first, last):
                     at = ((panel - first) * AT_ONCE + one - eight) * WORDS
                     if last_segment:
-                        add_masks(slices, kept, levels, table, panel * width, places, begins, count)
+                        if not (is_counted and _is_done(slices, kept, levels, least)):
+                            add_masks(
+                                slices, kept, levels, table, panel * width, places, begins, count
+                            )
                     else:
                         sum_masks(slices, kept, levels, table, panel * width, places, begins, count)
                     # Of a panel's list, what rows before this one meet has been passed.
@@ -188,27 +197,33 @@ def _visit_group(
 @njit(nogil=True)
 def _sum_segments(
     rows: Any, size: Any, segments: Any, places: Any, table: Any, base: Any, slices: Any,
-    stride: Any, masks: Any,
+    stride: Any, masks: Any, is_counted: Any,
 ) -> None:  # fmt: skip
     """Add the masks of a group's rows that are in any segment of a panel but the last."""
     for segment in range(segments.shape[1] - 2):
         coming, last = _segment_of(masks, base, segment + 1)
+        is_going = False
         for one in range(size):
-            first, behind = segments[one, segment], segments[one, segment + 1]
             if not one % AT_ONCE:
                 _fetch_share(table, coming, last, one, size)
-            if not rows[one, LEAST]:
+            least, levels, kept = rows[one, LEAST], rows[one, LEVELS], one * stride
+            first, behind = segments[one, segment], segments[one, segment + 1]
+            if not least:
                 continue
-            if segment:
-                add_masks(
-                    slices, one * stride, rows[one, LEVELS], table, base, places, first,
-                    behind - first,
-                )  # fmt: skip
-            else:
-                sum_masks(
-                    slices, one * stride, rows[one, LEVELS], table, base, places, first,
-                    behind - first,
-                )  # fmt: skip
+            if not segment:
+                sum_masks(slices, kept, levels, table, base, places, first, behind - first)
+            elif not (is_counted and _is_done(slices, kept, levels, least)):
+                add_masks(slices, kept, levels, table, base, places, first, behind - first)
+                is_going = True
+        if segment and not is_going:
+            break
+
+
+@cached
+@njit(nogil=True, inline="always")
+def _is_done(slices: Any, at: Any, levels: Any, least: Any) -> Any:
+    """Tell whether all counts of a panel are known to be enough, whatever else is added."""
+    return least <= 1 << (levels - 1) and is_full(slices, at + (levels - 1) * WORDS)
 
 
 @cached
@@ -246,14 +261,7 @@ def _fetch_share(table: Any, first: Any, last: Any, one: Any, rows: Any) -> None
 @cached
 @njit(nogil=True, inline="always")
 def _add_one(slices: Any, word: Any, last: Any, bit: Any) -> None:
-    """Add one to a count, up to its slice at ``last``; past the second that goes seldom."""
-    known = slices[word]
-    slices[word] = known ^ bit
-    bit &= known
-    known = slices[word + WORDS]
-    slices[word + WORDS] = known ^ bit
-    bit &= known
-    word += 2 * WORDS
+    """Add one to a count whose last slice is at a word."""
     while bit and word < last:
         known = slices[word]
         slices[word] = known ^ bit
