@@ -15,7 +15,6 @@ from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu, groups, plan, slices
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
-from warpladder.overlap_join.index import LONGEST_LIST
 from warpladder.overlap_join.masks import aligned_words
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
@@ -207,13 +206,16 @@ def test_words_of_a_table_begin_a_line() -> None:
         assert not words.any()
 
 
-def test_lists_that_are_too_long_have_masks() -> None:
+def test_lists_that_are_too_long_have_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Most rows have the first id; more than a list of rows behind one may have.
-    n = LONGEST_LIST + 10
+    longest = 1000
+    monkeypatch.setattr(plan, "LONGEST_LIST", longest)
+    n = longest + 10
     starts = np.arange(0, 2 * n + 1, 2)
     items = np.stack([np.zeros(n, np.int64), 1 + np.arange(n) // 2], axis=1).reshape(-1)
     codes = coded(Sets(starts, items))
     join = Join(codes.left, codes.right, as_rule("count", 2))
+    assert plan.choose_way(join, codes.frequency).name != "gathering"
     # As if lists cost nothing.
     nanoseconds, masks = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
     assert nanoseconds < float("inf")

@@ -100,7 +100,10 @@ class CpuEngine:
             self._given = (masks,)
             self._new_scratch = lambda kept: groups.new_scratch(join.left, join.rule, masks, kept)
         elif way.name == "gathering":
-            self._index = build_index(right, (0, right.universe), whole, ONE_BLOCK)
+            self._index = build_index(
+                right, (min(way.lone, right.universe), right.universe), whole, ONE_BLOCK,
+                with_behind=self._which == LATER,
+            )  # fmt: skip
             self._visit = gathering.gather_rows
             self._given = ()
             self._new_scratch = lambda _: gathering.new_scratch(right)

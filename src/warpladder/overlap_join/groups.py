@@ -14,6 +14,7 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.counting import LATER
+from warpladder.overlap_join.index import list_of, rows_behind
 from warpladder.overlap_join.lanes import LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
@@ -263,10 +264,4 @@ def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> N
 @njit(nogil=True, inline="always")
 def _list_of(left: Any, index: Any, which: Any, k: Any) -> Any:
     """Return where the list of an id begins and ends, or that of the rows behind its own."""
-    if which == LATER:
-        first = index.behind[k] >> 16
-        return first, first + (index.behind[k] & 0xFFFF)
-    bucket = np.int64(left.items[k]) - index.first
-    # The last list is an empty one, for ids that have none.
-    bucket = bucket if 0 <= bucket < len(index.starts) - 2 else len(index.starts) - 2
-    return index.starts[bucket], index.starts[bucket + 1]
+    return rows_behind(index, k) if which == LATER else list_of(index, left.items[k], 0)
