@@ -7,6 +7,10 @@ adders, each three or so instructions for 512 of them, and one carry that has to
 writes no vectors of bits, so each step is emitted here as LLVM vectors, which LLVM cuts into those
 that the CPU has.
 
+The last slice is *sticky*: a carry into it stays. So counts may have fewer slices than their bits:
+where the last one of L has a bit, the count is 2^(L - 1) at least, and else the others have all of
+it. With four slices nothing ripples, and a threshold up to 8 needs no more; up to 2 two slices do.
+
 A slice is sixteen words of 64 bits, two vectors of AVX-512: with one, what has to be done for each
 slice beside adding takes as long as that. The slices of the same rows stand one behind the other.
 """
@@ -24,10 +28,12 @@ from warpladder.device.llvm import LANE, call_outside, data_of, everywhere, vect
 
 __all__ = [
     "AT_ONCE",
+    "FEWEST_LEVELS",
     "LEAST_LEVELS",
     "ROWS",
     "WORDS",
     "add_masks",
+    "is_full",
     "mark_at_least",
     "sum_masks",
     "unpack",
@@ -39,8 +45,10 @@ ROWS = 64 * WORDS
 """How many rows a slice has a bit for."""
 AT_ONCE = 8
 """How many masks are added together; of fewer, the rest are zero."""
-LEAST_LEVELS = 3
-"""Slices that counts have at least: those that never leave their registers."""
+FEWEST_LEVELS, LEAST_LEVELS = 2, 4
+"""Counts have so few slices, or so many at least."""
+# Slices that stay in registers beside the last.
+_HELD = 3
 
 _WORD = ir.IntType(64)
 _SLICE = ir.VectorType(_WORD, WORDS)
@@ -70,33 +78,45 @@ def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh: bool) -> Any:
     slices_at, levels, base, first, count = args[1], args[2], args[4], args[6], args[7]
     intp = levels.type
+    places = context.make_array(signature.args[5])(context, builder, args[5])
+
+    def number(value: int) -> Any:
+        return ir.Constant(intp, value)
 
     def slice_at(level: Any) -> Any:
-        word = builder.add(slices_at, builder.mul(level, ir.Constant(intp, WORDS)))
+        word = builder.add(slices_at, builder.mul(level, number(WORDS)))
         return _place(context, builder, signature, args, 0, word)
 
-    zero = ir.Constant(_SLICE, None)
-    low = [cgutils.alloca_once(builder, _SLICE) for _ in range(LEAST_LEVELS)]
-    for level, slot in enumerate(low):
-        known = zero if is_fresh else _load(builder, slice_at(ir.Constant(intp, level)))
-        builder.store(known, slot)
-    lowest = ir.Constant(intp, LEAST_LEVELS)
-    if is_fresh:
-        with cgutils.for_range(builder, levels, start=lowest) as loop:
-            _store(builder, zero, slice_at(loop.index))
-    places = context.make_array(signature.args[5])(context, builder, args[5])
-    turns = builder.sdiv(count, ir.Constant(intp, AT_ONCE))
-    with cgutils.for_range(builder, turns) as loop:
-        begin = builder.add(first, builder.mul(loop.index, ir.Constant(intp, AT_ONCE)))
+    def add_to(held: list[Any], add_eight: Any) -> None:
+        """Keep some slices in registers while masks are added to them, eight at a time."""
+        slots = [cgutils.alloca_once(builder, _SLICE) for _ in held]
+        for level, slot in zip(held, slots, strict=True):
+            known = ir.Constant(_SLICE, None) if is_fresh else _load(builder, slice_at(level))
+            builder.store(known, slot)
+        with cgutils.for_range(builder, builder.sdiv(count, number(AT_ONCE))) as loop:
+            begin = builder.add(first, builder.mul(loop.index, number(AT_ONCE)))
 
-        def mask(number: int) -> Any:
-            where = builder.load(
-                builder.gep(places.data, [builder.add(begin, ir.Constant(intp, number))])
-            )
-            word = builder.add(base, builder.sext(where, intp))
-            return _load(builder, _place(context, builder, signature, args, 3, word))
+            def mask(one: int) -> Any:
+                where = builder.load(builder.gep(places.data, [builder.add(begin, number(one))]))
+                word = builder.add(base, builder.sext(where, intp))
+                return _load(builder, _place(context, builder, signature, args, 3, word))
 
-        ones, twos, fours = (builder.load(slot) for slot in low)
+            known = [builder.load(slot) for slot in slots]
+            for value, slot in zip(add_eight(*known, mask), slots, strict=True):
+                builder.store(value, slot)
+        for level, slot in zip(held, slots, strict=True):
+            _store(builder, builder.load(slot), slice_at(level))
+
+    last = builder.sub(levels, number(1))
+
+    def add_in_two(ones: Any, sticky: Any, mask: Any) -> list[Any]:
+        for one in range(AT_ONCE):
+            added = mask(one)
+            sticky = builder.or_(sticky, builder.and_(ones, added))
+            ones = builder.xor(ones, added)
+        return [ones, sticky]
+
+    def add_in_many(ones: Any, twos: Any, fours: Any, sticky: Any, mask: Any) -> list[Any]:
         ones, two_a = _full_adder(builder, ones, mask(0), mask(1))
         ones, two_b = _full_adder(builder, ones, mask(2), mask(3))
         twos, four_a = _full_adder(builder, twos, two_a, two_b)
@@ -104,17 +124,24 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
         ones, two_b = _full_adder(builder, ones, mask(6), mask(7))
         twos, four_b = _full_adder(builder, twos, two_a, two_b)
         fours, eights = _full_adder(builder, fours, four_a, four_b)
-        for value, slot in zip((ones, twos, fours), low, strict=True):
-            builder.store(value, slot)
         carry = cgutils.alloca_once(builder, _SLICE)
         builder.store(eights, carry)
-        with cgutils.for_range(builder, levels, start=lowest) as ripple:
+        with cgutils.for_range(builder, last, start=number(_HELD)) as ripple:
             there = slice_at(ripple.index)
             known, added = _load(builder, there), builder.load(carry)
             _store(builder, builder.xor(known, added), there)
             builder.store(builder.and_(known, added), carry)
-    for level, slot in enumerate(low):
-        _store(builder, builder.load(slot), slice_at(ir.Constant(intp, level)))
+        return [ones, twos, fours, builder.or_(sticky, builder.load(carry))]
+
+    is_two = builder.icmp_signed("==", levels, number(FEWEST_LEVELS))
+    with builder.if_else(is_two) as (in_two, in_many):
+        with in_two:
+            add_to([number(0), last], add_in_two)
+        with in_many:
+            if is_fresh:
+                with cgutils.for_range(builder, last, start=number(_HELD)) as loop:
+                    _store(builder, ir.Constant(_SLICE, None), slice_at(loop.index))
+            add_to([*map(number, range(_HELD)), last], add_in_many)
     return context.get_dummy_value()
 
 
@@ -137,7 +164,7 @@ def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
     slices, at
         Where the slices are, uint64, and the word at which they begin.
     levels
-        How many there are, `LEAST_LEVELS` at least.
+        How many there are: `FEWEST_LEVELS`, or `LEAST_LEVELS` at least.
     table, base
         The masks, uint64, and the word from which places are counted.
     places, first, count
@@ -151,6 +178,18 @@ def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
 def add_masks(typingctx, slices, at, levels, table, base, places, first, count):
     """Add some masks to counts, as `sum_masks` but for what is there already."""
     return _summing(slices, table, places, is_fresh=False)
+
+
+@intrinsic
+def is_full(typingctx, slices, at):
+    """Tell whether every bit of the slice at a word is set."""
+
+    def codegen(context, builder, sig, args):
+        known = _load(builder, _place(context, builder, sig, args, 0, args[1]))
+        every = _known_function(builder, f"llvm.vector.reduce.and.v{WORDS}i64", _WORD, _SLICE)
+        return builder.icmp_unsigned("==", builder.call(every, [known]), ir.Constant(_WORD, -1))
+
+    return types.boolean(slices, types.intp), codegen
 
 
 @intrinsic
