@@ -65,6 +65,23 @@ def test_new_as_json(folder):
     assert (folder / "a-b.py").is_file()
 
 
+_MADE = """
+import numpy as np
+from numba import cuda
+
+def make(step):
+    @cuda.jit
+    def add(values):
+        i = cuda.grid(1)
+        values[i] += step
+    return add
+
+numbers = np.zeros(96)
+one, two = make(1), make(2)
+one[1, 32](numbers)
+two[1, 64](numbers)
+two[1, 96](numbers)
+"""
 _RACE = """\
 import numpy as np
 from numba import cuda
@@ -114,6 +131,19 @@ def test_a_program_is_explained_as_it_is(folder):
     assert "ends without having launched a kernel" in refused("explain", "race.py")
     (folder / "race.py").write_text(_RACE.replace("numbers[i] %", "numbers[i + 1] %"))
     assert refused("explain", "race.py").startswith("warpladder: memcheck: count_even (race.py, l")
+
+
+def test_kernels_that_one_function_makes_are_told_apart(folder):
+    (folder / "made.py").write_text(_MADE)
+    first, second = json.loads(run("explain", "made.py", "--json").stdout)["kernels"]
+    assert [first["name"], second["name"]] == ["add (step = 1)", "add (step = 2)"]
+    assert [len(first["launches"]), len(second["launches"])] == [1, 2]
+    # 1 warp loads once, in the other's launches 2 and 3 of them.
+    loads = [
+        [line["counters"]["global_load_requests"] for line in kernel["lines"] if line["counters"]]
+        for kernel in (first, second)
+    ]
+    assert loads == [[0, 1], [0, 5]]
 
 
 def test_check_of_rungs():

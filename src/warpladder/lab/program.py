@@ -13,6 +13,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -109,7 +110,14 @@ def program_rung(path: Path) -> tuple[Ladder, Rung]:
     def run(device: Simulated, _problem: None) -> None:
         with watched(checks=False, counters=True) as counted:
             run_program(path, device.properties.compute_capability)
-        device.launches.extend(counted.launches)
+        # Every run of a program makes its kernels anew, in the same order.
+        first = {
+            id(again.py_func): kernel.py_func
+            for again, kernel in zip(counted.kernels, seen.kernels, strict=False)
+        }
+        device.launches.extend(
+            replace(launch, function=first.get(id(launch.function))) for launch in counted.launches
+        )
 
     # Where the text of a rung is looked up.
     module = ModuleType(f"program_{path.stem}", ast.get_docstring(own.read_source(path)[1]))

@@ -49,6 +49,8 @@ class LaunchReport:
         Summed over the kernel; empty where counting was not asked for.
     lines
         Per source line, by file name and line number.
+    function
+        The kernel itself; of two that one function makes, ``kernel`` and lines are the same.
     """
 
     kernel: str
@@ -57,6 +59,7 @@ class LaunchReport:
     shared_bytes: int
     counters: Counters
     lines: dict[tuple[str, int], Counters] = field(default_factory=dict)
+    function: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ class SimulatedKernel:
                 counters, lines = monitor.result()
             self.report = LaunchReport(
                 self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
-                counters, lines,
+                counters, lines, self.py_func,
             )  # fmt: skip
             note(self, self.report)
         return self.report
