@@ -186,8 +186,8 @@ def is_full(typingctx, slices, at):
 
     def codegen(context, builder, sig, args):
         known = _load(builder, _place(context, builder, sig, args, 0, args[1]))
-        every = _known_function(builder, f"llvm.vector.reduce.and.v{WORDS}i64", _WORD, _SLICE)
-        return builder.icmp_unsigned("==", builder.call(every, [known]), ir.Constant(_WORD, -1))
+        every = call_outside(builder, f"llvm.vector.reduce.and.v{WORDS}i64", _WORD, known)
+        return builder.icmp_unsigned("==", every, ir.Constant(_WORD, -1))
 
     return types.boolean(slices, types.intp), codegen
 

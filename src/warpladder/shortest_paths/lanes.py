@@ -17,6 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from warpladder.device.llvm import data_of, everywhere, vector_at
+
 __all__ = ["LANES", "ROOT", "relax", "relax_with_hops"]
 
 LANES = 32
@@ -34,18 +36,6 @@ _INT32 = ir.IntType(32)
 _HOPS = ir.VectorType(_INT32, LANES)
 
 
-def _row_at(context: Any, builder: Any, array_type: Any, array: Any, row: Any, lanes: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    first = builder.gep(data, [builder.mul(row, _INDEX(LANES))])
-    return builder.bitcast(first, lanes.as_pointer())
-
-
-def _splat(builder: Any, value: Any, lanes: Any) -> Any:
-    nothing = ir.Constant(lanes, ir.Undefined)
-    first = builder.insert_element(nothing, value, _INT32(0))
-    return builder.shuffle_vector(first, nothing, ir.Constant(_HOPS, [0] * LANES))
-
-
 def _least(builder: Any, lanes: Any, less: Any) -> Any:
     """Return the least lane, by halving."""
     width = LANES
@@ -60,7 +50,7 @@ def _least(builder: Any, lanes: Any, less: Any) -> Any:
 
 
 def _step(context: Any, builder: Any, signature: Any, args: Any, *, with_hops: bool) -> Any:
-    near, hops, u, weight, v, none = args
+    _, _, u, weight, v, none = args
     element = signature.args[0].dtype
     is_float = isinstance(element, types.Float)
     lanes = ir.VectorType(context.get_value_type(element), LANES)
@@ -68,25 +58,25 @@ def _step(context: Any, builder: Any, signature: Any, args: Any, *, with_hops: b
     less = builder.fcmp_ordered if is_float else builder.icmp_signed
     align = element.bitwidth // 8
 
-    from_u, at_v = (
-        _row_at(context, builder, signature.args[0], near, row, lanes) for row in (u, v)
-    )
-    found = add(builder.load(from_u, align=align), _splat(builder, weight, lanes))
+    def row_at(which: int, row: Any, kind: Any) -> Any:
+        data = data_of(context, builder, signature, args, which)
+        return vector_at(builder, data, builder.mul(row, _INDEX(LANES)), kind)
+
+    from_u, at_v = (row_at(0, row, lanes) for row in (u, v))
+    found = add(builder.load(from_u, align=align), everywhere(builder, weight, LANES))
     known = builder.load(at_v, align=align)
     is_nearer = less("<", found, known)
     least = cgutils.alloca_once_value(builder, none)
     changed = builder.bitcast(is_nearer, ir.IntType(LANES))
     with builder.if_then(builder.icmp_unsigned("!=", changed, ir.IntType(LANES)(0))):
         builder.store(builder.select(is_nearer, found, known), at_v, align=align)
-        of_changed = builder.select(is_nearer, found, _splat(builder, none, lanes))
+        of_changed = builder.select(is_nearer, found, everywhere(builder, none, LANES))
         builder.store(_least(builder, of_changed, less), least)
         if with_hops:
-            to_u, to_v = (
-                _row_at(context, builder, signature.args[1], hops, row, _HOPS) for row in (u, v)
-            )
+            to_u, to_v = (row_at(1, row, _HOPS) for row in (u, v))
             hop = builder.load(to_u, align=4)
             is_root = builder.icmp_signed("==", hop, ir.Constant(_HOPS, [ROOT] * LANES))
-            itself = _splat(builder, builder.trunc(v, _INT32), _HOPS)
+            itself = everywhere(builder, builder.trunc(v, _INT32), LANES)
             hop = builder.select(is_root, itself, hop)
             kept = builder.load(to_v, align=4)
             builder.store(builder.select(is_nearer, hop, kept), to_v, align=4)
