@@ -110,7 +110,7 @@ class Monitor:
         if buffer.written is not None:
             return False
         if self.counting:
-            self._line(site).count(f"local_{verb}", requests=threads.lanes.row_count)
+            self._count_local(threads.lanes.row_count, verb, site)
         return True
 
     def branch(self, threads: ActiveThreads, decided: Any, site: Site) -> None:
@@ -226,7 +226,7 @@ class Monitor:
             fresh = table[places] != everything
             if everything is True:
                 fresh = fresh.any(axis=-1)
-            if fresh.any():
+            if np.count_nonzero(fresh):
                 first = int(np.flatnonzero(fresh)[0]) if np.ndim(fresh) else 0
                 ident = int(np.atleast_1d(_lanes(threads, where).ident)[first])
                 place = int(np.atleast_1d(position)[first])
@@ -258,14 +258,21 @@ class Monitor:
 
     # ---- counting ----------------------------------------------------------------------------
 
+    def _count_local(self, rows: int, verb: str, site: Site) -> None:
+        counters = self._line(site)
+        if verb == "load":
+            counters.local_load_requests += rows
+        else:
+            counters.local_store_requests += rows
+
     def _count_access(
         self, lanes: Lanes, buffer: Buffer, view: View, position: Any, verb: str, site: Site
     ) -> None:
-        counters = self._line(site)
         rows, size = lanes.row_count, view.dtype.itemsize
         if buffer.space == "local" and verb != "atomic":
-            counters.count(f"local_{verb}", requests=rows)
+            self._count_local(rows, verb, site)
             return
+        counters = self._line(site)
         address = np.asarray(position) * view.unit + buffer.address
         if verb == "atomic":
             (passes,) = cost(atomic_passes, lanes, address, size)

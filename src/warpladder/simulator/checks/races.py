@@ -140,7 +140,7 @@ class RaceChecker:
         changed = None
         if verb == "store" and not self.report_same_value:
             changed = _changed(buffer, view, at, value)
-            if not changed.any():
+            if not np.count_nonzero(changed):
                 return None
         for step in range(max(1, view.dtype.itemsize // buffer.granule)):
             found = self._check(buffer.shadow, first + step, now, verb, changed, value)
@@ -177,7 +177,7 @@ class RaceChecker:
             bad = self._unordered(past, place, now)
             if changed is not None:
                 bad &= changed
-            if bad.any():
+            if np.count_nonzero(bad):
                 k = int(np.flatnonzero(bad)[0])
                 ident, moment = divmod(int(past[place[k]]), 1 << 32)
                 site = int(self.moments.table[moment, Moments.SITE])
@@ -198,7 +198,7 @@ class RaceChecker:
         before = last >> 32
         bad: NDArray[np.bool_] = before != now.ident
         bad &= before >= 0
-        if not bad.any():
+        if not np.count_nonzero(bad):
             return bad
         who = np.flatnonzero(bad)
         bad[who] = ~self._ordered(last[who], now, who)
@@ -295,7 +295,7 @@ class RaceChecker:
         met = writer[place] != now.last
         if changed is not None:
             met &= changed
-        if not met.any():
+        if not np.count_nonzero(met):
             return None
         # Several threads write one place in one instruction: benign if all write the same.
         values = np.broadcast_to(np.asarray(value), (len(place),))

@@ -91,10 +91,11 @@ class Shadow:
         if self.reader is not None:
             last = self.reader[place]
             others = last >> 32 != ident
-            if others.any():
+            # On a few hundred threads `any` takes three times as long.
+            if np.count_nonzero(others):
                 self.made("reader_before")[place[others]] = last[others]
         reader = self.made("reader")
         reader[place] = now
         outdone = reader[place] != now
-        if outdone.any():
+        if np.count_nonzero(outdone):
             self.made("reader_before")[place[outdone]] = now[outdone]

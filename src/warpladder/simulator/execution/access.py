@@ -103,17 +103,11 @@ def _row(
     It does so of a local array at an index that all share. In kernels with tiles in registers
     these are nine in ten accesses.
     """
-    batch, buffer, dtype = frame.batch, view.buffer, view.dtype
-    if (
-        # Nothing else begins at the place of each thread.
-        view.offset is not batch.lanes.place
-        or frame.where is not None
-        or batch.count != batch.places
-        or frame.launch.watch is not None
-        or view.unit != dtype.itemsize
-        or dtype.names is not None
-        or not isinstance(buffer, Buffer)
-    ):
+    # Nothing else begins at the place of each thread.
+    if view.offset is not frame.row or frame.launch.watch is not None:
+        return None
+    buffer: Any = view.buffer
+    if buffer.rows is None or view.dtype != buffer.rows.dtype:
         return None
     first = 0
     for index, extent, stride in zip(indices, view.shape, view.strides, strict=True):
@@ -125,7 +119,7 @@ def _row(
         monitor.access(frame, buffer, view, view.offset + first, None, verb, site)
     if verb == STORE:
         frame.launch.changes += 1
-    row: NDArray[Any] = buffer.typed(dtype)[first : first + batch.count]
+    row: NDArray[Any] = buffer.rows[first // frame.count]
     return row
 
 

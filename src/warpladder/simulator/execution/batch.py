@@ -74,9 +74,9 @@ class Batch(BatchState):
         environment, spin, monitor = self.environment, self.spin, self.launch.monitor
         counting = monitor is not None and monitor.counting
         frame = Frame(self, environment, None, self.count)
-        while self.converged is not None and self.converged < AT_BLOCK:
+        while (order := self.converged) is not None and order < AT_BLOCK:
             spin.changed(self)
-            block = blocks[self.converged]
+            block = blocks[order]
             for operation in block.operations:
                 operation(frame)
             if counting:
@@ -188,7 +188,7 @@ class Batch(BatchState):
     def _wake(self) -> None:
         if self.converged is None:
             spinning = (self.counters & SPINNING) != 0
-            if spinning.any():
+            if np.count_nonzero(spinning):
                 self.counters[spinning] &= ~np.int32(SPINNING)
                 if self.turns:
                     self.new_round()
