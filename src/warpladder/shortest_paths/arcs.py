@@ -296,7 +296,11 @@ def _spread(
     starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, root: Any, first: Any,
     seen: Any, mark: Any,
 ) -> Any:  # fmt: skip
-    """Put a piece into the order from a place on; return where it ends, and its last level."""
+    """Put a piece into the order from a place on; return where it ends, and its last level.
+
+    Once every vertex is in the order the arcs that are left cannot tell more: where there are many,
+    that is soon.
+    """
     order[first] = root
     seen[root] = mark
     head = first
@@ -307,6 +311,8 @@ def _spread(
         while head < stop:
             u = order[head]
             head += 1
+            if tail == order.size:
+                return tail, level + (tail > stop)
             for arc in range(starts[u], starts[u + 1]):
                 v = ends[arc]
                 if seen[v] != mark:

@@ -33,9 +33,9 @@ __all__ = [
     "Counts",
     "SourceSearches",
     "dijkstra",
-    "estimate",
     "least_seconds",
     "obstacle",
+    "work_seconds",
     "workers_for",
 ]
 
@@ -105,7 +105,8 @@ class SourceSearches:
     def seconds(self, dtype: np.dtype[Any], *, next_hops: bool = False) -> float:
         """Estimate the time of `dijkstra`, by searching from some of the vertices."""
         lanes = self.arcs[2].dtype
-        return estimate(self.sample(), self.given.n, lanes, dtype, next_hops=next_hops)
+        work = work_seconds(self.sample(), self.given.n, lanes, dtype, next_hops=next_hops)
+        return _on_all_cores(work, self.given.n)
 
     @property
     def _none(self) -> Any:
@@ -113,10 +114,10 @@ class SourceSearches:
         return inner_no_path(self.arcs[2].dtype)
 
 
-def estimate(
+def work_seconds(
     counts: Counts, n: int, lanes: np.dtype[Any], dtype: np.dtype[Any], *, next_hops: bool = False
 ) -> float:
-    """Estimate the time of `dijkstra` in seconds, from what its searches do.
+    """Estimate the time of `dijkstra` on one core in seconds, from what its searches do.
 
     Parameters
     ----------
@@ -134,9 +135,7 @@ def estimate(
     moved = counts.arcs * _ARC_SECONDS + n * n * _CELL_SECONDS
     searched = queued + moved * lanes.itemsize / _NARROW
     written = n * n * (dtype.itemsize + (_NARROW if next_hops else 0)) * _BYTE_SECONDS
-    workers = workers_for(n)
-    start = _TEAM_SECONDS if workers > 1 else 0.0
-    return start + (searched * (_WITH_NEXT_HOPS if next_hops else 1) + written) / workers
+    return searched * (_WITH_NEXT_HOPS if next_hops else 1) + written
 
 
 def least_seconds(given: Edges, dtype: np.dtype[Any]) -> float:
@@ -144,8 +143,8 @@ def least_seconds(given: Edges, dtype: np.dtype[Any]) -> float:
     n, arcs = given.n, given.edge_count * (1 if given.directed else 2)
     batches = -(-n // LANES)
     least = Counts(batches * n, batches * arcs, batches * n, batches * n)
-    searched = estimate(least, n, _lane_dtype(given, dtype), dtype)
-    return arcs * _LISTED_SECONDS + searched
+    work = work_seconds(least, n, _lane_dtype(given, dtype), dtype)
+    return arcs * _LISTED_SECONDS + _on_all_cores(work, n)
 
 
 def obstacle(given: Edges, dtype: np.dtype[Any]) -> str:
@@ -234,6 +233,11 @@ def workers_for(n: int) -> int:
     1
     """
     return max(1, min(worker_count(), -(-n // LANES)))
+
+
+def _on_all_cores(work: float, n: int) -> float:
+    workers = workers_for(n)
+    return (_TEAM_SECONDS if workers > 1 else 0.0) + work / workers
 
 
 def _lane_dtype(given: Edges, dtype: np.dtype[Any]) -> np.dtype[Any]:
