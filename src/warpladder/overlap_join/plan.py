@@ -292,6 +292,10 @@ def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others:
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     prefixes = prefix_lengths(join.right, join.rule)
     if join.is_self:
+        # There are the fewest where prefixes have all ids equally often.
+        fewest = float(prefixes.sum()) ** 2 / max(1, join.right.universe) * both
+        if fewest * _MATCHED > others:
+            return math.inf
         # Prefixes leave out so many ids at the most; were these of the hottest only, until all are
         # equally frequent, so many candidates would still be left.
         left_out = join.right.items.size - int(prefixes.sum())
