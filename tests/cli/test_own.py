@@ -7,6 +7,7 @@ import json
 import pytest
 
 from calling import call
+from warpladder.lab.compile import missing_tool
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +128,8 @@ def test_a_program_is_explained_as_it_is(folder):
     assert "For used a wider terminal has room." in " ".join(" ".join(shown).split())
     found = json.loads(run("explain", "race.py", "--compute-capability", "7.5", "--json").stdout)
     assert found["kernels"][0]["counters"]["global_store_requests"] == 8
+    found = refused("explain", "race.py", "--compute-capability", "9.7")
+    assert "--compute-capability 9.7 is not known; use one of 5.0, 5.2, " in found
     (folder / "race.py").write_text("x = 1\n")
     assert "ends without having launched a kernel" in refused("explain", "race.py")
     (folder / "race.py").write_text(_RACE.replace("numbers[i] %", "numbers[i + 1] %"))
@@ -144,6 +147,16 @@ def test_kernels_that_one_function_makes_are_told_apart(folder):
         for kernel in (first, second)
     ]
     assert loads == [[0, 1], [0, 5]]
+
+
+@pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+def test_the_kernels_of_a_program_are_compiled(folder):
+    (folder / "made.py").write_text(_MADE)
+    found = json.loads(run("sass", "made.py", "--json").stdout)
+    assert found["rung"] == "made.py/made"
+    # The block is the largest of all launches of a kernel.
+    assert [kernel["threads_per_block"] for kernel in found["kernels"]] == [32, 96]
+    assert [kernel["arguments"] for kernel in found["kernels"]] == [["array(float64, 1d, C)"]] * 2
 
 
 def test_check_of_rungs():

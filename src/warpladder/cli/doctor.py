@@ -110,6 +110,8 @@ def _show_capabilities(*, json: bool) -> None:
 def _capabilities_table(known: tuple[Capability, ...], at_hand: set[tuple[int, int]]) -> Table:
     from rich.table import Table
 
+    from warpladder.device.properties import dotted
+
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column("", no_wrap=True)
@@ -122,7 +124,7 @@ def _capabilities_table(known: tuple[Capability, ...], at_hand: set[tuple[int, i
         block = one.shared_bytes_per_block
         table.add_row(
             "*" if here else "",
-            ".".join(map(str, one.compute_capability)),
+            dotted(one.compute_capability),
             one.device,
             str(one.warps_per_multiprocessor),
             str(one.threads_per_multiprocessor),

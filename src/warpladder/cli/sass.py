@@ -30,7 +30,7 @@ def sass(
         str,
         typer.Argument(
             metavar="LADDER/RUNG",
-            help="As `warpladder ladders` lists them; or FILE.py/RUNG.",
+            help="As `warpladder ladders` lists them; FILE.py/RUNG; or FILE.py alone, a program.",
             autocompletion=complete_rung,
         ),
     ],
@@ -59,12 +59,14 @@ def sass(
     [bold]warpladder sass shortest-paths/register-tiles[/]
 
     [bold]warpladder sass primer/registers --compute-capability 7.5 --full[/]
+
+    [bold]warpladder sass my_program.py[/]     kernels as a program launches them
     """
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.registry import find_rung
 
     version = _version(compute_capability)
-    ladder, found = find_rung(rung)
+    ladder, found = find_rung(rung, programs=True)
     if found.on != "device":
         where = "on the CPU" if found.on == "cpu" else "a library's kernels"
         raise typer.BadParameter(
@@ -130,7 +132,9 @@ def _show(
 ) -> None:
     from rich.text import Text
 
-    version = ".".join(map(str, compiled.compute_capability))
+    from warpladder.device.properties import dotted
+
+    version = dotted(compiled.compute_capability)
     heading = Text.assemble(
         (variant.name, "bold"),
         f"({', '.join(map(str, variant.arguments))}), compiled for {version}",

@@ -25,7 +25,7 @@ from warpladder.rung import Bound, Ladder, Rung, Task, Work
 if TYPE_CHECKING:
     from warpladder.lab.devices import Simulated
 
-__all__ = ["nothing_launched", "program_rung", "run_program"]
+__all__ = ["is_program", "nothing_launched", "program_rung", "run_program"]
 
 
 def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> None:
@@ -124,10 +124,9 @@ def program_rung(path: Path) -> tuple[Ladder, Rung]:
     module.__file__ = str(path.resolve())
     sys.modules[module.__name__] = module
     run.__module__ = module.__name__
-    task = Task("what the program computes", _nothing, _nothing, _no_work, "programs", 0, (0,))
     bound = Bound("latency", "not stated")
     title = "a program with kernels of its own"
-    rung = Rung(path.stem, title, "", run, task, bound, kernels=tuple(seen.kernels))
+    rung = Rung(path.stem, title, "", run, _TASK, bound, kernels=tuple(seen.kernels))
     return Ladder(path.name, title, (rung,)), rung
 
 
@@ -137,3 +136,11 @@ def _nothing(*_: Any) -> None:
 
 def _no_work(_problem: None) -> Work:
     return Work(0, 0)
+
+
+_TASK = Task("what the program computes", _nothing, _nothing, _no_work, "programs", 0, (0,))
+
+
+def is_program(rung: Rung) -> bool:
+    """Tell a program that was made a rung from other rungs."""
+    return rung.task is _TASK
