@@ -11,7 +11,7 @@ import pytest
 from numba import cuda, float32
 
 from warpladder.device.compile_errors import compile_error, compile_reason
-from warpladder.device.cuda_faults import launch_fault
+from warpladder.device.cuda_faults import Extents, launch_fault
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
 from warpladder.simulator.frontend.inference import typed_function
@@ -219,10 +219,11 @@ def test_a_launch_on_a_gpu_says_the_same():
     kernel = cuda.jit(misspelt)
     with pytest.raises(Exception, match="valeu") as caught:
         typed_function(kernel, (argument_type(np.zeros(4)),))
-    told = launch_fault(caught.value, kernel, (1, 1, 1), (1, 1, 1), 0)
+    extents = Extents((1, 1, 1), (1, 1, 1), 0)
+    told = launch_fault(caught.value, kernel, extents)
     assert isinstance(told, UnsupportedKernelError)
     assert re.match(r"misspelt \(.*did you mean value\?$", str(told))
-    assert launch_fault(ZeroDivisionError(), kernel, (1, 1, 1), (1, 1, 1), 0) is None
+    assert launch_fault(ZeroDivisionError(), kernel, extents) is None
 
 
 def test_colours_are_left_out():

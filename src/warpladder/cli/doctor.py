@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -22,7 +24,7 @@ def doctor(
             "--capabilities", help="What GPUs of each compute capability can hold, instead."
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Show processor, GPUs, versions and caches, and which engine [bold]auto[/] takes and why."""
     if capabilities:

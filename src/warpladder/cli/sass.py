@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from warpladder.cli.completion import complete_rung
+from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ def sass(
         str, typer.Option(metavar="X.Y", help="Of the GPU to compile for; from 7.5 on.")
     ] = "9.0",
     full: Annotated[bool, typer.Option("--full", help="Print the machine code too.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Compile a rung's kernels and count what their hot loops issue; no GPU is needed.
 

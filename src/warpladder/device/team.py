@@ -27,6 +27,7 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from warpladder.device.llvm import call_outside, data_of
 from warpladder.device.subroutines import subroutine
 
 __all__ = [
@@ -90,8 +91,7 @@ def run_team(
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    view = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(view.data, [args[1]])
+    return builder.gep(data_of(context, builder, signature, args, 0), [args[1]])
 
 
 @intrinsic
@@ -127,10 +127,7 @@ def _yield_core(typingctx):
 
     def codegen(context, builder, signature, args):
         if os.name == "posix":
-            function = ir.FunctionType(ir.IntType(32), [])
-            name = "sched_yield"
-            existing = builder.module.globals.get(name)
-            builder.call(existing or ir.Function(builder.module, function, name), [])
+            call_outside(builder, "sched_yield", ir.IntType(32))
         return context.get_dummy_value()
 
     return types.void(), codegen

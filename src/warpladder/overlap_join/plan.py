@@ -83,7 +83,7 @@ class Way:
     why
         For people.
     lone
-        For slicing and counting: so many of the first ids are in one row only, and need no list.
+        Of all but prefixes: so many of the first ids are in one row only, and need no list.
     masks
         For slicing: so many of the last, and hottest, ids have masks.
     """
@@ -232,11 +232,13 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
             min(lone, len(frequency) - masks),
             masks,
         ),
-        Way("gathering", 0, gathering * 1e-9, "rows share little"),
+        Way("gathering", 0, gathering * 1e-9, "rows share little", lone),
         Way("prefixes", 0, matching * 1e-9, "the threshold leaves few candidates"),
     ]
     if _may_overflow(join):
         ways = ways[1:]
+    if frequency.max(initial=0) > LONGEST_LIST:
+        ways = [way for way in ways if way.name != "gathering"]
     return min(ways, key=lambda way: way.seconds)
 
 
@@ -290,6 +292,10 @@ def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others:
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     prefixes = prefix_lengths(join.right, join.rule)
     if join.is_self:
+        # There are the fewest where prefixes have all ids equally often.
+        fewest = float(prefixes.sum()) ** 2 / max(1, join.right.universe) * both
+        if fewest * _MATCHED > others:
+            return math.inf
         # Prefixes leave out so many ids at the most; were these of the hottest only, until all are
         # equally frequent, so many candidates would still be left.
         left_out = join.right.items.size - int(prefixes.sum())
@@ -354,7 +360,7 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     index = (2 if way.name == "counting" else 4) * join.right.items.size
     starts = 8 * join.right.universe * blocks * (1 + workers)
     # Of each id, where the rows behind its own begin in its list.
-    behind = 8 * ids_of(join) if way.name in {"counting", "slicing"} and join.is_self else 0
+    behind = 8 * ids_of(join) if way.name != "prefixes" and join.is_self else 0
     pairs = max(m, 1 << 20)
     room = 8 * pairs
     # Of the stretches ahead, begun and cut, what is found and not taken yet.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from warpladder.errors import InputError
 from warpladder.lab.pictures.scene import Run, Scene
-from warpladder.simulator.checks.monitor import global_traffic, shared_wavefronts
 from warpladder.simulator.checks.recorder import Access, Exchange, LaunchRecord, Ran
+from warpladder.simulator.checks.traffic import global_traffic, shared_wavefronts
 from warpladder.simulator.machine.program import Site
 
 __all__ = ["Execution", "Request", "busiest", "executions_of"]

@@ -73,6 +73,6 @@ WRONG = WrongRung(
         max_n=65535,
     ),
     caught_by="racecheck",
-    n=65,
+    n=33,
     visible_under=("warps-reverse",),
 )

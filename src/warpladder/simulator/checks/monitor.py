@@ -12,13 +12,18 @@ from warpladder.simulator.checks.counters import Counters
 from warpladder.simulator.checks.faults import Faults
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.checks.races import RaceChecker
-from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
+from warpladder.simulator.checks.traffic import (
+    atomic_passes,
+    constant_wavefronts,
+    cost,
+    global_traffic,
+    shared_wavefronts,
+)
+from warpladder.simulator.machine.lanes import Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.program import BLOCK, WARP, Block, Program, Site, Sync
 
 __all__ = ["Monitor"]
-
-_NOBODY = -1
 
 #: After so many questions whether memory has been written: is all of it, so that none is needed?
 _LOOKS = 64
@@ -100,32 +105,40 @@ class Monitor:
         if self.counting:
             self._count_access(_lanes(threads, where), buffer, view, position, verb, site)
 
+    def local(self, threads: ActiveThreads, buffer: Buffer, verb: str, site: Site) -> bool:
+        """Take note of an access to local memory; return False where its positions are wanted."""
+        if buffer.written is not None:
+            return False
+        if self.counting:
+            self._count_local(threads.lanes.row_count, verb, site)
+        return True
+
     def branch(self, threads: ActiveThreads, decided: Any, site: Site) -> None:
         """Take note of a conditional branch."""
         if not self.counting:
             return
-        row, rows = threads.lanes.rows()
+        rows = threads.lanes.row_count
         counters = self._line(site)
         counters.branches += rows
-        if not isinstance(decided, np.ndarray):
-            counters.uniform_branches += rows
-            return
-        yes = np.bincount(row, weights=decided, minlength=rows)
-        everyone = np.bincount(row, minlength=rows)
-        counters.uniform_branches += int(np.count_nonzero((yes == 0) | (yes == everyone)))
+        if isinstance(decided, np.ndarray) and 0 < np.count_nonzero(decided) < len(decided):
+            row, _ = threads.lanes.rows()
+            yes = np.bincount(row, weights=decided, minlength=rows)
+            everyone = np.bincount(row, minlength=rows)
+            rows = int(np.count_nonzero((yes == 0) | (yes == everyone)))
+        counters.uniform_branches += rows
 
     def block_done(self, threads: ActiveThreads, block: Block) -> None:
         """Take note of the instructions of a block of the program."""
         if block.instructions:
             run = self._runs.setdefault(block.order, [0, 0])
-            run[0] += threads.lanes.rows()[1]
+            run[0] += threads.lanes.row_count
             run[1] += threads.count
 
     def arrive(self, threads: ActiveThreads, sync: Sync) -> None:
         """Take note of threads that come to a barrier."""
         if not self.counting:
             return
-        warps = threads.lanes.rows()[1]
+        warps = threads.lanes.row_count
         if sync.scope == BLOCK:
             self._line(sync.site).barriers += warps
         elif sync.scope == WARP:
@@ -135,7 +148,7 @@ class Monitor:
         """Take note of a shuffle, vote or match; of a shuffle, from which lane each takes."""
         del sources
         if self.counting:
-            self._line(site).shuffles += threads.lanes.rows()[1]
+            self._line(site).shuffles += threads.lanes.row_count
 
     def fence(self, threads: ActiveThreads) -> None:
         """Take note of a memory fence for the whole device."""
@@ -213,7 +226,7 @@ class Monitor:
             fresh = table[places] != everything
             if everything is True:
                 fresh = fresh.any(axis=-1)
-            if fresh.any():
+            if np.count_nonzero(fresh):
                 first = int(np.flatnonzero(fresh)[0]) if np.ndim(fresh) else 0
                 ident = int(np.atleast_1d(_lanes(threads, where).ident)[first])
                 place = int(np.atleast_1d(position)[first])
@@ -245,130 +258,40 @@ class Monitor:
 
     # ---- counting ----------------------------------------------------------------------------
 
+    def _count_local(self, rows: int, verb: str, site: Site) -> None:
+        counters = self._line(site)
+        if verb == "load":
+            counters.local_load_requests += rows
+        else:
+            counters.local_store_requests += rows
+
     def _count_access(
         self, lanes: Lanes, buffer: Buffer, view: View, position: Any, verb: str, site: Site
     ) -> None:
-        counters = self._line(site)
-        row, rows = lanes.rows()
-        size = view.dtype.itemsize
+        rows, size = lanes.row_count, view.dtype.itemsize
         if buffer.space == "local" and verb != "atomic":
-            counters.count(f"local_{verb}", requests=rows)
+            self._count_local(rows, verb, site)
             return
+        counters = self._line(site)
         address = np.asarray(position) * view.unit + buffer.address
         if verb == "atomic":
-            self._count_atomic(counters, row, rows, lanes, address)
-            return
-        if address.ndim == 0:
-            table = np.full((rows, 1), int(address), dtype=np.int64)
-        else:
-            table = np.full((rows, WARP_SIZE), _NOBODY, dtype=np.int64)
-            table[row, lanes.lane] = address
-        if buffer.space == "constant":
-            table.sort(axis=1)
-            counters.count("constant", requests=rows, wavefronts=_distinct(table))
+            (passes,) = cost(atomic_passes, lanes, address, size)
+            counters.count("atomic", requests=rows, threads=lanes.count, passes=passes)
+        elif buffer.space == "constant":
+            (wavefronts,) = cost(constant_wavefronts, lanes, address, size)
+            counters.count("constant", requests=rows, wavefronts=wavefronts)
         elif buffer.space == "shared":
-            wavefronts, ideal = shared_wavefronts(table, size)
+            wavefronts, ideal = cost(shared_wavefronts, lanes, address, size)
             counters.count(
                 f"shared_{verb}", requests=rows, wavefronts=wavefronts, ideal_wavefronts=ideal
             )
         else:
-            sectors, lines, used = global_traffic(table, size)
+            sectors, lines, used = cost(global_traffic, lanes, address, size)
             counters.count(
                 f"global_{verb}", requests=rows, sectors=sectors, lines=lines, bytes=used
             )
-
-    def _count_atomic(
-        self,
-        counters: Counters,
-        row: NDArray[np.int64],
-        rows: int,
-        lanes: Lanes,
-        address: NDArray[np.int64],
-    ) -> None:
-        table = np.full((rows, WARP_SIZE), _NOBODY, dtype=np.int64)
-        table[row, lanes.lane] = address
-        table.sort(axis=1)
-        place = np.arange(WARP_SIZE)
-        begins = np.where(table[:, 1:] != table[:, :-1], place[1:], 0)
-        so_far = np.broadcast_to(place, table.shape).copy()
-        so_far[:, 1:] -= np.maximum.accumulate(begins, axis=1)
-        passes = int(np.where(table == _NOBODY, 0, so_far + 1).max(axis=1).sum())
-        counters.count("atomic", requests=rows, threads=len(row), passes=passes)
 
 
 def _lanes(threads: ActiveThreads, where: NDArray[np.intp] | None) -> Lanes:
     """Return who accesses memory; not needed for most accesses, and dear."""
     return threads.lanes if where is None else threads.lanes.take(where)
-
-
-def _distinct(ordered: NDArray[np.int64]) -> int:
-    """Count the distinct values of sorted rows, summed over the rows; nobody's place counts not."""
-    changes = np.count_nonzero(ordered[:, 1:] != ordered[:, :-1])
-    return int(changes + np.count_nonzero(ordered[:, 0] != _NOBODY))
-
-
-def global_traffic(table: NDArray[np.int64], size: int) -> tuple[int, int, int]:
-    """Return sectors, lines and distinct bytes of requests to global memory.
-
-    ``table`` has a row per request and the address of each thread's element, -1 where none is
-    active; an element has ``size`` bytes.
-    """
-    ordered = np.sort(table, axis=1)
-    used = _distinct(ordered) * size
-    if size & (size - 1) == 0 and size <= 32 and not np.any((ordered & (size - 1))[ordered >= 0]):
-        return _distinct(ordered >> 5), _distinct(ordered >> 7), used
-    # Elements that may lie across a boundary: all sectors from the first byte to the last.
-    pieces = [
-        np.where(ordered >= 0, np.minimum(ordered + step, ordered + size - 1), _NOBODY)
-        for step in range(0, size + 31, 32)
-    ]
-    spread = np.sort(np.concatenate(pieces, axis=1), axis=1)
-    return _distinct(spread >> 5), _distinct(spread >> 7), used
-
-
-def shared_wavefronts(table: NDArray[np.int64], size: int) -> tuple[int, int]:
-    """Return the wavefronts of requests to shared memory, and what they were without conflicts.
-
-    A wavefront serves one 4-byte word from each of 32 banks to any number of threads. Elements of 8
-    bytes are served half a warp at a time, of 16 bytes a quarter at a time, unless one wavefront
-    holds all words of the warp.
-    """
-    words_each = max(1, size // 4)
-    parts = min(words_each, 4) if table.shape[1] == WARP_SIZE else 1
-    first = np.where(table >= 0, table >> 2, _NOBODY)
-    whole = np.concatenate(
-        [np.where(first >= 0, first + k, _NOBODY) for k in range(words_each)], axis=1
-    )
-    deepest, distinct = _bank_depth(whole)
-    ideal = np.maximum(1, -(-distinct // WARP_SIZE))
-    if parts == 1:
-        return int(deepest.sum()), int(ideal.sum())
-    width = WARP_SIZE // parts
-    pieces = np.stack(
-        [
-            np.concatenate(
-                [
-                    np.where(piece >= 0, piece + k, _NOBODY)
-                    for k in range(words_each)
-                    for piece in (first[:, part * width : (part + 1) * width],)
-                ],
-                axis=1,
-            )
-            for part in range(parts)
-        ]
-    )
-    split = sum(_bank_depth(piece)[0] for piece in pieces)
-    return int(np.where(deepest == 1, 1, split).sum()), int(ideal.sum())
-
-
-def _bank_depth(words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return per request the most distinct words that one bank has to give, and all of them."""
-    rows = len(words)
-    ordered = np.sort(words, axis=1)
-    new = np.ones(ordered.shape, dtype=bool)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    new &= ordered != _NOBODY
-    row, column = np.nonzero(new)
-    banks = ordered[row, column] & (WARP_SIZE - 1)
-    depth = np.bincount(row * WARP_SIZE + banks, minlength=rows * WARP_SIZE)
-    return depth.reshape(rows, WARP_SIZE).max(axis=1), np.bincount(row, minlength=rows)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from warpladder.simulator.checks.clocks import Clocks
 from warpladder.simulator.checks.moments import Moments
+from warpladder.simulator.checks.shadow import Shadow
 from warpladder.simulator.machine.lanes import WARP_SIZE, Geometry, Lanes
 from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.program import Site
@@ -27,32 +28,6 @@ from warpladder.simulator.machine.program import Site
 __all__ = ["RaceChecker"]
 
 Found = tuple[int, tuple[str, Site, int], tuple[str, Site, int], str]
-
-
-class _Shadow:
-    """What is remembered of one buffer: the last access of each kind to every place.
-
-    None where there was no such access yet. The thread and the number of the moment stand in one
-    number, since what takes time is to fetch and to put: the thread in its upper half, -1 for
-    nobody, and the moment in the lower.
-    """
-
-    __slots__ = ("atomic", "places", "reader", "reader_before", "writer")
-
-    def __init__(self, places: int) -> None:
-        self.places = places
-        self.writer: NDArray[np.int64] | None = None
-        self.atomic: NDArray[np.int64] | None = None
-        self.reader: NDArray[np.int64] | None = None
-        self.reader_before: NDArray[np.int64] | None = None
-
-    def made(self, kind: str) -> NDArray[np.int64]:
-        """Return the last accesses of this kind, made if need be."""
-        past: NDArray[np.int64] | None = getattr(self, kind)
-        if past is None:
-            past = np.full(self.places, -1, dtype=np.int64)
-            setattr(self, kind, past)
-        return past
 
 
 #: With which accesses of the past one of each kind may race, and how their verbs are called.
@@ -71,7 +46,7 @@ _OPPONENTS = {
 class _Now:
     """The threads of one access, and its moment."""
 
-    __slots__ = ("clocks", "ident", "lanes", "last", "moment", "site")
+    __slots__ = ("_last", "clocks", "ident", "lanes", "moment", "site")
 
     def __init__(self, checker: RaceChecker, clocks: Clocks, lanes: Lanes, site: int) -> None:
         self.ident, self.lanes, self.clocks, self.site = lanes.ident, lanes, clocks, site
@@ -87,8 +62,14 @@ class _Now:
             self.moment = number(site, clocks.epoch, time, checker.clock[batch])[lanes.slot]
         else:
             self.moment = number(site, epoch, time, clock)
-        #: As places remember it.
-        self.last = self.ident << 32 | self.moment
+        self._last: NDArray[np.int64] | None = None
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """As places remember it."""
+        if self._last is None:
+            self._last = self.ident << 32 | self.moment
+        return self._last
 
     @property
     def blocks(self) -> NDArray[np.int64]:
@@ -147,8 +128,10 @@ class RaceChecker:
     ) -> Found | None:
         """Record an access; return the race that it makes, if any."""
         if buffer.shadow is None:
-            buffer.shadow = _Shadow(max(1, len(buffer.raw) // buffer.granule))
+            buffer.shadow = Shadow(max(1, len(buffer.raw) // buffer.granule))
             self._watched.append(buffer)
+        if buffer.space == "shared":
+            buffer.shadow.begin(clocks.common[0])
         now = _Now(self, clocks, lanes, self._number(site))
         at = position
         if not isinstance(at, np.ndarray) or at.ndim == 0:
@@ -157,7 +140,7 @@ class RaceChecker:
         changed = None
         if verb == "store" and not self.report_same_value:
             changed = _changed(buffer, view, at, value)
-            if not changed.any():
+            if not np.count_nonzero(changed):
                 return None
         for step in range(max(1, view.dtype.itemsize // buffer.granule)):
             found = self._check(buffer.shadow, first + step, now, verb, changed, value)
@@ -178,13 +161,15 @@ class RaceChecker:
 
     def _check(
         self,
-        shadow: _Shadow,
+        shadow: Shadow,
         place: NDArray[np.int64],
         now: _Now,
         verb: str,
         changed: NDArray[np.bool_] | None,
         value: Any,
     ) -> tuple[int, tuple[int, int], str, str] | None:
+        if verb != "load":
+            shadow.settle_reads()
         for kind, verb_before in _OPPONENTS[verb]:
             past: NDArray[np.int64] | None = getattr(shadow, kind)
             if past is None:
@@ -192,13 +177,13 @@ class RaceChecker:
             bad = self._unordered(past, place, now)
             if changed is not None:
                 bad &= changed
-            if bad.any():
+            if np.count_nonzero(bad):
                 k = int(np.flatnonzero(bad)[0])
                 ident, moment = divmod(int(past[place[k]]), 1 << 32)
                 site = int(self.moments.table[moment, Moments.SITE])
                 return k, (ident, site), verb_before, ""
         if verb == "load":
-            self._record_reads(shadow, place, now)
+            shadow.read(place, now.ident, now.moment)
         elif verb == "atomic":
             shadow.made("atomic")[place] = now.last
         else:
@@ -213,7 +198,7 @@ class RaceChecker:
         before = last >> 32
         bad: NDArray[np.bool_] = before != now.ident
         bad &= before >= 0
-        if not bad.any():
+        if not np.count_nonzero(bad):
             return bad
         who = np.flatnonzero(bad)
         bad[who] = ~self._ordered(last[who], now, who)
@@ -296,21 +281,9 @@ class RaceChecker:
                 np.searchsorted(blocks, lanes.slot + lanes.first_block)
             ]
 
-    def _record_reads(self, shadow: _Shadow, place: NDArray[np.int64], now: _Now) -> None:
-        if shadow.reader is not None:
-            last = shadow.reader[place]
-            others = last >> 32 != now.ident
-            if others.any():
-                shadow.made("reader_before")[place[others]] = last[others]
-        reader = shadow.made("reader")
-        reader[place] = now.last
-        outdone = reader[place] != now.last
-        if outdone.any():
-            shadow.made("reader_before")[place[outdone]] = now.last[outdone]
-
     def _record_writes(
         self,
-        shadow: _Shadow,
+        shadow: Shadow,
         place: NDArray[np.int64],
         now: _Now,
         changed: NDArray[np.bool_] | None,
@@ -322,7 +295,7 @@ class RaceChecker:
         met = writer[place] != now.last
         if changed is not None:
             met &= changed
-        if not met.any():
+        if not np.count_nonzero(met):
             return None
         # Several threads write one place in one instruction: benign if all write the same.
         values = np.broadcast_to(np.asarray(value), (len(place),))

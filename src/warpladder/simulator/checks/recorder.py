@@ -307,6 +307,10 @@ class _RecordingMonitor(Monitor):
             )
         )
 
+    def local(self, threads: ActiveThreads, buffer: Buffer, verb: str, site: Site) -> bool:
+        del threads, buffer, verb, site
+        return False
+
     def block_done(self, threads: ActiveThreads, block: Block) -> None:
         super().block_done(threads, block)
         is_wanted = block.instructions and not self._spaces

@@ -29,6 +29,8 @@ __all__ = [
 
 LOAD, STORE = "load", "store"
 
+_greatest, _UNSIGNED = np.maximum.reduce, np.dtype(np.uint64)
+
 
 def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb: str) -> Any:
     """Return the position of an element in units of the view, with each index in its range.
@@ -45,7 +47,8 @@ def locate(frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb:
             signed = index.dtype.kind != "u"
             if index.dtype != np.int64:
                 index = index.astype(np.int64)  # noqa: PLW2901 - the same index, one type
-            if isinstance(extent, np.ndarray) or index.min() < 0 or index.max() >= extent:
+            # A negative number is a large one without its sign: one look at all of them does.
+            if isinstance(extent, np.ndarray) or _greatest(index.view(_UNSIGNED)) >= extent:
                 if signed:
                     index = np.where(index < 0, index + extent, index)  # noqa: PLW2901
                 outside = (index < 0) | (index >= extent)
@@ -85,7 +88,39 @@ def places(view: View, position: Any) -> Iterator[tuple[Buffer, Any, NDArray[np.
 
 def load(frame: Frame, view: View, indices: tuple[Any, ...], site: Site) -> Any:
     """Return the elements at these indices; of a record, a reference to it."""
+    row = _row(frame, view, indices, site, LOAD)
+    if row is not None:
+        value: NDArray[Any] = row.copy()
+        return value
     return load_at(frame, view, locate(frame, view, indices, site, LOAD), site)
+
+
+def _row(
+    frame: Frame, view: View, indices: tuple[Any, ...], site: Site, verb: str
+) -> NDArray[Any] | None:
+    """Return one element of all threads of the batch, where it is known to lie in a row.
+
+    It does so of a local array at an index that all share. In kernels with tiles in registers
+    these are nine in ten accesses.
+    """
+    # Nothing else begins at the place of each thread.
+    if view.offset is not frame.row or frame.launch.watch is not None:
+        return None
+    buffer: Any = view.buffer
+    if buffer.rows is None or view.dtype != buffer.rows.dtype:
+        return None
+    first = 0
+    for index, extent, stride in zip(indices, view.shape, view.strides, strict=True):
+        if isinstance(index, np.ndarray) or not 0 <= index < extent:
+            return None
+        first += int(index) * stride
+    monitor = frame.launch.monitor
+    if monitor is not None and not monitor.local(frame, buffer, verb, site):
+        monitor.access(frame, buffer, view, view.offset + first, None, verb, site)
+    if verb == STORE:
+        frame.launch.changes += 1
+    row: NDArray[Any] = buffer.rows[first // frame.count]
+    return row
 
 
 def load_at(frame: Frame, view: View, position: Any, site: Site) -> Any:
@@ -110,11 +145,20 @@ def load_at(frame: Frame, view: View, position: Any, site: Site) -> Any:
 
 def store(frame: Frame, view: View, indices: tuple[Any, ...], value: Any, site: Site) -> None:
     """Write ``value`` to the elements at these indices; of threads that meet, the last wins."""
+    row = _row(frame, view, indices, site, STORE)
+    if row is not None:
+        row[...] = value
+        return
     position = locate(frame, view, indices, site, STORE)
     monitor = frame.launch.monitor
     frame.launch.changes += 1
     if isinstance(value, View):
         value = _record_bytes(frame, value, site)
+    if isinstance(view.buffer, Buffer):
+        if monitor is not None:
+            monitor.access(frame, view.buffer, view, position, None, STORE, site, value)
+        _write(view.buffer, view, position, value)
+        return
     for buffer, at, where in places(view, position):
         written = value if where is None else take(value, where)
         if monitor is not None:

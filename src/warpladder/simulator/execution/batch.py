@@ -8,6 +8,8 @@ batch go the same way there is one program counter and nothing is gathered or sc
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,9 +29,9 @@ class Batch(BatchState):
 
     def __init__(self, launch: Launch, first_block: int, blocks: int) -> None:
         super().__init__(launch, first_block, blocks)
-        #: What one step works with. It may have thousands of places, of which a step touches few;
-        #: those are set back after it. A fresh list for each step took a fifth of the time of
-        #: `register-tiles`.
+        #: What a step of some of the threads works with. It may have thousands of places, of which
+        #: a step touches few; those are set back after it. A fresh list for each step took a fifth
+        #: of the time of `register-tiles`.
         self._variables = list(self.program.template)
         self.spin = SpinWatch(self)
 
@@ -38,33 +40,56 @@ class Batch(BatchState):
     def run(self) -> str:
         """Run until ``"done"``, ``"grid"`` (waiting at a grid barrier) or ``"stuck"``."""
         blocks = self.program.blocks
-        where: NDArray[np.intp] | None
         self._wake()
         while True:
             if self.spin.changed(self):
                 self._wake()
             if self.converged is not None:
                 if self.converged >= AT_BLOCK:
-                    if self.converged >= EXITED:
-                        return "done"
-                    return "grid"
-                where, block = None, blocks[self.converged]
-                self._step(block, None)
-            else:
-                chosen = self._choose()
-                if chosen is None:
-                    event = release(self)
-                    if event:
-                        return event
-                    continue
-                low, where = chosen
-                if where is None:
-                    self.converged = low
-                    continue
-                block = blocks[low]
-                self._step(block, where)
+                    return "done" if self.converged >= EXITED else "grid"
+                if self._run_together():
+                    return "stuck"
+                continue
+            chosen = self._choose()
+            if chosen is None:
+                event = release(self)
+                if event:
+                    return event
+                continue
+            low, where = chosen
+            if where is None:
+                self.converge(low)
+                continue
+            block = blocks[low]
+            self._step(block, where)
             if self.spin.give_up(self, where, block) and self._nobody_else():
                 return "stuck"
+
+    def _run_together(self) -> bool:
+        """Run all threads until they part or wait; return whether they would repeat themselves.
+
+        They work on the variables themselves: of what only some threads see there is nothing.
+        """
+        blocks, template = self.program.blocks, self.program.template
+        environment, spin, monitor = self.environment, self.spin, self.launch.monitor
+        counting = monitor is not None and monitor.counting
+        frame = Frame(self, environment, None, self.count)
+        while (order := self.converged) is not None and order < AT_BLOCK:
+            spin.changed(self)
+            block = blocks[order]
+            for operation in block.operations:
+                operation(frame)
+            if counting:
+                monitor.block_done(frame, block)  # type: ignore[union-attr]
+            if isinstance(block.terminator, Jump):
+                self.converged = block.terminator.target.order
+            else:
+                self._leave(block, frame)
+            for slot in block.passing:
+                environment[slot] = template[slot]
+            if spin.give_up(self, None, block):
+                return True
+        return False
 
     def _choose(self) -> tuple[int, NDArray[np.intp] | None] | None:
         """Return the block to run next and who runs it (None: everyone), or None if nobody can."""
@@ -89,64 +114,57 @@ class Batch(BatchState):
             return low, None
         return low, where
 
-    def _step(self, block: Block, where: NDArray[np.intp] | None) -> None:
-        variables = self._variables
-        environment, owned = self.environment, self.owned
-        if where is None:
-            for slot in block.live_in:
-                variables[slot] = environment[slot]
-                owned[slot] = False
-            frame = Frame(self, variables, None, self.count)
-        else:
-            for slot in block.live_in:
-                variables[slot] = take(environment[slot], where)
-            frame = Frame(self, variables, where, len(where))
+    def _step(self, block: Block, where: NDArray[np.intp]) -> None:
+        """Run a block of operations for some of the threads."""
+        variables, environment, owned = self._variables, self.environment, self.owned
+        for slot in block.live_in:
+            variables[slot] = take(environment[slot], where)
+        frame = Frame(self, variables, where, len(where))
         for operation in block.operations:
             operation(frame)
         monitor = self.launch.monitor
         if monitor is not None and monitor.counting:
             monitor.block_done(frame, block)
-        if where is None:
-            for slot in block.live_out:
-                environment[slot] = variables[slot]
-                owned[slot] = False
-        else:
-            for slot in block.live_out:
-                environment[slot] = merge(
-                    environment[slot], variables[slot], where, self.count, owned[slot]
-                )
-                owned[slot] = isinstance(environment[slot], np.ndarray)
+        for slot in block.live_out:
+            merged = merge(environment[slot], variables[slot], where, self.count, slot in owned)
+            environment[slot] = merged
+            if isinstance(merged, np.ndarray):
+                owned.add(slot)
+            else:
+                owned.discard(slot)
         self._leave(block, frame)
         template = self.program.template
         for slot in block.touched:
             variables[slot] = template[slot]
 
     def _leave(self, block: Block, frame: Frame) -> None:
-        where = frame.where
-        match block.terminator:
-            case Jump(target):
-                self.go(where, target.order)
-            case Branch(condition, taken, other, site, guard):
-                decided = frame.variables[condition]
-                if self.launch.monitor is not None and not guard:
-                    self.launch.monitor.branch(frame, decided, site)
-                if not isinstance(decided, np.ndarray):
-                    self.go(where, taken.order if decided else other.order)
-                    return
+        where, ending = frame.where, block.terminator
+        if isinstance(ending, Jump):
+            self.go(where, ending.target.order)
+        elif isinstance(ending, Branch):
+            decided = frame.variables[ending.condition]
+            if self.launch.monitor is not None and not ending.guard:
+                self.launch.monitor.branch(frame, decided, ending.site)
+            if isinstance(decided, np.ndarray):
                 yes = int(np.count_nonzero(decided))
-                if yes in (0, frame.count):
-                    self.go(where, taken.order if yes else other.order)
+                if 0 < yes < frame.count:
+                    self._part(ending, decided, where)
                     return
-                counters = np.where(decided, taken.order, other.order).astype(np.int32)
-                if where is None:
-                    self.diverge()
-                    self.counters = counters
-                else:
-                    self.counters[where] = counters
-            case Exit() as ending:
-                self._exit(ending, frame)
-            case Sync() as sync:
-                arrive(self, sync, frame)
+                decided = yes
+            self.go(where, ending.taken.order if decided else ending.other.order)
+        elif isinstance(ending, Sync):
+            arrive(self, ending, frame)
+        elif isinstance(ending, Exit):
+            self._exit(ending, frame)
+
+    def _part(self, ending: Branch, decided: NDArray[Any], where: NDArray[np.intp] | None) -> None:
+        """Let some threads go one way and some the other."""
+        counters = np.where(decided, np.int32(ending.taken.order), np.int32(ending.other.order))
+        if where is None:
+            self.diverge()
+            self.counters = counters
+        else:
+            self.counters[where] = counters
 
     def _exit(self, ending: Exit, frame: Frame) -> None:
         if ending.raises is not None:
@@ -170,7 +188,7 @@ class Batch(BatchState):
     def _wake(self) -> None:
         if self.converged is None:
             spinning = (self.counters & SPINNING) != 0
-            if spinning.any():
+            if np.count_nonzero(spinning):
                 self.counters[spinning] &= ~np.int32(SPINNING)
                 if self.turns:
                     self.new_round()

@@ -29,9 +29,11 @@ class Frame:
         Their positions in the batch, None when all of it is active.
     batch, launch
         What they belong to.
+    row
+        The place of each thread, where they are 0, 1, 2 and so on: all threads of whole warps.
     """
 
-    __slots__ = ("_lanes", "batch", "count", "launch", "variables", "where")
+    __slots__ = ("_lanes", "batch", "count", "launch", "row", "variables", "where")
 
     def __init__(
         self, batch: BatchState, variables: list[Any], where: NDArray[np.intp] | None, count: int
@@ -41,6 +43,8 @@ class Frame:
         self.variables = variables
         self.where = where
         self.count = count
+        everyone = where is None and count == batch.places
+        self.row: Any = batch.lanes.place if everyone else None
         self._lanes: Lanes | None = None
 
     @property

@@ -75,6 +75,9 @@ class SpinWatch:
     def give_up(self, batch: BatchState, where: NDArray[np.intp] | None, block: Block) -> bool:
         """Take note of a step; return whether the threads that ran should let others run."""
         self._quiet += 1
+        if where is None and self._quiet < _FIRST_LOOK and not block.may_wait:
+            self._streak = 0
+            return False
         self._streak = self._streak + 1 if block.may_wait else 0
         if where is not None:
             if self.ran is None or len(self.ran) != batch.count:
@@ -110,7 +113,7 @@ class SpinWatch:
         if self._quiet >= self._next_look:
             self._next_look = 2 * self._quiet
             # Kept arrays must not be changed in place from here on.
-            batch.owned = [False] * len(batch.owned)
+            batch.owned.clear()
             self._seen = (batch.converged, batch.counters.copy(), list(batch.environment))
             self.ran = None
         return False

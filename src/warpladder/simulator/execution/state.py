@@ -38,7 +38,8 @@ class BatchState:
         self.environment = list(self.program.template)
         for slot, value in zip(self.program.arguments, launch.arguments, strict=True):
             self.environment[slot] = value
-        self.owned = [False] * len(self.environment)
+        #: Variables whose arrays no other variable refers to: they may be changed in place.
+        self.owned: set[int] = set()
         #: One program counter for all threads, or None where `counters` has one for each.
         self.converged: int | None = 0
         self.counters = np.zeros(0, dtype=np.int32)
@@ -73,12 +74,17 @@ class BatchState:
         self.masks = np.zeros(self.count, dtype=np.int64)
         self.predicates = np.zeros(self.count, dtype=np.int64)
 
+    def converge(self, counter: int) -> None:
+        """Give all threads one program counter."""
+        self.converged = counter
+        self.owned.clear()
+
     def compact(self, where: NDArray[np.intp]) -> None:
         """Forget threads that have exited: those at ``where`` are all that are left."""
         self.lanes = self.lanes.take(where)
         self.count = len(where)
         self.environment = [take(value, where) for value in self.environment]
-        self.owned = [False] * len(self.owned)
+        self.owned.clear()
         self.counters = self.counters[where]
 
     def shared_memory(self) -> Buffer:

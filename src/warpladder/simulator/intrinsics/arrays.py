@@ -110,8 +110,10 @@ def _local_array(t: Builder, call: Call) -> None:
                 max(elements, 1) * batch.places * dtype.itemsize, dtype=np.uint8
             )
             poison(raw)
-            batch.storage[key] = Buffer(raw, "local", name)
-            frame.launch.adopt(batch.storage[key], dtype.itemsize)
+            batch.storage[key] = buffer = Buffer(raw, "local", name)
+            if dtype.names is None:
+                buffer.rows = raw.view(dtype).reshape(-1, batch.places)
+            frame.launch.adopt(buffer, dtype.itemsize)
         strides = tuple(step * batch.places for step in contiguous_strides(shape))
         return View(
             batch.storage[key], dtype, frame.lanes.place, shape, strides, dtype.itemsize, name

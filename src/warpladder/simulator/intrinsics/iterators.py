@@ -53,6 +53,7 @@ class _Counted:
         """Emit one step."""
         current, stop, step = self.state
         value_at, whole, site = self.value_at, self.whole, self.site
+        item, is_there = t.new_slot(), t.new_slot()
 
         def run(frame: Any) -> None:
             v = frame.variables
@@ -61,12 +62,13 @@ class _Counted:
                 more = np.where(by > 0, now < last, now > last)
             else:
                 more = now < last if by > 0 else now > last
-            value = now if value_at is None else value_at(frame, v[whole], now, (more, site))
-            v[result] = (value, more)
+            v[item] = now if value_at is None else value_at(frame, v[whole], now, (more, site))
+            v[is_there] = more
             v[current] = now + by
 
         reads = [*self.state] if whole is None else [*self.state, whole]
-        t.emit(run, reads, (result, current))
+        t.emit(run, reads, (item, is_there, current))
+        t.pack((item, is_there), result)
 
 
 class _Zipped:

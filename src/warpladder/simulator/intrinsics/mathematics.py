@@ -271,6 +271,9 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
         pair: Any = _least if smallest else _greatest
     else:
         pair = np.minimum if smallest else np.maximum
+    if len(signature.args) == 2:
+        found: Function = pair
+        return found
 
     def run(*values: Any) -> Any:
         items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
@@ -283,11 +286,19 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
 
 
 def _least(a: Any, b: Any) -> Any:
-    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))[()]
+    return _with_signs(a, b, np.fmin(a, b), negative=True)
 
 
 def _greatest(a: Any, b: Any) -> Any:
-    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))[()]
+    return _with_signs(a, b, np.fmax(a, b), negative=False)
+
+
+def _with_signs(a: Any, b: Any, extreme: Any, *, negative: bool) -> Any:
+    """Return the extremes of two values, of zeros the ``negative`` one or the other."""
+    if not np.count_nonzero(extreme == 0):
+        return extreme
+    signs = np.signbit(a) if negative else ~np.signbit(a)
+    return np.where(a == b, np.where(signs, a, b), extreme)[()]
 
 
 _names: dict[Any, str] = {}

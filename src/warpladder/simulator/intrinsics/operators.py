@@ -48,6 +48,15 @@ _BINARY: dict[Any, Callable[..., Any]] = {
     operator.ge: np.greater_equal,
 }
 
+#: Those that Python's own operators compute alike on values of one type, integers or floats.
+_PLAIN = frozenset(
+    {
+        operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.xor,
+        operator.lshift, operator.rshift, operator.eq, operator.ne, operator.lt, operator.le,
+        operator.gt, operator.ge,
+    }
+)  # fmt: skip
+
 _UNARY: dict[Any, Callable[..., Any]] = {
     operator.neg: np.negative,
     operator.invert: np.invert,
@@ -86,7 +95,12 @@ def operator_function(function: Any, signature: Any) -> Callable[..., Any] | Non
         return _UNARY.get(function)
     computed = _BINARY.get(function)
     result = scalar_dtype(signature.return_type)
-    kinds = {dtype.kind for kind in arguments if (dtype := scalar_dtype(kind)) is not None}
+    dtypes = {dtype for kind in arguments if (dtype := scalar_dtype(kind)) is not None}
+    kinds = {dtype.kind for dtype in dtypes}
+    alike = result is not None and (dtypes == {result} or (len(dtypes) == 1 and result.kind == "b"))
+    if alike and function in _PLAIN and kinds <= set("iuf"):
+        plain: Callable[..., Any] = function
+        return plain
     if computed is not None and result is not None and result.kind in "iu" and kinds <= set("iub"):
         return _on_integers(computed, result)
     return computed

@@ -40,7 +40,8 @@ class Geometry:
 class Lanes:
     """The threads of ``blocks`` consecutive blocks, in the order of block, then thread.
 
-    Every attribute is one value per thread, or a NumPy scalar where all threads have the same.
+    Every attribute is one value per thread, or a NumPy scalar where all threads have the same. Of
+    some of the threads, each is picked out of all when it is first asked for.
 
     Attributes
     ----------
@@ -63,7 +64,11 @@ class Lanes:
     """
 
     __slots__ = (
+        "_all",
+        "_pattern",
+        "_row_count",
         "_rows",
+        "_where",
         "block",
         "count",
         "first_block",
@@ -79,7 +84,6 @@ class Lanes:
 
     def __init__(self, geometry: Geometry, first_block: int, blocks: int) -> None:
         tpb = geometry.threads_per_block
-        self._rows: tuple[Any, int] | None = None
         self.first_block = first_block
         self.count = blocks * tpb
         self.warps = blocks * geometry.warps_per_block
@@ -92,21 +96,32 @@ class Lanes:
         self.place: Any = pattern.place
         self.ident: Any = pattern.ident + np.int64(first_block * tpb)
         self.block: tuple[Any, ...] = _block_indices(geometry, first_block, pattern.slot, blocks)
+        #: Those of whom these are some, and where they are among them.
+        self._all: Lanes | None = None
+        self._where: NDArray[Any] | None = None
+        self._row_count: int | None = self.warps
+        self._rows: NDArray[np.int64] | None = pattern.warp
+        self._pattern: Any = (tpb, blocks)
 
     def take(self, where: NDArray[Any]) -> Lanes:
         """Return the threads at positions ``where`` only."""
         part = object.__new__(Lanes)
-        part._rows = None
+        part._all, part._where = self, where
+        part._rows = part._row_count = part._pattern = None
         part.first_block, part.warps, part.count = self.first_block, self.warps, len(where)
+        return part
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OF_EACH_THREAD:
+            raise AttributeError(name)
+        whole, where = getattr(self._all, name), self._where
 
         def pick(value: Any) -> Any:
             return value[where] if isinstance(value, np.ndarray) else value
 
-        part.thread = tuple(map(pick, self.thread))
-        part.block = tuple(map(pick, self.block))
-        for name in ("rank", "lane", "slot", "warp", "place", "ident"):
-            setattr(part, name, pick(getattr(self, name)))
-        return part
+        value = tuple(map(pick, whole)) if isinstance(whole, tuple) else pick(whole)
+        setattr(self, name, value)
+        return value
 
     def ballot(self, chosen: Any = slice(None)) -> NDArray[np.int64]:
         """Return, per warp, a mask of these threads, or of those of them that are ``chosen``."""
@@ -115,14 +130,31 @@ class Lanes:
         masks: NDArray[np.int64] = bits.reshape(-1, WARP_SIZE).sum(axis=1)
         return masks
 
+    @property
+    def row_count(self) -> int:
+        """How many warps these threads are of."""
+        if self._row_count is None:
+            changes = np.count_nonzero(self.warp[1:] != self.warp[:-1])
+            self._row_count = int(changes) + 1 if self.count else 0
+        return self._row_count
+
     def rows(self) -> tuple[NDArray[np.int64], int]:
         """Return each thread's warp, numbered without gaps, and how many warps there are."""
         if self._rows is None:
-            warp = self.warp
-            row = np.zeros(len(warp), dtype=np.int64)
-            np.cumsum(warp[1:] != warp[:-1], out=row[1:])
-            self._rows = row, int(row[-1]) + 1 if len(row) else 0
-        return self._rows
+            self._rows = np.zeros(self.count, dtype=np.int64)
+            np.cumsum(self.warp[1:] != self.warp[:-1], out=self._rows[1:])
+        return self._rows, self.row_count
+
+    @property
+    def pattern(self) -> Any:
+        """Something that is equal where as many threads have the same places in their warps."""
+        if self._pattern is None:
+            self._pattern = self.place.tobytes()
+        return self._pattern
+
+
+#: What `Lanes` has for each thread.
+_OF_EACH_THREAD = frozenset({"thread", "block", "rank", "lane", "slot", "warp", "place", "ident"})
 
 
 class _Pattern:

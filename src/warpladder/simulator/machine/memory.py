@@ -58,6 +58,7 @@ class Buffer:
         "instance_bytes",
         "name",
         "raw",
+        "rows",
         "shadow",
         "space",
         "typed_views",
@@ -78,6 +79,8 @@ class Buffer:
         self.address = address
         self.instance_bytes = instance_bytes
         self.typed_views: dict[np.dtype[Any], NDArray[Any]] = {}
+        #: Of a local array: its elements, each a row with those of all threads.
+        self.rows: NDArray[Any] | None = None
         #: Bytes at which accesses are told apart by the checks.
         self.granule = 1
         #: Per granule: written yet? None where everything is.

@@ -89,13 +89,17 @@ class Block:
     live_in, live_out
         Variables read from outside, and assigned here for others to read.
     touched
-        All variables that get a value here.
+        All variables that are read or get a value here.
+    passing
+        Those that get a value here for nobody else.
     instructions
         How many instructions each source line contributes.
     order
         Position in the program: of all blocks that threads could go on with, the first is run.
     flows
         Of each operation: what it reads and writes, and whether it reads memory.
+    idle
+        Operations that are of no use but for what they write.
     may_wait
         Whether it is in a loop that ends by what is found in memory: one that may wait for others.
     """
@@ -107,9 +111,11 @@ class Block:
     live_in: tuple[int, ...] = ()
     live_out: tuple[int, ...] = ()
     touched: tuple[int, ...] = ()
+    passing: tuple[int, ...] = ()
     instructions: dict[Site, int] = field(default_factory=dict)
     order: int = -1
     flows: list[tuple[tuple[int, ...], tuple[int, ...], bool]] = field(default_factory=list)
+    idle: set[int] = field(default_factory=set)
     may_wait: bool = False
 
     @property
@@ -191,12 +197,34 @@ def finish(blocks: list[Block], entry: Block) -> list[Block]:
             readers.setdefault(variable, set()).add(block.order)
     for block in ordered:
         block.live_in = tuple(sorted(block.reads))
-        block.touched = tuple(sorted(block.reads | block.writes))
         block.live_out = tuple(
             sorted(variable for variable in block.writes if readers.get(variable))
         )
+        _leave_out_idle(block)
+        block.touched = tuple(sorted(block.reads | block.writes))
+        block.passing = tuple(sorted(block.writes.difference(block.live_out)))
     _mark_waiting(ordered)
     return ordered
+
+
+def _leave_out_idle(block: Block) -> None:
+    """Take out operations whose results nobody reads."""
+    wanted = set(block.live_out)
+    match block.terminator:
+        case Branch(condition):
+            wanted.add(condition)
+        case Sync(mask=mask, predicate=predicate):
+            wanted.update(slot for slot in (mask, predicate) if slot is not None)
+    kept: list[int] = []
+    for number in reversed(range(len(block.operations))):
+        reads, writes, _ = block.flows[number]
+        if number in block.idle and wanted.isdisjoint(writes):
+            continue
+        kept.append(number)
+        wanted.update(reads)
+    kept.reverse()
+    block.operations = [block.operations[number] for number in kept]
+    block.writes = {slot for number in kept for slot in block.flows[number][1]}
 
 
 def _mark_waiting(blocks: list[Block]) -> None:

@@ -99,13 +99,7 @@ def _build_tuple(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     if scope.assignments[target.name] == 1 and t.fixed.issuperset(slots):
         scope.slots[target.name] = t.new_slot(tuple(t.template[slot] for slot in slots))
         return
-    result = t.operand(scope, target).slot
-
-    def run(frame: Any) -> None:
-        v = frame.variables
-        v[result] = tuple([v[slot] for slot in slots])
-
-    t.emit(run, slots, (result,), counted=False)
+    t.pack(slots, t.operand(scope, target).slot)
 
 
 def _exhaust_iter(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
@@ -118,6 +112,12 @@ def _exhaust_iter(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
 def _pick(t: Builder, scope: Scope, target: Any, expr: Any, number: int) -> None:
     pair = t.operand(scope, expr.value)
     part = (pair.type.first_type, pair.type.second_type)[number]
+    known = t.packed.get(pair.slot)
+    is_new = target.name not in scope.slots and scope.assignments[target.name] == 1
+    if known is not None and is_new and t.conversion(part, scope.type_of(target)) is None:
+        # It changes when its variable does, and never else.
+        scope.slots[target.name] = known[number]
+        return
     raw, done = t.into(scope, target, part)
     t.part(pair.slot, number, raw)
     done()

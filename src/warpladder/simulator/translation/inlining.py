@@ -49,7 +49,7 @@ class Inliner(Builder, ABC):
         self.inlining.pop()
         self.calls.pop()
         self.blocks.append(following)
-        self.block = following
+        self.go_on(following)
         self.site = site
         done()
 

@@ -51,7 +51,7 @@ class Translator(Inliner):
             return translated[label]
 
         for label in labels:
-            self.block = block_of(label)
+            self.go_on(block_of(label))
             if self.block not in self.blocks:
                 self.blocks.append(self.block)
             for statement in scope.function.blocks[label].body:
