@@ -20,6 +20,8 @@ _JOINS_FROM = "<!-- overlap joins from benchmarks/results -->"
 _JOINS_TO = "<!-- end of overlap joins -->"
 _HOPS_FROM = "<!-- hop counts from benchmarks/results -->"
 _HOPS_TO = "<!-- end of hop counts -->"
+_WEIGHTED_FROM = "<!-- weighted paths from benchmarks/results -->"
+_WEIGHTED_TO = "<!-- end of weighted paths -->"
 _REDUCTIONS_FROM = "<!-- reductions from benchmarks/results -->"
 _REDUCTIONS_TO = "<!-- end of reductions -->"
 _SLOWEST = 10
@@ -37,6 +39,7 @@ def main() -> None:
     _draw(results)
     _write_table(results)
     _write_hop_counts(_newest("hop_counts"))
+    _write_weighted_paths(_newest("weighted_paths"))
     _write_reductions(_newest("reduction_table"))
     _write_joins(_newest("overlap_join"))
     advection = _newest("advection")
@@ -71,6 +74,30 @@ def _write_hop_counts(results: dict[str, Any]) -> None:
         "last graph is that of 150 sources, scaled up."
     )
     replace_between(_README, _HOPS_FROM, _HOPS_TO, lines)
+
+
+def _write_weighted_paths(results: dict[str, Any]) -> None:
+    """Replace the table of sparse graphs with weights in the README."""
+    lines = [
+        "| graph | vertices | edges | CPU s | estimated | SciPy | igraph | rustworkx |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in results["graphs"]:
+        peers = [row.get(f"{peer}_cpu_s") for peer in ("scipy", "igraph", "rustworkx")]
+        times = [f"{peer / row['ours_cpu_s']:.1f} x" if peer else "" for peer in peers]
+        lines.append(
+            f"| {row['case']} | {row['vertices']:,} | {row['arcs']:,} | {row['ours_cpu_s']:.2g} "
+            f"| {row['sampled_s']:.2g} | {' | '.join(times)} |"
+        )
+    machine = results["machine"]
+    lines.append(
+        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
+        f"{results['date']}, shared with other work; CPU seconds of all cores together, whole "
+        "calls on edges, the least of four or eight in turn in one process with the peers, whose "
+        "CPU seconds are given as multiples of ours. Estimated: what `auto` goes by. SciPy and "
+        "igraph started from 300 of the vertices, and their times are scaled up."
+    )
+    replace_between(_README, _WEIGHTED_FROM, _WEIGHTED_TO, lines)
 
 
 def _write_reductions(results: dict[str, Any]) -> None:
