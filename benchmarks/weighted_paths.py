@@ -41,6 +41,7 @@ from warpladder.device.environment import worker_count
 from warpladder.shortest_paths.by_source import search_some
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.dijkstra import Counts, SourceSearches, work_seconds
+from warpladder.shortest_paths.forms import Edges
 from warpladder.shortest_paths.plan import default_dtype
 
 _ROUNDS = 4
@@ -92,14 +93,16 @@ def _from_files(folder: Path | None) -> dict[str, wl.Graph]:
 
 
 def _weighted(graph: wl.Graph, weights: NDArray[Any]) -> wl.Graph:
-    ends = graph.sources, graph.targets
-    return wl.Graph.from_edges(*ends, weights, n=graph.n, directed=graph.directed)
+    return wl.Graph.from_edges(
+        graph.sources, graph.targets, weights, n=graph.n, directed=graph.directed
+    )
 
 
 def _great_circles(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     latitudes = np.sin(one[:, 0]) * np.sin(other[:, 0])
     both = np.cos(one[:, 0]) * np.cos(other[:, 0]) * np.cos(one[:, 1] - other[:, 1])
-    return _EARTH_KM * np.arccos(np.clip(latitudes + both, -1, 1))
+    angles: NDArray[Any] = np.arccos(np.clip(latitudes + both, -1, 1))
+    return _EARTH_KM * angles
 
 
 def _made() -> dict[str, wl.Graph]:
@@ -117,7 +120,7 @@ def _made() -> dict[str, wl.Graph]:
     dense = np.nonzero(rng.random((1000, 1000)) < 0.5)
 
     def graph(ends: Any, weights: NDArray[Any], n: int, *, directed: bool = False) -> wl.Graph:
-        return wl.Graph.from_edges(*ends, weights, n=n, directed=directed)
+        return wl.Graph.from_edges(ends[0], ends[1], weights, n=n, directed=directed)
 
     return {
         "random, 5,000": graph(random, rng.integers(1, 1000, 25_000, np.int32), 5000),
@@ -214,6 +217,7 @@ def _cpu_seconds(task: Callable[[], object], passed: list[float] | None = None) 
 
 def _model(graph: wl.Graph) -> dict[str, Any]:
     """Return what all searches do, what some of them tell of that, and the times estimated."""
+    assert isinstance(graph.given, Edges)  # noqa: S101 - all of them are
     dtype = default_dtype(graph.given)
     made = SourceSearches.of(graph.given, dtype)
     lanes = made.arcs[2].dtype

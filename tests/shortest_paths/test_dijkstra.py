@@ -83,7 +83,7 @@ def test_every_dtype(dtype, next_hops):
     assert np.array_equal(found.dist_matrix, closed.dist_matrix)
 
 
-@pytest.mark.parametrize("scale", [1.0, *large(1e-300, 1e300)])
+@pytest.mark.parametrize("scale", [1.0, *large(1e-300, 1e290)])
 @pytest.mark.parametrize("directed", [True, False])
 def test_sums_of_floats_round_from_the_source_on(scale, directed):
     rng = np.random.default_rng(5)

@@ -39,17 +39,18 @@ __all__ = [
     "workers_for",
 ]
 
-# Fitted to 15 graphs of 453 to 14,400 vertices and 3,000 to 500,000 arcs: power grid, air routes, a
-# metabolic network, LAGraph's test, random, dense, grids, a path and with degrees by a power law;
-# lanes of 32 and 64 bits. On one core of an EPYC with AVX-512 the formula is between 0.76 and 1.22
-# times right, given what the searches counted; benchmarks/weighted_paths.py tells of whole calls.
-# Seconds for each doubling of the heap, of a visit and of a change; for 32 bits a lane, of an arc
-# and of a cell that begins as "no path" and ends in the answer; for a byte of fresh memory.
-_VISIT_SECONDS = 6.6e-9
-_CHANGE_SECONDS = 3.0e-9
-_ARC_SECONDS = 2.0e-9
-_CELL_SECONDS = 3.5e-9
-_BYTE_SECONDS = 0.25e-9
+# Fitted to the record of benchmarks/weighted_paths.py: 15 graphs of 453 to 10,000 vertices and
+# 3,000 to 500,000 arcs (power grid, air routes, a metabolic network, LAGraph's test, random, dense,
+# roads, hubs, a path), lanes of 32 and 64 bits, on an EPYC with AVX-512. Given what the searches
+# counted it is between 0.72 and 1.35 times right; tests/benchmarks holds it against that record.
+# Seconds for each doubling of the heap, of a visit and of a change; for 32 bits a lane, of an arc;
+# for a byte of the answer, which is "no path" in a lane first.
+_VISIT_SECONDS = 15.3e-9
+_CHANGE_SECONDS = 4.5e-9
+_ARC_SECONDS = 2.04e-9
+_BYTE_SECONDS = 0.54e-9
+# So much of a heap takes no time worth speaking of.
+_SHALLOW = 8
 _NARROW = 4
 _WITH_NEXT_HOPS = 1.25
 # Of the batches, so many are searched to estimate the time of all, at most these.
@@ -130,10 +131,9 @@ def work_seconds(
     next_hops
         Whether next hops are wanted.
     """
-    height = math.log2(1 + counts.waiting / max(counts.visits, 1))
+    height = math.log2(1 + counts.waiting / max(counts.visits, 1) / _SHALLOW)
     queued = height * (counts.visits * _VISIT_SECONDS + counts.changes * _CHANGE_SECONDS)
-    moved = counts.arcs * _ARC_SECONDS + n * n * _CELL_SECONDS
-    searched = queued + moved * lanes.itemsize / _NARROW
+    searched = queued + counts.arcs * _ARC_SECONDS * lanes.itemsize / _NARROW
     written = n * n * (dtype.itemsize + (_NARROW if next_hops else 0)) * _BYTE_SECONDS
     return searched * (_WITH_NEXT_HOPS if next_hops else 1) + written
 
