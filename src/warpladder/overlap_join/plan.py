@@ -56,7 +56,7 @@ _COUNTED, _LOOK, _SIGNED, _LIST = 0.5, 2.5, 2.0, 12.0
 # with sorting it; and making a mask.
 _MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 2.0, 10.0, 10.0, 10.0, 12.0, 60.0
 # A row met twice in lists, with the start of a list, and a left row.
-_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 4.0, 30.0, 300.0
+_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 4.0, 25.0, 100.0
 # A row met in lists of prefixes: seen before, or compared.
 _MATCHED = 100.0
 # An id coded, and listed.
