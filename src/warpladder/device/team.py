@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 
 __all__ = [
     "barrier",
@@ -136,36 +136,31 @@ def _yield_core(typingctx):
     return types.void(), codegen
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def next_task(state: Any) -> Any:
     """Return the number of the next task of this phase, counted from 0."""
     return _fetch_add(state, _TASK, 1)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def finish_task(state: Any) -> Any:
     """Count one task of this phase as finished; return how many had been before."""
     return _fetch_add(state, _DONE, 1)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def is_aborted(state: Any) -> Any:
     """Return whether the caller wants everyone to leave."""
     return _load(state, _ABORT) != 0
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def report_progress(state: Any, count: Any) -> None:
     """Tell the caller how far the team is."""
     _store(state, _PROGRESS, count)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def barrier(state: Any, workers: Any) -> Any:
     """Wait for all workers and start the next phase at task 0; False where the caller aborted."""
     epoch = _load(state, _EPOCH)

@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
+
+from warpladder.device.subroutines import subroutine
 
 __all__ = [
     "RULES",
@@ -34,8 +36,8 @@ __all__ = [
 ]
 
 #: Compile a function whose floating-point operations stay as they are written. That has to be said:
-#: Numba compiles a plain ``njit`` function with the fast-math flags of whoever calls it.
-strict = njit(nogil=True, fastmath=False)
+#: Numba compiles a plain function with the fast-math flags of whoever calls it.
+strict = subroutine(fastmath=False)
 
 RULES: list[Callable[..., Any]] = []
 """What is a `rule`."""

@@ -13,6 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.no_edge import is_absent
 
@@ -189,8 +190,7 @@ def _breadth_first(starts: Any, ends: Any, into_starts: Any, into: Any, order: A
     return total
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _spread(
     starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, root: Any, first: Any,
     seen: Any, mark: Any,

@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
@@ -136,8 +137,7 @@ def any_loop(links: Any) -> Any:
     return False
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _grow_tree(dist: Any, links: Any, weights: Any, no_edge: Any, target: Any) -> None:
     n = links.shape[0]
     slack = np.full(n, np.inf)
