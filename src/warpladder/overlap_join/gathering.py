@@ -13,8 +13,8 @@ that meets too many others for it counts them in a table with a slot for each.
 Rows joined with themselves need of each list the rows after the left one only; where these are is
 written down in the order of rows (`Index.behind`), and nothing is looked up. All that is needed for
 rows to come is asked of memory in time: else where lists begin, too, then the lists.
-Measured on one core of the machine in benchmarks/results, beside other work: 2 M rows of 20 ids out
-of 2 M, which meet 400 M times, in 6.8 s.
+Measured on one core of an AMD EPYC, beside other work, in turns: 2 M rows of 20 ids out of 2 M take
+1.6 us each where that is written down, and 3.0 where the index is looked up; writing it takes 0.35.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ There are four ways on the CPU, and what each costs follows from how often each 
 * `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
 * `prefixes` lists rows for a few of their ids and compares candidates: for high thresholds.
 
-The constants are measured on one core of the machine in benchmarks/results. They decide between
-ways whose times are far apart, and say seconds from minutes; they promise no more.
+The constants are measured on one core of an AMD EPYC with AVX-512. They decide between ways whose
+times are far apart, and say seconds from minutes; they promise no more.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ __all__ = [
 
 # Nanoseconds, on one core: an update of a counter in a list, the look at 64 counters, the same for
 # each eight hot ids, and the start of a list.
-_COUNTED, _LOOK, _SIGNED, _LIST = 0.9, 5.0, 5.0, 20.0
+_COUNTED, _LOOK, _SIGNED, _LIST = 0.5, 2.5, 2.0, 12.0
 # For 1,024 rows: adding a mask; comparing counts with a threshold, and noting what is a pair; going
 # through one more segment of masks; and a mask fetched for a group of rows. A row met in a list,
 # with sorting it; and making a mask.
-_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 3.2, 35.0, 25.0, 30.0, 12.0, 60.0
+_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 2.0, 10.0, 10.0, 10.0, 12.0, 60.0
 # A row met twice in lists, with the start of a list, and a left row.
-_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 6.0, 40.0, 300.0
+_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 4.0, 25.0, 100.0
 # A row met in lists of prefixes: seen before, or compared.
 _MATCHED = 100.0
 # An id coded, and listed.
