@@ -23,12 +23,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from warpladder.device.kernel_cache import cached
 from warpladder.device.llvm import call_outside, data_of
-from warpladder.device.subroutines import subroutine
+from warpladder.device.subroutines import constants_as_numbers, subroutine
 
 __all__ = [
     "barrier",
@@ -133,25 +134,33 @@ def _yield_core(typingctx):
     return types.void(), codegen
 
 
-@subroutine
+@constants_as_numbers
+@cached
+@njit(nogil=True)
 def next_task(state: Any) -> Any:
     """Return the number of the next task of this phase, counted from 0."""
     return _fetch_add(state, _TASK, 1)
 
 
-@subroutine
+@constants_as_numbers
+@cached
+@njit(nogil=True)
 def finish_task(state: Any) -> Any:
     """Count one task of this phase as finished; return how many had been before."""
     return _fetch_add(state, _DONE, 1)
 
 
-@subroutine
+@constants_as_numbers
+@cached
+@njit(nogil=True)
 def is_aborted(state: Any) -> Any:
     """Return whether the caller wants everyone to leave."""
     return _load(state, _ABORT) != 0
 
 
-@subroutine
+@constants_as_numbers
+@cached
+@njit(nogil=True)
 def report_progress(state: Any, count: Any) -> None:
     """Tell the caller how far the team is."""
     _store(state, _PROGRESS, count)

@@ -18,6 +18,7 @@ from numba import njit
 from warpladder.device.crew import each
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.errors import InputError
 from warpladder.overlap_join.forms import Rows, parts_of_rows
 
@@ -303,8 +304,7 @@ def _recode_rows(
         row[kept:] = spare[: len(row) - kept]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _sort_by_insertion(row: Any) -> None:
     for k in range(1, len(row)):
         code = row[k]
@@ -315,8 +315,7 @@ def _sort_by_insertion(row: Any) -> None:
         row[place] = code
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _sort_by_digits(row: Any, spare: Any) -> None:
     """Sort numbers from 0 on by one digit after another, the lowest first."""
     size = len(row)

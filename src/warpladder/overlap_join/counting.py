@@ -27,6 +27,7 @@ from numba import njit
 
 from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.index import BLOCK_BITS, bucket_of, list_of, rows_behind
 from warpladder.overlap_join.lanes import (
     LANES,
@@ -203,8 +204,7 @@ def visit_rows(
     return last, found
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _visit_block(
     left: Any, right: Any, index: Any, cold: Any, which: Any, rule: Any, i: Any, block: Any,
     size: Any, least: Any, scratch: Any, out: Any, found: Any,
@@ -235,8 +235,7 @@ def _visit_block(
     )  # fmt: skip
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _is_exact(counters: Any, updates: Any, hot: Any) -> Any:
     """Tell whether no counter has run over, nor will with so many hot ids more."""
     total, most = np.int64(0), np.uint8(0)
@@ -247,8 +246,7 @@ def _is_exact(counters: Any, updates: Any, hot: Any) -> Any:
     return total == updates and most <= _MOST_IN_BYTE - hot
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _look(
     left: Any, right: Any, index: Any, rule: Any, i: Any, block: Any, rows: Any, sizes: Any,
     counters: Any, noted: Any, out: Any, found: Any,
@@ -292,8 +290,7 @@ def _look(
     return found
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _tally(left: Any, i: Any, cold: Any, index: Any, block: Any, begin: Any, counters: Any) -> Any:
     """Count the ids that left row i shares with each row of a block, from its row ``begin`` on.
 
@@ -323,8 +320,7 @@ def _tally(left: Any, i: Any, cold: Any, index: Any, block: Any, begin: Any, cou
     return updates
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def alike(starts: Any, rule: Any, size: Any, first: Any, counters: Any, j: Any, word: Any) -> Any:
     """Return which of 64 rows marked in a word are alike enough, once looked at one by one.
 
@@ -354,8 +350,7 @@ def alike(starts: Any, rule: Any, size: Any, first: Any, counters: Any, j: Any, 
     return kept
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _add_noted(noted: Any, degrees: Any) -> None:
     for j in range(len(degrees)):
         degrees[j] += noted[j]

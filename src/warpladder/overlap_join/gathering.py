@@ -25,6 +25,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import LATER, OTHERS
 from warpladder.overlap_join.index import bucket_of, list_of, rows_behind
 from warpladder.overlap_join.lanes import fetch
@@ -146,8 +147,7 @@ def _span(left: Any, index: Any, which: Any, k: Any) -> Any:
     return rows_behind(index, k) if which == LATER else list_of(index, left.items[k], 0)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _fetch_lists(left: Any, index: Any, which: Any, i: Any, last: Any) -> None:
     """Ask for what rows to come will need."""
     coming = i + 2 * _AHEAD
@@ -163,8 +163,7 @@ def _fetch_lists(left: Any, index: Any, which: Any, i: Any, last: Any) -> None:
                 fetch(index.postings, end - 1)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _postings(left: Any, index: Any, which: Any, i: Any) -> Any:
     """Return how long the lists of a row are together."""
     total = 0
@@ -174,8 +173,7 @@ def _postings(left: Any, index: Any, which: Any, i: Any) -> Any:
     return total
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _gather_in_slots(
     left: Any, index: Any, which: Any, i: Any, least: Any, slots: Any, scratch: Any
 ) -> Any:
@@ -205,8 +203,7 @@ def _gather_in_slots(
     return often
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _gather_in_counters(left: Any, index: Any, which: Any, i: Any, least: Any, scratch: Any) -> Any:
     """Write down, ascending, every row that is met often enough; its counter is the negative."""
     counters = scratch.counters
@@ -227,8 +224,7 @@ def _gather_in_counters(left: Any, index: Any, which: Any, i: Any, least: Any, s
     return met
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _clear_counters(left: Any, index: Any, which: Any, i: Any, counters: Any) -> None:
     for k in range(left.starts[i], left.starts[i + 1]):
         begin, end = _span(left, index, which, k)

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import LATER
 from warpladder.overlap_join.index import list_of, rows_behind
 from warpladder.overlap_join.lanes import LANES, fetch
@@ -164,8 +165,7 @@ def _levels_of(size: Any, least: Any, is_counted: Any) -> Any:
     return levels
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def prepare(
     left: Any, index: Any, masks: Any, which: Any, rule: Any, begin: Any, last: Any, scratch: Any
 ) -> Any:
@@ -212,8 +212,7 @@ def prepare(
     return end
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _end_of_group(
     left: Any, index: Any, masks: Any, which: Any, begin: Any, last: Any, scratch: Any
 ) -> Any:
@@ -232,8 +231,7 @@ def _end_of_group(
     return last
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> None:
     """Sort by panels, and then by rows, what a group meets in lists."""
     rows, listed, ends = scratch.rows, scratch.listed, scratch.list_ends
@@ -260,8 +258,7 @@ def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> N
                 ends[panel + 1] += ends[panel]
 
 
-@cached
-@njit(nogil=True, inline="always")
+@subroutine(inline="always")
 def _list_of(left: Any, index: Any, which: Any, k: Any) -> Any:
     """Return where the list of an id begins and ends, or that of the rows behind its own."""
     return rows_behind(index, k) if which == LATER else list_of(index, left.items[k], 0)

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import LATER, OTHERS
 from warpladder.overlap_join.measures import counts, least_shared
 
@@ -138,8 +139,7 @@ def match_rows(
     return last, found
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _shared(left: Any, right: Any, i: Any, j: Any, least: Any) -> Any:
     """Return how many ids two rows share; less than ``least`` where they cannot come to that."""
     k, end = left.starts[i], left.starts[i + 1]

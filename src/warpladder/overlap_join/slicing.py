@@ -31,6 +31,7 @@ from numba import njit
 
 from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import ALL, LATER, alike
 from warpladder.overlap_join.groups import (
     DEGREE_LEVELS,
@@ -100,8 +101,7 @@ def slice_rows(
     return last, found
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _visit_group(
     right: Any, masks: Any, which: Any, rule: Any, begin: Any, end: Any, scratch: Any,
     degrees: Any, room: Any,
@@ -194,8 +194,7 @@ def _visit_group(
     return pairs
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _sum_segments(
     rows: Any, size: Any, segments: Any, places: Any, table: Any, base: Any, slices: Any,
     stride: Any, masks: Any, is_counted: Any,
@@ -227,16 +226,14 @@ def _is_done(slices: Any, at: Any, levels: Any, least: Any) -> Any:
     return least <= 1 << (levels - 1) and is_full(slices, at + (levels - 1) * WORDS)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _segment_of(masks: Any, base: Any, segment: Any) -> Any:
     """Return at which words a segment of a panel begins and ends, from its hottest masks down."""
     last = masks.hot - segment * MASKS_AT_ONCE
     return base + max(0, last - MASKS_AT_ONCE) * WORDS, base + last * WORDS
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _coming_masks(masks: Any, last: Any, chunk: Any, last_segment: Any) -> Any:
     """Return at which words the masks begin and end that are needed after the panels before last.
 
@@ -259,8 +256,7 @@ def _fetch_share(table: Any, first: Any, last: Any, one: Any, rows: Any) -> None
         fetch(table, first + line * _LINE)
 
 
-@cached
-@njit(nogil=True, inline="always")
+@subroutine(inline="always")
 def _add_one(slices: Any, word: Any, last: Any, bit: Any) -> None:
     """Add one to a count whose last slice is at a word."""
     while bit and word < last:
@@ -271,8 +267,7 @@ def _add_one(slices: Any, word: Any, last: Any, bit: Any) -> None:
     slices[last] |= bit
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _unmark(
     starts: Any, which: Any, rule: Any, i: Any, size: Any, levels: Any, panel: Any, slices: Any,
     kept: Any, marked: Any, at: Any, counters: Any,
@@ -292,8 +287,7 @@ def _unmark(
     return pairs
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _others(which: Any, lane: Any) -> Any:
     """Return a mask of the 64 rows that a row meets which stands at a lane of them, or outside."""
     if lane < 0:
@@ -304,8 +298,7 @@ def _others(which: Any, lane: Any) -> Any:
     return ~(own | (own - _ONE)) if which == LATER else ~own
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _write_down(
     one: Any, levels: Any, panel: Any, slices: Any, kept: Any, marked: Any, at: Any, counters: Any,
     of: Any, partner: Any, shared: Any, pairs: Any,
@@ -324,8 +317,7 @@ def _write_down(
             word &= word - _ONE
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _put_in_order(rows: Any, pairs: Any, scratch: Any, out: Any, first: Any, found: Any) -> None:
     """Hand on the pairs of a group by rows: of each they were found in order."""
     of_rows = out[0][first : first + rows]
@@ -344,8 +336,7 @@ def _put_in_order(rows: Any, pairs: Any, scratch: Any, out: Any, first: Any, fou
         places[one] += 1
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _add_degrees(panels: Any, scratch: Any, degrees: Any) -> None:
     """Add up in how many pairs right rows are, and begin anew."""
     for panel in range(panels):

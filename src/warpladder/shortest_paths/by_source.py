@@ -22,8 +22,8 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.device.team import finish_task, is_aborted, next_task, report_progress
-from warpladder.device.uncounted import uncounted
 from warpladder.shortest_paths.dense import NO_HOP
 from warpladder.shortest_paths.lanes import LANES, ROOT, relax, relax_with_hops
 
@@ -86,8 +86,7 @@ def search_some(arcs, order, none):
     return counted
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _room(n, carry, none):
     """Return rows of lanes of distances and of next hops, and an empty heap for n vertices."""
     near = np.full((n, LANES), none)
@@ -98,8 +97,7 @@ def _room(n, carry, none):
     return near, hops, keys, vertices, places
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _search(arcs, sources, carry, none, room, counted):
     starts, ends, weights = arcs
     near, hops, keys, vertices, places = room
@@ -134,7 +132,7 @@ def _search(arcs, sources, carry, none, room, counted):
     counted[3] += waiting
 
 
-@uncounted
+@subroutine(counted=False)
 def _bring_up(keys, vertices, places, size, vertex, key):
     """Put a vertex into the heap, or nearer to its front; return the size of the heap."""
     place = np.int64(places[vertex])
@@ -157,7 +155,7 @@ def _bring_up(keys, vertices, places, size, vertex, key):
     return size
 
 
-@uncounted
+@subroutine(counted=False)
 def _drop_first(keys, vertices, places, size):
     """Take the first vertex out of the heap; return the size of the heap."""
     places[vertices[0]] = _OUTSIDE
@@ -185,8 +183,7 @@ def _drop_first(keys, vertices, places, size):
     return size
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _write(near, sources, none, dist, no_path):
     """Write the rows of some sources; return the longest distance."""
     n = near.shape[0]
@@ -207,8 +204,7 @@ def _write(near, sources, none, dist, no_path):
     return longest
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _write_hops(near, room, sources, none, hops):
     """Write the next hops of some sources."""
     n = near.shape[0]
