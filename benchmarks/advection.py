@@ -26,10 +26,10 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from report import Target, interleave, print_table, print_targets, quantiles, write_results
-from warpladder.advection.arithmetic import fma
 from warpladder.advection.cpu import CpuEngine
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
 from warpladder.advection.plain import PlainEngine
+from warpladder.device.arithmetic import fma
 from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
 

@@ -11,7 +11,6 @@ medians of many. Every answer is checked against PyTorch's in float64 first. "Pr
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 
 import warpladder as wl
-from gpu_timing import described
+from gpu_timing import described, write_record
 from report import Target, print_table, print_targets
 from warpladder.device.select import gpu
 
@@ -94,9 +93,7 @@ def main() -> None:
         "rows": rows,
         "targets": targets,
     }
-    given.out.mkdir(parents=True, exist_ok=True)
-    name = f"gpu_calls-{document['gpu'].lower().replace(' ', '-')}.json"
-    (given.out / name).write_text(json.dumps(document, indent=1) + "\n")
+    write_record(given.out, "gpu_calls", document)
 
 
 def _measured(

@@ -9,7 +9,6 @@ the median of rounds that take turns, so that all have the same machine.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import warnings
 from collections.abc import Callable
@@ -23,7 +22,7 @@ import numpy as np
 from cuda import core
 from numba import cuda
 
-from gpu_timing import described
+from gpu_timing import described, write_record
 from report import Target, interleave, print_table, print_targets, quantiles
 from warpladder.device.compiler import compile_kernel, kinds_and_words
 from warpladder.device.cuda_device import CudaDevice
@@ -60,9 +59,7 @@ def main() -> None:
         "launches": rows,
         "targets": targets,
     }
-    given.out.mkdir(parents=True, exist_ok=True)
-    name = device.properties.name.lower().replace(" ", "-")
-    (given.out / f"gpu_launch-{name}.json").write_text(json.dumps(document, indent=1) + "\n")
+    write_record(given.out, "gpu_launch", document)
 
 
 def _ways(device: CudaDevice) -> dict[str, Callable[[], float]]:

@@ -12,7 +12,6 @@ included.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -25,7 +24,7 @@ from numba import cuda
 
 import warpladder as wl
 from gpu_sums import cold_us, contenders
-from gpu_timing import Timer, described, least_ms, nothing
+from gpu_timing import Timer, described, least_ms, nothing, write_record
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.ceilings import copy_bytes_per_second, pinned_bytes_per_second, read_only
@@ -77,17 +76,10 @@ def main() -> None:
         began = perf_counter()
         document[name] = getattr(bench, name)()
         print(f"-- {name}: {perf_counter() - began:.0f} s", flush=True)
-        _write(given.out, document)
+        write_record(given.out, "gpu_reduction", document)
     if "libraries" in document:
         document["targets"] = _targets(document)
-        _write(given.out, document)
-
-
-def _write(folder: Path, document: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    name = document["gpu"].lower().replace(" ", "-")
-    path = folder / f"gpu_reduction-{name}.json"
-    path.write_text(json.dumps(document, indent=1) + "\n")
+        write_record(given.out, "gpu_reduction", document)
 
 
 class _Bench:

@@ -10,7 +10,6 @@ caller's array to the answer, transfers and checks of the weights included.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import warpladder as wl
-from gpu_timing import described
+from gpu_timing import described, write_record
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.bench import cold_cache, time_rung
@@ -81,16 +80,9 @@ def main() -> None:
         began = perf_counter()
         document[name] = part()
         print(f"-- {name}: {perf_counter() - began:.0f} s", flush=True)
-        _write(given.out, document)
+        write_record(given.out, "gpu_shortest_paths", document)
     document["targets"] = _targets(document)
-    _write(given.out, document)
-
-
-def _write(folder: Path, document: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    name = document["gpu"].lower().replace(" ", "-")
-    path = folder / f"gpu_shortest_paths-{name}.json"
-    path.write_text(json.dumps(document, indent=1) + "\n")
+    write_record(given.out, "gpu_shortest_paths", document)
 
 
 def _cold_start() -> float:

@@ -28,6 +28,7 @@ __all__ = [
     "nothing",
     "parser_of_parts",
     "record_parts",
+    "write_record",
 ]
 
 _RECORDS = Path(__file__).resolve().parent / "results"
@@ -135,20 +136,28 @@ def record_parts(
         raise SystemExit(f"--only {' '.join(sorted(unknown))}: there are {', '.join(parts)}")
     now = datetime.now(UTC).isoformat(timespec="seconds")
     gpu = device.properties.name
-    file_name = f"{name}-{gpu.lower().replace(' ', '-')}.json"
-    record: dict[str, Any] = (
-        json.loads((_RECORDS / file_name).read_text()) if given.only else {"date": now}
-    )
+    known = _RECORDS / record_name(name, gpu)
+    record: dict[str, Any] = json.loads(known.read_text()) if given.only else {"date": now}
     record |= {"machine": described(), "gpu": gpu}
     measured = record.setdefault("measured", {})
-    given.out.mkdir(parents=True, exist_ok=True)
-    path = given.out / file_name
     for part in given.only or parts:
         record[part] = parts[part](record)
         measured[part] = now
         # Written part by part, so that what was measured stays if the machine goes.
-        path.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"wrote {path.name}")
+        write_record(given.out, name, record)
+    print(f"wrote {known.name}")
+
+
+def record_name(name: str, gpu: str) -> str:
+    """Return the name of the file with what a benchmark measured on a GPU."""
+    return f"{name}-{gpu.lower().replace(' ', '-')}.json"
+
+
+def write_record(folder: Path, name: str, record: Mapping[str, Any]) -> None:
+    """Write what a benchmark measured on a GPU, which the record names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / record_name(name, record["gpu"])
+    path.write_text(json.dumps(record, indent=1) + "\n")
 
 
 @cuda.jit

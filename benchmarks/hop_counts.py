@@ -8,8 +8,8 @@ of this project; weights that they have are left away. Graphs of other kinds are
 adds one of the size of SNAP's email-Enron, and with as uneven degrees: 36,692 vertices, 183,831
 edges.
 
-Peers: SciPy's ``shortest_path(unweighted=True)``, rustworkx's ``distance_matrix`` on all cores and,
-where it is installed, igraph's ``distances``. Each gets its own kind of graph, made before; ours
+Peers: SciPy's ``shortest_path(unweighted=True)``, rustworkx's ``distance_matrix`` on all cores and
+igraph's ``distances``. Each gets its own kind of graph, made before; ours
 gets edges. For the large graph SciPy starts from some of the vertices, and its time is scaled up;
 its whole answer would take minutes and 11 GB, as would that of rustworkx, which is left out. Ours
 is timed by Floyd-Warshall, too, where that takes seconds.
@@ -23,10 +23,10 @@ import importlib.metadata
 import statistics
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import igraph
 import numpy as np
 import rustworkx
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def main() -> None:
     graphs = {**_from_files(asked.graphs), **_made()}
     rows = [_time(name, graph, targets) for name, graph in graphs.items()]
     _print("all hop counts", rows)
-    versions = {name: importlib.metadata.version(name) for name in ("scipy", "rustworkx")}
+    versions = {name: importlib.metadata.version(name) for name in ("scipy", "rustworkx", "igraph")}
     document: dict[str, Any] = {"peers": versions, "graphs": rows}
     write_results("hop_counts", {**document, "targets": targets})
     if asked.large:
@@ -119,12 +119,9 @@ def _for_peers(graph: wl.Graph) -> tuple[Any, dict[str, Callable[[], object]]]:
     tasks: dict[str, Callable[[], object]] = {
         "rustworkx": partial(
             rustworkx.distance_matrix, network, parallel_threshold=0, null_value=np.inf
-        )
+        ),
+        "igraph": igraph.Graph(graph.n, pairs, directed=True).distances,
     }
-    if find_spec("igraph") is not None:
-        import igraph
-
-        tasks["igraph"] = igraph.Graph(graph.n, pairs, directed=True).distances
     return matrix, tasks
 
 

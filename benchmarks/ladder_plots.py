@@ -23,6 +23,7 @@ from warpladder.lab.pictures.style import (
     canvas,
     caption,
 )
+from warpladder.lab.text import three_digits
 
 _RESULTS = Path(__file__).parent / "results"
 _DOCS = Path(__file__).parent.parent / "docs"
@@ -182,7 +183,7 @@ def _draw(
         axes.axvline(mark.rate, color=INK, linewidth=1.1, linestyle=style, zorder=1)
         side = -1 if mark.rate > max(dot.rate for dot in dots) / 50 else 1
         axes.annotate(
-            f"{mark.name}: {_three(mark.rate)}", (mark.rate, row), xytext=(5 * side, 0),
+            f"{mark.name}: {three_digits(mark.rate)}", (mark.rate, row), xytext=(5 * side, 0),
             textcoords="offset points", ha="right" if side < 0 else "left", va="center",
             fontsize=SMALL + 0.5, color=INK,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
@@ -217,14 +218,11 @@ def _draw_climb(axes: Any, dots: list[Dot], first_row: int) -> None:
         side = -1 if dot.rate > most / 4 else 1
         axes.plot(dot.rate, row, markersize=5, linestyle="none", zorder=3, **_LOOKS[dot.kind])
         axes.annotate(
-            _three(dot.rate), (dot.rate, row), xytext=(6 * side, 0), textcoords="offset points",
+            three_digits(dot.rate), (dot.rate, row),
+            xytext=(6 * side, 0), textcoords="offset points",
             ha="right" if side < 0 else "left", va="center", fontsize=SMALL, color=INK, zorder=2,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )  # fmt: skip
-
-
-def _three(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 if __name__ == "__main__":

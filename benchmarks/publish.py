@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +10,16 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from report import quiet_axes, replace_between
+from report import (
+    draw_ceiling,
+    markdown_table,
+    newest_results,
+    quiet_axes,
+    replace_results,
+)
+from warpladder.lab.text import three_digits
 
-_RESULTS = Path(__file__).parent / "results"
-_README = Path(__file__).parent.parent / "README.md"
-_FROM, _TO = "<!-- results from benchmarks/results -->", "<!-- end of results -->"
-_JOINS_FROM = "<!-- overlap joins from benchmarks/results -->"
-_JOINS_TO = "<!-- end of overlap joins -->"
-_HOPS_FROM = "<!-- hop counts from benchmarks/results -->"
-_HOPS_TO = "<!-- end of hop counts -->"
-_REDUCTIONS_FROM = "<!-- reductions from benchmarks/results -->"
-_REDUCTIONS_TO = "<!-- end of reductions -->"
 _SLOWEST = 10
-_ADVECTION_FROM = "<!-- advection from benchmarks/results -->"
-_ADVECTION_TO = "<!-- end of advection -->"
 _N_OF_PEERS = 2048
 _DOCS = Path(__file__).parent.parent / "docs"
 _FIGURE = _DOCS / "shortest_paths_cpu.png"
@@ -33,110 +28,141 @@ _ADVECTION_FIGURE = _DOCS / "advection_cpu.png"
 
 def main() -> None:
     """Take the newest results."""
-    results = _newest("shortest_paths")
+    results = newest_results("shortest_paths-*")
     _draw(results)
     _write_table(results)
-    _write_hop_counts(_newest("hop_counts"))
-    _write_reductions(_newest("reduction_table"))
-    _write_joins(_newest("overlap_join"))
-    advection = _newest("advection")
+    _write_hop_counts(newest_results("hop_counts-*"))
+    _write_weighted_paths(newest_results("weighted_paths-*"))
+    _write_reductions(newest_results("reduction_table-*"))
+    _write_joins(newest_results("overlap_join-*"))
+    advection = newest_results("advection-*")
     _write_advection(advection)
     _draw_advection(advection)
 
 
-def _newest(suite: str) -> dict[str, Any]:
-    newest = max(_RESULTS.glob(f"{suite}-*.json"), key=lambda path: path.stat().st_mtime)
-    found: dict[str, Any] = json.loads(newest.read_text())
-    return found
+def _machine(results: dict[str, Any]) -> str:
+    """Return on what something was measured, and when."""
+    machine = results["machine"]
+    return (
+        f"{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
+        f"{results['date']}"
+    )
 
 
 def _write_hop_counts(results: dict[str, Any]) -> None:
     """Replace the table of hop counts in the README."""
-    columns = ("scipy", "rustworkx", "floyd-warshall")
-    lines = [
-        "| graph | vertices | edges | ms | SciPy, ms | rustworkx, ms | Floyd-Warshall here, ms |",
-        "|---|--:|--:|--:|--:|--:|--:|",
-    ]
-    for row in results["graphs"] + results.get("large", []):
+    names = {
+        "scipy": "SciPy",
+        "rustworkx": "rustworkx",
+        "igraph": "igraph",
+        "floyd-warshall": "Floyd-Warshall here",
+    }
+    graphs = results["graphs"] + results.get("large", [])
+    columns = [name for name in names if any(f"{name}_ms" in row for row in graphs)]
+    heads = ["graph", "vertices", "edges", "ms", *(f"{names[column]}, ms" for column in columns)]
+    rows = []
+    for row in graphs:
         times = [row["ms"], *(row.get(f"{column}_ms") for column in columns)]
-        cells = ["" if ms is None else f"{ms:,.0f}" if ms >= 100 else f"{ms:.3g}" for ms in times]
-        lines.append(
-            f"| {row['case']} | {row['vertices']:,} | {row['arcs']:,} | {' | '.join(cells)} |"
-        )
-    machine = results["machine"]
+        cells = ["" if ms is None else three_digits(ms) for ms in times]
+        rows.append([row["case"], f"{row['vertices']:,}", f"{row['arcs']:,}", *cells])
+    lines = markdown_table(heads, rows)
     lines.append(
-        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}; whole calls on edges, medians of three, in one process with the "
+        f"\n{_machine(results)}; whole calls on edges, medians of three, in one process with the "
         "peers; edges counted from both ends where they have no direction. SciPy's time for the "
         "last graph is that of 150 sources, scaled up."
     )
-    replace_between(_README, _HOPS_FROM, _HOPS_TO, lines)
+    replace_results("hop counts", lines)
+
+
+def _write_weighted_paths(results: dict[str, Any]) -> None:
+    """Replace the table of sparse graphs with weights in the README."""
+    heads = "graph", "vertices", "edges", "CPU s", "estimated", "SciPy", "igraph", "rustworkx"
+    rows = []
+    for row in results["graphs"]:
+        peers = [row.get(f"{peer}_cpu_s") for peer in ("scipy", "igraph", "rustworkx")]
+        times = [f"{peer / row['ours_cpu_s']:.1f} x" if peer else "" for peer in peers]
+        ours = f"{row['ours_cpu_s']:.2g}", f"{row['sampled_s']:.2g}"
+        rows.append([row["case"], f"{row['vertices']:,}", f"{row['arcs']:,}", *ours, *times])
+    lines = markdown_table(heads, rows)
+    lines.append(
+        f"\n{_machine(results)}, shared with other work; CPU seconds of all cores together, whole "
+        "calls on edges, the least of four or eight in turn in one process with the peers, whose "
+        "CPU seconds are given as multiples of ours. Estimated: what `auto` goes by. SciPy and "
+        "igraph started from 300 of the vertices, and their times are scaled up."
+    )
+    replace_results("weighted paths", lines)
 
 
 def _write_reductions(results: dict[str, Any]) -> None:
     """Replace the table of reductions beside their best peers in the README, slow cells first."""
-    lines = [
-        "| `reduce` beside the best peer | cells | as fast | at least 0.9 | slowest | median |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    lines.extend(
-        f"| {row['case']} | {row['cells']} | {row['at_least_1.0']} | {row['at_least_0.9']} "
-        f"| {row['least_ratio']:.2g} | {row['median_ratio']:.2g} |"
-        for row in results["summary"]
+    lines = markdown_table(
+        ["`reduce` beside the best peer", "cells", "as fast", "at least 0.9", "slowest", "median"],
+        (
+            [
+                *(row[key] for key in ("case", "cells", "at_least_1.0", "at_least_0.9")),
+                f"{row['least_ratio']:.2g}",
+                f"{row['median_ratio']:.2g}",
+            ]
+            for row in results["summary"]
+        ),
     )
+    slowest = [row for row in results["cells"] if not row["is_small"]][:_SLOWEST]
     lines += [
         "",
-        "| slowest from 2^16 numbers on | us | best peer, us | ratio |",
-        "|---|--:|--:|--:|",
+        *markdown_table(
+            ["slowest from 2^16 numbers on", "us", "best peer, us", "ratio"],
+            (
+                [
+                    row["case"],
+                    f"{row['us']:,.1f}",
+                    f"{row['best_peer_us']:,.1f} ({row['best_peer']})",
+                    f"{row['ratio']:.2f}",
+                ]
+                for row in slowest
+            ),
+        ),
     ]
-    slowest = [row for row in results["cells"] if not row["is_small"]][:_SLOWEST]
-    lines.extend(
-        f"| {row['case']} | {row['us']:,.1f} | {row['best_peer_us']:,.1f} ({row['best_peer']}) "
-        f"| {row['ratio']:.2f} |"
-        for row in slowest
-    )
     small = [row for row in results["summary"] if row["case"].startswith("2^10")]
     above = "; ".join(f"{row['case'][6:]} {row['most_us_above']:.1f}" for row in small)
-    machine, peers = results["machine"], results["peers"]
+    peers = results["peers"]
     lines.append(
         "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
         "time over ours, the least of calls in turn in one process. Calls on 2^10 numbers take at "
-        f"most so many us more than the best peer's: {above}. {machine['cpu']}, "
-        f"{machine['cores']} cores, {machine['vector']['name']}, {results['date']}; NumPy "
+        f"most so many us more than the best peer's: {above}. {_machine(results)}; NumPy "
         f"{peers['numpy']}, bottleneck {peers['bottleneck']}."
     )
-    replace_between(_README, _REDUCTIONS_FROM, _REDUCTIONS_TO, lines)
+    replace_results("reductions", lines)
 
 
 def _write_joins(results: dict[str, Any]) -> None:
     """Replace the table of overlap joins in the README."""
-    lines = [
-        "| | pairs | s | G updates/s | best peer, s | times faster |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    rows = []
     for row in results["sets"]:
         peers = {name: row[f"{name}_s"] for name in ("sparse_dot_topn", "scipy")}
         peer = min((name for name in peers if peers[name] == peers[name]), key=peers.__getitem__)
-        lines.append(
-            f"| {row['case']}, counted | {row['pairs']:,} | {row['s']:.3g} "
-            f"| {row['G_updates_per_s']:.2g} | {peers[peer]:.3g} ({peer}) "
-            f"| {row['times_faster']:.0f} |"
-        )
-    lines.extend(
-        f"| {row['case']} | {row['pairs']:,} | {row['s']:.3g} | "
-        f"| {row['sparse_dot_topn_s']:.3g} (sparse_dot_topn) | {row['times_faster']:.0f} |"
-        for row in results["files"]
-    )
-    lines.extend(
-        f"| {row['case']}, counted | {row['pairs']:,} | {row['s']:.3g} | "
-        f"| {row['SetSimilaritySearch_s']:.3g} (SetSimilaritySearch) | {row['times_faster']:.0f} |"
-        for row in results["jaccard"]
-    )
-    lines.extend(
-        f"| {row['case']}, T = 2, counted | {row['pairs']:,} | {row['s']:.3g} "
-        f"| {row['G_updates_per_s']:.2g} | {row['IM_on_a_GPU_s']:,.1f} (IM, on a GPU) "
-        f"| {row['times_faster']:.0f} |"
+        rows.append((row, ", counted", f"{peers[peer]:.3g} ({peer})"))
+    for kind, ending, peer in (
+        ("files", "", "sparse_dot_topn"),
+        ("jaccard", ", counted", "SetSimilaritySearch"),
+    ):
+        rows += [(row, ending, f"{row[f'{peer}_s']:.3g} ({peer})") for row in results[kind]]
+    rows += [
+        (row, ", T = 2, counted", f"{row['IM_on_a_GPU_s']:,.1f} (IM, on a GPU)")
         for row in results["sources"]
+    ]
+    lines = markdown_table(
+        ["", "pairs", "s", "G updates/s", "best peer, s", "times faster"],
+        (
+            [
+                row["case"] + ending,
+                f"{row['pairs']:,}",
+                f"{row['s']:.3g}",
+                f"{row['G_updates_per_s']:.2g}" if "G_updates_per_s" in row else "",
+                peer,
+                f"{row['times_faster']:.0f}",
+            ]
+            for row, ending, peer in rows
+        ),
     )
     if "parquet" in results:
         found = results["parquet"]
@@ -147,86 +173,98 @@ def _write_joins(results: dict[str, Any]) -> None:
             if not found["planted_missing"]
             else "\nPLANTED PAIRS ARE MISSING"
         )
-    machine = results["machine"]
     lines.append(
-        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}; whole calls on a matrix of SciPy's, medians, in one process with the "
-        "peers, which find each pair from both of its rows; sparse_dot_topn keeps the 10 best of "
-        "each row where pairs are counted. zipf: 20,000 rows x 100 ids of 1,000,000. IM's times "
-        "are its 0.66 s per thousand rows squared; its 50,000 rows took 26 minutes."
+        f"\n{_machine(results)}; whole calls on a matrix of SciPy's, medians, in one process "
+        "with the peers, which find each pair from both of its rows; sparse_dot_topn keeps the 10 "
+        "best of each row where pairs are counted. zipf: 20,000 rows x 100 ids of 1,000,000. IM's "
+        "times are its 0.66 s per thousand rows squared; its 50,000 rows took 26 minutes."
     )
-    replace_between(_README, _JOINS_FROM, _JOINS_TO, lines)
+    replace_results("overlap joins", lines)
 
 
 def _write_advection(results: dict[str, Any]) -> None:
     """Replace the table of advection in the README."""
-    lines = [
-        "| 2^24 cells, Lax-Friedrichs | G cell-steps/s | of registers only | warpladder is |",
-        "|---|--:|--:|--:|",
-    ]
-    for row in results["large"]:
-        rate, share = row["G_cell_steps_per_s"], row["percent_of_ceiling"]
-        times = row["warpladder_is_times"]
-        lines.append(
-            f"| {row['case']} | {rate:.3g} | {share:.0f} % "
-            f"| {'' if row['case'] in ('warpladder', 'registers only') else f'{times:.1f} x'} |"
-        )
-    lines += [
-        "",
-        "| cells | G cell-steps/s | times a compiled loop in one thread |",
-        "|--:|--:|--:|",
-    ]
-    lines.extend(
-        f"| {row['cells']:,} | {row['G_cell_steps_per_s']:.3g} | {row['times_one_thread']:.1f} |"
-        for row in results["by_size"]
+    lines = markdown_table(
+        ["2^24 cells, Lax-Friedrichs", "G cell-steps/s", "of registers only", "warpladder is"],
+        (
+            [
+                row["case"],
+                f"{row['G_cell_steps_per_s']:.3g}",
+                f"{row['percent_of_ceiling']:.0f} %",
+                ""
+                if row["case"] in ("warpladder", "registers only")
+                else f"{row['warpladder_is_times']:.1f} x",
+            ]
+            for row in results["large"]
+        ),
     )
+    rates: dict[str, list[str]] = {}
+    for row in results["by_scheme"]:
+        rates.setdefault(row["scheme"], []).append(f"{row['G_cell_steps_per_s']:.3g}")
     lines += [
         "",
-        "| 2^20 cells | float32, G cell-steps/s | float64, G cell-steps/s |",
-        "|---|--:|--:|",
+        *markdown_table(
+            ["cells", "G cell-steps/s", "times a compiled loop in one thread"],
+            (
+                [
+                    f"{row['cells']:,}",
+                    f"{row['G_cell_steps_per_s']:.3g}",
+                    f"{row['times_one_thread']:.1f}",
+                ]
+                for row in results["by_size"]
+            ),
+            words=0,
+        ),
+        "",
+        *markdown_table(
+            ["2^20 cells", "float32, G cell-steps/s", "float64, G cell-steps/s"],
+            ([name, *both] for name, both in rates.items()),
+        ),
     ]
-    rates: dict[str, list[float]] = {}
-    for row in results["by_scheme"]:
-        rates.setdefault(row["scheme"], []).append(row["G_cell_steps_per_s"])
-    lines.extend(f"| {name} | {a:.3g} | {b:.3g} |" for name, (a, b) in rates.items())
-    machine = results["machine"]
     lines.append(
-        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}; the engine alone, float32 where nothing else is said, medians, in one "
-        'process with the loops. "Registers only" works out the same formula on numbers that '
+        f"\n{_machine(results)}; the engine alone, float32 where nothing else is said, medians, in "
+        'one process with the loops. "Registers only" works out the same formula on numbers that '
         "never leave the registers."
     )
-    replace_between(_README, _ADVECTION_FROM, _ADVECTION_TO, lines)
+    replace_results("advection", lines)
 
 
 def _write_table(results: dict[str, Any]) -> None:
     """Replace what stands between the marks in the README."""
-    lines = [
-        "| whole call, dense | ms | G relaxations/s | of the ceiling | with next hops |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    lines.extend(
-        f"| {row['case']} | {row['ms']:.0f} | {row['G_relaxations_per_s']:.0f} "
-        f"| {row['percent_of_ceiling']:.0f} % | {row['next_hops_factor']:.1f} x |"
+    rows = [
+        [
+            row["case"],
+            f"{row['ms']:.0f}",
+            f"{row['G_relaxations_per_s']:.0f}",
+            f"{row['percent_of_ceiling']:.0f} %",
+            f"{row['next_hops_factor']:.1f} x",
+        ]
         for row in results["by_dtype"]
-    )
-    lines.extend(
-        f"| {row['case']} | {1e3 * row['s']:,.0f} | {row['G_relaxations_per_s']:.0f} "
-        f"| {row['percent_of_ceiling']:.0f} % | |"
+    ]
+    rows += [
+        [
+            row["case"],
+            f"{1e3 * row['s']:,.0f}",
+            f"{row['G_relaxations_per_s']:.0f}",
+            f"{row['percent_of_ceiling']:.0f} %",
+            "",
+        ]
         for row in results["large"]
-    )
-    for row in results["peers"][1:]:
-        rate = _N_OF_PEERS**3 / row["seconds"] / 1e9
-        lines.append(
-            f"| {row['case']}, float32, n = {_N_OF_PEERS} | {1e3 * row['seconds']:,.0f} "
-            f"| {rate:.1f} | {row['times_ours']:.0f} x our time | |"
-        )
-    machine = results["machine"]
-    lines.append(
-        f"\n{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}; medians, in one process."
-    )
-    replace_between(_README, _FROM, _TO, lines)
+    ]
+    rows += [
+        [
+            f"{row['case']}, float32, n = {_N_OF_PEERS}",
+            f"{1e3 * row['seconds']:,.0f}",
+            f"{_N_OF_PEERS**3 / row['seconds'] / 1e9:.1f}",
+            f"{row['times_ours']:.0f} x our time",
+            "",
+        ]
+        for row in results["peers"][1:]
+    ]
+    heads = "whole call, dense", "ms", "G relaxations/s", "of the ceiling", "with next hops"
+    lines = markdown_table(heads, rows)
+    lines.append(f"\n{_machine(results)}; medians, in one process.")
+    replace_results("results", lines)
 
 
 def _draw(results: dict[str, Any]) -> None:
@@ -246,28 +284,16 @@ def _draw(results: dict[str, Any]) -> None:
     rustworkx = next(row for row in results["peers"] if "rustworkx" in row["case"])
     rate = _N_OF_PEERS**3 / rustworkx["seconds"] / 1e9
     axes.plot(_N_OF_PEERS, rate, "D", color="#7d6b91", label="rustworkx (parallel)")
-    axes.axhline(ceiling, color="#444444", linestyle="--", linewidth=1)
-    axes.annotate(
-        f"ceiling: operands in registers only, {ceiling:.0f} G/s",
-        (ours[0][0], ceiling),
-        xytext=(0, 4),
-        textcoords="offset points",
-        fontsize=9,
-    )
+    text = f"ceiling: operands in registers only, {ceiling:.0f} G/s"
+    draw_ceiling(axes, ours[0][0], ceiling, text)
     axes.set_xlabel("vertices")
     axes.set_ylabel("relaxations per second (G)")
     axes.set_xticks([row["n"] for row in sizes], [f"{row['n']:,}" for row in sizes])
     ticks = (0.01, 0.1, 1, 10, 100)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     quiet_axes(axes, top=300, bottom=0.02)
-    machine = results["machine"]
-    axes.set_title(
-        "All-pairs shortest paths, dense float32, whole call\n"
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}",
-        fontsize=10,
-        loc="left",
-    )
+    title = "All-pairs shortest paths, dense float32, whole call"
+    axes.set_title(f"{title}\n{_machine(results)}", fontsize=10, loc="left")
     axes.legend(frameon=False, loc="lower right")
     _FIGURE.parent.mkdir(exist_ok=True)
     figure.savefig(_FIGURE, dpi=130)
@@ -296,11 +322,8 @@ def _draw_advection(results: dict[str, Any]) -> None:
             axes.plot(beyond, large[name], "D", color=colour, label=name)
     axes.plot(beyond, large["NumPy slices"], "v", color="#444444", label="NumPy slices")
     ceiling = large["registers only"]
-    axes.axhline(ceiling, color="#444444", linestyle="--", linewidth=1)
-    axes.annotate(
-        f"ceiling: numbers in registers only, {ceiling:.0f} G/s", (cells[0], ceiling),
-        xytext=(0, 4), textcoords="offset points", fontsize=9,
-    )  # fmt: skip
+    text = f"ceiling: numbers in registers only, {ceiling:.0f} G/s"
+    draw_ceiling(axes, cells[0], ceiling, text)
     axes.set_xlabel("cells")
     axes.set_ylabel("cell-steps per second (G)")
     shown = [32, 1 << 10, 1 << 16, 1 << 20, beyond]
@@ -308,14 +331,8 @@ def _draw_advection(results: dict[str, Any]) -> None:
     ticks = (0.1, 1, 10, 100)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     quiet_axes(axes, top=2 * ceiling, bottom=0.1)
-    machine = results["machine"]
-    axes.set_title(
-        "Advection, Lax-Friedrichs, float32\n"
-        f"{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
-        f"{results['date']}",
-        fontsize=10,
-        loc="left",
-    )
+    title = "Advection, Lax-Friedrichs, float32"
+    axes.set_title(f"{title}\n{_machine(results)}", fontsize=10, loc="left")
     axes.legend(frameon=False, loc="lower center", fontsize=9)
     _DOCS.mkdir(exist_ok=True)
     figure.savefig(_ADVECTION_FIGURE, dpi=130)

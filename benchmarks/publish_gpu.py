@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,10 @@ import numpy as np
 
 from ladder_plots import main as draw_ladders
 from record_times import write_recorded_times
-from report import quiet_axes, replace_between
+from report import draw_ceiling, markdown_table, newest_results, quiet_axes, replace_results
 from validation.sanitizer_report import sentence
+from warpladder.lab.text import three_digits
 
-_RESULTS = Path(__file__).parent / "results"
 _ROOT = Path(__file__).parent.parent
 _FIGURES = _ROOT / "docs"
 _FOUND = "benchmarks/results/sanitizer_nvidia-h200.md"
@@ -33,16 +32,9 @@ def main() -> None:
     draw_ladders()
     advection = _newest("gpu_advection")
     _draw_advection(advection)
-    replace_between(
-        _ROOT / "README.md",
-        "<!-- GPU results from benchmarks/results -->",
-        "<!-- end of GPU results -->",
-        _engine_table(paths),
-    )
-    replace_between(
-        _ROOT / "README.md",
-        "<!-- GPU reductions from benchmarks/results -->",
-        "<!-- end of GPU reductions -->",
+    replace_results("GPU results", _engine_table(paths))
+    replace_results(
+        "GPU reductions",
         [
             *_calls_table(_newest("gpu_calls")),
             "",
@@ -51,61 +43,45 @@ def main() -> None:
             *_libraries_table(reductions),
         ],
     )
-    replace_between(
-        _ROOT / "README.md",
-        "<!-- GPU joins from benchmarks/results -->",
-        "<!-- end of GPU joins -->",
-        _joins_table(_newest("gpu_overlap_join")),
-    )
-    replace_between(
-        _ROOT / "README.md",
-        "<!-- GPU advection from benchmarks/results -->",
-        "<!-- end of GPU advection -->",
-        _advection_table(advection),
-    )
+    replace_results("GPU joins", _joins_table(_newest("gpu_overlap_join")))
+    replace_results("GPU advection", _advection_table(advection))
     sanitized = textwrap.wrap(sentence(_newest("sanitizer")), 100, break_on_hyphens=False)
-    replace_between(
-        _ROOT / "README.md",
-        "<!-- compute-sanitizer from benchmarks/results -->",
-        "<!-- end of compute-sanitizer -->",
-        [*sanitized, f"Rung by rung: [{_FOUND}]({_FOUND})."],
-    )
+    found = f"Rung by rung: [{_FOUND}]({_FOUND})."
+    replace_results("compute-sanitizer", [*sanitized, found])
 
 
 def _newest(name: str) -> dict[str, Any]:
-    path = max(_RESULTS.glob(f"{name}[-_]nvidia*.json"), key=lambda path: path.stat().st_mtime)
-    results: dict[str, Any] = json.loads(path.read_text())
-    return results
+    return newest_results(f"{name}[-_]nvidia*")
+
+
+def _measured(results: dict[str, Any]) -> str:
+    """Return on what something was measured, and when."""
+    return f"{results['gpu']}, {results['date'][:10]}"
 
 
 def _engine_table(results: dict[str, Any]) -> list[str]:
     calls = {row["case"]: row["ms"] for row in results["calls"]}
-    lines = [
-        "| vertices | kernels, ms | T relaxations/s | of ceiling | whole call, ms | GPU only, ms |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    heads = "vertices", "kernels, ms", "T relaxations/s", "of ceiling", "whole call, ms"
+    rows = []
     for row in results["engine"]:
         whole = (calls.get(f"{row['case']}, {what}") for what in _CALLS)
         cells = [
             row["case"],
-            _three(row["ms"]),
-            _three(row["T_relaxations_per_s"]),
+            three_digits(row["ms"]),
+            three_digits(row["T_relaxations_per_s"]),
             f"{row['percent_of_registers_only']:.0f} %",
-            *("" if ms is None else _three(ms) for ms in whole),
+            *("" if ms is None else three_digits(ms) for ms in whole),
         ]
-        lines.append(f"| {' | '.join(cells)} |")
+        rows.append(cells)
+    lines = markdown_table([*heads, "GPU only, ms"], rows)
     ceiling = results["ceilings"]["relaxations_per_second"]["int32"] / 1e12
     lines.append(
-        f"\n{results['gpu']}, {results['date'][:10]}, least of a few runs. The ceiling is the rate "
+        f"\n{_measured(results)}, least of a few runs. The ceiling is the rate "
         f"of the same relaxation with all operands in registers, measured in the same run: "
         f"{ceiling:.1f} T/s for int32. A first call takes "
         f"{results['cold_start_seconds']:.0f} s where nothing is compiled yet."
     )
     return lines
-
-
-def _three(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _calls_table(results: dict[str, Any]) -> list[str]:
@@ -114,31 +90,29 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
         "a number, of 2^10 to 2^24": [r for r in results["rows"] if r["axis"] is None],
         "an array, over an axis": [r for r in results["rows"] if r["axis"] is not None],
     }
-    lines = [
-        "| `reduce` beside PyTorch, whole calls | cases | as fast | to 1.3 times | most | median |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
+    compared: list[list[object]] = []
     for name, rows in groups.items():
         ratios = sorted(row["ratio"] for row in rows)
         fast, near = (sum(ratio <= most for ratio in ratios) for most in (1, 1.3))
-        lines.append(
-            f"| {name} | {len(ratios)} | {fast} | {near} | {ratios[-1]:.2f} "
-            f"| {ratios[len(ratios) // 2]:.2f} |"
-        )
-    lines += [
+        middle = ratios[len(ratios) // 2]
+        compared.append([name, len(ratios), fast, near, f"{ratios[-1]:.2f}", f"{middle:.2f}"])
+    heads = "`reduce` beside PyTorch, whole calls", "cases", "as fast", "to 1.3 times", "most"
+    times = "ours_us", "torch_us", "cupy_us", "queued_us", "torch_queued_us"
+    slowest = (
+        [row["case"], *(three_digits(row[time]) if time in row else "" for time in times)]
+        for row in results["rows"][:10]
+    )
+    lines = [
+        *markdown_table([*heads, "median"], compared),
         "",
-        "| slowest beside PyTorch | us | PyTorch | CuPy | among many, us | PyTorch |",
-        "|---|--:|--:|--:|--:|--:|",
+        *markdown_table(
+            ["slowest beside PyTorch", "us", "PyTorch", "CuPy", "among many, us", "PyTorch"],
+            slowest,
+        ),
     ]
-    for row in results["rows"][:10]:
-        cupy = _three(row["cupy_us"]) if "cupy_us" in row else ""
-        lines.append(
-            f"| {row['case']} | {_three(row['ours_us'])} | {_three(row['torch_us'])} | {cupy} "
-            f"| {_three(row['queued_us'])} | {_three(row['torch_queued_us'])} |"
-        )
     left = results["cases_left_out"]
     lines.append(
-        f"\n{results['gpu']}, {results['date'][:10]}, PyTorch {results['torch']}, CuPy "
+        f"\n{_measured(results)}, PyTorch {results['torch']}, CuPy "
         f"{results['cupy']}: ten operations on float32, sums of other dtypes; from call until the "
         "GPU is done, medians of calls in turn. Among many: a call of a hundred that nobody waits "
         f"for, prepared.{f' {left} cases were left out for time.' if left else ''}"
@@ -147,19 +121,23 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
 
 
 def _reductions_table(results: dict[str, Any]) -> list[str]:
-    lines = [
-        "| `reduce` of 2^28 numbers there | kernels, ms | TB/s | of reading | whole call, ms |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    lines.extend(
-        f"| {row['case']} | {_three(row['kernel_ms'])} | {_three(row['TB_per_s'])} "
-        f"| {row['percent_of_read']:.0f} % | {_three(row['call_ms'])} |"
-        for row in results["calls"]
-        if "kernel_ms" in row
+    lines = markdown_table(
+        ["`reduce` of 2^28 numbers there", "kernels, ms", "TB/s", "of reading", "whole call, ms"],
+        (
+            [
+                row["case"],
+                three_digits(row["kernel_ms"]),
+                three_digits(row["TB_per_s"]),
+                f"{row['percent_of_read']:.0f} %",
+                three_digits(row["call_ms"]),
+            ]
+            for row in results["calls"]
+            if "kernel_ms" in row
+        ),
     )
     reading = results["ceilings"]["read_bytes_per_second"] / 1e12
     lines.append(
-        f"\n{results['gpu']}, {results['date'][:10]}, caches cold. Reading alone, measured in the "
+        f"\n{_measured(results)}, caches cold. Reading alone, measured in the "
         f"same run: {reading:.2f} TB/s."
     )
     return lines
@@ -167,34 +145,43 @@ def _reductions_table(results: dict[str, Any]) -> list[str]:
 
 def _joins_table(results: dict[str, Any]) -> list[str]:
     """Return the source's problem at growing size, and the ladder beside the source's times."""
-    lines = ["| rows x ids | pairs | s | T updates/s |", "|---|--:|--:|--:|"]
-    lines.extend(
-        f"| {row['case']} | {row['pairs']:,} | {_three(row['s'])} "
-        f"| {_three(row['T_updates_per_s'])} |"
-        for row in results["shapes"]
+    lines = markdown_table(
+        ["rows x ids", "pairs", "s", "T updates/s"],
+        (
+            [
+                row["case"],
+                f"{row['pairs']:,}",
+                three_digits(row["s"]),
+                three_digits(row["T_updates_per_s"]),
+            ]
+            for row in results["shapes"]
+        ),
     )
     parquet = results["parquet"]
     lines.append(
-        f"\n{results['gpu']}, {results['date'][:10]}: rows whose ids are drawn out of as many as "
+        f"\n{_measured(results)}: rows whose ids are drawn out of as many as "
         "there are rows, made and coded on the GPU; pairs of 5 ids and more, counted, index and "
         "all. IM took 26 minutes for 50,000 rows, and by its equation four years for 14,000,000. "
-        f"From Parquet to Parquet {parquet['case']}: {_three(parquet['s'])} s, of which "
-        f"{_three(parquet['read_s'])} are for reading."
+        f"From Parquet to Parquet {parquet['case']}: {three_digits(parquet['s'])} s, of which "
+        f"{three_digits(parquet['read_s'])} are for reading."
     )
     theirs, ours = results["peers"]
     lines.append(
         "\nThe ceiling: additions to counters anywhere in shared memory, nothing beside, run at "
-        f"{_three(results['ceilings']['additions_per_second'] / 1e12)} T/s. Beside CuPy's sparse "
-        "product (cuSPARSE), 20,000 x 100 of Zipf(0.7), T = 2, counted, from rows of the host "
-        f"whose ids are small integers: CuPy {_three(1e3 * theirs['s'])} ms, warpladder "
-        f"{_three(1e3 * ours['s'])} ms, which takes any ids and codes them on the host."
+        f"{three_digits(results['ceilings']['additions_per_second'] / 1e12)} T/s. Beside CuPy's "
+        "sparse product (cuSPARSE), 20,000 x 100 of Zipf(0.7), T = 2, counted, from rows of the "
+        f"host whose ids are small integers: CuPy {three_digits(1e3 * theirs['s'])} ms, warpladder "
+        f"{three_digits(1e3 * ours['s'])} ms, which takes any ids and codes them on the host."
     )
-    lines += ["", "| 1,000 rows x 1,000 ids | kernels, ms | IM, ms |", "|---|--:|--:|"]
-    lines.extend(
-        f"| `{row['case']}` | {_three(row['kernel_ms'])} "
-        f"| {'' if row['IM_ms'] is None else _three(row['IM_ms'])} |"
+    rungs = (
+        [
+            f"`{row['case']}`",
+            three_digits(row["kernel_ms"]),
+            "" if row["IM_ms"] is None else three_digits(row["IM_ms"]),
+        ]
         for row in results["ladder"]
     )
+    lines += ["", *markdown_table(["1,000 rows x 1,000 ids", "kernels, ms", "IM, ms"], rungs)]
     lines.append("\nIM's times are of a GTX 1080 Ti, for the step that a rung takes.")
     return lines
 
@@ -205,33 +192,37 @@ def _advection_table(results: dict[str, Any]) -> list[str]:
     for row in results["engine"]:
         rates.setdefault(row["case"], []).append(row)
     sizes = [f"2^{row['n'].bit_length() - 1} cells" for row in next(iter(rates.values()))]
-    lines = [
-        f"| T cell-steps/s, of registers only | {' | '.join(sizes)} |",
-        f"|---|{'--:|' * len(sizes)}",
-    ]
-    for case, rows in rates.items():
-        cells = [
-            f"{_three(row['T_per_second'])} ({row['percent_of_registers']:.0f} %)" for row in rows
-        ]
-        lines.append(f"| {case} | {' | '.join(cells)} |")
+    lines = markdown_table(
+        ["T cell-steps/s, of registers only", *sizes],
+        (
+            [
+                case,
+                *(
+                    f"{three_digits(r['T_per_second'])} ({r['percent_of_registers']:.0f} %)"
+                    for r in rows
+                ),
+            ]
+            for case, rows in rates.items()
+        ),
+    )
     ceilings = results["ceilings"]
-    peers = [f"{row['case']}: {_three(row['T_per_second'])} T/s." for row in results["peers"]]
+    peers = [f"{row['case']}: {three_digits(row['T_per_second'])} T/s." for row in results["peers"]]
     lines.append(
-        f"\n{results['gpu']}, {results['date'][:10]}: whole calls of 1,000 steps on cells of the "
+        f"\n{_measured(results)}: whole calls of 1,000 steps on cells of the "
         "GPU. Registers only: the same formula on numbers that never leave them, "
-        f"{_three(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; with the "
-        "weights in registers, too, of which a multiprocessor reads two a clock, "
-        f"{_three(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. Others, at 2^26: "
+        f"{three_digits(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; "
+        "with the weights in registers, too, of which a multiprocessor reads two a clock, "
+        f"{three_digits(ceilings['float32_weights_in_registers_per_second'] / 1e12)}. "
+        "Others, at 2^26: "
         + " ".join(peers)
         + " ConvStencil by its own clock; its kernel reads past its shared memory, where this card "
         "stops it, and was given eight numbers more."
     )
     most = max(row["n"] for row in results["ladder"])
     ladder = [row for row in results["ladder"] if row["n"] == most]
-    lines += ["", f"| 2^{most.bit_length() - 1} cells, {ladder[0]['steps']} steps | kernels, ms |",
-              "|---|--:|"]  # fmt: skip
-    lines.extend(f"| `{row['case']}` | {_three(row['kernel_ms'])} |" for row in ladder)
-    return lines
+    heads = f"2^{most.bit_length() - 1} cells, {ladder[0]['steps']} steps", "kernels, ms"
+    rungs = ([f"`{row['case']}`", three_digits(row["kernel_ms"])] for row in ladder)
+    return [*lines, "", *markdown_table(heads, rungs)]
 
 
 def _libraries_table(results: dict[str, Any]) -> list[str]:
@@ -239,13 +230,13 @@ def _libraries_table(results: dict[str, Any]) -> list[str]:
     rows = [row for row in results["libraries"] if row["n"]]
     names = list(dict.fromkeys(row["by"] for row in rows))
     us = {(row["n"], row["by"]): row["us"] for row in rows}
-    lines = [
-        f"| sum of int32, us | {' | '.join(names)} |",
-        f"|---|{'--:|' * len(names)}",
-    ]
-    for n in dict.fromkeys(row["n"] for row in rows):
-        cells = [_three(us[n, name]) for name in names]
-        lines.append(f"| 2^{n.bit_length() - 1} | {' | '.join(cells)} |")
+    lines = markdown_table(
+        ["sum of int32, us", *names],
+        (
+            [f"2^{n.bit_length() - 1}", *(three_digits(us[n, name]) for name in names)]
+            for n in dict.fromkeys(row["n"] for row in rows)
+        ),
+    )
     (nothing,) = (row["us"] for row in results["libraries"] if not row["n"])
     versions = results["machine"]
     lines.append(
@@ -299,11 +290,10 @@ def _draw_advection(results: dict[str, Any]) -> None:
     ceiling = results["ceilings"]["float32_per_second"] / 1e12
     plain = results["ceilings"]["copy_bytes_per_second"] / 8 / 1e12
     for rate, text in (
-        (ceiling, f"ceiling: numbers in registers only, {_three(ceiling)} T/s"),
-        (plain, f"a step that reads and writes each cell, at most {_three(plain)} T/s"),
+        (ceiling, f"ceiling: numbers in registers only, {three_digits(ceiling)} T/s"),
+        (plain, f"a step that reads and writes each cell, at most {three_digits(plain)} T/s"),
     ):
-        axes.axhline(rate, color="#444444", linestyle="--", linewidth=1)
-        axes.annotate(text, (cells[1], rate), xytext=(0, 4), textcoords="offset points", fontsize=9)
+        draw_ceiling(axes, cells[1], rate, text)
     axes.set_xlabel("cells")
     axes.set_ylabel("cell-steps per second (T)")
     axes.set_xticks(cells, [f"2^{n.bit_length() - 1}" for n in cells])
@@ -315,7 +305,7 @@ def _draw_advection(results: dict[str, Any]) -> None:
         frameon=False,
     )  # fmt: skip
     axes.set_title(
-        f"Advection on an {results['gpu']}, {results['date'][:10]}: Lax-Friedrichs, float32, 1,000 "
+        f"Advection on an {_measured(results)}: Lax-Friedrichs, float32, 1,000 "
         "steps\neach length of strips at its best depth",
         fontsize=9, loc="left",
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -18,16 +18,20 @@ import warpladder as wl
 
 __all__ = [
     "Target",
+    "draw_ceiling",
     "interleave",
+    "markdown_table",
+    "newest_results",
     "print_table",
     "print_targets",
     "quantiles",
     "quiet_axes",
-    "replace_between",
+    "replace_results",
     "write_results",
 ]
 
 _RESULTS = Path(__file__).parent / "results"
+_README = Path(__file__).parent.parent / "README.md"
 
 
 class Target(dict[str, Any]):
@@ -89,13 +93,31 @@ def print_targets(targets: list[Target]) -> None:
     print_table("targets", rows)
 
 
-def replace_between(path: Path, start: str, end: str, lines: list[str]) -> None:
-    """Replace what stands between two marks in a text file."""
+def markdown_table(
+    heads: Sequence[str], rows: Iterable[Iterable[object]], *, words: int = 1
+) -> list[str]:
+    """Return the lines of a table: columns of numbers, but for so many of words before them."""
+    sides = ["---" if which < words else "--:" for which in range(len(heads))]
+    lines = (heads, *rows)
+    head, *others = (f"| {' | '.join(map(str, cells))} |" for cells in lines)
+    return [head, f"|{'|'.join(sides)}|", *others]
+
+
+def replace_results(name: str, lines: list[str], path: Path = _README) -> None:
+    """Replace what stands between the marks of some results in the README."""
+    start, end = f"<!-- {name} from benchmarks/results -->", f"<!-- end of {name} -->"
     text = path.read_text()
     before, rest = text.split(start)
     _, after = rest.split(end)
     path.write_text(before + start + "\n\n" + "\n".join(lines) + "\n\n" + end + after)
-    print(f"wrote a table of {path.name}")
+    print(f"wrote {name} into {path.name}")
+
+
+def newest_results(pattern: str) -> dict[str, Any]:
+    """Return the results on disk that were written last, of those whose file is named so."""
+    newest = max(_RESULTS.glob(f"{pattern}.json"), key=lambda path: path.stat().st_mtime)
+    found: dict[str, Any] = json.loads(newest.read_text())
+    return found
 
 
 def write_results(name: str, document: dict[str, Any]) -> Path:
@@ -116,3 +138,11 @@ def quiet_axes(axes: Any, top: float, bottom: float) -> None:
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def draw_ceiling(axes: Any, start: float, rate: float, text: str) -> None:
+    """Draw a rate that nothing exceeds, with what it is above the line's beginning."""
+    axes.axhline(rate, color="#444444", linestyle="--", linewidth=1)
+    axes.annotate(
+        text, (start, rate), xytext=(0, 4), textcoords="offset points", fontsize=9
+    )  # fmt: skip

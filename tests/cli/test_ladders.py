@@ -179,7 +179,7 @@ def test_explain_without_lines_and_as_json():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ladders", "tow"], "no ladder 'tow'; did you mean toy? The ladders: toy, broken"),
+        (["ladders", "tow"], "no ladder 'tow'; did you mean toy? `warpladder ladders` lists"),
         (["climb", "tow"], "no ladder 'tow'"),
         (["climb", "toy", "--rung", "stride"], "did you mean strided?"),
         (["climb", "toy", "--device", "gpu"], "--device 'gpu' is not known"),

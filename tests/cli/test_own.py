@@ -7,6 +7,7 @@ import json
 import pytest
 
 from calling import call
+from warpladder.lab.compile import missing_tool
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +66,23 @@ def test_new_as_json(folder):
     assert (folder / "a-b.py").is_file()
 
 
+_MADE = """
+import numpy as np
+from numba import cuda
+
+def make(step):
+    @cuda.jit
+    def add(values):
+        i = cuda.grid(1)
+        values[i] += step
+    return add
+
+numbers = np.zeros(96)
+one, two = make(1), make(2)
+one[1, 32](numbers)
+two[1, 64](numbers)
+two[1, 96](numbers)
+"""
 _RACE = """\
 import numpy as np
 from numba import cuda
@@ -110,10 +128,35 @@ def test_a_program_is_explained_as_it_is(folder):
     assert "For used a wider terminal has room." in " ".join(" ".join(shown).split())
     found = json.loads(run("explain", "race.py", "--compute-capability", "7.5", "--json").stdout)
     assert found["kernels"][0]["counters"]["global_store_requests"] == 8
+    found = refused("explain", "race.py", "--compute-capability", "9.7")
+    assert "--compute-capability 9.7 is not known; use one of 5.0, 5.2, " in found
     (folder / "race.py").write_text("x = 1\n")
     assert "ends without having launched a kernel" in refused("explain", "race.py")
     (folder / "race.py").write_text(_RACE.replace("numbers[i] %", "numbers[i + 1] %"))
     assert refused("explain", "race.py").startswith("warpladder: memcheck: count_even (race.py, l")
+
+
+def test_kernels_that_one_function_makes_are_told_apart(folder):
+    (folder / "made.py").write_text(_MADE)
+    first, second = json.loads(run("explain", "made.py", "--json").stdout)["kernels"]
+    assert [first["name"], second["name"]] == ["add (step = 1)", "add (step = 2)"]
+    assert [len(first["launches"]), len(second["launches"])] == [1, 2]
+    # 1 warp loads once, in the other's launches 2 and 3 of them.
+    loads = [
+        [line["counters"]["global_load_requests"] for line in kernel["lines"] if line["counters"]]
+        for kernel in (first, second)
+    ]
+    assert loads == [[0, 1], [0, 5]]
+
+
+@pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
+def test_the_kernels_of_a_program_are_compiled(folder):
+    (folder / "made.py").write_text(_MADE)
+    found = json.loads(run("sass", "made.py", "--json").stdout)
+    assert found["rung"] == "made.py/made"
+    # The block is the largest of all launches of a kernel.
+    assert [kernel["threads_per_block"] for kernel in found["kernels"]] == [32, 96]
+    assert [kernel["arguments"] for kernel in found["kernels"]] == [["array(float64, 1d, C)"]] * 2
 
 
 def test_check_of_rungs():

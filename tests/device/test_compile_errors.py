@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numba import cuda, float32
 
-from warpladder.device.compile_errors import compile_reason
-from warpladder.device.cuda_faults import launch_fault
+from warpladder.device.compile_errors import compile_error, compile_reason
+from warpladder.device.cuda_faults import Extents, launch_fault
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
 from warpladder.simulator.frontend.inference import typed_function
@@ -164,6 +165,29 @@ def test_a_mistake_in_a_device_function_is_found_there(function, callee, words):
     assert first <= int(line) < first + len(lines)
 
 
+def test_an_opcode_that_is_not_implemented_is_named():
+    """As numba-cuda 0.30 ends on an assertion with Python 3.14."""
+
+    def asserts(x):
+        assert x[0] > 0
+
+    class Runner:
+        def dispatch(self, inst, internal_state):
+            raise NotImplementedError
+
+    inst = SimpleNamespace(opname="LOAD_COMMON_CONSTANT", arg=0)
+    with pytest.raises(NotImplementedError) as caught:
+        Runner().dispatch(inst, None)
+    refusal = str(compile_error(asserts, caught.value))
+    assert refusal.endswith(
+        ": Numba compiles no assert (but `if not ...: raise AssertionError`) in a kernel"
+    )
+    inst.arg = 2
+    with pytest.raises(NotImplementedError) as caught:
+        Runner().dispatch(inst, None)
+    assert "compiles no LOAD_COMMON_CONSTANT" in str(compile_error(asserts, caught.value))
+
+
 def test_a_variable_of_two_types():
     with pytest.raises(UnsupportedKernelError, match=r"variable 'chosen' is .* one type$"):
         simulate(cuda.jit(two_types))[1, 1](np.zeros(4))
@@ -195,10 +219,11 @@ def test_a_launch_on_a_gpu_says_the_same():
     kernel = cuda.jit(misspelt)
     with pytest.raises(Exception, match="valeu") as caught:
         typed_function(kernel, (argument_type(np.zeros(4)),))
-    told = launch_fault(caught.value, kernel, (1, 1, 1), (1, 1, 1), 0)
+    extents = Extents((1, 1, 1), (1, 1, 1), 0)
+    told = launch_fault(caught.value, kernel, extents)
     assert isinstance(told, UnsupportedKernelError)
     assert re.match(r"misspelt \(.*did you mean value\?$", str(told))
-    assert launch_fault(ZeroDivisionError(), kernel, (1, 1, 1), (1, 1, 1), 0) is None
+    assert launch_fault(ZeroDivisionError(), kernel, extents) is None
 
 
 def test_colours_are_left_out():

@@ -113,6 +113,12 @@ def test_a_numba_cuda_that_is_built_otherwise_is_named(monkeypatch):
 # ---- what is said ----------------------------------------------------------------------------
 
 
+def test_numbas_simulator_is_not_ours(monkeypatch):
+    monkeypatch.setattr(numba_target.config, "ENABLE_CUDASIM", 1)
+    with pytest.raises(DeviceError, match=r"NUMBA_ENABLE_CUDASIM is set, .*; unset it: "):
+        numba_target._choose()
+
+
 def test_the_obstacle_names_the_reason_and_the_line_that_installs_it(monkeypatch):
     monkeypatch.setattr(numba_target, "_FOR_THIS_SYSTEM", True)
     missing = FrontEnd("numba", "0.68.1", "is not installed")

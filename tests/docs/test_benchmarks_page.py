@@ -27,15 +27,14 @@ def test_publishing_again_changes_nothing(program, readme, monkeypatch):
     for name, value in vars(publisher).items():
         if name.startswith(("_draw", "draw_")) and callable(value):
             monkeypatch.setattr(publisher, name, lambda *_: None)
-    replace = publisher.replace_between
+    replace = publisher.replace_results
     changed = []
 
-    def replace_in_the_copy(path, start, end, lines):
-        assert path == ROOT / "README.md"
-        changed.append(start)
-        replace(readme, start, end, lines)
+    def replace_in_the_copy(name, lines):
+        changed.append(name)
+        replace(name, lines, readme)
 
-    monkeypatch.setattr(publisher, "replace_between", replace_in_the_copy)
+    monkeypatch.setattr(publisher, "replace_results", replace_in_the_copy)
     publisher.main()
     assert changed
     assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")

@@ -26,6 +26,7 @@ LONGEST_MESSAGE = 300
 # Of long files not every place is tried.
 MOST_PLACES = 300
 EDGES = pa.table({"source": [7, 3, 9], "target": [3, 9, 7], "km": [1.5, 2.5, 4.0]})
+NAMED = pa.table({"source": ["a", "b"], "target": ["b", "c"]})
 TNTP = """<NUMBER OF NODES> 3
 <NUMBER OF LINKS> 2
 <END OF METADATA>
@@ -49,8 +50,8 @@ def saved(save: Callable[..., None], *arguments: Any) -> bytes:
     return file.getvalue()
 
 
-def parquet(table: Any) -> bytes:
-    return saved(lambda file: pq.write_table(table, file, write_page_checksum=True))
+def parquet(table: Any, *, checksum: bool = True) -> bytes:
+    return saved(lambda file: pq.write_table(table, file, write_page_checksum=checksum))
 
 
 def as_graph(path: Path) -> Any:
@@ -96,6 +97,7 @@ READERS = {
         "g.npz", saved(scipy.sparse.save_npz, scipy.sparse.csr_array([[0, 2], [3, 0]])), as_graph
     ),
     "parquet": Reader("g.parquet", parquet(EDGES), as_graph),
+    "parquet without checksums": Reader("g.parquet", parquet(NAMED, checksum=False), as_graph),
     "values of npy": Reader("v.npy", saved(np.save, MATRIX), as_numbers),
     "values of raw binary": Reader("v.bin", b"\0" * 16, as_raw),
     "values of csv": Reader("v.csv", b'n,km\n1,2.5\n"2",3\n', as_column),

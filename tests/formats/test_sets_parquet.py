@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -177,6 +178,20 @@ def test_damaged(tmp_path):
     for damaged in (content[:-100], content[:100], content[:3000] + b"~" + content[3001:]):
         path.write_bytes(damaged)
         with pytest.raises(wl.FileFormatError, match="a whole Parquet file"):
+            wl.read_sets(path)
+
+
+def test_any_byte_of_the_footer_changed(tmp_path):
+    """Damaged sizes of a column's levels end the process where Arrow looks at metadata alone."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"], "set": [[1, 2], [2, 3]]}), path)
+    content = path.read_bytes()
+    footer = int.from_bytes(content[-8:-4], "little")
+    for place in range(len(content) - 8 - footer, len(content)):
+        changed = bytearray(content)
+        changed[place] ^= 0x10
+        path.write_bytes(changed)
+        with suppress(wl.WarpladderError):
             wl.read_sets(path)
 
 

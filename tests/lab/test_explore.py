@@ -41,7 +41,7 @@ def test_what_an_exploration_says_of_itself(name):
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("growht", "did you mean growth?"), ("", "no exploration ''. They are: subproblems, order")],
+    [("growht", "did you mean growth?"), ("", "no exploration ''; `warpladder explore` lists")],
 )
 def test_a_name_that_is_none(name, said):
     with pytest.raises(InputError) as fault:

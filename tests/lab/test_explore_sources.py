@@ -138,15 +138,15 @@ def test_hops_are_timed_beside_distances():
 
 
 def test_hops_with_other_distances_are_not_timed(monkeypatch):
-    from warpladder.lab.explore.shortest_paths import next_hops
+    from warpladder.lab.explore.shortest_paths import side_by_side
 
-    real = next_hops.run_rung
+    real = side_by_side.run_rung
 
     def off(rung, device, problem):
         answer = real(rung, device, problem)
         return answer + 1 if rung.name == "pivot-in-register" else answer
 
-    monkeypatch.setattr(next_hops, "run_rung", off)
+    monkeypatch.setattr(side_by_side, "run_rung", off)
     with pytest.raises(DeviceError, match="differ in their distances at n = 3"):
         run("next-hops", 2, gpu_sizes=(3,), gpu=Gpu())
 
@@ -215,7 +215,8 @@ def test_one_core_has_no_ratios(monkeypatch):
     findings = run("cycles", 3)
     assert len(findings.panels) == 1
     assert [table.title[:10] for table in findings.tables] == ["undirected"]
-    assert findings.remarks[-1] == "The GPU is not measured: there is none."
+    # Behind it may stand that times were unsteady.
+    assert "The GPU is not measured: there is none." in findings.remarks
 
 
 def test_wrong_distances_on_a_cycle_are_a_fault(monkeypatch):

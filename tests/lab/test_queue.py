@@ -15,6 +15,7 @@ import pytest
 
 from calling import call
 from warpladder.errors import DeviceError, FileFormatError, InputError
+from warpladder.lab.queue import jobs
 from warpladder.lab.queue.jobs import RECORD, look, parts_of, printed_by, read_jobs, submit
 from warpladder.lab.queue.request import ENDED, OUTPUT, Request
 from warpladder.lab.queue.schedulers import find_scheduler
@@ -333,6 +334,22 @@ class TestTheCommands:
         assert found.returncode == 1
         assert "submitted, and not ended by this: j-1.1; see `warpladder jobs`" in found.stderr
         assert [path.name for path in Path("jobs").iterdir()] == ["j-1.1"]
+
+    def test_ctrl_c_while_waiting_says_what_is_submitted(self, slurm, monkeypatch):
+        def interrupt(*_):
+            signal.raise_signal(signal.SIGINT)
+
+        monkeypatch.setattr(jobs, "wait_for", interrupt)
+        # A suite in the background has Ctrl-C ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        found = call("submit", "--name", "j", "--wait", "sleep", 100)
+        signal.signal(signal.SIGINT, before)
+        assert found.returncode == 130
+        assert found.stderr.splitlines() == [
+            "warpladder: interrupted",
+            "warpladder: submitted, and not ended by this: j.1; see `warpladder jobs`",
+        ]
+        assert not (slurm / "scancel.calls").exists()
 
     def test_written_only(self, programs):
         found = call("submit", "--scheduler", "slurm", "--dry-run", "paths", "g.gr", "--wait")

@@ -26,10 +26,10 @@ def test_rungs_right_and_wrong_are_found():
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("toys/strided", "no ladder 'toys'; did you mean toy? The ladders: toy, broken"),
-        ("xyz/strided", "no ladder 'xyz'. The ladders: toy, broken"),
-        ("toy/stride", "no rung 'stride'; did you mean strided? The rungs of toy: plain, strided,"),
-        ("toy/", "no rung ''. The rungs of toy: plain, strided, neighbours, race"),
+        ("toys/strided", "no ladder 'toys'; did you mean toy? `warpladder ladders` lists"),
+        ("xyz/strided", "no ladder 'xyz'; `warpladder ladders` lists what there is"),
+        ("toy/stride", "no rung 'stride'; did you mean strided? `warpladder ladders toy` lists"),
+        ("toy/", "no rung ''; `warpladder ladders toy` lists what there is"),
         ("toy/strided/x", "no rung 'strided/x'"),
         ("strided", "'strided' must be LADDER/RUNG"),
         ("", "'' must be LADDER/RUNG"),

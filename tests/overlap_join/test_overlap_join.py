@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from warpladder.errors import InputError, InputTypeError, TooLargeError
-from warpladder.overlap_join import cpu, prepared
+from warpladder.overlap_join import cpu, plan, prepared
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.intake import as_sets
@@ -294,6 +294,38 @@ def test_ids_that_very_many_rows_have_are_coded_by_how_many(
     assert codes.frequency.tolist() == [count for count in expected if count]
     assert codes.frequency.tolist() == np.bincount(codes.left.items).tolist()
     assert list(wl.overlap_join(rows, 3)) == brute(rows, "count", 3)
+
+
+@pytest.mark.parametrize("size", [3, 60])
+def test_ids_that_rows_have_twice_are_in_so_many_rows_less(size: int) -> None:
+    rng = np.random.default_rng(size)
+    rows = rng.integers(0, 40, (50, size))
+    codes = coded(as_sets(rows, "rows"))
+    distinct = [len(set(row)) for row in rows.tolist()]
+    assert np.diff(codes.left.starts).tolist() == distinct
+    assert sum(distinct) < rows.size
+    assert codes.frequency.tolist() == np.bincount(codes.left.items).tolist()
+    against = coded(as_sets(rng.integers(0, 40, (20, size)), "rows"), as_sets(rows, "other"))
+    assert against.frequency.tolist() == np.bincount(against.right.items, minlength=40).tolist()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 999), most=st.integers(1, 12), odds=st.floats(0, 3),
+    threshold=st.floats(0.1, 1),
+)  # fmt: skip
+def test_prefixes_are_not_given_up_where_they_cost_less(
+    seed: int, most: int, odds: float, threshold: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    rows = [
+        (30 * rng.random(size) ** (1 + odds)).astype(int) for size in rng.integers(1, most + 1, 60)
+    ]
+    codes = coded(as_sets(rows, "rows"))
+    join = Join(codes.left, codes.right, as_rule("jaccard", threshold))
+    total = float(np.dot(codes.frequency, codes.frequency)) / 2
+    cost = plan._matching_of(join, codes.frequency, total, math.inf)
+    assert plan._matching_of(join, codes.frequency, total, cost) == cost
 
 
 def test_the_way_that_is_chosen() -> None:

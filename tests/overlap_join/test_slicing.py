@@ -15,7 +15,6 @@ from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu, groups, plan, slices
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
-from warpladder.overlap_join.index import LONGEST_LIST
 from warpladder.overlap_join.masks import aligned_words
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
@@ -64,6 +63,32 @@ def test_counts_are_sums_of_masks(
     assert set(words[:WORDS]) == set(words[-WORDS:]) == {77}
     assert not marked[:WORDS].any()
     assert not marked[2 * WORDS :].any()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    masks=st.integers(0, 5), fresh=st.integers(0, 5), seed=st.integers(0, 99),
+    levels=st.sampled_from([slices.FEWEST_LEVELS, slices.LEAST_LEVELS, slices.LEAST_LEVELS + 1]),
+    density=st.sampled_from([0.02, 0.3, 1.0]),
+)  # fmt: skip
+def test_counts_in_too_few_slices_pass_thresholds_all_the_same(
+    masks: int, fresh: int, seed: int, levels: int, density: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = rng.random((masks * slices.AT_ONCE, ROWS)) < density
+    table = np.packbits(chosen, axis=1, bitorder="little").view(np.uint64).reshape(-1)
+    places = np.arange(len(chosen), dtype=np.int32) * WORDS
+    for least in range(1, (1 << (levels - 1)) + 1):
+        words = np.full((levels + 2) * WORDS, 77, np.uint64)
+        marked, counters = np.zeros(3 * WORDS, np.uint64), np.zeros((WORDS, 64), np.uint32)
+        pairs = add_and_compare(
+            table, places, min(fresh, masks) * slices.AT_ONCE, levels, least, words, marked,
+            counters,
+        )  # fmt: skip
+        is_enough = chosen.sum(axis=0) >= least
+        assert bits_of(marked[WORDS : 2 * WORDS]).tolist() == is_enough.tolist()
+        assert pairs == is_enough.sum()
+        assert set(words[:WORDS]) == set(words[-WORDS:]) == {77}
 
 
 def product_of(sets: Sets, other: Sets | None = None) -> Any:
@@ -133,6 +158,20 @@ def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
     check(sets, universe - 500, 40)
 
 
+@pytest.mark.parametrize("threshold", [2, 3, 9])
+def test_rows_that_share_enough_before_all_their_masks_are_added(threshold: int) -> None:
+    universe = 2 * groups.MASKS_AT_ONCE + 900
+    sets = sets_of(ROWS + 70, universe, 1500, threshold, odds=0.2)
+    check(sets, universe - 500, threshold)
+
+
+def test_counts_that_fill_their_last_slice_long_before_they_are_enough() -> None:
+    # More than 2^12 of 5,000 are shared when two of three segments have been added.
+    n, size = ROWS + 3, 2 * groups.MASKS_AT_ONCE + 904
+    sets = Sets(np.arange(n + 1) * size, np.tile(np.arange(size), n))
+    check(sets, size, size)
+
+
 def test_more_rows_than_a_group_has_and_more_pairs_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -167,13 +206,16 @@ def test_words_of_a_table_begin_a_line() -> None:
         assert not words.any()
 
 
-def test_lists_that_are_too_long_have_masks() -> None:
+def test_lists_that_are_too_long_have_masks(monkeypatch: pytest.MonkeyPatch) -> None:
     # Most rows have the first id; more than a list of rows behind one may have.
-    n = LONGEST_LIST + 10
+    longest = 1000
+    monkeypatch.setattr(plan, "LONGEST_LIST", longest)
+    n = longest + 10
     starts = np.arange(0, 2 * n + 1, 2)
     items = np.stack([np.zeros(n, np.int64), 1 + np.arange(n) // 2], axis=1).reshape(-1)
     codes = coded(Sets(starts, items))
     join = Join(codes.left, codes.right, as_rule("count", 2))
+    assert plan.choose_way(join, codes.frequency).name != "gathering"
     # As if lists cost nothing.
     nanoseconds, masks = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
     assert nanoseconds < float("inf")

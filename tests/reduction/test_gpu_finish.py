@@ -18,25 +18,6 @@ from warpladder.reduction.gpu.pieces import Pieces
 from warpladder.simulator import SimulatedDevice
 
 
-@pytest.fixture(scope="module")
-def gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
-
-
-@pytest.fixture(scope="module")
-def strict_gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, multiprocessors=1)
-
-
-@pytest.fixture
-def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "TILE_BYTES", 1 << 13)
-    monkeypatch.setattr(layout, "_TILES", 1 << 30)
-    monkeypatch.setattr(stream, "_LEAST_TILE_BYTES", 1 << 13)
-    monkeypatch.setattr(stream, "_MOST_TILE_BYTES", 1 << 13)
-    monkeypatch.setattr(stream, "_LEAST_PIECE_BYTES", 1 << 10)
-
-
 def numbers(n: int, dtype: str, seed: int = 0) -> NDArray[Any]:
     rng = np.random.default_rng(seed + n)
     if dtype[0] == "f":

@@ -15,8 +15,6 @@ import warpladder as wl
 from choosing import large
 from warpladder import errors
 from warpladder.device import select
-from warpladder.reduction import layout
-from warpladder.reduction.gpu import stream
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.pieces import pieces_of
 from warpladder.simulator import SimulatedDevice
@@ -27,26 +25,6 @@ OPS = (
 )
 #: One thread per row, and a block; wide loads begin at 8192 float16, 4096 float32, 2048 float64.
 SIZES = (1, 31, 32, 33, 64, 65, 1023, 1025, 8193)
-
-
-@pytest.fixture(scope="module")
-def gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
-
-
-@pytest.fixture(scope="module")
-def strict_gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, multiprocessors=1)
-
-
-@pytest.fixture
-def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layout, "TILE_BYTES", 1 << 13)
-    monkeypatch.setattr(layout, "_TILES", 1 << 30)
-    monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 13)
-    monkeypatch.setattr(stream, "_LEAST_TILE_BYTES", 1 << 13)
-    monkeypatch.setattr(stream, "_MOST_TILE_BYTES", 1 << 13)
-    monkeypatch.setattr(stream, "_LEAST_PIECE_BYTES", 1 << 10)
 
 
 def numbers(n: int, dtype: str, seed: int = 0) -> NDArray[Any]:

@@ -32,16 +32,6 @@ OF_NUMBERS_ONLY = ("nansum", "nanprod", "nanmin", "nanmax", "nanptp", "nanmean",
 OF_INTEGERS = tuple(op for op in OF_FLOATS if op != "ptp")
 
 
-@pytest.fixture(scope="module")
-def gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
-
-
-@pytest.fixture(scope="module")
-def strict_gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, multiprocessors=1)
-
-
 def host(found: Any) -> Any:
     return found.copy_to_host() if isinstance(found, SimulatedArray) else found
 

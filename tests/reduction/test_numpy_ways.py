@@ -17,15 +17,9 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import answers
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
-from warpladder.simulator import SimulatedDevice
 
 FOUR = ("sum", "prod", "min", "max")
 AXES = (None, 0, -1, (0, 2), (0, 1, 2), ())
-
-
-@pytest.fixture(scope="module")
-def gpu() -> SimulatedDevice:
-    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
 
 
 def cube(dtype):

@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from choosing import large
-from warpladder.simulator import SimulatedDevice
 
 ENDS = {"i8": (-(2**63), 2**63 - 1), "u8": (0, 2**64 - 1)}
 HUGE = float(np.finfo(np.float64).max)
-
-
-@pytest.fixture(scope="module")
-def gpu():
-    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
 
 
 def variance_of(values, ddof=0):

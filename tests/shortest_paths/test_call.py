@@ -19,7 +19,6 @@ from scipy.sparse import csgraph
 import warpladder as wl
 from warpladder import errors
 from warpladder.device import select
-from warpladder.shortest_paths import sparse
 
 INF = np.inf
 TRIANGLE = np.array([[0, 4, INF], [INF, 0, 7], [1, INF, 0]])
@@ -268,51 +267,6 @@ class TestAnswer:
         assert np.allclose(answer.dist_matrix, dist)
         # Random weights leave one shortest path for each pair.
         assert np.array_equal(answer.predecessors, predecessors)
-
-
-class TestDijkstra:
-    """The engine for large sparse graphs, by SciPy in processes."""
-
-    @pytest.mark.parametrize("directed", [True, False])
-    def test_it_agrees_with_floyd_warshall(self, directed):
-        rng = np.random.default_rng(2)
-        ends = rng.integers(0, 150, (2, 500))
-        weights = rng.integers(0, 20, 500)
-        graph = wl.Graph.from_edges(*ends, weights, n=151, directed=directed)
-        by_source = wl.shortest_paths(graph, method="dijkstra", next_hops=True)
-        by_blocks = wl.shortest_paths(graph, method="floyd-warshall", next_hops=True)
-        assert by_source.method == "dijkstra"
-        assert by_source.dist_matrix.dtype == by_blocks.dist_matrix.dtype == np.int64
-        assert np.array_equal(by_source.dist_matrix, by_blocks.dist_matrix)
-        dense = np.full((151, 151), absent("int64"))
-        np.minimum.at(dense, tuple(ends), weights)
-        if not directed:
-            np.minimum.at(dense, tuple(ends[::-1]), weights)
-        check_hops(dense, by_source.dist_matrix, by_source.next_hops)
-
-    def test_negative_weights_are_refused(self):
-        with pytest.raises(errors.InputError, match="negative weights"):
-            wl.shortest_paths(([0], [1], [-1]), method="dijkstra")
-
-    def test_auto_takes_it_for_a_large_sparse_graph_only(self, monkeypatch):
-        from warpladder.shortest_paths import cpu, plan
-
-        graph = wl.Graph.from_edges(np.arange(30000), (np.arange(30000) + 1) % 30000)
-        chosen = plan.choose_method(graph.given, np.dtype("int32"), "auto", cpu.seconds)
-        assert chosen.name == "dijkstra"
-        assert "estimated" in chosen.why
-        small = wl.Graph.from_edges(np.arange(3000), (np.arange(3000) + 1) % 3000)
-        chosen = plan.choose_method(small.given, np.dtype("int32"), "auto", cpu.seconds)
-        assert chosen.name == "floyd-warshall"
-        monkeypatch.setattr(sparse, "is_installed", lambda: False)
-        without = plan.choose_method(graph.given, np.dtype("int32"), "auto", cpu.seconds)
-        assert without.name == "floyd-warshall"
-        assert "pip install 'warpladder[sparse]'" in without.why
-
-    def test_a_missing_library_is_answered_with_the_install_line(self, monkeypatch):
-        monkeypatch.setattr(sparse, "is_installed", lambda: False)
-        with pytest.raises(errors.MissingExtraError, match=r"warpladder\[sparse\]"):
-            wl.shortest_paths(([0], [1], [1]), method="dijkstra")
 
 
 class TestPackage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.hop_counts import Searches, hop_counts
+from warpladder.shortest_paths.widening import DoesNotFitError
 
 INF = np.inf
 
@@ -59,11 +61,19 @@ def check_next_hops(hops, expected):
     assert (np.diagonal(hops) == np.arange(len(hops))).all()
 
 
+def the_other_way(answer):
+    """The same distances from searches one by one, if they came from many at a time; or so."""
+    searches = Searches.of(answer.graph.given, 1)
+    other = replace(searches, one_by_one=not searches.one_by_one)
+    return hop_counts(other, answer.dist_matrix.dtype, next_hops=False)[0]
+
+
 def check(n, ends, *, directed=True, **options):
     answer = answer_for(n, ends, directed=directed, next_hops=True, **options)
     expected = hops_between(n, *ends, directed=directed)
     assert answer.method == "breadth-first"
     assert np.array_equal(as_float(answer.dist_matrix), expected)
+    assert np.array_equal(the_other_way(answer), answer.dist_matrix)
     check_next_hops(answer.next_hops, expected)
 
 
@@ -87,6 +97,22 @@ def test_every_dtype(dtype, make):
 @pytest.mark.parametrize("directed", [True, False])
 def test_paths_on_both_sides_of_eight_digits(n, directed):
     check(n, path(n), directed=directed)
+
+
+def test_long_thin_graphs_are_searched_one_by_one():
+    ends = path(700)
+    assert "breadth-first searches one by one on" in answer_for(700, ends).why
+    assert "one by one" not in answer_for(700, random_edges(700, 3000, 1)).why
+
+
+def test_a_distance_that_is_beyond_the_dtype_is_none_that_is_missing():
+    # The second level is 32,767 steps of int16, which means "no path" there.
+    length = 32767 // 2 + 1
+    ends = [0, 1, 2, 3], [1, 2, 3, 0]
+    searches = Searches.of(Edges(4, *map(np.array, ends), None, directed=False), length - 1)
+    for one_by_one in (False, True):
+        with pytest.raises(DoesNotFitError, match="a distance of"):
+            hop_counts(replace(searches, one_by_one=one_by_one), np.dtype("int16"), next_hops=False)
 
 
 def test_a_long_tail_on_a_full_core():
@@ -264,7 +290,7 @@ class TestChoice:
         sources, targets = random_edges(800, 3000, 1)
         sources[-1], targets[-1] = 5, 6
         answer = wl.shortest_paths((sources, targets, weights), device="cpu")
-        assert answer.method == ("breadth-first" if last == 1 else "floyd-warshall")
+        assert answer.method == ("breadth-first" if last == 1 else "dijkstra")
 
     def test_small_graphs_and_matrices_to_be_used_up_are_not(self):
         assert wl.shortest_paths(path(50)).method == "floyd-warshall"
@@ -290,9 +316,13 @@ class TestChoice:
     def test_longer_ways_take_longer(self):
         def seconds(ends):
             given = Edges(3000, *map(np.asarray, ends), None, True)
-            return Searches.of(given, 1).seconds(np.dtype("int16"))
+            searches = Searches.of(given, 1)
+            at_once = replace(searches, one_by_one=False)
+            return at_once.seconds(np.dtype("int16")), searches.seconds(np.dtype("int16"))
 
-        assert seconds(path(3000)) > 10 * seconds(star(3000))
+        at_once, chosen = seconds(path(3000))
+        assert at_once > 10 * seconds(star(3000))[0]
+        assert chosen < at_once
 
 
 class TestProgress:

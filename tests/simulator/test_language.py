@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import functools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from numba import cuda, float32, float64, int32, int64
 from numba.extending import overload
 from simulating import asserts_positive, elementwise
 
+from warpladder.device.numba_target import FRONT_END
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator import simulate
 
@@ -882,9 +884,24 @@ def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
 
 
 def test_a_failed_assertion_in_debug_mode(run):
+    if sys.version_info >= (3, 14) and FRONT_END.package == "numba-cuda":
+        with pytest.raises(UnsupportedKernelError, match="compiles no assert"):
+            run(asserts_positive, 1, 3, np.array([1, 2, 3]))
+        return
     run(asserts_positive, 1, 3, np.array([1, 2, 3]))
     with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
         run(asserts_positive, 1, 3, np.array([1, 2, 0]))
+
+
+def test_an_exception_in_debug_mode(run):
+    @cuda.jit(debug=True, opt=False)
+    def kernel(values):
+        i = cuda.grid(1)
+        if values[i] <= 0:
+            raise AssertionError
+
+    with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
+        run(kernel, 1, 3, np.array([1, 2, 0]))
 
 
 def test_without_debug_mode_an_exception_ends_the_thread_in_silence(run):

@@ -172,6 +172,19 @@ def test_counters_and_results_are_the_same(schedule):
     assert seen[0] == seen[1]
 
 
+def test_without_counters_the_same_is_recorded():
+    seen = []
+    for counters in (True, False):
+        recorder = Recorder(blocks=2)
+        device = SimulatedDevice(checks=False, counters=counters, recorder=recorder)
+        device.launch(gather, 2, 32, np.arange(256), np.zeros(64, np.int64), 4)
+        (record,) = recorder.records
+        seen.append([(one.verb, one.indices()[0].tolist()) for one in accesses(record)])
+    assert seen[0] == seen[1]
+    assert len(seen[1]) > 1
+    assert device.counters.launches == 0
+
+
 def test_indices_into_an_array_that_runs_backwards():
     @cuda.jit
     def copy(source, out):

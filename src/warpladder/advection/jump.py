@@ -21,18 +21,17 @@ p times; rounding is carried on by steps that enlarge nothing.)
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.advection.forms import Edge, Limited, Problem, Stencil
+from warpladder.advection.forms import Edge, Limited, Problem
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError
 
-__all__ = ["JumpEngine", "difference_bound"]
+__all__ = ["JumpEngine"]
 
 _STEPS_INSTEAD = 'method="jump": {}; use method="steps"'
 # Complex waves, their powers, and what NumPy's transforms hold beside them.
@@ -79,20 +78,6 @@ class JumpEngine:
                 result[system] = _between_constants(cells, rule.offsets, weights, steps, ends)
             advanced(steps / len(phi))
         return result
-
-
-def difference_bound(rule: Stencil, phi: NDArray[Any], steps: int) -> NDArray[np.float64]:
-    """Return how far plain steps and a jump on a ring may be apart, for each system.
-
-    In the norm that is the root of the sum of squares, for schemes with which no wave grows.
-    """
-    u = np.finfo(phi.dtype).eps / 2
-    total = np.abs(rule.weights.astype(np.float64)).sum(axis=1)
-    rounding = steps * len(rule.offsets) * total * u
-    rounding += 2.0**-50 * (steps + math.log2(phi.shape[1]) + 1)
-    size = np.linalg.norm(phi.astype(np.float64), axis=1)
-    bound: NDArray[np.float64] = rounding * size
-    return bound
 
 
 def _on_ring(

@@ -11,13 +11,13 @@ from numba import literally, njit
 from warpladder.advection.tiles import PERIODIC, step_row, tile_steps
 from warpladder.advection.vectors import reach_in, transpose
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.device.team import barrier, is_aborted, next_task, report_progress
 
 __all__ = ["rows_advanced", "tiles_advanced"]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _load(cells, s, periodic, tile, strips, square, lanes):
     """Bring cells from s on into a tile, square by square: a stretch of each strip at a time."""
     length, margin = strips
@@ -40,8 +40,7 @@ def _load(cells, s, periodic, tile, strips, square, lanes):
         transpose(square, 0, tile, (margin + p) * lanes, literally(lanes))
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _store(tile, strips, s, first, last, cells, square, lanes):
     """Put those of a tile's cells that it answers for where they belong."""
     length, margin = strips
@@ -59,8 +58,7 @@ def _store(tile, strips, s, first, last, cells, square, lanes):
                     cells[c + k] = row[k]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _aligned(size, like, lanes):
     """Return zeros that begin where a vector does: one in two lines of the cache is slow."""
     room = np.zeros(size + lanes, like.dtype)
@@ -68,8 +66,7 @@ def _aligned(size, like, lanes):
     return room[begin : begin + size]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _advance_tiles(
     state, workers, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
 ):
@@ -117,8 +114,7 @@ def _advance_tiles(
             return
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _advance_rows(state, phi, result, weights, kinds, left, right, steps, in_pass, code):
     """Take all steps of systems that are too short to be cut, one after the other."""
     before, behind = reach_in(literally(code))

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from warpladder.advection.arithmetic import fma
 from warpladder.advection.forms import Edge, Limited, Problem
 from warpladder.advection.limiters import slope_of
+from warpladder.device.arithmetic import fma
 from warpladder.device.kernel_cache import cached
 
 __all__ = ["PlainEngine", "given_values"]

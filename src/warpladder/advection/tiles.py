@@ -15,10 +15,10 @@ take the place of what the sweep has made of them.
 from __future__ import annotations
 
 import numpy as np
-from numba import literally, njit
+from numba import literally
 
 from warpladder.advection.vectors import cell_at, group_of, reach_in, reach_of, sweep, weights_of
-from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 
 __all__ = ["COPY", "GIVEN", "PERIODIC", "margin_of", "step_row", "tile_steps"]
 
@@ -39,8 +39,7 @@ def margin_of(code: int, lanes: int, depth: int) -> int:
 # on disk what another one compiled.
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def step_row(cells, new, n, kinds, given, weights, first, steps, code):
     """Take steps of a row of n cells between ghosts; return whether they end up in ``new``."""
     weights_ = weights_of(weights, literally(code))
@@ -71,16 +70,14 @@ def step_row(cells, new, n, kinds, given, weights, first, steps, code):
     return steps % 2 == 1
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _next(place, lane, length):
     """Return where the next cell is; a division for each would take longer than the rest."""
     place += 1
     return (0, lane + 1) if place == length else (place, lane)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _left_end(tile, strips, kind, values, weights, step, row, new, depth, lanes, code):
     """Return the row that has what the first cells are after a sweep, behind their ghosts."""
     (before, behind), (length, margin) = reach_in(literally(code)), strips
@@ -99,8 +96,7 @@ def _left_end(tile, strips, kind, values, weights, step, row, new, depth, lanes,
     return row
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _right_end(tile, n, strips, kind, values, weights, step, row, new, depth, lanes, code):
     """Return the row that has what the last cells are after a sweep, before their ghosts."""
     (before, behind), (length, margin) = reach_in(literally(code)), strips
@@ -119,8 +115,7 @@ def _right_end(tile, n, strips, kind, values, weights, step, row, new, depth, la
     return row
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def tile_steps(
     tile, n, strips, group, ends, kinds, given, weights, first, steps, at_once,
     code, lanes, depth,

@@ -25,6 +25,7 @@ from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
 from warpladder.advection.forms import LIMITED_OFFSETS, LIMITERS
+from warpladder.device.llvm import LANE, call_outside, data_of, everywhere, vector_at
 from warpladder.device.simd import vector_unit
 
 __all__ = [
@@ -41,7 +42,6 @@ __all__ = [
     "weights_of",
 ]
 
-_LANE = ir.IntType(32)
 _INDEX = ir.IntType(64)
 #: Steps of a sweep, at most. Of what registers alone allow, sweeps over 32,768 float32 cells reach
 #: 92 % with 4 steps, 90 with 6, 89 with 8, 80 with 12 (Lax-Friedrichs, AVX-512, one core): a vector
@@ -133,7 +133,7 @@ def weights_of(typingctx, row, code):
     count = _weights_in(code.literal_value)
 
     def codegen(context, builder, signature, args):
-        place = _data(context, builder, signature, args)
+        place = data_of(context, builder, signature, args, 0)
         values = [builder.load(builder.gep(place, [_INDEX(k)])) for k in range(count)]
         return context.make_tuple(builder, signature.return_type, values)
 
@@ -149,7 +149,7 @@ def cell_at(typingctx, cells, i, weights, code):
 
     def codegen(context, builder, signature, args):
         emit = _Emitter(context, builder, signature.args[0].dtype, None)
-        place = _data(context, builder, signature, args)
+        place = data_of(context, builder, signature, args, 0)
         read = [
             builder.load(builder.gep(place, [builder.add(args[1], _INDEX(offset))]))
             for offset in offsets_of(code_)
@@ -185,7 +185,7 @@ def sweep(typingctx, tile, start, count, weights, code, lanes, depth):
         step = (
             partial(emit.limited, _limiter(code_)) if code_ < 0 else partial(emit.stencil, places)
         )
-        data = _data(context, builder, signature, args)
+        data = data_of(context, builder, signature, args, 0)
         first = builder.gep(data, [args[1]])
         # Registers, once LLVM has promoted them.
         states = [
@@ -198,11 +198,10 @@ def sweep(typingctx, tile, start, count, weights, code, lanes, depth):
             known = [[builder.load(place) for place in state] for state in states]
             for one in range(group):
                 place = builder.gep(first, [builder.add(vectors, _INDEX(one * lanes_))])
-                moving = builder.load(emit.vector_at(place), align=emit.align)
+                moving = emit.load(place, _INDEX(0))
                 for level in range(depth_):
                     known[level], moving = step(weights_, known[level], moving)
-                out = builder.gep(place, [_INDEX(-behind)])
-                builder.store(moving, emit.vector_at(out), align=emit.align)
+                emit.store(moving, place, _INDEX(-behind))
             for state, values in zip(states, known, strict=True):
                 for place, value in zip(state, values, strict=True):
                     builder.store(value, place)
@@ -226,20 +225,15 @@ def transpose(typingctx, source, i, target, j, lanes):
 
     def codegen(context, builder, signature, args):
         emit = _Emitter(context, builder, signature.args[0].dtype, count)
-        array = context.make_array(signature.args[2])
-        target = builder.gep(array(context, builder, args[2]).data, [args[3]])
-        source = builder.gep(_data(context, builder, signature, args), [args[1]])
-        vectors = [
-            builder.load(emit.vector_at(builder.gep(source, [_INDEX(k * count)])), align=emit.align)
-            for k in range(count)
-        ]
+        target = builder.gep(data_of(context, builder, signature, args, 2), [args[3]])
+        source = builder.gep(data_of(context, builder, signature, args, 0), [args[1]])
+        vectors = [emit.load(source, _INDEX(k * count)) for k in range(count)]
         apart = 1
         while apart < count:
             vectors = emit.traded(vectors, apart)
             apart *= 2
         for k, vector in enumerate(vectors):
-            place = builder.gep(target, [_INDEX(k * count)])
-            builder.store(vector, emit.vector_at(place), align=emit.align)
+            emit.store(vector, target, _INDEX(k * count))
         return context.get_dummy_value()
 
     return types.void(source, types.intp, target, types.intp, lanes), codegen
@@ -251,10 +245,6 @@ def _limiter(code: int) -> str:
 
 def _weights_in(code: int) -> int:
     return 2 if code < 0 else len(offsets_of(code))
-
-
-def _data(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return context.make_array(signature.args[0])(context, builder, args[0]).data
 
 
 class _Emitter:
@@ -279,27 +269,24 @@ class _Emitter:
 
     def all(self, value: Any) -> Any:
         """Return a vector of one value in every lane."""
-        unknown = ir.Constant(self.kind, ir.Undefined)
-        one = self.builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
-        places = ir.Constant(ir.VectorType(_LANE, self.kind.count), [0] * self.kind.count)
-        return self.builder.shuffle_vector(one, unknown, places)
+        return everywhere(self.builder, value, self.kind.count)
 
-    def vector_at(self, place: Any) -> Any:
-        return self.builder.bitcast(place, self.kind.as_pointer())
+    def load(self, data: Any, index: Any) -> Any:
+        return self.builder.load(vector_at(self.builder, data, index, self.kind), align=self.align)
+
+    def store(self, value: Any, data: Any, index: Any) -> None:
+        place = vector_at(self.builder, data, index, self.kind)
+        self.builder.store(value, place, align=self.align)
 
     def call(self, name: str, *args: Any) -> Any:
-        name = f"llvm.{name}.{self.suffix}"
-        function = self.builder.module.globals.get(name) or ir.Function(
-            self.builder.module, ir.FunctionType(self.kind, [self.kind] * len(args)), name
-        )
-        return self.builder.call(function, args)
+        return call_outside(self.builder, f"llvm.{name}.{self.suffix}", self.kind, *args)
 
     def traded(self, vectors: list[Any], apart: int) -> list[Any]:
         """Return vectors of which those so far apart have traded the lanes that are, too."""
         count = len(vectors)
         stay = [k if not k & apart else count + k - apart for k in range(count)]
         move = [k + apart if not k & apart else count + k for k in range(count)]
-        kind = ir.VectorType(_LANE, count)
+        kind = ir.VectorType(LANE, count)
         new = list(vectors)
         for k in range(count):
             if not k & apart:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from warpladder.cli.options import Json
+
 __all__ = ["advect"]
 
 
@@ -104,7 +106,7 @@ def advect(
         bool, typer.Option("--plan", help="Say what there is to do; do nothing.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Carry a curve along: solve phi_t + u phi_x = 0 by an explicit scheme.
 

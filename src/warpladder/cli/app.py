@@ -205,6 +205,8 @@ def main() -> None:
         told = _ENDING[signal.Signals(ended.number).name]
         # Whoever hung up may have taken the terminal away.
         with suppress(OSError):
-            typer.echo(f"warpladder: {told}; no file was changed", err=True)
+            # Who has begun something that stays has noted what.
+            kept = "" if getattr(ended, "__notes__", ()) else "; no file was changed"
+            typer.echo(f"warpladder: {told}{kept}", err=True)
             _tell_notes(ended)
         sys.exit(_SIGNALLED_STATUS + ended.number)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,7 +47,7 @@ def check(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Look for mistakes in kernels as compute-sanitizer does; no GPU is needed.
 

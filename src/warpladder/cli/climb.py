@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warpladder.cli.completion import complete_ladder, complete_rung_name
+from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -64,7 +65,7 @@ def climb(
             help="On a GPU, too, count what rungs predict, on the simulator; takes its time.",
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Verify every rung of a ladder, count what it predicts, and time it.
 

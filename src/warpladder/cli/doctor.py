@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -22,7 +24,7 @@ def doctor(
             "--capabilities", help="What GPUs of each compute capability can hold, instead."
         ),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Show processor, GPUs, versions and caches, and which engine [bold]auto[/] takes and why."""
     if capabilities:
@@ -108,6 +110,8 @@ def _show_capabilities(*, json: bool) -> None:
 def _capabilities_table(known: tuple[Capability, ...], at_hand: set[tuple[int, int]]) -> Table:
     from rich.table import Table
 
+    from warpladder.device.properties import dotted
+
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("")
     table.add_column("", no_wrap=True)
@@ -120,7 +124,7 @@ def _capabilities_table(known: tuple[Capability, ...], at_hand: set[tuple[int, i
         block = one.shared_bytes_per_block
         table.add_row(
             "*" if here else "",
-            ".".join(map(str, one.compute_capability)),
+            dotted(one.compute_capability),
             one.device,
             str(one.warps_per_multiprocessor),
             str(one.threads_per_multiprocessor),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warpladder.cli.completion import complete_other_rung, complete_rung
+from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,7 +71,7 @@ def explain(
     answer: Annotated[
         bool, typer.Option("--answer", help="Answer the question at the end.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Explain a rung with counted evidence; no GPU is needed.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from warpladder.cli.completion import complete_exploration
+from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,7 +58,7 @@ def explore(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the figures: .png, .svg or .pdf."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Explore a question: run what it is about, and read what comes out.
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -31,7 +33,7 @@ def jobs(
     cancel: Annotated[
         bool, typer.Option("--cancel", help="End those that wait or run, first.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Show how jobs of [bold]warpladder submit[/] stand, and collect what came out.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warpladder.cli.completion import complete_ladder
+from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,7 +27,7 @@ def ladders(
             autocompletion=complete_ladder,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """List the ladders and their rungs, in the order in which to climb them.
 

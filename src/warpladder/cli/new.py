@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from warpladder.cli.options import Json
+
 __all__ = ["new"]
 
 
@@ -14,7 +16,7 @@ def new(
     path: Annotated[
         Path, typer.Argument(metavar="NAME", help="Of the ladder, or a file with that name.")
     ],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Write a small ladder of your own: one file that works as it stands.
 

@@ -13,13 +13,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from typer.core import TyperCommand
 
 from warpladder.errors import WarpladderError
 
-__all__ = ["Command", "options_named"]
+__all__ = ["Command", "Json", "options_named"]
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+"""Of commands that print one where they are asked to."""
 
 
 class Command(TyperCommand):

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 __all__ = ["overlap"]
 
 _STANDARD_OUTPUT = "-"
@@ -106,7 +108,7 @@ def overlap(
     merge: Annotated[
         bool, typer.Option("--merge", help="Unite rows with the same id instead of refusing them.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Find all pairs of rows that share ids: at least so many, or that are so alike.
 

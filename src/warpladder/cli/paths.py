@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from warpladder.formats.edges import DenseTable, EdgeTable
     from warpladder.shortest_paths.graph import Graph
@@ -73,7 +75,7 @@ def paths(
         bool,
         typer.Option("--trace", help=f"Print every matrix M_k of the algorithm (n <= {_TRACED})."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Find the shortest paths between all pairs of vertices of a graph.
 

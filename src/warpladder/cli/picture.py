@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from warpladder.rung import Ladder, Rung
 
@@ -58,7 +60,7 @@ def picture(
     list_kinds: Annotated[
         bool, typer.Option("--list", help="List the kinds that the rung has, and leave.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Draw a rung; no GPU is needed.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from warpladder.lab.text import three_digits
+
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
@@ -12,18 +14,7 @@ if TYPE_CHECKING:
     from warpladder.lab.recorded import Recording
     from warpladder.rung import Rung
 
-__all__ = ["milliseconds", "recorded_footnote", "recorded_table", "recorded_times"]
-
-
-def milliseconds(value: float) -> str:
-    """Write a time to three digits.
-
-    Examples
-    --------
-    >>> [milliseconds(value) for value in (28657, 364.2, 1.125, 0.0041)]
-    ['28,657', '364', '1.12', '0.0041']
-    """
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+__all__ = ["recorded_footnote", "recorded_table", "recorded_times"]
 
 
 def recorded_table(recording: Recording, rungs: Sequence[Rung], n: int | None) -> Table | None:
@@ -34,7 +25,7 @@ def recorded_table(recording: Recording, rungs: Sequence[Rung], n: int | None) -
         return None
     table = _table("rung", "n", "recorded, ms")
     for name, time in shown:
-        table.add_row(name, f"{time.n:,}", milliseconds(time.milliseconds))
+        table.add_row(name, f"{time.n:,}", three_digits(time.milliseconds))
     return table
 
 
@@ -49,7 +40,7 @@ def recorded_times(recording: Recording, *rungs: Rung) -> Table | None:
     for n in sizes:
         times = [times[n] for times in by_rung]
         ratio = [f"{times[1] / times[0]:.3g}"] if len(times) == 2 else []
-        table.add_row(f"{n:,}", *map(milliseconds, times), *ratio)
+        table.add_row(f"{n:,}", *map(three_digits, times), *ratio)
     return table
 
 

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 __all__ = ["reduce"]
 
 
@@ -39,7 +41,7 @@ def reduce(
     ] = "fast",
     ddof: Annotated[float, typer.Option(help="Taken off the divisor of var and std.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Reduce the numbers in a file in one pass, whatever its size.
 

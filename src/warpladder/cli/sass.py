@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from warpladder.cli.completion import complete_rung
+from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def sass(
         str,
         typer.Argument(
             metavar="LADDER/RUNG",
-            help="As `warpladder ladders` lists them; or FILE.py/RUNG.",
+            help="As `warpladder ladders` lists them; FILE.py/RUNG; or FILE.py alone, a program.",
             autocompletion=complete_rung,
         ),
     ],
@@ -37,7 +38,7 @@ def sass(
         str, typer.Option(metavar="X.Y", help="Of the GPU to compile for; from 7.5 on.")
     ] = "9.0",
     full: Annotated[bool, typer.Option("--full", help="Print the machine code too.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Compile a rung's kernels and count what their hot loops issue; no GPU is needed.
 
@@ -58,12 +59,14 @@ def sass(
     [bold]warpladder sass shortest-paths/register-tiles[/]
 
     [bold]warpladder sass primer/registers --compute-capability 7.5 --full[/]
+
+    [bold]warpladder sass my_program.py[/]     kernels as a program launches them
     """
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.registry import find_rung
 
     version = _version(compute_capability)
-    ladder, found = find_rung(rung)
+    ladder, found = find_rung(rung, programs=True)
     if found.on != "device":
         where = "on the CPU" if found.on == "cpu" else "a library's kernels"
         raise typer.BadParameter(
@@ -129,7 +132,9 @@ def _show(
 ) -> None:
     from rich.text import Text
 
-    version = ".".join(map(str, compiled.compute_capability))
+    from warpladder.device.properties import dotted
+
+    version = dotted(compiled.compute_capability)
     heading = Text.assemble(
         (variant.name, "bold"),
         f"({', '.join(map(str, variant.arguments))}), compiled for {version}",

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from warpladder.lab.coverage import Item
 
@@ -17,7 +19,7 @@ def sources(
         str | None,
         typer.Argument(help="CF, GR, HB, IM or RD; without it, all five.", show_default=False),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Say what runs each listing, table, figure and exercise of the sources.
 

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from warpladder.cli.options import Json
+
 __all__ = ["submit"]
 
 
@@ -61,7 +63,7 @@ def submit(
     wait: Annotated[
         bool, typer.Option("--wait", help="Stay until all have ended, and collect.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Submit a command to the queue of a shared machine (SLURM, SGE).
 

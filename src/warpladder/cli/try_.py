@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.options import Json
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -49,7 +51,7 @@ def try_(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")] = False,
+    json: Json = False,
 ) -> None:
     """Do an exercise: fill the hole in the kernel of a rung; no GPU is needed.
 

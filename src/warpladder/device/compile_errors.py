@@ -35,6 +35,7 @@ _OPERATORS = {
 
 _OPCODES = {
     "IMPORT_NAME": "import",
+    "LOAD_ASSERTION_ERROR": "assert (but `if not ...: raise AssertionError`)",
     "LOAD_BUILD_CLASS": "class",
     "STORE_GLOBAL": "assignment to a global variable",
     "UNPACK_EX": "unpacking with a star",
@@ -136,11 +137,22 @@ def compile_reason(fault: BaseException, decorator: str = "@cuda.jit(device=True
         if not detail and ("shared.array" in reason or "local.array" in reason):
             detail = "; its shape and type must be constants"
         reason = f"Numba has no {_call(reason, called)}{detail}"
-    if found := re.match(r"Use of unsupported opcode \((\w+)\)", reason):
-        reason = f"Numba compiles no {_OPCODES.get(found[1], found[1])} in a kernel"
+    found = re.match(r"Use of unsupported opcode \((\w+)\)", reason)
+    if opcode := found[1] if found else _unfinished(fault):
+        reason = f"Numba compiles no {_OPCODES.get(opcode, opcode)} in a kernel"
     for pattern, words in _WORDS:
         reason = re.sub(pattern, words.replace("DECORATOR", decorator), reason)
     return _plain(re.sub(r"\.+ Raised from .*", "", reason)).removesuffix(".")
+
+
+def _unfinished(fault: BaseException) -> str:
+    """Return the opcode of which Numba says no more than that it is not implemented."""
+    if not isinstance(fault, NotImplementedError) or str(fault):
+        return ""
+    at = [frame.f_locals["inst"] for frame in _frames(fault) if "inst" in frame.f_locals]
+    opcode = str(getattr(at[-1], "opname", "")) if at else ""
+    # numba-cuda 0.30 knows the assertions of Python 3.14, but looks for an instance.
+    return "LOAD_ASSERTION_ERROR" if opcode == "LOAD_COMMON_CONSTANT" and not at[-1].arg else opcode
 
 
 def _call(reason: str, called: str) -> str:

@@ -60,7 +60,11 @@ class CudaBound:
         self._name = name
         self._enter = enter
         self._function = driver.CUfunction(int(ready.loaded.kernel.handle))
-        self._dimensions = (*ready.blocks, *ready.threads, ready.shared_bytes)
+        self._dimensions = (
+            *ready.extents.blocks,
+            *ready.extents.threads,
+            ready.extents.shared_bytes,
+        )
         words: list[int] = []
         addresses: list[int] = []
         arrays: list[CudaArray] = []

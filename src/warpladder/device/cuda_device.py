@@ -25,6 +25,7 @@ from warpladder.device.cuda_faults import kernel_name, named
 from warpladder.device.cuda_launcher import Launcher
 from warpladder.device.cuda_properties import read_properties
 from warpladder.device.cuda_streams import CudaEvent, CudaStream, core_stream
+from warpladder.device.grids import blocks_for
 from warpladder.errors import DeviceError, InputError, InputTypeError, TooLargeError
 
 if TYPE_CHECKING:
@@ -165,9 +166,8 @@ class CudaDevice:
             with named(f"filling {device_array.nbytes} bytes on the GPU"):
                 device_array._owner.fill(raw[:unit], stream=core_stream(None))
         else:
-            blocks = min(
-                -(-device_array.size // _FILL_THREADS), 32 * self.properties.multiprocessors
-            )
+            most = 32 * self.properties.multiprocessors
+            blocks = min(blocks_for(device_array.size, _FILL_THREADS), most)
             flat = device_array.reshape(device_array.size)
             self.launch(_fill_kernel(), blocks, _FILL_THREADS, flat, pattern[0])
         return device_array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.device.compile_errors import compile_error
 from warpladder.errors import DeviceError, InputTypeError, LaunchError, WarpladderError
@@ -11,7 +11,7 @@ from warpladder.errors import DeviceError, InputTypeError, LaunchError, Warpladd
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["is_of_driver", "kernel_name", "launch_fault", "named", "reason_of"]
+__all__ = ["Extents", "is_of_driver", "kernel_name", "launch_fault", "named", "reason_of"]
 
 # Codes by which the driver refuses a launch; the GPU works on.
 _REFUSALS = (
@@ -34,6 +34,17 @@ _FATAL = (
 )
 
 
+class Extents(NamedTuple):
+    """Of a launch: the grid's blocks, the threads and the dynamic shared memory of each."""
+
+    blocks: tuple[int, ...]
+    threads: tuple[int, ...]
+    shared_bytes: int
+
+    def __str__(self) -> str:
+        return f"grid={self.blocks}, block={self.threads}, shared_bytes={self.shared_bytes}"
+
+
 @contextmanager
 def named(doing: str) -> Iterator[None]:
     """Turn a fault of the driver into a `DeviceError` that says what was being done."""
@@ -45,13 +56,7 @@ def named(doing: str) -> Iterator[None]:
         raise DeviceError(f"{doing}: {reason_of(fault)}") from fault
 
 
-def launch_fault(
-    fault: Exception,
-    kernel: Any,
-    grid: tuple[int, ...],
-    block: tuple[int, ...],
-    shared_bytes: int,
-) -> Exception | None:
+def launch_fault(fault: Exception, kernel: Any, extents: Extents) -> Exception | None:
     """Return the error that describes a launch, for a fault of the driver or of the compiler.
 
     None for any other fault, which is to pass as it is.
@@ -62,7 +67,7 @@ def launch_fault(
         return None
     if not (too_large or is_of_driver(fault)):
         return compile_error(kernel.py_func, fault)
-    launch = f"{kernel_name(kernel)}: grid={grid}, block={block}, shared_bytes={shared_bytes}"
+    launch = f"{kernel_name(kernel)}: {extents}"
     reason = reason_of(fault)
     if not (too_large or any(code in reason for code in _REFUSALS)):
         return DeviceError(f"{launch}: {reason}")

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from warpladder.device import cuda_memory as memory
 from warpladder.device.compiler import compile_kernel, kinds_and_words
 from warpladder.device.cuda_arguments import dimensions
-from warpladder.device.cuda_faults import kernel_name, launch_fault, named
+from warpladder.device.cuda_faults import Extents, kernel_name, launch_fault, named
 from warpladder.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -39,11 +39,9 @@ class Loaded(NamedTuple):
 
 
 class Ready(NamedTuple):
-    """A launch that was checked: dimensions, cuda.core's record of them, the compiled kernel."""
+    """A launch that was checked: its extents, cuda.core's record of them, the compiled kernel."""
 
-    blocks: tuple[int, ...]
-    threads: tuple[int, ...]
-    shared_bytes: int
+    extents: Extents
     config: Any
     loaded: Loaded
 
@@ -90,11 +88,11 @@ class Launcher:
         ready, args, words = self._found(kernel, grid, block, args, shared_bytes, cooperative)
         try:
             if words is None or ready.loaded.needs_numba:
-                _launch_by_numba(kernel, ready, args, queue, shared_bytes)
+                _launch_by_numba(kernel, ready.extents, args, queue)
             else:
                 self._core.launch(queue, ready.config, ready.loaded.kernel, *words)
         except Exception as fault:
-            _tell(fault, kernel, ready.blocks, ready.threads, shared_bytes)
+            _tell(fault, kernel, ready.extents)
             raise
 
     def ready(self, kernel: Any, grid: Grid, block: Grid, args: tuple[Any, ...]) -> Ready | None:
@@ -151,6 +149,7 @@ class Launcher:
         blocks = dimensions("grid", grid, properties.max_grid_dim, name)
         threads = dimensions("block", block, properties.max_block_dim, name)
         self._check_block(name, math.prod(threads), shared_bytes)
+        extents = Extents(blocks, threads, shared_bytes)
         try:
             loaded = self._load(kernel, args, kinds)
             self._allow_shared(name, loaded, shared_bytes)
@@ -160,12 +159,12 @@ class Launcher:
                 shmem_size=shared_bytes,
                 is_cooperative=cooperative or loaded.is_cooperative,
             )
-            ready = Ready(blocks, threads, shared_bytes, config, loaded)
             if cooperative:
-                self._check_resident(name, ready, shared_bytes)
+                self._check_resident(name, extents, loaded)
         except Exception as fault:
-            _tell(fault, kernel, blocks, threads, shared_bytes)
+            _tell(fault, kernel, extents)
             raise
+        ready = Ready(extents, config, loaded)
         if kinds is not None:
             if len(self._ready) == _MOST_READY:
                 self._ready.clear()
@@ -210,17 +209,17 @@ class Launcher:
             _set_max_dynamic_shared(loaded.kernel, shared_bytes, self._index)
             self._allowed[loaded.kernel] = shared_bytes
 
-    def _check_resident(self, name: str, ready: Ready, shared_bytes: int) -> None:
+    def _check_resident(self, name: str, extents: Extents, loaded: Loaded) -> None:
         """Raise `LaunchError` where not all blocks of a cooperative launch are resident."""
-        block, blocks = math.prod(ready.threads), math.prod(ready.blocks)
+        block, blocks = math.prod(extents.threads), math.prod(extents.blocks)
         multiprocessors = self._properties.multiprocessors
-        resident = multiprocessors * _resident(ready.loaded, block, shared_bytes)
+        resident = multiprocessors * _resident(loaded, block, extents.shared_bytes)
         if blocks > resident:
             raise LaunchError(
                 f"{name}: a cooperative launch of {blocks} blocks of {block} threads with "
-                f"shared_bytes={shared_bytes}; {self._properties.name} holds {resident} of them at "
-                f"a time on its {multiprocessors} multiprocessors: give each thread more of the "
-                "work"
+                f"shared_bytes={extents.shared_bytes}; {self._properties.name} holds {resident} of "
+                f"them at a time on its {multiprocessors} multiprocessors: give each thread more "
+                "of the work"
             )
 
 
@@ -232,15 +231,9 @@ def _set_max_dynamic_shared(kernel: Any, shared_bytes: int, index: int) -> None:
     memory.checked(f"allowing {shared_bytes} bytes of shared memory", answer)
 
 
-def _tell(
-    fault: Exception,
-    kernel: Any,
-    blocks: tuple[int, ...],
-    threads: tuple[int, ...],
-    shared_bytes: int,
-) -> None:
+def _tell(fault: Exception, kernel: Any, extents: Extents) -> None:
     """Raise the error that describes a launch in place of a fault, where there is one."""
-    told = launch_fault(fault, kernel, blocks, threads, shared_bytes)
+    told = launch_fault(fault, kernel, extents)
     if told is not None:
         raise told from fault
 
@@ -251,9 +244,7 @@ def _resident(loaded: Loaded, threads: int, shared_bytes: int) -> int:
     return int(occupancy.max_active_blocks_per_multiprocessor(threads, shared_bytes))
 
 
-def _launch_by_numba(
-    kernel: Any, ready: Ready, args: tuple[Any, ...], queue: Any, shared: int
-) -> None:
+def _launch_by_numba(kernel: Any, extents: Extents, args: tuple[Any, ...], queue: Any) -> None:
     """Launch what only Numba can: a kernel to be debugged, or arguments of unusual kinds."""
     from numba import cuda
 
@@ -263,4 +254,4 @@ def _launch_by_numba(
             "ignore", message=r".*Grid size \d+ will likely result in GPU under"
         )
         stream = cuda.external_stream(int(queue.handle))
-        kernel[ready.blocks, ready.threads, stream, shared](*args)
+        kernel[extents.blocks, extents.threads, stream, extents.shared_bytes](*args)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Diagnosis", "doctor"]
 
 _PACKAGES = (
-    "warpladder", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-core", "scipy", "joblib",
+    "warpladder", "numpy", "numba", "llvmlite", "numba-cuda", "cuda-core", "scipy",
     "pyarrow", "pandas", "networkx", "matplotlib",
 )  # fmt: skip
 

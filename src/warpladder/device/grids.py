@@ -1,11 +1,13 @@
-"""How grids and sides come to whole blocks and whole tiles."""
+"""How threads come in warps, grids in whole blocks, sides in whole tiles."""
 
 from __future__ import annotations
 
-__all__ = ["WARP", "blocks_for", "round_up"]
+__all__ = ["EVERYBODY", "WARP", "blocks_for", "round_up"]
 
 #: Threads that a GPU steps together.
 WARP = 32
+#: The mask of all of them, for what the threads of a warp do together.
+EVERYBODY = 0xFFFFFFFF
 
 
 def blocks_for(count: int, threads: int) -> int:

@@ -20,6 +20,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import NamedTuple
 
+from numba import config
+
 from warpladder.errors import DeviceError
 
 __all__ = [
@@ -96,6 +98,11 @@ class FrontEnd(NamedTuple):
 
 def _choose() -> FrontEnd:
     """Import ``numba.cuda``, numba-cuda's if that is possible."""
+    if config.ENABLE_CUDASIM:
+        raise DeviceError(
+            "NUMBA_ENABLE_CUDASIM is set, so Numba types and compiles no kernels; unset it: "
+            "warpladder has a simulator of its own"
+        )
     why_not = "is not installed"
     if find_spec("numba_cuda") is not None:
         why_not = _import_fault()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from warpladder.errors import InputError
 
-__all__ = ["DeviceProperties", "known_capabilities", "properties_of", "representative"]
+__all__ = ["DeviceProperties", "dotted", "known_capabilities", "properties_of", "representative"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,17 @@ _TABLE = {
 }
 
 
+def dotted(compute_capability: tuple[int, int]) -> str:
+    """Return a compute capability as people write it.
+
+    Examples
+    --------
+    >>> dotted((9, 0))
+    '9.0'
+    """
+    return ".".join(map(str, compute_capability))
+
+
 def properties_of(
     compute_capability: tuple[int, int],
     multiprocessors: int | None = None,
@@ -150,9 +161,9 @@ def properties_of(
     'simulated sm_90 (4 multiprocessors)'
     """
     if compute_capability not in _TABLE:
-        known = ", ".join(map(str, _TABLE))
+        known = ", ".join(map(dotted, _TABLE))
         raise InputError(
-            f"compute_capability={compute_capability!r} is not known; use one of {known}"
+            f"compute_capability={dotted(compute_capability)} is not known; use one of {known}"
         )
     if multiprocessors is not None and multiprocessors < 1:
         raise InputError(f"multiprocessors={multiprocessors}: a device has at least one")

@@ -52,9 +52,8 @@ def choose_device(asked: Any, *, too_small: str = "") -> Choice:
     if not isinstance(asked, str | type) and hasattr(asked, "launch"):
         return Choice("cuda", "as asked")
     if not (isinstance(asked, str) and asked in DEVICES):
-        raise InputError(
-            f"device={asked!r} is not known; use one of {', '.join(DEVICES)}, or a Device"
-        )
+        other = "" if isinstance(asked, str) else ", or a Device"
+        raise InputError(f"device={asked!r} is not known; use one of {', '.join(DEVICES)}{other}")
     if asked == "cpu":
         return Choice("cpu", "as asked")
     if asked == "auto" and too_small:

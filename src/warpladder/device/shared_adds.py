@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from warpladder.device.llvm import data_of
 from warpladder.device.numba_target import intrinsic, types
 from warpladder.errors import InputTypeError
 
@@ -35,7 +36,7 @@ def shared_address(typingctx: Any, array: Any) -> Any:
         raise InputTypeError(f"shared_address: {array} is no array")
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = data_of(context, builder, signature, arguments, 0)
         there = ir.PointerType(data.type.pointee, _SHARED)
         return builder.ptrtoint(builder.addrspacecast(data, there), _WORD)
 

@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from warpladder.device.kernel_cache import cached
+from warpladder.device.llvm import call_outside, data_of
+from warpladder.device.subroutines import subroutine
 
 __all__ = [
     "barrier",
@@ -90,8 +91,7 @@ def run_team(
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    view = context.make_array(signature.args[0])(context, builder, args[0])
-    return builder.gep(view.data, [args[1]])
+    return builder.gep(data_of(context, builder, signature, args, 0), [args[1]])
 
 
 @intrinsic
@@ -127,45 +127,37 @@ def _yield_core(typingctx):
 
     def codegen(context, builder, signature, args):
         if os.name == "posix":
-            function = ir.FunctionType(ir.IntType(32), [])
-            name = "sched_yield"
-            existing = builder.module.globals.get(name)
-            builder.call(existing or ir.Function(builder.module, function, name), [])
+            call_outside(builder, "sched_yield", ir.IntType(32))
         return context.get_dummy_value()
 
     return types.void(), codegen
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def next_task(state: Any) -> Any:
     """Return the number of the next task of this phase, counted from 0."""
     return _fetch_add(state, _TASK, 1)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def finish_task(state: Any) -> Any:
     """Count one task of this phase as finished; return how many had been before."""
     return _fetch_add(state, _DONE, 1)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def is_aborted(state: Any) -> Any:
     """Return whether the caller wants everyone to leave."""
     return _load(state, _ABORT) != 0
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def report_progress(state: Any, count: Any) -> None:
     """Tell the caller how far the team is."""
     _store(state, _PROGRESS, count)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def barrier(state: Any, workers: Any) -> Any:
     """Wait for all workers and start the next phase at task 0; False where the caller aborted."""
     epoch = _load(state, _EPOCH)

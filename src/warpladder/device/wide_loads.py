@@ -16,6 +16,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from warpladder.device.llvm import data_of
 from warpladder.device.numba_target import cgutils, intrinsic, types
 from warpladder.errors import InputTypeError
 
@@ -71,7 +72,7 @@ def load_16_bytes(typingctx: Any, array: Any, index: Any) -> Any:
     words = WIDE_BYTES * 8 // word.width
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = data_of(context, builder, signature, arguments, 0)
         place = builder.gep(data, [arguments[1]])
         place = builder.bitcast(place, ir.VectorType(word, words).as_pointer())
         loaded = builder.load(place, align=WIDE_BYTES)
@@ -95,7 +96,7 @@ def address_of(typingctx: Any, array: Any) -> Any:
         raise InputTypeError(f"address_of: {array} is no array")
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = data_of(context, builder, signature, arguments, 0)
         return builder.ptrtoint(data, ir.IntType(64))
 
     return types.int64(array), codegen

@@ -2,8 +2,10 @@
 
 pyarrow writes a file at a stretch: whoever is interrupted would have to begin again, or to read and
 write all of it once more at the end. So each piece is written as a file of its own, whose footer is
-then told where the piece stands in the whole; pyarrow can join footers, but not move what they
-point at.
+then told where the piece stands in the whole. That pyarrow cannot do (tried with 26.0): it joins
+footers (``FileMetaData.append_row_groups``), but what they point at can only be read; a writer
+takes offsets from where its sink stands, which for a file in Python is 0 at the beginning whatever
+its ``tell`` says; and it refuses files that are opened to append.
 
 A footer is a struct in Thrift's compact protocol: fields with an identifier and a type; integers
 with seven bits a byte, the lowest first, zigzag-coded where they have a sign; lists with their

@@ -88,9 +88,9 @@ def _read(
         )
         yield sets, 0.0
         rows, done = table.metadata.num_rows, 0
-        size = _batch_rows(table, wanted[0])
         # Batches over two row groups are none that pyarrow makes of every type.
         for group in range(table.metadata.num_row_groups):
+            size = _batch_rows(table, group, wanted[0])
             for batch in table.iter_batches(size, row_groups=[group], columns=wanted):
                 # By name: a column "a.b" comes with a struct "a" that has a field "b".
                 columns = [batch.column(name) for name in wanted]
@@ -99,11 +99,17 @@ def _read(
                 yield sets, done / rows
 
 
-def _batch_rows(table: Any, name: str) -> int:
-    """Return how many rows make a batch, by how many items each has."""
-    groups = [table.metadata.row_group(i) for i in range(table.metadata.num_row_groups)]
-    columns = [group.column(i) for group in groups for i in range(group.num_columns)]
-    root = [column for column in columns if column.path_in_schema.partition(".")[0] == name]
-    items: int = sum(column.num_values for column in root)
-    rows: int = max(table.metadata.num_rows, 1)
+def _batch_rows(table: Any, group: int, name: str) -> int:
+    """Return how many rows of a group make a batch, by how many items each has."""
+    # In Arrow, damaged metadata of a column ends the process where it is asked for alone, and is
+    # an error where values are read.
+    next(table.iter_batches(1, row_groups=[group], columns=[name]), None)
+    metadata = table.metadata.row_group(group)
+    paths = [table.schema.column(i).path for i in range(metadata.num_columns)]
+    items: int = sum(
+        metadata.column(i).num_values
+        for i, path in enumerate(paths)
+        if path.partition(".")[0] == name
+    )
+    rows: int = max(metadata.num_rows, 1)
     return min(max(_ITEMS * rows // max(items, 1), 1), _MOST_ROWS)

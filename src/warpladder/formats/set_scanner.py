@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
-from warpladder.device.uncounted import uncounted
+from warpladder.device.subroutines import subroutine
 
 __all__ = ["BLANK", "Program", "Scanned", "Style", "parts_of", "scanned"]
 
@@ -204,7 +204,7 @@ def _scan(
     return row, count
 
 
-@uncounted
+@subroutine(counted=False)
 def _after_line(data: Any, at: int) -> int:
     """Return where the next line begins; behind the last that is one more than there are bytes."""
     while at < len(data) and data[at] != _LF:
@@ -212,26 +212,26 @@ def _after_line(data: Any, at: int) -> int:
     return at + 1
 
 
-@uncounted
+@subroutine(counted=False)
 def _ends_line(data: Any, at: int) -> bool:
     if at < len(data) and data[at] == _CR:
         at += 1
     return at >= len(data) or data[at] == _LF
 
 
-@uncounted
+@subroutine(counted=False)
 def _after_blanks(data: Any, at: int, style: Style) -> int:
     while at < len(data) and (data[at] == _SPACE or (data[at] == _TAB and style.separator != _TAB)):
         at += 1
     return at
 
 
-@uncounted
+@subroutine(counted=False)
 def _is_blank(sign: int) -> bool:
     return sign in (_SPACE, _TAB)
 
 
-@uncounted
+@subroutine(counted=False)
 def _after_literal(data: Any, at: int, literals: Any, begin: int, end: int) -> int:
     """Return the place after it, -1 where something else stands."""
     for place in range(begin, end):
@@ -241,7 +241,7 @@ def _after_literal(data: Any, at: int, literals: Any, begin: int, end: int) -> i
     return at
 
 
-@uncounted
+@subroutine(counted=False)
 def _text(data: Any, at: int, stop: int, style: Style) -> tuple[int, int, int]:
     """Return the place after a field of text, -1 for a fault; where it begins and ends."""
     if style.has_quotes and at < len(data) and data[at] == _QUOTE:
@@ -267,7 +267,7 @@ def _text(data: Any, at: int, stop: int, style: Style) -> tuple[int, int, int]:
     return at, begin, end
 
 
-@uncounted
+@subroutine(counted=False)
 def _list(data: Any, at: int, style: Style, is_id: bool, out: Any, count: int) -> tuple[int, int]:
     """Return the place after an integer or a list of them, in quotes or not, and as `_integers`."""
     first = count
@@ -296,7 +296,7 @@ def _list(data: Any, at: int, style: Style, is_id: bool, out: Any, count: int) -
     return at, count
 
 
-@uncounted
+@subroutine(counted=False)
 def _integers(data: Any, at: int, most: int, style: Style, out: Any, count: int) -> tuple[int, int]:
     """Return the place after integers and blanks, -1 for a fault, and where `out` is filled to.
 

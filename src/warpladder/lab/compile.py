@@ -28,7 +28,7 @@ from typing import Any
 from unittest.mock import patch
 
 from warpladder.device.numba_target import FRONT_END
-from warpladder.device.properties import known_capabilities
+from warpladder.device.properties import dotted, known_capabilities
 from warpladder.errors import DeviceError, InputError, MissingExtraError
 
 __all__ = [
@@ -189,8 +189,8 @@ def compile_kernel(
     known = compilable_capabilities()
     if compute_capability not in known:
         raise InputError(
-            f"compute_capability={compute_capability!r}: kernels can be compiled for "
-            f"{', '.join(map(str, known))}"
+            f"compute_capability={dotted(compute_capability)}: kernels can be compiled for "
+            f"{', '.join(map(dotted, known))}"
         )
     options = kernel.targetoptions
     ptx = _ptx(kernel, arguments, compute_capability)

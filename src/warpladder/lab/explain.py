@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -208,7 +208,8 @@ def count_lines(
         stopped = _fault_of(rung, device, n)
     counted = {(_resolved(file), line): sums for (file, line), sums in device.line_counters.items()}
     kernels = tuple(
-        _listing(kernel, counted, device.launches) for kernel in rung.kernels or (rung.run,)
+        _listing(kernel, rung.kernels, counted, device.launches)
+        for kernel in rung.kernels or (rung.run,)
     )
     return Counted(kernels, _elsewhere(kernels, counted), device.counters, stopped)
 
@@ -237,19 +238,47 @@ def size_to_explain(ladder: Ladder, rung: Rung) -> int:
 
 
 def _listing(
-    kernel: Any, counted: dict[tuple[str, int], Counters], launches: list[LaunchReport]
+    kernel: Any,
+    kernels: tuple[Any, ...],
+    counted: dict[tuple[str, int], Counters],
+    launches: list[LaunchReport],
 ) -> Listing:
-    function = getattr(kernel, "py_func", kernel)
+    function = _function(kernel)
     source, first = inspect.getsourcelines(function)
     file = _resolved(inspect.getsourcefile(function) or "")
+    name = function.__name__
+    # One that a function makes for its arguments is launched under that function's name, too.
+    names = {name, function.__qualname__}
+    if sum(_function(one).__code__ is function.__code__ for one in kernels) == 1:
+        own = tuple(launch for launch in launches if launch.kernel in names)
+    else:
+        own = tuple(launch for launch in launches if launch.function is function)
+        name += _made_for(function)
+        counted = _by_line(own)
     lines = tuple(
         Line(number, text.rstrip(), counted.get((file, number)))
         for number, text in enumerate(source, first)
     )
-    # One that a function makes for its arguments is launched under that function's name, too.
-    names = {function.__name__, function.__qualname__}
-    own = tuple(launch for launch in launches if launch.kernel in names)
-    return Listing(function.__name__, file, lines, own)
+    return Listing(name, file, lines, own)
+
+
+def _function(kernel: Any) -> Any:
+    return getattr(kernel, "py_func", kernel)
+
+
+def _made_for(function: Callable[..., Any]) -> str:
+    """Return what tells a kernel from others that the same function makes: ``(size = 32)``."""
+    values = inspect.getclosurevars(function).nonlocals
+    told = [f"{name} = {value}" for name, value in values.items() if not callable(value)]
+    return f" ({', '.join(told)})" if told else ""
+
+
+def _by_line(launches: Iterable[LaunchReport]) -> dict[tuple[str, int], Counters]:
+    sums: dict[tuple[str, int], Counters] = {}
+    for launch in launches:
+        for (file, number), counters in launch.lines.items():
+            sums.setdefault((_resolved(file), number), Counters()).add(counters)
+    return sums
 
 
 def _elsewhere(

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from warpladder.errors import InputError
+from warpladder.lab.program import is_program
 from warpladder.lab.registry import find_rung
 from warpladder.rung import Rung
 
@@ -156,7 +157,7 @@ def launched_variants(rung: Rung) -> list[Variant]:
     """Return the kernels that a rung launches and the types it launches them with.
 
     The rung is run at the largest size at which it is verified, and at larger ones where not all
-    of its kernels are launched there. The kernels themselves are not run.
+    of its kernels are launched there. The kernels themselves are not run; those of a program are.
 
     Raises
     ------
@@ -172,6 +173,8 @@ def launched_variants(rung: Rung) -> list[Variant]:
     """
     if rung.on != "device":
         return []
+    if is_program(rung):
+        return _variants_of_program(rung)
     limit = rung.max_n or max(rung.task.default_n, *rung.task.sizes)
     n = min(max(rung.task.sizes), limit)
     while True:
@@ -185,3 +188,21 @@ def launched_variants(rung: Rung) -> list[Variant]:
                 f"{rung.name} lists a kernel that it launches at no size up to n = {n}"
             )
         n = min(2 * n, limit)
+
+
+def _variants_of_program(rung: Rung) -> list[Variant]:
+    """Return the variants of a program, which has no sizes and launches in its own way: run it."""
+    from warpladder.simulator import SimulatedDevice
+
+    device = SimulatedDevice(checks=False)
+    rung.run(device, rung.task.make(0, 0))
+    found = []
+    for kernel in rung.kernels:
+        own = [launch for launch in device.launches if launch.function is kernel.py_func]
+        threads = max(prod(launch.block) for launch in own)
+        shared_bytes = max(launch.shared_bytes for launch in own)
+        found += [
+            Variant(kernel.dispatcher, kinds, threads, shared_bytes - program.shared.static_bytes)
+            for kinds, program in kernel.programs.items()
+        ]
+    return found

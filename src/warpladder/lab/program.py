@@ -13,6 +13,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from warpladder.rung import Bound, Ladder, Rung, Task, Work
 if TYPE_CHECKING:
     from warpladder.lab.devices import Simulated
 
-__all__ = ["nothing_launched", "program_rung", "run_program"]
+__all__ = ["is_program", "nothing_launched", "program_rung", "run_program"]
 
 
 def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> None:
@@ -109,17 +110,23 @@ def program_rung(path: Path) -> tuple[Ladder, Rung]:
     def run(device: Simulated, _problem: None) -> None:
         with watched(checks=False, counters=True) as counted:
             run_program(path, device.properties.compute_capability)
-        device.launches.extend(counted.launches)
+        # Every run of a program makes its kernels anew, in the same order.
+        first = {
+            id(again.py_func): kernel.py_func
+            for again, kernel in zip(counted.kernels, seen.kernels, strict=False)
+        }
+        device.launches.extend(
+            replace(launch, function=first.get(id(launch.function))) for launch in counted.launches
+        )
 
     # Where the text of a rung is looked up.
     module = ModuleType(f"program_{path.stem}", ast.get_docstring(own.read_source(path)[1]))
     module.__file__ = str(path.resolve())
     sys.modules[module.__name__] = module
     run.__module__ = module.__name__
-    task = Task("what the program computes", _nothing, _nothing, _no_work, "programs", 0, (0,))
     bound = Bound("latency", "not stated")
     title = "a program with kernels of its own"
-    rung = Rung(path.stem, title, "", run, task, bound, kernels=tuple(seen.kernels))
+    rung = Rung(path.stem, title, "", run, _TASK, bound, kernels=tuple(seen.kernels))
     return Ladder(path.name, title, (rung,)), rung
 
 
@@ -129,3 +136,11 @@ def _nothing(*_: Any) -> None:
 
 def _no_work(_problem: None) -> Work:
     return Work(0, 0)
+
+
+_TASK = Task("what the program computes", _nothing, _nothing, _no_work, "programs", 0, (0,))
+
+
+def is_program(rung: Rung) -> bool:
+    """Tell a program that was made a rung from other rungs."""
+    return rung.task is _TASK

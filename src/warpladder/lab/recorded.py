@@ -7,7 +7,8 @@ The package brings them in ``recorded.json``, which ``benchmarks/record_times.py
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 from warpladder.rung import Rung
 
-__all__ = ["RecordedTime", "Recording", "recording_of"]
+__all__ = ["RecordedTime", "Recording", "common_size", "recording_of"]
 
 
 class RecordedTime(NamedTuple):
@@ -64,14 +65,22 @@ class Recording:
         if not own or (n is not None and n not in own):
             return None
         if n is None:
-            wanted = (rung.task.default_n, self._common_n, max(own))
-            n = next(size for size in wanted if size in own)
+            common = common_size(size for by_size in self.times.values() for size in by_size)
+            wanted = (rung.task.default_n, common, max(own))
+            n = next(size for size in wanted if size is not None and size in own)
         return RecordedTime(n, own[n])
 
-    @property
-    def _common_n(self) -> int:
-        sizes = [n for by_size in self.times.values() for n in by_size]
-        return max(sizes, key=lambda n: (sizes.count(n), n))
+
+def common_size(sizes: Iterable[int]) -> int | None:
+    """Return of the sizes of all times the most frequent, the largest of those; None of none.
+
+    Examples
+    --------
+    >>> common_size([10, 20, 10, 20, 5])
+    20
+    """
+    counts = Counter(sizes)
+    return max(counts, key=lambda size: (counts[size], size), default=None)
 
 
 @cache

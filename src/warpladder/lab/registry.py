@@ -62,14 +62,14 @@ def find_ladder(name: str) -> Ladder:
     Raises
     ------
     InputError
-        There is none of this name; the message lists those there are. Or what is there is none.
+        There is none of this name; the message has the nearest. Or what is there is none.
 
     Examples
     --------
     >>> find_ladder("prime")
     Traceback (most recent call last):
     ...
-    warpladder.errors.InputError: no ladder 'prime'; did you mean primer? The ladders: primer, ...
+    warpladder.errors.InputError: no ladder 'prime'; did you mean primer? `warpladder ...
     """
     if own.is_reference(name):
         return _loaded(name)
@@ -78,8 +78,8 @@ def find_ladder(name: str) -> Ladder:
             return own.load_installed(name, points)
         if Path(f"{name}.py").is_file():
             raise InputError(f"no ladder {name!r}; the file of that name is {name}.py")
-        raise InputError(unknown("ladder", name, ladder_names(), "The ladders"))
-    return cast("Ladder", look_up("ladder", name, LADDERS, "The ladders"))
+        raise InputError(unknown("ladder", name, ladder_names(), "ladders"))
+    return cast("Ladder", look_up("ladder", name, LADDERS, "ladders"))
 
 
 def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
@@ -120,7 +120,7 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
         ladder = find_ladder(ladder_name)
     rung = ladder.find(name)
     if rung is None:
-        raise InputError(unknown("rung", name, _names(ladder), f"The rungs of {ladder_name}"))
+        raise InputError(unknown("rung", name, _names(ladder), f"ladders {ladder_name}"))
     return ladder, rung
 
 
@@ -150,23 +150,28 @@ def _names(ladder: Ladder) -> list[str]:
     return [rung.name for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))]
 
 
-def look_up(kind: str, name: str, places: Mapping[str, str], heading: str) -> Any:
+def look_up(kind: str, name: str, places: Mapping[str, str], command: str) -> Any:
     """Return what stands at the place listed for a name, as ``module:attribute``.
 
     Raises
     ------
     InputError
-        Nothing is listed for it; the message lists those there are, behind ``heading``.
+        Nothing is listed for it; the message has the nearest name, and the command that lists all.
     """
     if name not in places:
-        raise InputError(unknown(kind, name, places, heading))
+        raise InputError(unknown(kind, name, places, command))
     module, attribute = places[name].split(":")
     return getattr(import_module(module), attribute)
 
 
-def unknown(kind: str, name: str, known: Iterable[str], heading: str) -> str:
-    """Return that there is nothing of this name, what may be meant, and what there is."""
-    names = list(known)
-    close = get_close_matches(name, names, n=1)
-    guess = f"; did you mean {close[0]}?" if close else "."
-    return f"no {kind} {name!r}{guess} {heading}: {', '.join(names)}"
+def unknown(kind: str, name: str, known: Iterable[str], command: str) -> str:
+    """Return that there is nothing of this name, what may be meant, and what lists all there is.
+
+    Examples
+    --------
+    >>> unknown("rung", "vector-add", ["vector-add-cpu", "registers", "vector-add-grid"], "ladders")
+    "no rung 'vector-add'; did you mean vector-add-cpu or vector-add-grid? `warpladder ladders` ..."
+    """
+    close = get_close_matches(name, list(known), n=2)
+    guess = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"no {kind} {name!r}; {guess}`warpladder {command}` lists what there is"

@@ -18,6 +18,7 @@ __all__ = [
     "paragraphs_of",
     "question_of",
     "text_of",
+    "three_digits",
     "with_prefix",
     "wrapped",
 ]
@@ -150,3 +151,14 @@ def with_prefix(value: float, unit: str = "") -> str:
         if value >= factor:
             return f"{value / factor:.3g} {prefix}{unit}"
     return f"{value / 1e-6:.3g} u{unit}"
+
+
+def three_digits(value: float) -> str:
+    """Return a positive number to three digits, or to whole numbers where it has more.
+
+    Examples
+    --------
+    >>> [three_digits(value) for value in (28656.96, 364.2, 1.125, 0.0041)]
+    ['28,657', '364', '1.12', '0.0041']
+    """
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from warpladder.formats.sets import Sets
 
-__all__ = ["Coded", "coded", "row_lengths"]
+__all__ = ["Coded", "coded"]
 
 # Ids within a range up to so many times their number are looked up in a table of that range.
 _WIDEST_RANGE = 4
@@ -92,25 +92,18 @@ def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None)
     values = _comparable(sides)
     recode, listed = _codes_by_frequency(values)
     universe = len(listed)
+    # One side is in as many rows as it is listed, less what rows have twice.
+    taken_off = listed if right is None else None
     rows = [
-        _sorted_rows(side, items, recode, universe)
+        _sorted_rows(side, items, recode, universe, taken_off)
         for side, items in zip(sides, values, strict=True)
     ]
-    if len(rows) == 1 and rows[0].items.size == values[0].size:
-        # No row has an id twice, so it is in as many rows as it is listed.
-        frequency = [listed]
-    else:
-        frequency = [_frequency(one) for one in rows]
+    frequency = [listed] if right is None else [_frequency(one) for one in rows]
     if most_rows is not None:
         is_kept = np.sum(frequency, axis=0) <= most_rows
         rows = [_without(one, is_kept) for one in rows]
         frequency = [np.where(is_kept, one, 0) for one in frequency]
     return Coded(rows[0], rows[-1], frequency[-1])
-
-
-def row_lengths(rows: Rows) -> NDArray[np.int64]:
-    """Return how many ids each row has."""
-    return np.diff(rows.starts)
 
 
 def _comparable(sides: Sequence[Sets]) -> list[NDArray[Any]]:
@@ -202,8 +195,14 @@ def _workers(size: int, width: int) -> int:
     return max(1, min(worker_count(), size // max(_IDS_PER_WORKER, width)))
 
 
-def _sorted_rows(sets: Sets, items: NDArray[Any], recode: _Recode, universe: int) -> Rows:
-    """Code one side: its rows ascending, without what they have twice."""
+def _sorted_rows(
+    sets: Sets,
+    items: NDArray[Any],
+    recode: _Recode,
+    universe: int,
+    listed: NDArray[np.int64] | None,
+) -> Rows:
+    """Code one side: its rows ascending, without what they have twice, which is not listed then."""
     n = len(sets)
     starts = np.ascontiguousarray(sets.starts, np.int64)
     if recode.distinct.size:
@@ -223,6 +222,8 @@ def _sorted_rows(sets: Sets, items: NDArray[Any], recode: _Recode, universe: int
     kept = np.zeros(n + 1, np.int64)
     np.cumsum(lengths, out=kept[1:])
     if kept[-1] < items.size:
+        if listed is not None:
+            _take_off(codes, starts, lengths, listed)
         _close_gaps(codes, starts, lengths)
         codes = codes[: kept[-1]].copy()
     return Rows(kept, codes, universe)
@@ -295,7 +296,11 @@ def _recode_rows(
             if k == 0 or row[k] != row[kept - 1]:
                 row[kept] = row[k]
                 kept += 1
+            else:
+                spare[k - kept] = row[k]
         lengths[i] = kept
+        # Behind the row stands what it has once more.
+        row[kept:] = spare[: len(row) - kept]
 
 
 @cached
@@ -342,6 +347,15 @@ def _sort_by_digits(row: Any, spare: Any) -> None:
             ends[digit] += 1
         for k in range(size):
             row[k] = spare[k]
+
+
+@cached
+@njit(nogil=True)
+def _take_off(codes: Any, starts: Any, lengths: Any, listed: Any) -> None:
+    """Count each id of a row once, where it is listed more often."""
+    for i in range(len(lengths)):
+        for k in range(starts[i] + lengths[i], starts[i + 1]):
+            listed[codes[k]] -= 1
 
 
 @cached

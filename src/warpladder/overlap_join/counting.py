@@ -27,7 +27,7 @@ from numba import njit
 
 from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
-from warpladder.overlap_join.index import BLOCK_BITS
+from warpladder.overlap_join.index import BLOCK_BITS, bucket_of, list_of, rows_behind
 from warpladder.overlap_join.lanes import (
     LANES,
     add_common,
@@ -300,7 +300,7 @@ def _tally(left: Any, i: Any, cold: Any, index: Any, block: Any, begin: Any, cou
     Returns how many updates that takes.
     """
     one = counters.dtype.type(1)
-    items, starts, postings, behind = left.items, index.starts, index.postings, index.behind
+    items, starts, postings = left.items, index.starts, index.postings
     most = len(items) - 1
     updates = 0
     for k in range(left.starts[i], left.starts[i + 1]):
@@ -308,30 +308,19 @@ def _tally(left: Any, i: Any, cold: Any, index: Any, block: Any, begin: Any, cou
             break
         if begin:
             # Of its own block a left row meets the rows behind it.
-            fetch(postings, behind[k + _BEGINS_AHEAD] >> 16)
-            coming, size = behind[k + _LISTS_AHEAD] >> 16, behind[k + _LISTS_AHEAD] & 0xFFFF
-            first, count = behind[k] >> 16, behind[k] & 0xFFFF
+            fetch(postings, rows_behind(index, k + _BEGINS_AHEAD)[0])
+            coming, end_of_coming = rows_behind(index, k + _LISTS_AHEAD)
+            first, last = rows_behind(index, k)
         else:
-            fetch(starts, _bucket(items[min(k + _BEGINS_AHEAD, most)], index, block))
-            bucket = _bucket(items[min(k + _LISTS_AHEAD, most)], index, block)
-            coming, size = starts[bucket], starts[bucket + 1] - starts[bucket]
-            bucket = _bucket(items[k], index, block)
-            first, count = starts[bucket], starts[bucket + 1] - starts[bucket]
-        for ahead in range(_OF_A_LINE, min(size, _FETCHED), _OF_A_LINE):
-            fetch(postings, coming + ahead)
-        updates += count
-        for place in range(first, first + count):
+            fetch(starts, bucket_of(index, items[min(k + _BEGINS_AHEAD, most)], block))
+            coming, end_of_coming = list_of(index, items[min(k + _LISTS_AHEAD, most)], block)
+            first, last = list_of(index, items[k], block)
+        for ahead in range(coming + _OF_A_LINE, min(end_of_coming, coming + _FETCHED), _OF_A_LINE):
+            fetch(postings, ahead)
+        updates += last - first
+        for place in range(first, last):
             counters[postings[place]] += one
     return updates
-
-
-@cached
-@njit(nogil=True, inline="always")
-def _bucket(code: Any, index: Any, block: Any) -> Any:
-    """Return the place of a list in ``starts``: the last, an empty one, for ids without."""
-    bucket = (np.int64(code) - index.first) * index.blocks + block
-    last = len(index.starts) - 2
-    return bucket if 0 <= bucket < last else last
 
 
 @cached

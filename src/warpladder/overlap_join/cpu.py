@@ -42,7 +42,7 @@ __all__ = ["CpuEngine"]
 # that Ctrl-C need not be waited for, and that what a stretch finds takes tens of MB.
 _STRETCH = 0.03
 # The same where masks in the cache are to be met by many rows.
-_SLICED_STRETCH = 0.1
+_SLICED_STRETCH = 0.25
 # At least so many stretches for each thread, so that all end at about the same time.
 _STRETCHES_PER_WORKER = 8
 _LEAST_KEPT = 1 << 20
@@ -98,9 +98,12 @@ class CpuEngine:
             masks = masks_of(join.left, self._index, right, way.masks)
             self._visit = slicing.slice_rows
             self._given = (masks,)
-            self._new_scratch = lambda kept: groups.new_scratch(join.left, masks, kept)
+            self._new_scratch = lambda kept: groups.new_scratch(join.left, join.rule, masks, kept)
         elif way.name == "gathering":
-            self._index = build_index(right, (0, right.universe), whole, ONE_BLOCK)
+            self._index = build_index(
+                right, (min(way.lone, right.universe), right.universe), whole, ONE_BLOCK,
+                with_behind=self._which == LATER,
+            )  # fmt: skip
             self._visit = gathering.gather_rows
             self._given = ()
             self._new_scratch = lambda _: gathering.new_scratch(right)

@@ -10,10 +10,11 @@ the number of ids shared.
 The table stays in the cache next to the core, which the counters of all rows would not. A left row
 that meets too many others for it counts them in a table with a slot for each.
 
-Lists are walked from their end, where rows after the left row are, and left where those end. All
-that is needed for rows to come is asked of memory in time: where lists begin, then the lists.
-Measured on one core of the machine in benchmarks/results, beside other work: 2 M rows of 20 ids out
-of 2 M, which meet 400 M times, in 6.8 s.
+Rows joined with themselves need of each list the rows after the left one only; where these are is
+written down in the order of rows (`Index.behind`), and nothing is looked up. All that is needed for
+rows to come is asked of memory in time: else where lists begin, too, then the lists.
+Measured on one core of an AMD EPYC, beside other work, in turns: 2 M rows of 20 ids out of 2 M take
+1.6 us each where that is written down, and 3.0 where the index is looked up; writing it takes 0.35.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.counting import LATER, OTHERS
+from warpladder.overlap_join.index import bucket_of, list_of, rows_behind
 from warpladder.overlap_join.lanes import fetch
 from warpladder.overlap_join.measures import counts, least_shared
 
@@ -89,7 +91,7 @@ def gather_rows(
     for i in range(first, last):
         if out is not None and len(out[1]) - found < rows:
             return i, found
-        _fetch_lists(left, index, i, last)
+        _fetch_lists(left, index, which, i, last)
         before = found
         size = left.starts[i + 1] - left.starts[i]
         least = least_shared(measure, threshold, size)
@@ -98,7 +100,7 @@ def gather_rows(
         met = 0
         slots = 0
         if least <= size:
-            postings = _postings(left, index, i)
+            postings = _postings(left, index, which, i)
             if postings * 4 <= _SLOTS:
                 slots = 64
                 while slots < postings * _SLOTS_PER_ROW and slots < _SLOTS:
@@ -129,7 +131,7 @@ def gather_rows(
                     out[2][found] = shared
                 found += 1
         if least <= size and not slots:
-            _clear_counters(left, index, i, scratch.counters)
+            _clear_counters(left, index, which, i, scratch.counters)
         if out is not None:
             out[0][i - first] = found - before
         else:
@@ -138,27 +140,37 @@ def gather_rows(
 
 
 @cached
-@njit(nogil=True)
-def _fetch_lists(left: Any, index: Any, i: Any, last: Any) -> None:
-    """Ask for what rows to come will need."""
-    coming = i + 2 * _AHEAD
-    if coming < last:
-        for k in range(left.starts[coming], left.starts[coming + 1]):
-            fetch(index.starts, left.items[k])
-    coming = i + _AHEAD
-    if coming < last:
-        for k in range(left.starts[coming], left.starts[coming + 1]):
-            # The end, where the rows behind the left one are.
-            fetch(index.postings, max(index.starts[left.items[k] + 1] - 1, 0))
+@njit(nogil=True, inline="always")
+def _span(left: Any, index: Any, which: Any, k: Any) -> Any:
+    """Return where in the list of an id the rows begin that a left row meets, and end."""
+    return rows_behind(index, k) if which == LATER else list_of(index, left.items[k], 0)
 
 
 @cached
 @njit(nogil=True)
-def _postings(left: Any, index: Any, i: Any) -> Any:
+def _fetch_lists(left: Any, index: Any, which: Any, i: Any, last: Any) -> None:
+    """Ask for what rows to come will need."""
+    coming = i + 2 * _AHEAD
+    if which != LATER and coming < last:
+        for k in range(left.starts[coming], left.starts[coming + 1]):
+            fetch(index.starts, bucket_of(index, left.items[k], 0))
+    coming = i + _AHEAD
+    if coming < last:
+        for k in range(left.starts[coming], left.starts[coming + 1]):
+            begin, end = _span(left, index, which, k)
+            if begin < end:
+                fetch(index.postings, begin)
+                fetch(index.postings, end - 1)
+
+
+@cached
+@njit(nogil=True)
+def _postings(left: Any, index: Any, which: Any, i: Any) -> Any:
     """Return how long the lists of a row are together."""
     total = 0
     for k in range(left.starts[i], left.starts[i + 1]):
-        total += index.starts[left.items[k] + 1] - index.starts[left.items[k]]
+        begin, end = _span(left, index, which, k)
+        total += end - begin
     return total
 
 
@@ -172,16 +184,13 @@ def _gather_in_slots(
     The loops over all rows met do the same whatever they read: no branch is guessed wrong.
     """
     met, table = scratch.met, scratch.slots
-    before = i if which == LATER else -1
     mask = np.int32(slots - 1)
     all_met = 0
     for k in range(left.starts[i], left.starts[i + 1]):
-        begin = index.starts[left.items[k]]
-        place = index.starts[left.items[k] + 1] - 1
-        while place >= begin and index.postings[place] > before:
+        begin, end = _span(left, index, which, k)
+        for place in range(begin, end):
             met[all_met] = index.postings[place]
             all_met += 1
-            place -= 1
     for place in range(all_met):
         table[met[place] & mask] += np.uint16(1)
     often = 0
@@ -200,32 +209,28 @@ def _gather_in_slots(
 @njit(nogil=True)
 def _gather_in_counters(left: Any, index: Any, which: Any, i: Any, least: Any, scratch: Any) -> Any:
     """Write down, ascending, every row that is met often enough; its counter is the negative."""
-    before = i if which == LATER else -1
     counters = scratch.counters
     for k in range(left.starts[i], left.starts[i + 1]):
-        begin = index.starts[left.items[k]]
-        place = index.starts[left.items[k] + 1] - 1
-        while place >= begin and index.postings[place] > before:
+        begin, end = _span(left, index, which, k)
+        for place in range(begin, end):
             counters[index.postings[place]] += np.int32(1)
-            place -= 1
     met = 0
     for k in range(left.starts[i], left.starts[i + 1]):
-        begin = index.starts[left.items[k]]
-        place = index.starts[left.items[k] + 1] - 1
-        while place >= begin and index.postings[place] > before:
+        begin, end = _span(left, index, which, k)
+        for place in range(begin, end):
             other = index.postings[place]
             if counters[other] >= least:
                 counters[other] = -counters[other]
                 scratch.met[met] = other
                 met += 1
-            place -= 1
     scratch.met[:met].sort()
     return met
 
 
 @cached
 @njit(nogil=True)
-def _clear_counters(left: Any, index: Any, i: Any, counters: Any) -> None:
+def _clear_counters(left: Any, index: Any, which: Any, i: Any, counters: Any) -> None:
     for k in range(left.starts[i], left.starts[i + 1]):
-        for place in range(index.starts[left.items[k]], index.starts[left.items[k] + 1]):
+        begin, end = _span(left, index, which, k)
+        for place in range(begin, end):
             counters[index.postings[place]] = 0

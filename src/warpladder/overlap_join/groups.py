@@ -14,15 +14,17 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.counting import LATER
+from warpladder.overlap_join.index import list_of, rows_behind
 from warpladder.overlap_join.lanes import LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
-from warpladder.overlap_join.measures import least_shared
-from warpladder.overlap_join.slices import AT_ONCE, LEAST_LEVELS, WORDS
+from warpladder.overlap_join.measures import COUNT, least_shared
+from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.overlap_join.forms import Rows
+    from warpladder.overlap_join.measures import Rule
 
 __all__ = [
     "COLD",
@@ -43,15 +45,13 @@ __all__ = [
 GROUP = 4096
 """Left rows of a group at most: the more, the more often masks in the cache are met again."""
 
-# The same where their counts are kept between segments.
-_KEPT_GROUP = 1024
+# Bytes of a group's counts where they are kept between segments: half of a cache of 1 MB.
+_MOST_COUNTS = 1 << 19
 MASKS_AT_ONCE = 1 << 11
 """Masks that stay in the cache next to the core while a group meets them: 256 KB."""
 # Masks of a group's rows, and right rows of its lists, that there is room for at least.
-_PLACES, _LISTED = 1 << 20, 1 << 18
+_PLACES, _LISTED = 1 << 22, 1 << 20
 _AHEAD = 8
-# Slices of counts that are kept, about: for rows of 1,000 ids.
-_TYPICAL_LEVELS = 10
 LANE_MASK = (1 << PANEL_BITS) - 1
 """What of `Scratch.listed` says which row of a panel; above it stands which of the group."""
 DEGREE_LEVELS = 16
@@ -116,14 +116,16 @@ class Scratch(NamedTuple):
     shared: NDArray[np.int32]
 
 
-def new_scratch(left: Rows, masks: Masks, kept: int) -> Scratch:
+def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
     """Return what a thread needs that keeps so many pairs, or counts them if that is 0."""
     longest = int(np.diff(left.starts).max(initial=0))
+    is_counted = rule.measure == COUNT and not kept
     panels = masks.panels
     chunk = max(1, min(panels, MASKS_AT_ONCE // (masks.hot + 1)))
     segments = max(1, -(-masks.hot // MASKS_AT_ONCE))
-    group = GROUP if segments == 1 else _KEPT_GROUP
-    levels = max(LEAST_LEVELS, longest.bit_length())
+    least = least_shared(rule.measure, rule.threshold, longest)
+    levels = int(_levels_of(longest, least, is_counted))
+    group = GROUP if segments == 1 else max(1, min(GROUP, _MOST_COUNTS // (8 * WORDS * levels)))
     return Scratch(
         group,
         chunk,
@@ -146,8 +148,20 @@ def new_scratch(left: Rows, masks: Masks, kept: int) -> Scratch:
 
 def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
     """Return about how many bytes `Scratch` takes for so many right rows and hot ids."""
-    counts = 0 if hot <= MASKS_AT_ONCE else 8 * WORDS * _KEPT_GROUP * _TYPICAL_LEVELS
+    counts = 0 if hot <= MASKS_AT_ONCE else _MOST_COUNTS
     return 4 * (_PLACES + _LISTED) + counts + 2 * rows + 10 * kept
+
+
+@cached
+@njit(nogil=True)
+def _levels_of(size: Any, least: Any, is_counted: Any) -> Any:
+    """Return how many slices tell counts up to a size, or which of them are at least so much."""
+    if is_counted and least <= 1 << (FEWEST_LEVELS - 1):
+        return FEWEST_LEVELS
+    levels = LEAST_LEVELS
+    while size >> levels and not (is_counted and least <= 1 << (levels - 1)):
+        levels += 1
+    return levels
 
 
 @cached
@@ -166,7 +180,9 @@ def prepare(
     rows, places, items, starts = scratch.rows, scratch.places, left.items, left.starts
     segments, last_segment = scratch.segments, scratch.segments.shape[1] - 1
     universe = masks.cold + masks.hot
-    end = _end_of_group(left, index, masks.cold, which, begin, last, scratch)
+    # How far past the threshold a count goes matters to nobody then.
+    is_counted = measure == COUNT and not len(scratch.of)
+    end = _end_of_group(left, index, masks, which, begin, last, scratch)
     order = np.argsort(starts[begin + 1 : end + 1] - starts[begin:end])
     taken = 0
     for one in range(end - begin):
@@ -175,9 +191,7 @@ def prepare(
         least = least_shared(measure, threshold, size)
         rows[one, ROW], rows[one, SIZE] = i, size
         rows[one, LEAST] = least if least <= size else 0
-        rows[one, LEVELS] = LEAST_LEVELS
-        while size >> rows[one, LEVELS]:
-            rows[one, LEVELS] += 1
+        rows[one, LEVELS] = _levels_of(size, least, is_counted)
         k = starts[i + 1] - 1
         segments[one, 0] = taken
         for segment in range(last_segment):
@@ -201,15 +215,15 @@ def prepare(
 @cached
 @njit(nogil=True)
 def _end_of_group(
-    left: Any, index: Any, cold: Any, which: Any, begin: Any, last: Any, scratch: Any
+    left: Any, index: Any, masks: Any, which: Any, begin: Any, last: Any, scratch: Any
 ) -> Any:
     """Return before which row there is no more room."""
     empty = (scratch.segments.shape[1] - 1) * AT_ONCE
     taken, listed = 0, 0
     for i in range(begin, last):
         taken += left.starts[i + 1] - left.starts[i] + empty
-        for k in range(left.starts[i], left.starts[i + 1]):
-            if left.items[k] >= cold:
+        for k in range(left.starts[i], left.starts[i + 1] if masks.most_listed else 0):
+            if left.items[k] >= masks.cold:
                 break
             first, behind = _list_of(left, index, which, k)
             listed += behind - first
@@ -250,10 +264,4 @@ def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> N
 @njit(nogil=True, inline="always")
 def _list_of(left: Any, index: Any, which: Any, k: Any) -> Any:
     """Return where the list of an id begins and ends, or that of the rows behind its own."""
-    if which == LATER:
-        first = index.behind[k] >> 16
-        return first, first + (index.behind[k] & 0xFFFF)
-    bucket = np.int64(left.items[k]) - index.first
-    # The last list is an empty one, for ids that have none.
-    bucket = bucket if 0 <= bucket < len(index.starts) - 2 else len(index.starts) - 2
-    return index.starts[bucket], index.starts[bucket + 1]
+    return rows_behind(index, k) if which == LATER else list_of(index, left.items[k], 0)

@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
     from warpladder.overlap_join.forms import Rows
 
-__all__ = ["AHEAD", "BLOCK_BITS", "LONGEST_LIST", "ONE_BLOCK", "Index", "build_index"]
+__all__ = [
+    "AHEAD",
+    "BLOCK_BITS",
+    "LONGEST_LIST",
+    "ONE_BLOCK",
+    "Index",
+    "bucket_of",
+    "build_index",
+    "list_of",
+    "rows_behind",
+]
 
 BLOCK_BITS = 16
 """Blocks have 2^16 rows at most: postings take 16 bits."""
@@ -37,7 +47,9 @@ BLOCK_BITS = 16
 ONE_BLOCK = 31
 """Blocks of as many rows as there can be, for lists that are not to be cut."""
 
-LONGEST_LIST = (1 << 16) - 1
+# Of a word of `Index.behind`: how many rows there are takes so many bits.
+_SIZE_BITS = 24
+LONGEST_LIST = (1 << _SIZE_BITS) - 1
 """Of rows behind one of a list, `Index.behind` says so many at most."""
 
 # Below so many ids threads cost more than they give.
@@ -65,8 +77,8 @@ class Index(NamedTuple):
         rows than that holds.
     behind
         For each id of each row, the part of its list with the rows of the same block that come
-        after: where that begins, times 2^16, and how many they are. Zeros follow, so that places
-        some way ahead can be read. Empty where it was not asked for.
+        after, for `rows_behind` to read. Zeros follow, so that places some way ahead can be read.
+        Empty where it was not asked for.
     """
 
     bits: int
@@ -98,13 +110,19 @@ def build_index(
     bits
         Of blocks: `BLOCK_BITS` at most, or `ONE_BLOCK`.
     with_behind
-        Whether `Index.behind` is wanted; blocks must have no more than 2^16 rows then, or lists no
-        more than `LONGEST_LIST`.
+        Whether `Index.behind` is wanted; blocks, or lists, must have no more than `LONGEST_LIST`
+        rows then.
     """
     n = len(rows)
     blocks = max(1, -(-n >> bits)) if bits < ONE_BLOCK else 1
     first, last = ids
     buckets = (last - first) * blocks
+    posting = np.uint16 if bits <= BLOCK_BITS else np.int32
+    noted = rows.items.size + AHEAD if with_behind else 0
+    if not buckets:
+        # Where hot ids are all that rows share, no pass over them is needed.
+        no_lists = np.zeros(2, np.int64), np.empty(0, posting), np.zeros(noted, np.int64)
+        return Index(bits, blocks, first, *no_lists)
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
     bounds = parts_of_rows(rows.starts, workers)
@@ -119,11 +137,36 @@ def build_index(
     each(lambda part: _count(*given(part), places[part]), workers)
     starts = np.empty(buckets + 2, np.int64)
     _end(places, starts)
-    postings = np.empty(starts[-1], np.uint16 if bits <= BLOCK_BITS else np.int32)
-    behind = np.empty(rows.items.size + AHEAD if with_behind else 0, np.int64)
+    postings = np.empty(starts[-1], posting)
+    behind = np.empty(noted, np.int64)
     behind[rows.items.size :] = 0
     each(lambda part: _fill(*given(part), places[part], starts, postings, behind), workers)
     return Index(bits, blocks, first, starts, postings, behind)
+
+
+@cached
+@njit(nogil=True, inline="always")
+def rows_behind(index: Any, k: Any) -> Any:
+    """Return where the rows behind its own begin in the list of the id at place k, and end."""
+    place = index.behind[k] >> _SIZE_BITS
+    return place, place + (index.behind[k] & LONGEST_LIST)
+
+
+@cached
+@njit(nogil=True, inline="always")
+def list_of(index: Any, code: Any, block: Any) -> Any:
+    """Return where the part of an id's list begins and ends that is in a block."""
+    bucket = bucket_of(index, code, block)
+    return index.starts[bucket], index.starts[bucket + 1]
+
+
+@cached
+@njit(nogil=True, inline="always")
+def bucket_of(index: Any, code: Any, block: Any) -> Any:
+    """Return the place of a list in ``starts``: the last, an empty one, for ids without."""
+    bucket = (np.int64(code) - index.first) * index.blocks + block
+    last = len(index.starts) - 2
+    return bucket if 0 <= bucket < last else last
 
 
 @cached
@@ -179,7 +222,7 @@ def _fill(
                 bucket = np.int64(code - listed) * blocks + block
                 place = places[bucket]
                 if len(behind):
-                    behind[k] = np.int64(place) << 16 | (list_starts[bucket + 1] - place)
+                    behind[k] = np.int64(place) << _SIZE_BITS | (list_starts[bucket + 1] - place)
                 postings[place - 1] = row
                 places[bucket] = place - 1
             elif len(behind):

@@ -17,6 +17,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from warpladder.device.llvm import call_outside, data_of, everywhere, prefetch, vector_at
+
 __all__ = ["LANES", "add_common", "at_least", "bits", "clear", "fetch", "note"]
 
 LANES = 64
@@ -24,7 +26,6 @@ LANES = 64
 
 _BYTE = ir.IntType(8)
 _WORD = ir.IntType(64)
-_LANE = ir.IntType(32)
 
 
 def _vector(element: ir.Type) -> ir.VectorType:
@@ -33,22 +34,12 @@ def _vector(element: ir.Type) -> ir.VectorType:
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
     """Return a pointer to 64 elements of an array from an index on."""
-    view = context.make_array(signature.args[which])(context, builder, args[which])
-    first = builder.gep(view.data, [index])
-    return builder.bitcast(first, _vector(first.type.pointee).as_pointer())
+    data = data_of(context, builder, signature, args, which)
+    return vector_at(builder, data, index, _vector(data.type.pointee))
 
 
 def _load(builder: Any, place: Any) -> Any:
     return builder.load(place, align=1)
-
-
-def _all(builder: Any, value: Any) -> Any:
-    """Return a vector of one value 64 times."""
-    unknown = ir.Constant(_vector(value.type), ir.Undefined)
-    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
-    return builder.shuffle_vector(
-        one, unknown, ir.Constant(ir.VectorType(_LANE, LANES), [0] * LANES)
-    )
 
 
 @intrinsic
@@ -59,13 +50,8 @@ def add_common(typingctx, counters, j, signatures, place, signature):
         there = _place(context, builder, sig, args, 0, args[1])
         known = _load(builder, there)
         theirs = _load(builder, _place(context, builder, sig, args, 2, args[3]))
-        common = builder.and_(theirs, _all(builder, args[4]))
-        kind = _vector(_BYTE)
-        name = f"llvm.ctpop.v{LANES}i8"
-        popcount = builder.module.globals.get(name) or ir.Function(
-            builder.module, ir.FunctionType(kind, [kind]), name
-        )
-        added = builder.call(popcount, [common])
+        common = builder.and_(theirs, everywhere(builder, args[4], LANES))
+        added = call_outside(builder, f"llvm.ctpop.v{LANES}i8", common.type, common)
         if known.type.element.width > _BYTE.width:
             added = builder.zext(added, known.type)
         builder.store(builder.add(known, added), there, align=1)
@@ -80,7 +66,7 @@ def at_least(typingctx, counters, j, least):
 
     def codegen(context, builder, sig, args):
         known = _load(builder, _place(context, builder, sig, args, 0, args[1]))
-        enough = builder.icmp_unsigned(">=", known, _all(builder, args[2]))
+        enough = builder.icmp_unsigned(">=", known, everywhere(builder, args[2], LANES))
         return builder.bitcast(enough, _WORD)
 
     return types.uint64(counters, types.intp, counters.dtype), codegen
@@ -127,16 +113,8 @@ def fetch(typingctx, array, place):
     """Ask for the memory around an element; it is not waited for."""
 
     def codegen(context, builder, signature, args):
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        where = builder.bitcast(builder.gep(view.data, [args[1]]), ir.IntType(8).as_pointer())
-        flag = ir.IntType(32)
-        prefetch = builder.module.declare_intrinsic(
-            "llvm.prefetch",
-            [where.type],
-            ir.FunctionType(ir.VoidType(), [where.type, flag, flag, flag]),
-        )
-        # To read, into every cache, data.
-        builder.call(prefetch, [where, flag(0), flag(3), flag(1)])
+        data = data_of(context, builder, signature, args, 0)
+        prefetch(builder, builder.gep(data, [args[1]]), is_written=False)
         return context.get_dummy_value()
 
     return types.void(array, types.intp), codegen

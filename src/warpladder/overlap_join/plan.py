@@ -9,8 +9,8 @@ There are four ways on the CPU, and what each costs follows from how often each 
 * `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
 * `prefixes` lists rows for a few of their ids and compares candidates: for high thresholds.
 
-The constants are measured on one core of the machine in benchmarks/results. They decide between
-ways whose times are far apart, and say seconds from minutes; they promise no more.
+The constants are measured on one core of an AMD EPYC with AVX-512. They decide between ways whose
+times are far apart, and say seconds from minutes; they promise no more.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ __all__ = [
 
 # Nanoseconds, on one core: an update of a counter in a list, the look at 64 counters, the same for
 # each eight hot ids, and the start of a list.
-_COUNTED, _LOOK, _SIGNED, _LIST = 0.9, 5.0, 5.0, 20.0
+_COUNTED, _LOOK, _SIGNED, _LIST = 0.5, 2.5, 2.0, 12.0
 # For 1,024 rows: adding a mask; comparing counts with a threshold, and noting what is a pair; going
 # through one more segment of masks; and a mask fetched for a group of rows. A row met in a list,
 # with sorting it; and making a mask.
-_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 3.2, 35.0, 25.0, 30.0, 12.0, 60.0
+_MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 2.0, 10.0, 10.0, 10.0, 12.0, 60.0
 # A row met twice in lists, with the start of a list, and a left row.
-_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 6.0, 40.0, 300.0
+_GATHERED, _GATHERED_LIST, _GATHERED_ROW = 4.0, 25.0, 100.0
 # A row met in lists of prefixes: seen before, or compared.
 _MATCHED = 100.0
 # An id coded, and listed.
@@ -83,7 +83,7 @@ class Way:
     why
         For people.
     lone
-        For slicing and counting: so many of the first ids are in one row only, and need no list.
+        Of all but prefixes: so many of the first ids are in one row only, and need no list.
     masks
         For slicing: so many of the last, and hottest, ids have masks.
     """
@@ -232,11 +232,13 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
             min(lone, len(frequency) - masks),
             masks,
         ),
-        Way("gathering", 0, gathering * 1e-9, "rows share little"),
+        Way("gathering", 0, gathering * 1e-9, "rows share little", lone),
         Way("prefixes", 0, matching * 1e-9, "the threshold leaves few candidates"),
     ]
     if _may_overflow(join):
         ways = ways[1:]
+    if frequency.max(initial=0) > LONGEST_LIST:
+        ways = [way for way in ways if way.name != "gathering"]
     return min(ways, key=lambda way: way.seconds)
 
 
@@ -290,6 +292,10 @@ def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others:
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     prefixes = prefix_lengths(join.right, join.rule)
     if join.is_self:
+        # There are the fewest where prefixes have all ids equally often.
+        fewest = float(prefixes.sum()) ** 2 / max(1, join.right.universe) * both
+        if fewest * _MATCHED > others:
+            return math.inf
         # Prefixes leave out so many ids at the most; were these of the hottest only, until all are
         # equally frequent, so many candidates would still be left.
         left_out = join.right.items.size - int(prefixes.sum())
@@ -354,7 +360,7 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     index = (2 if way.name == "counting" else 4) * join.right.items.size
     starts = 8 * join.right.universe * blocks * (1 + workers)
     # Of each id, where the rows behind its own begin in its list.
-    behind = 8 * ids_of(join) if way.name in {"counting", "slicing"} and join.is_self else 0
+    behind = 8 * ids_of(join) if way.name != "prefixes" and join.is_self else 0
     pairs = max(m, 1 << 20)
     room = 8 * pairs
     # Of the stretches ahead, begun and cut, what is found and not taken yet.

@@ -7,6 +7,10 @@ adders, each three or so instructions for 512 of them, and one carry that has to
 writes no vectors of bits, so each step is emitted here as LLVM vectors, which LLVM cuts into those
 that the CPU has.
 
+The last slice is *sticky*: a carry into it stays. So counts may have fewer slices than their bits:
+where the last one of L has a bit, the count is 2^(L - 1) at least, and else the others have all of
+it. With four slices nothing ripples, and a threshold up to 8 needs no more; up to 2 two slices do.
+
 A slice is sixteen words of 64 bits, two vectors of AVX-512: with one, what has to be done for each
 slice beside adding takes as long as that. The slices of the same rows stand one behind the other.
 """
@@ -20,12 +24,16 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from warpladder.device.llvm import LANE, call_outside, data_of, everywhere, vector_at
+
 __all__ = [
     "AT_ONCE",
+    "FEWEST_LEVELS",
     "LEAST_LEVELS",
     "ROWS",
     "WORDS",
     "add_masks",
+    "is_full",
     "mark_at_least",
     "sum_masks",
     "unpack",
@@ -37,18 +45,19 @@ ROWS = 64 * WORDS
 """How many rows a slice has a bit for."""
 AT_ONCE = 8
 """How many masks are added together; of fewer, the rest are zero."""
-LEAST_LEVELS = 3
-"""Slices that counts have at least: those that never leave their registers."""
+FEWEST_LEVELS, LEAST_LEVELS = 2, 4
+"""Counts have so few slices, or so many at least."""
+# Slices that stay in registers beside the last.
+_HELD = 3
 
 _WORD = ir.IntType(64)
 _SLICE = ir.VectorType(_WORD, WORDS)
-_LANE = ir.IntType(32)
 
 
 def _place(context: Any, builder: Any, signature: Any, args: Any, which: int, index: Any) -> Any:
     """Return a pointer to the slice that begins at a word of an array."""
-    view = context.make_array(signature.args[which])(context, builder, args[which])
-    return builder.bitcast(builder.gep(view.data, [index]), _SLICE.as_pointer())
+    data = data_of(context, builder, signature, args, which)
+    return vector_at(builder, data, index, _SLICE)
 
 
 def _load(builder: Any, place: Any) -> Any:
@@ -57,21 +66,6 @@ def _load(builder: Any, place: Any) -> Any:
 
 def _store(builder: Any, value: Any, place: Any) -> None:
     builder.store(value, place, align=8)
-
-
-def _every(builder: Any, value: Any) -> Any:
-    """Return a slice of one word over and over."""
-    unknown = ir.Constant(_SLICE, ir.Undefined)
-    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
-    return builder.shuffle_vector(
-        one, unknown, ir.Constant(ir.VectorType(_LANE, WORDS), [0] * WORDS)
-    )
-
-
-def _known_function(builder: Any, name: str, result: Any, given: Any) -> Any:
-    """Return a function of LLVM's own, declared once."""
-    known = builder.module.globals.get(name)
-    return known or ir.Function(builder.module, ir.FunctionType(result, [given]), name)
 
 
 def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
@@ -84,33 +78,45 @@ def _full_adder(builder: Any, a: Any, b: Any, c: Any) -> tuple[Any, Any]:
 def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh: bool) -> Any:
     slices_at, levels, base, first, count = args[1], args[2], args[4], args[6], args[7]
     intp = levels.type
+    places = context.make_array(signature.args[5])(context, builder, args[5])
+
+    def number(value: int) -> Any:
+        return ir.Constant(intp, value)
 
     def slice_at(level: Any) -> Any:
-        word = builder.add(slices_at, builder.mul(level, ir.Constant(intp, WORDS)))
+        word = builder.add(slices_at, builder.mul(level, number(WORDS)))
         return _place(context, builder, signature, args, 0, word)
 
-    zero = ir.Constant(_SLICE, None)
-    low = [cgutils.alloca_once(builder, _SLICE) for _ in range(LEAST_LEVELS)]
-    for level, slot in enumerate(low):
-        known = zero if is_fresh else _load(builder, slice_at(ir.Constant(intp, level)))
-        builder.store(known, slot)
-    lowest = ir.Constant(intp, LEAST_LEVELS)
-    if is_fresh:
-        with cgutils.for_range(builder, levels, start=lowest) as loop:
-            _store(builder, zero, slice_at(loop.index))
-    places = context.make_array(signature.args[5])(context, builder, args[5])
-    turns = builder.sdiv(count, ir.Constant(intp, AT_ONCE))
-    with cgutils.for_range(builder, turns) as loop:
-        begin = builder.add(first, builder.mul(loop.index, ir.Constant(intp, AT_ONCE)))
+    def add_to(held: list[Any], add_eight: Any) -> None:
+        """Keep some slices in registers while masks are added to them, eight at a time."""
+        slots = [cgutils.alloca_once(builder, _SLICE) for _ in held]
+        for level, slot in zip(held, slots, strict=True):
+            known = ir.Constant(_SLICE, None) if is_fresh else _load(builder, slice_at(level))
+            builder.store(known, slot)
+        with cgutils.for_range(builder, builder.sdiv(count, number(AT_ONCE))) as loop:
+            begin = builder.add(first, builder.mul(loop.index, number(AT_ONCE)))
 
-        def mask(number: int) -> Any:
-            where = builder.load(
-                builder.gep(places.data, [builder.add(begin, ir.Constant(intp, number))])
-            )
-            word = builder.add(base, builder.sext(where, intp))
-            return _load(builder, _place(context, builder, signature, args, 3, word))
+            def mask(one: int) -> Any:
+                where = builder.load(builder.gep(places.data, [builder.add(begin, number(one))]))
+                word = builder.add(base, builder.sext(where, intp))
+                return _load(builder, _place(context, builder, signature, args, 3, word))
 
-        ones, twos, fours = (builder.load(slot) for slot in low)
+            known = [builder.load(slot) for slot in slots]
+            for value, slot in zip(add_eight(*known, mask), slots, strict=True):
+                builder.store(value, slot)
+        for level, slot in zip(held, slots, strict=True):
+            _store(builder, builder.load(slot), slice_at(level))
+
+    last = builder.sub(levels, number(1))
+
+    def add_in_two(ones: Any, sticky: Any, mask: Any) -> list[Any]:
+        for one in range(AT_ONCE):
+            added = mask(one)
+            sticky = builder.or_(sticky, builder.and_(ones, added))
+            ones = builder.xor(ones, added)
+        return [ones, sticky]
+
+    def add_in_many(ones: Any, twos: Any, fours: Any, sticky: Any, mask: Any) -> list[Any]:
         ones, two_a = _full_adder(builder, ones, mask(0), mask(1))
         ones, two_b = _full_adder(builder, ones, mask(2), mask(3))
         twos, four_a = _full_adder(builder, twos, two_a, two_b)
@@ -118,18 +124,35 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
         ones, two_b = _full_adder(builder, ones, mask(6), mask(7))
         twos, four_b = _full_adder(builder, twos, two_a, two_b)
         fours, eights = _full_adder(builder, fours, four_a, four_b)
-        for value, slot in zip((ones, twos, fours), low, strict=True):
-            builder.store(value, slot)
         carry = cgutils.alloca_once(builder, _SLICE)
         builder.store(eights, carry)
-        with cgutils.for_range(builder, levels, start=lowest) as ripple:
+        with cgutils.for_range(builder, last, start=number(_HELD)) as ripple:
             there = slice_at(ripple.index)
             known, added = _load(builder, there), builder.load(carry)
             _store(builder, builder.xor(known, added), there)
             builder.store(builder.and_(known, added), carry)
-    for level, slot in enumerate(low):
-        _store(builder, builder.load(slot), slice_at(ir.Constant(intp, level)))
+        return [ones, twos, fours, builder.or_(sticky, builder.load(carry))]
+
+    is_two = builder.icmp_signed("==", levels, number(FEWEST_LEVELS))
+    with builder.if_else(is_two) as (in_two, in_many):
+        with in_two:
+            add_to([number(0), last], add_in_two)
+        with in_many:
+            if is_fresh:
+                with cgutils.for_range(builder, last, start=number(_HELD)) as loop:
+                    _store(builder, ir.Constant(_SLICE, None), slice_at(loop.index))
+            add_to([*map(number, range(_HELD)), last], add_in_many)
     return context.get_dummy_value()
+
+
+def _summing(slices: Any, table: Any, places: Any, *, is_fresh: bool) -> tuple[Any, Any]:
+    """Return the signature and the code of what sums masks."""
+    i = types.intp
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _emit_sum(context, builder, signature, args, is_fresh=is_fresh)
+
+    return types.void(slices, i, i, table, i, places, i, i), codegen
 
 
 @intrinsic
@@ -141,32 +164,32 @@ def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
     slices, at
         Where the slices are, uint64, and the word at which they begin.
     levels
-        How many there are, `LEAST_LEVELS` at least.
+        How many there are: `FEWEST_LEVELS`, or `LEAST_LEVELS` at least.
     table, base
         The masks, uint64, and the word from which places are counted.
     places, first, count
         At which words masks begin: int32, ``count`` of them from ``first`` on, a multiple of
         `AT_ONCE`.
     """
-    i = types.intp
-    signature = types.void(slices, i, i, table, i, places, i, i)
-
-    def codegen(context, builder, sig, args):
-        return _emit_sum(context, builder, sig, args, is_fresh=True)
-
-    return signature, codegen
+    return _summing(slices, table, places, is_fresh=True)
 
 
 @intrinsic
 def add_masks(typingctx, slices, at, levels, table, base, places, first, count):
     """Add some masks to counts, as `sum_masks` but for what is there already."""
-    i = types.intp
-    signature = types.void(slices, i, i, table, i, places, i, i)
+    return _summing(slices, table, places, is_fresh=False)
+
+
+@intrinsic
+def is_full(typingctx, slices, at):
+    """Tell whether every bit of the slice at a word is set."""
 
     def codegen(context, builder, sig, args):
-        return _emit_sum(context, builder, sig, args, is_fresh=False)
+        known = _load(builder, _place(context, builder, sig, args, 0, args[1]))
+        every = call_outside(builder, f"llvm.vector.reduce.and.v{WORDS}i64", _WORD, known)
+        return builder.icmp_unsigned("==", every, ir.Constant(_WORD, -1))
 
-    return signature, codegen
+    return types.boolean(slices, types.intp), codegen
 
 
 @intrinsic
@@ -187,7 +210,7 @@ def mark_at_least(typingctx, slices, at, levels, least, masks, where):
             level = builder.sub(builder.sub(levels, loop.index), ir.Constant(intp, 1))
             word = builder.add(slices_at, builder.mul(level, ir.Constant(intp, WORDS)))
             bit = builder.and_(builder.lshr(least, level), ir.Constant(intp, 1))
-            asked = _every(builder, builder.neg(bit))
+            asked = everywhere(builder, builder.neg(bit), WORDS)
             known = _load(builder, _place(context, builder, sig, args, 0, word))
             so_far, same = builder.load(above), builder.load(equal)
             more = builder.and_(builder.and_(same, known), builder.xor(asked, ones))
@@ -196,11 +219,8 @@ def mark_at_least(typingctx, slices, at, levels, least, masks, where):
             builder.store(builder.and_(same, builder.xor(differ, ones)), equal)
         enough = builder.or_(builder.load(above), builder.load(equal))
         _store(builder, enough, _place(context, builder, sig, args, 4, args[5]))
-        bits = builder.call(
-            _known_function(builder, f"llvm.ctpop.v{WORDS}i64", _SLICE, _SLICE), [enough]
-        )
-        add = _known_function(builder, f"llvm.vector.reduce.add.v{WORDS}i64", _WORD, _SLICE)
-        return builder.call(add, [bits])
+        bits = call_outside(builder, f"llvm.ctpop.v{WORDS}i64", _SLICE, enough)
+        return call_outside(builder, f"llvm.vector.reduce.add.v{WORDS}i64", _WORD, bits)
 
     i = types.intp
     return i(slices, i, i, i, masks, i), codegen
@@ -213,24 +233,24 @@ def unpack(typingctx, slices, at, levels, counters):
     ``at`` is the word of the lowest slice that has these rows.
     """
     lanes = 64
-    counts = ir.VectorType(_LANE, lanes)
+    counts = ir.VectorType(LANE, lanes)
 
     def codegen(context, builder, sig, args):
         levels = args[2]
         intp = levels.type
-        words = context.make_array(sig.args[0])(context, builder, args[0])
+        words = data_of(context, builder, sig, args, 0)
         total = cgutils.alloca_once(builder, counts)
         builder.store(ir.Constant(counts, None), total)
         with cgutils.for_range(builder, levels) as loop:
             # From the highest level down, so that all are doubled in between.
             level = builder.sub(builder.sub(levels, loop.index), ir.Constant(intp, 1))
             word = builder.add(args[1], builder.mul(level, ir.Constant(intp, WORDS)))
-            known = builder.load(builder.gep(words.data, [word]))
+            known = builder.load(builder.gep(words, [word]))
             bits = builder.zext(builder.bitcast(known, ir.VectorType(ir.IntType(1), lanes)), counts)
             so_far = builder.load(total)
             builder.store(builder.or_(builder.add(so_far, so_far), bits), total)
-        out = context.make_array(sig.args[3])(context, builder, args[3])
-        builder.store(builder.load(total), builder.bitcast(out.data, counts.as_pointer()), align=4)
+        out = data_of(context, builder, sig, args, 3)
+        builder.store(builder.load(total), builder.bitcast(out, counts.as_pointer()), align=4)
         return context.get_dummy_value()
 
     i = types.intp

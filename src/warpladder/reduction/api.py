@@ -306,7 +306,7 @@ def _reduce_there(
     key: Any,
 ) -> list[Any]:
     """Return the results for an array on a GPU."""
-    from warpladder.reduction.gpu.resident import mask_for, reduce_on_gpu
+    from warpladder.reduction.gpu.resident import OnGpu, mask_for, reduce_on_gpu
 
     try:
         dtype = numpy_dtype(values)
@@ -323,7 +323,7 @@ def _reduce_there(
     check_axes_of_indices(plan.requests, axes, len(whole))
     shape = shape_left(whole, axes, keepdims=keepdims)
     check_outs(outs, plan, shape, device)
-    return reduce_on_gpu(device, plan, values, axes, mask, ddof, shape, outs, key)
+    return reduce_on_gpu(OnGpu(device, values, axes, mask, shape, outs, key), plan, ddof)
 
 
 def _engine(asked: Any) -> Accumulate:

@@ -31,11 +31,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.arithmetic import fma
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import chosen, element_type, numbers, widened
-from warpladder.reduction.rules import (
+from warpladder.reduction.limbs import (
     HIGHEST,
-    LOW_WORD,
     LOWEST,
     MAGNITUDE,
     MINUS,
@@ -51,7 +51,8 @@ from warpladder.reduction.rules import (
     square_pieces,
     window_constant,
 )
-from warpladder.reduction.scalars import as_bits, fused_multiply_add, strict
+from warpladder.reduction.rules import LOW_WORD
+from warpladder.reduction.scalars import as_bits, strict
 
 __all__ = [
     "ExactSpec",
@@ -180,7 +181,7 @@ def _add_squares(limbs: Any, block: Any, squares: Any, errors: Any, windows: Any
         x = np.float64(block[i])
         square = x * x
         squares[i] = square
-        errors[i] = fused_multiply_add(x, x, -square)
+        errors[i] = fma(x, x, -square)
         strays += not (least < square < largest or x == 0)
     if not strays:
         _add_block(limbs, squares[: block.size], windows[0])

@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import (
     bounds,
     drain,
@@ -68,7 +69,7 @@ _LEVELS = 64
 _SOUGHT, _HEAD = 256, 8
 
 
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
+@subroutine(fastmath={"reassoc", "nsz"})
 def _squares(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
     total = 0.0
     for i in range(block.size):
@@ -77,7 +78,7 @@ def _squares(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> 
     return total
 
 
-@njit(nogil=True, fastmath={"contract"})
+@subroutine(fastmath={"contract"})
 def _exp(x: Any) -> Any:
     """Return exp(x) for x <= 0 within 1.5 units in the last place, in code that becomes vectors.
 
@@ -106,7 +107,7 @@ def _exp(x: Any) -> Any:
     return p * power if x > -708.0 else 0.0
 
 
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
+@subroutine(fastmath={"reassoc", "nsz"})
 def _exponentials(block: Any, marks: Any, masked: Any, skip_nan: Any, peak: Any) -> Any:
     total = 0.0
     for i in range(block.size):

@@ -29,6 +29,7 @@ __all__ = [
     "Tile",
     "as_stored",
     "lent",
+    "step_of",
     "with_plain_truths",
 ]
 
@@ -261,7 +262,7 @@ class ArrayRows:
         if self._values.dtype != self._dtype or not self._values.flags.aligned:
             return None
         shape, strides = self._values.shape, self._values.strides
-        pitch = _step(shape[self._kept :], strides[self._kept :], self._together * size)
+        pitch = step_of(shape[self._kept :], strides[self._kept :], self._together * size)
         if pitch is None or pitch < 0 or pitch % size:
             return None
         outer, inner = self._kept, 1
@@ -269,7 +270,7 @@ class ArrayRows:
             outer -= 1
             inner *= shape[outer]
         panel = self.length * pitch
-        return pitch // size if _step(shape[:outer], strides[:outer], panel) == panel else None
+        return pitch // size if step_of(shape[:outer], strides[:outer], panel) == panel else None
 
     def _runs_across(self) -> bool:
         """Tell whether elements of a column lie closer together than those of a row."""
@@ -337,16 +338,16 @@ def lent(array: NDArray[Any], extent: int) -> NDArray[Any]:
 def _pitch(array: NDArray[Any], kept: int) -> int | None:
     """Return how far each row lies behind the last; None where rows are not contiguous."""
     size = array.itemsize
-    step = _step(array.shape[kept:], array.strides[kept:], size)
+    step = step_of(array.shape[kept:], array.strides[kept:], size)
     length = prod(array.shape[kept:])
-    pitch = _step(array.shape[:kept], array.strides[:kept], length * size)
+    pitch = step_of(array.shape[:kept], array.strides[:kept], length * size)
     if step != size or pitch is None or pitch < 0 or pitch % size:
         return None
     return pitch // size
 
 
-def _step(shape: tuple[int, ...], strides: tuple[int, ...], default: int) -> int | None:
-    """Return the distance between neighbours in C order, None where it varies."""
+def step_of(shape: tuple[int, ...], strides: tuple[int, ...], default: int = 1) -> int | None:
+    """Return the distance between neighbours in C order: None where it varies, or a default."""
     step: int | None = None
     following = 0
     for n, stride in zip(reversed(shape), reversed(strides), strict=True):

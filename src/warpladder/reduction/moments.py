@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import FAR, LARGEST_NUMBER, LEAST_SQUARE, SCALE
 from warpladder.reduction.scalars import difference, maximum, minimum, strict
@@ -21,7 +21,7 @@ __all__ = ["about", "mean_of_block", "moved", "whole_mean_of_block"]
 _SMALLER = 2.0**-64
 
 
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
+@subroutine(fastmath={"reassoc", "nsz"})
 def _sum_of_block(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
     total, count = 0.0, 0
     for i in range(block.size):
@@ -44,7 +44,7 @@ def mean_of_block(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
     return maximum(minimum(mean, LARGEST_NUMBER), -LARGEST_NUMBER)
 
 
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
+@subroutine(fastmath={"reassoc", "nsz"})
 def _mean_difference(block: Any, marks: Any, masked: Any, shift: Any) -> Any:
     total, count = 0.0, 0
     for i in range(block.size):
@@ -69,7 +69,7 @@ def whole_mean_of_block(block: Any, marks: Any, masked: Any) -> Any:
     return moved(block[first], _mean_difference(block, marks, masked, block[first]))
 
 
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
+@subroutine(fastmath={"reassoc", "nsz"})
 def _sums_about(
     block: Any, marks: Any, masked: Any, skip_nan: Any, shift: Any, before: Any, after: Any
 ) -> Any:

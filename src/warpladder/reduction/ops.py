@@ -267,7 +267,7 @@ def _parse(asked: object) -> Request:
         with_nan = ", ".join(other for other in OPS if other not in _WITHOUT_NAN_VARIANT)
         raise InputError(
             f"op={asked!r} is not known; use one of {', '.join(OPS)}, with 'nan' before it to skip "
-            f"NaNs ({with_nan}), or an AssociativeOp"
+            f"NaNs ({with_nan})"
         )
     return Request(asked, OPS[name], skips)
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.rules import merge_compensated, merge_exact, two_sum
+from warpladder.reduction.limbs import merge_exact
+from warpladder.reduction.rules import merge_compensated, two_sum
 from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import SCALE, passes, times
 from warpladder.reduction.scalars import strict
@@ -25,7 +25,7 @@ MOST = 10_000
 """Two to this, or to minus this, makes an infinity or 0 of any product of moderate size."""
 
 
-@njit(nogil=True, fastmath={"reassoc", "nsz"})
+@subroutine(fastmath={"reassoc", "nsz"})
 def _plain_product(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
     product = 1.0
     for i in range(block.size):

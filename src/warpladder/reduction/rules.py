@@ -14,52 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.reduction.scalars import (
-    add_at,
-    as_bits,
-    as_float,
-    compiled,
-    difference,
-    mark_at,
-    rule,
-)
+from warpladder.reduction.scalars import compiled, difference, rule
 
 __all__ = [
     "FAR",
-    "HIGHEST",
     "LARGEST_NUMBER",
     "LARGEST_SQUARE",
     "LEAST_SQUARE",
     "LIMITS_OF_SQUARES",
-    "LOWEST",
     "LOW_WORD",
-    "MAGNITUDE",
-    "MINUS",
-    "NAN",
-    "PLUS",
     "SCALE",
-    "SQUARES_WITH_ERRORS",
-    "WINDOW",
     "add_moments",
-    "carry",
-    "deposit",
-    "deposit_number",
-    "halves",
+    "beginner_of_folds",
     "is_new_high",
     "is_new_low",
     "larger",
     "merge_compensated",
-    "merge_exact",
     "merger_of_folds",
     "moments_of",
     "outdoes",
     "passes",
     "rescaled",
-    "scale_for",
-    "square_pieces",
     "times",
     "two_sum",
-    "window_constant",
 ]
 
 LOW_WORD = 0xFFFFFFFF
@@ -213,6 +190,46 @@ def add_moments(states: Any, i: Any, n: Any, later: Any, may_be_extreme: Any) ->
     row.shift, row.offset, row.tiny_deviation, row.deviation, row.huge_deviation = moments
 
 
+def beginner_of_folds(folds: Collection[str]) -> Any:
+    """Return ``begin(states)``: the first state has seen no element yet."""
+    has = folds.__contains__
+    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
+    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
+    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
+    has_nonzero, has_exponential = has("nonzero"), has("exponential")
+
+    def begin(states):  # type: ignore[no-untyped-def]
+        row = states[0]
+        row.count = 0
+        if has_total:
+            row.total = 0
+        if has_whole:
+            row.whole_high, row.whole_low = 0, 0
+        if has_product:
+            row.product, row.exponent = 1, 0
+        if has_low:
+            row.low = 0
+        if has_high:
+            row.high = 0
+        if has_low_at:
+            row.low_at = -1
+        if has_high_at:
+            row.high_at = -1
+        if has_absolute:
+            row.absolute = 0.0
+        if has_square:
+            row.tiny_square, row.square, row.huge_square = 0.0, 0.0, 0.0
+        if has_moments:
+            row.shift, row.offset = 0, 0.0
+            row.tiny_deviation, row.deviation, row.huge_deviation = 0.0, 0.0, 0.0
+        if has_nonzero:
+            row.nonzero = 0
+        if has_exponential:
+            row.peak, row.scaled = -math.inf, 0.0
+
+    return begin
+
+
 def merger_of_folds(folds: Collection[str], *, is_real: bool, may_be_extreme: bool) -> Any:
     """Return ``merge(states, i, others, j)``: state i takes in what other j has seen.
 
@@ -290,111 +307,3 @@ def merge_compensated(states: Any, i: Any, others: Any, j: Any) -> None:
     a, b = states[i], others[j]
     a.high, error = two_sum(a.high, b.high)
     a.low += b.low + error
-
-
-# ---- exact sums: limbs of 32 bits, see `exact` -------------------------------------------------
-
-NAN, PLUS, MINUS = 1, 2, 4
-"""What the last limb says of a sum that is no number: there was a NaN, an infinity of a sign."""
-
-WINDOW, LOWEST, HIGHEST = 50, -1074, 970
-"""The window at s takes numbers below 2^(s + 50); it stands no lower than float64's last bit, and
-no higher than its constant fits float64."""
-
-MAGNITUDE = 0x7FFFFFFFFFFFFFFF
-"""All bits of a float64 but the sign."""
-
-SQUARES_WITH_ERRORS = 2.0**-900, 2.0**1000
-"""Squares in this range leave a rounding error that is a normal float64."""
-
-_PIECE = 0x3FFFFF
-
-
-@rule
-def merge_exact(states: Any, i: Any, others: Any, j: Any) -> None:
-    """Let the limbs of sum i take in those of other j."""
-    limbs, later = states[i], others[j]
-    last = limbs.size - 1
-    for k in range(last):
-        limbs[k] += later[k]
-    limbs[last] |= later[last]
-    carry(limbs)
-
-
-@rule
-def carry(limbs: Any) -> None:
-    """Leave 32 bits in each limb; the last keeps the sign. Equal sums then have equal limbs."""
-    carried = np.int64(0)
-    for i in range(limbs.size - 2):
-        word = limbs[i] + carried
-        carried = word >> 32
-        limbs[i] = word & LOW_WORD
-    limbs[limbs.size - 2] += carried
-
-
-@rule
-def deposit(limbs: Any, value: Any, exponent: Any) -> None:
-    """Add value * 2^exponent, the value below 2^62."""
-    position = exponent + 16 * (limbs.size - 1)
-    i, shift = position >> 5, position & 31
-    low = (value & LOW_WORD) << shift
-    high = (value >> 32) << shift
-    add_at(limbs, i, low & LOW_WORD)
-    add_at(limbs, i + 1, (low >> 32) + (high & LOW_WORD))
-    # Near the top of the range the value is small and this is nothing.
-    if i + 2 < limbs.size - 1:
-        add_at(limbs, i + 2, high >> 32)
-
-
-@rule
-def deposit_number(limbs: Any, x: Any, is_square: Any) -> None:
-    """Add one number, or its square, whatever it is."""
-    bits = as_bits(x)
-    exponent = (bits >> 52) & 0x7FF
-    fraction = bits & 0xFFFFFFFFFFFFF
-    if exponent == 0x7FF:
-        kind = NAN if fraction != 0 else (MINUS if bits < 0 and not is_square else PLUS)
-        mark_at(limbs, limbs.size - 1, kind)
-        return
-    if exponent != 0:
-        fraction |= np.int64(1) << 52
-    else:
-        exponent = np.int64(1)
-    exponent -= 1075
-    if is_square:
-        high, low = fraction >> 27, fraction & 0x7FFFFFF
-        deposit(limbs, high * high, 2 * exponent + 54)
-        deposit(limbs, 2 * high * low, 2 * exponent + 27)
-        deposit(limbs, low * low, 2 * exponent)
-    else:
-        deposit(limbs, -fraction if bits < 0 else fraction, exponent)
-
-
-@rule
-def window_constant(scale: Any) -> Any:
-    """Return 1.5 * 2^(52 + scale): adding it rounds to multiples of 2^scale."""
-    return as_float(((np.int64(scale) + 1075) << 52) | (np.int64(1) << 51))
-
-
-@rule
-def scale_for(exponent: Any) -> Any:
-    """Return where to set a window for numbers below 2^exponent, with some room above."""
-    return min(max(exponent - WINDOW + 2, LOWEST), HIGHEST)
-
-
-@rule
-def halves(v: Any, is_absolute: Any) -> Any:
-    """Return the words of an integer of 64 bits, or of its absolute value."""
-    sign = np.int64(-1 if is_absolute and v < 0 else 1)
-    return sign * np.int64(v >> 32), sign * np.int64(v & LOW_WORD)
-
-
-@rule
-def square_pieces(v: Any) -> Any:
-    """Return what the square of an integer has of 2^88, 2^67, 2^44, 2^23 and 1.
-
-    It is cut into pieces of 22 bits: 2048 products of two fit 62.
-    """
-    a, b = np.int64(v >> 44), np.int64(v >> 22) & _PIECE
-    c = np.int64(v & _PIECE)
-    return a * a, a * b, b * b + 2 * a * c, b * c, c * c

@@ -12,9 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
+from numba import types
 from numba.extending import intrinsic, overload
+
+from warpladder.device.llvm import call_outside
+from warpladder.device.subroutines import subroutine
 
 __all__ = [
     "RULES",
@@ -23,7 +25,6 @@ __all__ = [
     "as_float",
     "compiled",
     "difference",
-    "fused_multiply_add",
     "half_to_float",
     "mark_at",
     "maximum",
@@ -34,8 +35,8 @@ __all__ = [
 ]
 
 #: Compile a function whose floating-point operations stay as they are written. That has to be said:
-#: Numba compiles a plain ``njit`` function with the fast-math flags of whoever calls it.
-strict = njit(nogil=True, fastmath=False)
+#: Numba compiles a plain function with the fast-math flags of whoever calls it.
+strict = subroutine(fastmath=False)
 
 RULES: list[Callable[..., Any]] = []
 """What is a `rule`."""
@@ -64,15 +65,6 @@ def rule(function: _Function) -> _Function:
 
 _BIAS = np.float32(2.0**112)
 _HALF_OVERFLOW = np.float32(65536)
-_NAMES = {"float": "f32", "double": "f64"}
-
-
-def _call(builder: Any, name: str, args: Any) -> Any:
-    """Emit a call of an LLVM intrinsic that takes and gives one type of float."""
-    number = args[0].type
-    function = ir.FunctionType(number, [number] * len(args))
-    full_name = f"llvm.{name}.{_NAMES[str(number)]}"
-    return builder.call(cgutils.get_or_insert_function(builder.module, function, full_name), args)
 
 
 def _extremum(name: str, before: str) -> Any:
@@ -81,7 +73,7 @@ def _extremum(name: str, before: str) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
             kind = signature.return_type
             if isinstance(kind, types.Float):
-                return _call(builder, name, args)
+                return call_outside(builder, f"llvm.{name}.f{kind.bitwidth}", args[0].type, *args)
             compare = builder.icmp_signed if kind.signed else builder.icmp_unsigned
             return builder.select(compare(before, *args), *args)
 
@@ -104,16 +96,6 @@ def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:  # noqa: ARG0
         return builder.select(*args)
 
     return a(types.boolean, a, a), codegen
-
-
-@intrinsic
-def fused_multiply_add(typingctx: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-    """Return a * b + c, rounded once."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-        return _call(builder, "fma", args)
-
-    return types.float64(types.float64, types.float64, types.float64), codegen
 
 
 @intrinsic

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.reduction.blocks import element_type
-from warpladder.reduction.rules import merger_of_folds
+from warpladder.reduction.rules import beginner_of_folds, merger_of_folds
 
 __all__ = [
     "BLOCK",
     "FOLDS",
     "FoldSpec",
+    "fields_of",
+    "first_rule",
     "merge_kernel",
     "merge_rule",
     "merging",
@@ -28,28 +30,28 @@ BLOCK = 4096
 """Elements whose sum is made in the lanes of vectors."""
 
 #: What can be kept: the fields of its state with their types (``v`` for that of the elements, ``s``
-#: for that of sums, ``m`` for `shift_type`) and first values.
-FOLDS: dict[str, tuple[tuple[str, str, float], ...]] = {
-    "total": (("total", "s", 0),),
+#: for that of sums, ``m`` for `shift_type`). What is in them first, `rules.beginner_of_folds` says.
+FOLDS: dict[str, tuple[tuple[str, str], ...]] = {
+    "total": (("total", "s"),),
     # A sum of integers in two words, for their mean.
-    "whole": (("whole_high", "i8", 0), ("whole_low", "i8", 0)),
+    "whole": (("whole_high", "i8"), ("whole_low", "i8")),
     # Times two to the exponent, which stays 0 for integers, whose products wrap.
-    "product": (("product", "s", 1), ("exponent", "i8", 0)),
-    "low": (("low", "v", 0),),
-    "high": (("high", "v", 0),),
-    "low_at": (("low_at", "i8", -1),),
-    "high_at": (("high_at", "i8", -1),),
-    "absolute": (("absolute", "f8", 0),),
+    "product": (("product", "s"), ("exponent", "i8")),
+    "low": (("low", "v"),),
+    "high": (("high", "v"),),
+    "low_at": (("low_at", "i8"),),
+    "high_at": (("high_at", "i8"),),
+    "absolute": (("absolute", "f8"),),
     # In three ranges: no square of a float64 is lost by overflow or underflow.
-    "square": (("tiny_square", "f8", 0), ("square", "f8", 0), ("huge_square", "f8", 0)),
+    "square": (("tiny_square", "f8"), ("square", "f8"), ("huge_square", "f8")),
     # The mean is shift + offset; squared deviations from it are in three ranges as well.
     "moments": (
-        *(("shift", "m", 0), ("offset", "f8", 0)),
-        *(("tiny_deviation", "f8", 0), ("deviation", "f8", 0), ("huge_deviation", "f8", 0)),
+        *(("shift", "m"), ("offset", "f8")),
+        *(("tiny_deviation", "f8"), ("deviation", "f8"), ("huge_deviation", "f8")),
     ),
-    "nonzero": (("nonzero", "i8", 0),),
+    "nonzero": (("nonzero", "i8"),),
     # The largest value, and the sum of exp(x - that).
-    "exponential": (("peak", "f8", -np.inf), ("scaled", "f8", 0)),
+    "exponential": (("peak", "f8"), ("scaled", "f8")),
 }
 
 
@@ -102,20 +104,33 @@ def new_states(spec: FoldSpec, rows: int) -> NDArray[Any]:
 
 @cache
 def _first_state(spec: FoldSpec) -> NDArray[Any]:
+    fields = fields_of(spec, np.dtype(element_type(spec.values)).str)
+    # Wide fields first: all are aligned without gaps.
+    fields.sort(key=lambda field: -np.dtype(field[1]).itemsize)
+    # Padded where need be: NumPy is slow with numbers that are not aligned.
+    state = np.zeros(1, np.dtype(fields, align=True))
+    first_rule(spec)(state.view(np.recarray))
+    return state
+
+
+def fields_of(spec: FoldSpec, values: str) -> list[tuple[str, str]]:
+    """Return the fields of a state and their types, where elements are kept as ``values``."""
     kinds = {
-        "v": np.dtype(element_type(spec.values)).str,
+        "v": values,
         "s": "i8" if spec.sums == "int64" else "f8",
         "m": np.dtype(shift_type(spec.values)).str,
     }
-    fields: list[tuple[str, str, float]] = [("count", "i8", 0)]
+    fields = [("count", "i8")]
     for fold, parts in FOLDS.items():
         if fold in spec.folds:
-            fields += [(name, kinds.get(kind, kind), value) for name, kind, value in parts]
-    # Wide fields first: all are aligned without gaps.
-    fields.sort(key=lambda field: -np.dtype(field[1]).itemsize)
-    values = tuple(value for _, _, value in fields)
-    # Padded where need be: NumPy is slow with numbers that are not aligned.
-    return np.array([values], np.dtype([(name, kind) for name, kind, _ in fields], align=True))
+            fields += [(name, kinds.get(kind, kind)) for name, kind in parts]
+    return fields
+
+
+@cache
+def first_rule(spec: FoldSpec) -> Any:
+    """Return `rules.beginner_of_folds` for a set of folds."""
+    return beginner_of_folds(spec.folds)
 
 
 @cache

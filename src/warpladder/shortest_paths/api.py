@@ -29,6 +29,7 @@ from warpladder.shortest_paths.solve import Options, solve
 if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
+    from warpladder.shortest_paths.dijkstra import SourceSearches
     from warpladder.shortest_paths.hop_counts import Searches
     from warpladder.shortest_paths.solve import Close
 
@@ -111,8 +112,8 @@ def shortest_paths(
     next_hops
         Whether to find the paths too, not only their lengths; takes about twice the time.
     method
-        ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (one run per
-        source on all cores, for sparse graphs without negative weights; extra ``sparse``),
+        ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (32 sources at a
+        time on all cores, for sparse graphs without negative weights),
         ``"breadth-first"`` (512 searches at a time on all cores, where all edges have the same
         length: graphs without weights) or ``"auto"``, which estimates all.
     device
@@ -161,8 +162,6 @@ def shortest_paths(
         free, its control groups (containers) or ``ulimit`` allow.
     DeviceError
         The device is not there, or NUMBA_DISABLE_JIT is set.
-    MissingExtraError
-        ``method="dijkstra"`` without SciPy.
 
     Notes
     -----
@@ -240,11 +239,9 @@ def _of_graph(
         chosen = choose_method(
             graph.given, kind, method, engine.seconds, searches, next_hops=options.next_hops
         )
-        if chosen.name == "breadth-first" and searches is not None:
-            return _by_levels(graph, searches, kind, options, joined(chosen.why, rounded))
-        match chosen.name, graph.given:
-            case "dijkstra", Edges() as edges:
-                return _by_source(graph, edges, kind, options, joined(chosen.why, rounded))
+        if chosen.ready is not None:
+            why = joined(chosen.why, rounded)
+            return _by_searches(graph, chosen.name, chosen.ready, kind, options, why)
         solution = solve(graph, kind, options, engine.close)
     how = f"blocked Floyd-Warshall on {engine.name}"
     why = joined(how, chosen.why, solution.note, rounded, target.remark)
@@ -316,35 +313,27 @@ def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _
     return _Engine(cores, cpu.floyd_warshall, seconds)
 
 
-def _by_source(
-    graph: Graph, edges: Edges, dtype: np.dtype[Any], options: Options, why: str
-) -> ShortestPaths:
-    from warpladder.shortest_paths.paths import hops_from_predecessors
-    from warpladder.shortest_paths.sparse import dijkstra
+def _by_searches(
+    graph: Graph, method: str, ready: Searches | SourceSearches, dtype: np.dtype[Any],
+    options: Options, why: str,
+) -> ShortestPaths:  # fmt: skip
+    from warpladder.shortest_paths import dijkstra, hop_counts
     from warpladder.shortest_paths.widening import in_fitting_dtype
 
     def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
-        return dijkstra(edges, tried, next_hops=options.next_hops, progress=options.progress)
-
-    (dist, links), note = in_fitting_dtype(compute, dtype, widen=options.widen)
-    hops = None if links is None else hops_from_predecessors(links)
-    reasons = joined(f"Dijkstra from every vertex: {why}", note)
-    return ShortestPaths(dist, hops, graph, "dijkstra", reasons)
-
-
-def _by_levels(
-    graph: Graph, searches: Searches, dtype: np.dtype[Any], options: Options, why: str
-) -> ShortestPaths:
-    from warpladder.shortest_paths.hop_counts import hop_counts, workers_for
-    from warpladder.shortest_paths.widening import in_fitting_dtype
-
-    def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
-        return hop_counts(searches, tried, next_hops=options.next_hops, progress=options.progress)
+        next_hops, progress = options.next_hops, options.progress
+        if isinstance(ready, hop_counts.Searches):
+            return hop_counts.hop_counts(ready, tried, next_hops=next_hops, progress=progress)
+        return dijkstra.dijkstra(ready, tried, next_hops=next_hops, progress=progress)
 
     (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
-    workers = workers_for(graph.n)
-    how = f"breadth-first searches on {workers} CPU core{'s' if workers > 1 else ''}"
-    return ShortestPaths(dist, hops, graph, "breadth-first", joined(how, why, note))
+    if isinstance(ready, hop_counts.Searches):
+        workers = hop_counts.workers_for(graph.n, ready.batch)
+        how = f"breadth-first searches{' one by one' if ready.one_by_one else ''}"
+    else:
+        workers, how = dijkstra.workers_for(graph.n), "Dijkstra from every vertex"
+    where = f"{how} on {workers} CPU core{'s' if workers > 1 else ''}"
+    return ShortestPaths(dist, hops, graph, method, joined(where, why, note))
 
 
 def _check_memory(given: Edges | Matrix | Batch, dtype: np.dtype[Any], options: Options) -> None:

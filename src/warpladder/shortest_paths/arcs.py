@@ -1,7 +1,7 @@
-"""Arcs in compressed rows, out of each vertex and into it, and an order of neighbours.
+"""Arcs in compressed rows, out of each vertex and into it, and orders in which neighbours are near.
 
-Loops, and all but one of parallel arcs, are left out. Arcs are sorted by counting, once by each
-end: O(n + m).
+Loops, and of parallel arcs all but the lightest, are left out. Arcs are sorted by counting, once by
+each end: O(n + m).
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.no_edge import is_absent
 
-__all__ = ["Arcs", "arcs_of", "in_order"]
+__all__ = ["Arcs", "arcs_of", "in_balls", "in_order", "weighted_arcs_of"]
 
 # Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
 _ENTRIES = 1 << 18
@@ -69,6 +70,58 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
         starts, ends = _drop_parallel(*_by_first(*by_target, n))
     into_starts, into = _by_first(*_flat(starts, ends), n)
     return Arcs(starts, ends, into_starts, into)
+
+
+def weighted_arcs_of(given: Edges, dtype: np.dtype[Any]) -> tuple[Arcs, NDArray[Any]]:
+    """Return the arcs of a graph, and their weights in a dtype that holds them.
+
+    Examples
+    --------
+    >>> graph = Edges(2, np.array([0, 0]), np.array([1, 1]), np.array([3, 2]), directed=True)
+    >>> arcs, weights = weighted_arcs_of(graph, np.dtype("int32"))
+    >>> arcs.ends.tolist(), weights.tolist()
+    ([1], [2])
+    """
+    n = given.n
+    kept = given.sources != given.targets
+    if given.weights is not None:
+        kept &= given.weights != np.inf
+    sources, targets = (side[kept].astype(np.int32) for side in (given.sources, given.targets))
+    listed = np.ones(sources.size, dtype)
+    if given.weights is not None:
+        listed = given.weights[kept].astype(dtype)
+    if not given.directed:
+        sources, targets = np.r_[sources, targets], np.r_[targets, sources]
+        listed = np.r_[listed, listed]
+    _, by_target = _by_first(targets, np.arange(targets.size, dtype=np.int32), n)
+    starts, by_both = _by_first(sources[by_target], by_target, n)
+    starts, ends, weights = _keep_lightest(starts, targets[by_both], listed[by_both])
+    into_starts, into = _by_first(*_flat(starts, ends), n)
+    return Arcs(starts, ends, into_starts, into), weights
+
+
+def in_balls(arcs: Arcs, size: int) -> NDArray[np.int32]:
+    """Return the vertices in rows of ``size``, each of which are near to each other.
+
+    A row is filled with what is nearest, by arcs of either direction, to the first vertex in
+    `in_order` that no row has yet; where that has too few around it, by more such vertices. Rows
+    have the same number of vertices but the last, which may have less; then comes -1.
+
+    Examples
+    --------
+    >>> ends = np.arange(4), np.arange(1, 5)
+    >>> in_balls(arcs_of(Edges(5, *ends, None, directed=False)), 3).tolist()
+    [[4, 3, 2], [1, 0, -1]]
+    """
+    n = arcs.starts.size - 1
+    rows = -(-n // size)
+    order, _ = in_order(arcs)
+    each = -(-n // max(rows, 1))
+    balls = np.full(rows * each, -1, np.int32)
+    _fill_balls(*arcs, order, each, balls)
+    padded = np.full((rows, size), -1, np.int32)
+    padded[:, :each] = balls.reshape(rows, each)
+    return padded
 
 
 def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
@@ -170,6 +223,55 @@ def _drop_parallel(starts: Any, ends: Any) -> Any:
 
 @cached
 @njit(nogil=True)
+def _keep_lightest(starts: Any, ends: Any, weights: Any) -> Any:
+    """Return sorted rows with the lightest of what is in them several times."""
+    kept = np.zeros_like(starts)
+    count = 0
+    for vertex in range(starts.size - 1):
+        last = -1
+        for arc in range(starts[vertex], starts[vertex + 1]):
+            if ends[arc] != last:
+                last = ends[arc]
+                ends[count] = last
+                weights[count] = weights[arc]
+                count += 1
+            else:
+                weights[count - 1] = min(weights[count - 1], weights[arc])
+        kept[vertex + 1] = count
+    return kept, ends[:count].copy(), weights[:count].copy()
+
+
+@cached
+@njit(nogil=True)
+def _fill_balls(
+    starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, size: Any, balls: Any
+) -> None:
+    n = order.size
+    taken = np.zeros(n, np.uint8)
+    tail = 0
+    for root in order:
+        if taken[root]:
+            continue
+        taken[root] = 1
+        head = tail
+        balls[tail] = root
+        tail += 1
+        stop = min((head // size + 1) * size, n)
+        while head < tail < stop:
+            u = balls[head]
+            head += 1
+            for side in range(2):
+                bounds, others = (into_starts, into) if side else (starts, ends)
+                for arc in range(bounds[u], bounds[u + 1]):
+                    v = others[arc]
+                    if tail < stop and not taken[v]:
+                        taken[v] = 1
+                        balls[tail] = v
+                        tail += 1
+
+
+@cached
+@njit(nogil=True)
 def _breadth_first(starts: Any, ends: Any, into_starts: Any, into: Any, order: Any) -> Any:
     """Fill the order; return the sum over vertices of the last level in their piece."""
     n = order.size
@@ -189,13 +291,16 @@ def _breadth_first(starts: Any, ends: Any, into_starts: Any, into: Any, order: A
     return total
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _spread(
     starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, root: Any, first: Any,
     seen: Any, mark: Any,
 ) -> Any:  # fmt: skip
-    """Put a piece into the order from a place on; return where it ends, and its last level."""
+    """Put a piece into the order from a place on; return where it ends, and its last level.
+
+    Once every vertex is in the order the arcs that are left cannot tell more: where there are many,
+    that is soon.
+    """
     order[first] = root
     seen[root] = mark
     head = first
@@ -206,6 +311,8 @@ def _spread(
         while head < stop:
             u = order[head]
             head += 1
+            if tail == order.size:
+                return tail, level + (tail > stop)
             for arc in range(starts[u], starts[u + 1]):
                 v = ends[arc]
                 if seen[v] != mark:

@@ -37,6 +37,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import constants_as_numbers, subroutine
 from warpladder.device.team import barrier, finish_task, is_aborted, next_task, report_progress
 from warpladder.shortest_paths.tiles import (
     relax_tile,
@@ -52,6 +53,7 @@ __all__ = ["close_range", "close_team"]
 _SIDE = 32
 
 
+@constants_as_numbers
 @cached
 @njit(nogil=True)
 def close_range(matrix, carry, low, high, panel, pad, half):
@@ -167,8 +169,7 @@ def close_team(
             task = next_task(state)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _close_diagonal(matrix, carry, k0, k1):
     """Floyd-Warshall by the book on a block that stays in the first-level cache."""
     dist, hops = matrix
@@ -186,8 +187,7 @@ def _close_diagonal(matrix, carry, k0, k1):
                     hops[i, k0 + j] = hops[i, k] if better else hops[i, k0 + j]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, packed, edge):
     """Relax the panel's rows in columns ``[j0, j1)`` and pack them for the third phase."""
     dist, _ = matrix
@@ -199,8 +199,7 @@ def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, 
     _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _relax_rows(
     matrix, carry, i0, i1, k0, k1, low, high, panel, pad, half, left, right_diagonal, right, edge
 ):  # fmt: skip
@@ -228,15 +227,13 @@ def _relax_rows(
         _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, packed, depth, edge)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _strips(low, k0, k1, high, columns):
     """Return how many strips the columns of ``[low, high)`` outside the panel make."""
     return (k0 - low + columns - 1) // columns + (high - k1 + columns - 1) // columns
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _strip(index, low, k0, k1, high, columns):
     """Return the columns of a strip: first those left of the panel, then those right of it.
 
@@ -251,8 +248,7 @@ def _strip(index, low, k0, k1, high, columns):
     return j0, min(j0 + columns, high)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, right, depth, edge):
     """Relax rows ``[first, i1)`` of one strip of columns; all tiles share the strip of ``right``.
 
@@ -264,8 +260,7 @@ def _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, right, depth, edge)
         _relax(matrix, carry, i, i_end, j0, j1, left, (i - i0) * depth, right, depth, edge)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     """Relax one tile; one that hangs over the edge is relaxed in a scratch tile of full size."""
     dist, _ = matrix
@@ -277,8 +272,7 @@ def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     _copy_block(edge, carry, 0, 0, matrix, i0, j0, i1 - i0, j1 - j0)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
     dist, hops = matrix
     if carry is None:
@@ -287,8 +281,7 @@ def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
         relax_tile_with_hops(dist, hops, i, j, left[0], left[1], left_at, right, depth)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
     for i in range(height):
         for j in range(width):
@@ -297,8 +290,7 @@ def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
                 target[1][i1 + i, j1 + j] = source[1][i0 + i, j0 + j]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
     """Pack rows ``[i0, i1)`` in columns ``[k0, k1)`` as strips of rows, k by k."""
     dist, hops = matrix
@@ -319,8 +311,7 @@ def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
                     left[0][start + k * rows + i] = pad
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
     """Pack columns ``[j0, j1)`` in rows ``[k0, k1)`` as strips of columns, k by k."""
     at = 0
@@ -336,8 +327,7 @@ def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
             at += columns
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _transpose(dist, i0, i1, j0, j1):
     """Copy rows ``[i0, i1)`` of columns ``[j0, j1)`` to where rows and columns change places."""
     for i in range(i0, i1, _SIDE):
@@ -347,8 +337,7 @@ def _transpose(dist, i0, i1, j0, j1):
                     dist[c, r] = dist[r, c]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _mirror_rows(dist, i0, i1, low):
     """Copy rows ``[i0, i1)``, from column ``low`` to the diagonal, to the other side of it."""
     for i in range(i0, i1, _SIDE):
@@ -359,22 +348,19 @@ def _mirror_rows(dist, i0, i1, low):
                 dist[c, r] = dist[r, c]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _left_buffers(matrix, carry, span, panel, rows):
     dist, hops = matrix
     size = _round_up(max(span, panel), rows) * panel
     return np.empty(size, dist.dtype), np.empty(size if carry is not None else 0, hops.dtype)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _edge_tile(matrix, rows, columns):
     dist, hops = matrix
     return np.zeros((rows, columns), dist.dtype), np.zeros((rows, columns), hops.dtype)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _round_up(value, step):
     return (value + step - 1) // step * step

@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 
 __all__ = ["count_components"]
 
@@ -38,8 +39,7 @@ def _count(n: Any, sources: Any, targets: Any) -> Any:
     return count
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _find(leader: Any, vertex: Any) -> Any:
     while leader[vertex] != vertex:
         leader[vertex] = leader[leader[vertex]]

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 
 __all__ = ["vertex_on_cycle"]
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def vertex_on_cycle(links: Any, root: Any) -> Any:
     """Return a vertex on a cycle, -1 where there is none; cost O(n).
 

@@ -28,6 +28,7 @@ from numba import njit
 
 from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.device.team import finish_task, is_aborted, next_task, report_progress
 from warpladder.shortest_paths.masks import (
     BITS,
@@ -94,8 +95,7 @@ def search_team(arcs, order, dist, step, no_path, batch, deepest, worker, state)
         number = next_task(state)
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _search(arcs, sources, masks, planes, lists, tile, dist, step, no_path, state):
     """Fill the rows of some sources; return the last level on which a vertex was found."""
     starts, ends, into_starts, into = arcs
@@ -144,8 +144,7 @@ def _search(arcs, sources, masks, planes, lists, tile, dist, step, no_path, stat
     return level
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _begin(sources, fronts, reached):
     """Put each source into its front; the bits beyond them count as reached everywhere."""
     beyond = np.empty(WORDS, np.uint64)
@@ -161,8 +160,7 @@ def _begin(sources, fronts, reached):
         reached[sources[s], s >> 6] |= bit
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _arcs_of(starts, vertices, count):
     """Return how many arcs the first vertices of a list have."""
     arcs = 0
@@ -171,8 +169,7 @@ def _arcs_of(starts, vertices, count):
     return arcs
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _push(starts, ends, front, size, fronts, found, reached, following):
     """Take a level along the arcs out of the fronts; list whom it finds, return how many."""
     touched = 0
@@ -192,8 +189,7 @@ def _push(starts, ends, front, size, fronts, found, reached, following):
     return count
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _pull(into_starts, into, unfinished, left, fronts, found, reached, following):
     """Take a level along the arcs into unfinished vertices; list whom it finds.
 
@@ -214,8 +210,7 @@ def _pull(into_starts, into, unfinished, left, fronts, found, reached, following
     return count, kept, entering
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _write(planes, digits, reached, dist, sources, step, no_path, tile):
     """Write the rows of some sources, tile by tile."""
     n = dist.shape[0]
@@ -235,8 +230,7 @@ def _write(planes, digits, reached, dist, sources, step, no_path, tile):
                 row[v] = no_path if level == _FAR else level * step
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _write_level(found, vertices, count, dist, sources, length):
     """Write a distance for each bit of the masks of some vertices."""
     for k in range(count):

@@ -17,6 +17,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from warpladder.device.llvm import LANE, data_of, everywhere, vector_at
+
 __all__ = [
     "BITS",
     "SIDE",
@@ -38,7 +40,6 @@ SIDE = 16
 
 _WORD = ir.IntType(64)
 _BYTE = ir.IntType(8)
-_LANE = ir.IntType(32)
 _MASK = ir.VectorType(_WORD, WORDS)
 _BYTES = ir.VectorType(_BYTE, 64)
 _MARKS = ir.VectorType(ir.IntType(1), 64)
@@ -46,13 +47,8 @@ _NONE = ir.Constant(_MASK, [0] * WORDS)
 _ALL = ir.Constant(_MASK, [2**64 - 1] * WORDS)
 
 
-def _data(context: Any, builder: Any, signature: Any, args: Any, which: int) -> Any:
-    return context.make_array(signature.args[which])(context, builder, args[which]).data
-
-
 def _mask_at(builder: Any, data: Any, row: Any) -> Any:
-    first = builder.gep(data, [builder.mul(row, _WORD(WORDS))])
-    return builder.bitcast(first, _MASK.as_pointer())
+    return vector_at(builder, data, builder.mul(row, _WORD(WORDS)), _MASK)
 
 
 def _load(builder: Any, place: Any) -> Any:
@@ -75,9 +71,9 @@ def add_mask(typingctx, source, u, target, v):
 
     def codegen(context, builder, signature, args):
         added = _load(
-            builder, _mask_at(builder, _data(context, builder, signature, args, 0), args[1])
+            builder, _mask_at(builder, data_of(context, builder, signature, args, 0), args[1])
         )
-        place = _mask_at(builder, _data(context, builder, signature, args, 2), args[3])
+        place = _mask_at(builder, data_of(context, builder, signature, args, 2), args[3])
         known = _load(builder, place)
         _store(builder, builder.or_(known, added), place)
         return _is(builder, known, _NONE)
@@ -90,7 +86,7 @@ def is_full(typingctx, masks, v):
     """Return whether mask v has every bit."""
 
     def codegen(context, builder, signature, args):
-        place = _mask_at(builder, _data(context, builder, signature, args, 0), args[1])
+        place = _mask_at(builder, data_of(context, builder, signature, args, 0), args[1])
         return _is(builder, _load(builder, place), _ALL)
 
     return types.boolean(masks, types.intp), codegen
@@ -104,8 +100,8 @@ def settle(typingctx, found, reached, v):
     """
 
     def codegen(context, builder, signature, args):
-        there = _mask_at(builder, _data(context, builder, signature, args, 0), args[2])
-        place = _mask_at(builder, _data(context, builder, signature, args, 1), args[2])
+        there = _mask_at(builder, data_of(context, builder, signature, args, 0), args[2])
+        place = _mask_at(builder, data_of(context, builder, signature, args, 1), args[2])
         known = _load(builder, place)
         new = builder.and_(_load(builder, there), builder.not_(known))
         _store(builder, new, there)
@@ -123,10 +119,10 @@ def gather(typingctx, fronts, neighbours, first, last, found, reached, v):
     """
 
     def codegen(context, builder, signature, args):
-        data = _data(context, builder, signature, args, 0)
-        listed = _data(context, builder, signature, args, 1)
-        there = _mask_at(builder, _data(context, builder, signature, args, 4), args[6])
-        place = _mask_at(builder, _data(context, builder, signature, args, 5), args[6])
+        data = data_of(context, builder, signature, args, 0)
+        listed = data_of(context, builder, signature, args, 1)
+        there = _mask_at(builder, data_of(context, builder, signature, args, 4), args[6])
+        place = _mask_at(builder, data_of(context, builder, signature, args, 5), args[6])
         known = _load(builder, place)
         # A register, once LLVM has promoted it.
         gathered = cgutils.alloca_once_value(builder, known)
@@ -156,11 +152,11 @@ def levels_into(typingctx, planes, count, reached, v, tile, row):
     """
 
     def codegen(context, builder, signature, args):
-        digits = _data(context, builder, signature, args, 0)
+        digits = data_of(context, builder, signature, args, 0)
         n = cgutils.unpack_tuple(
             builder, context.make_array(signature.args[0])(context, builder, args[0]).shape
         )[1]
-        known = _data(context, builder, signature, args, 2)
+        known = data_of(context, builder, signature, args, 2)
         view = context.make_array(signature.args[4])(context, builder, args[4])
         width = cgutils.unpack_tuple(builder, view.strides)[0]
         target = builder.gep(view.data, [builder.mul(args[5], width)])
@@ -185,8 +181,8 @@ def levels_into(typingctx, planes, count, reached, v, tile, row):
                 builder.store(builder.or_(builder.load(value), added), value)
             builder.store(builder.add(one, one), weight)
         for word, value in enumerate(values):
-            place = builder.gep(target, [_WORD(64 * word)])
-            builder.store(builder.load(value), builder.bitcast(place, _BYTES.as_pointer()), align=1)
+            place = vector_at(builder, target, _WORD(64 * word), _BYTES)
+            builder.store(builder.load(value), place, align=1)
         return context.get_dummy_value()
 
     arguments = planes, types.intp, reached, types.intp, tile, types.intp
@@ -210,24 +206,24 @@ def write_square(typingctx, tile, v, s, dist, row_of, column, scale, no_path):
         side = ir.VectorType(_BYTE, SIDE)
         levels = []
         for k in range(SIDE):
-            place = builder.gep(corner, [builder.mul(width, _WORD(k))])
-            levels.append(builder.load(builder.bitcast(place, side.as_pointer()), align=1))
+            place = vector_at(builder, corner, builder.mul(width, _WORD(k)), side)
+            levels.append(builder.load(place, align=1))
         matrix = context.make_array(signature.args[3])(context, builder, args[3])
         n = cgutils.unpack_tuple(builder, matrix.shape)[1]
-        rows = builder.gep(_data(context, builder, signature, args, 4), [args[2]])
+        rows = builder.gep(data_of(context, builder, signature, args, 4), [args[2]])
         element = context.get_value_type(numbers)
         far = ir.Constant(side, [255] * SIDE)
-        scales, nones = (_everywhere(builder, value) for value in args[6:])
+        scales, nones = (everywhere(builder, value, SIDE) for value in args[6:])
         for k, level in enumerate(_transposed(builder, levels)):
             row = builder.sext(builder.load(builder.gep(rows, [_WORD(k)])), _WORD)
-            place = builder.gep(matrix.data, [builder.add(builder.mul(row, n), args[5])])
             kind = ir.VectorType(element, SIDE)
+            cell = builder.add(builder.mul(row, n), args[5])
+            target = vector_at(builder, matrix.data, cell, kind)
             if isinstance(numbers, types.Float):
                 steps = builder.fmul(builder.uitofp(level, kind), scales)
             else:
                 steps = builder.mul(builder.zext(level, kind), scales)
             value = builder.select(builder.icmp_unsigned("==", level, far), nones, steps)
-            target = builder.bitcast(place, kind.as_pointer())
             builder.store(value, target, align=numbers.bitwidth // 8)
         return context.get_dummy_value()
 
@@ -237,7 +233,7 @@ def write_square(typingctx, tile, v, s, dist, row_of, column, scale, no_path):
 def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
     """Return the columns of a square of bytes: each round interleaves its two halves."""
     half = SIDE // 2
-    kind = ir.VectorType(_LANE, SIDE)
+    kind = ir.VectorType(LANE, SIDE)
     orders = [
         ir.Constant(kind, [low + k // 2 + SIDE * (k % 2) for k in range(SIDE)]) for low in (0, half)
     ]
@@ -247,10 +243,3 @@ def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
         vectors = [builder.shuffle_vector(*pair, order) for pair in pairs for order in orders]
         apart *= 2
     return vectors
-
-
-def _everywhere(builder: Any, value: Any) -> Any:
-    unknown = ir.Constant(ir.VectorType(value.type, SIDE), ir.Undefined)
-    one = builder.insert_element(unknown, value, ir.Constant(_LANE, 0))
-    places = ir.Constant(ir.VectorType(_LANE, SIDE), [0] * SIDE)
-    return builder.shuffle_vector(one, unknown, places)

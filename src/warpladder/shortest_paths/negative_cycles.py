@@ -25,6 +25,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import inner_no_path
 
@@ -130,8 +131,7 @@ def _settle(dist: Any, no_path: Any, potentials: Any, remainders: Any, parents: 
     return -1
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _add_to_pair(high: Any, low: Any, value: Any) -> Any:
     """Add a double to a pair of doubles without losing bits (Knuth's two-sum, renormalised)."""
     total = high + value

@@ -1,4 +1,4 @@
-"""Next hops and predecessors: made safe, turned into each other, and walked.
+"""Next hops: made safe, turned into predecessors, and walked.
 
 A matrix of next hops is right when following it always ends. Distances that fall at every step
 guarantee that; an edge of weight 0 (or one that rounding swallows) does not: on a cycle of weight 0
@@ -19,12 +19,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
 
 __all__ = [
     "any_loop",
-    "hops_from_predecessors",
     "leads_in_circles",
     "may_loop",
     "mend_loops",
@@ -96,16 +96,6 @@ def predecessors_from_hops(dist: NDArray[Any], hops: NDArray[Any]) -> NDArray[np
     return result
 
 
-def hops_from_predecessors(predecessors: NDArray[Any]) -> NDArray[np.int32]:
-    """Return next hops for a matrix of predecessors whose rows are trees.
-
-    ``predecessors[i, j]`` is the vertex before j on the path from i; negative where there is none.
-    """
-    hops = np.empty(predecessors.shape, np.int32)
-    _first_edges(predecessors, hops)
-    return hops
-
-
 def walk_pairs(hops: NDArray[Any], pairs: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """Return the vertices along the path of each pair (source, target); none without a path."""
     lengths = _path_lengths(hops, pairs)
@@ -136,8 +126,7 @@ def any_loop(links: Any) -> Any:
     return False
 
 
-@cached
-@njit(nogil=True)
+@subroutine
 def _grow_tree(dist: Any, links: Any, weights: Any, no_edge: Any, target: Any) -> None:
     n = links.shape[0]
     slack = np.full(n, np.inf)
@@ -193,32 +182,6 @@ def _last_edges(hops: Any, result: Any) -> None:
             for step in range(length):
                 result[trail[step], target] = last
             result[start, target] = last
-
-
-@cached
-@njit(nogil=True)
-def _first_edges(predecessors: Any, hops: Any) -> None:
-    n = predecessors.shape[0]
-    trail = np.empty(n, np.int64)
-    for source in range(n):
-        row = predecessors[source]
-        hop_row = hops[source]
-        for j in range(n):
-            hop_row[j] = -2
-        hop_row[source] = source
-        for end in range(n):
-            length = 0
-            vertex = end
-            while hop_row[vertex] == -2 and row[vertex] >= 0 and row[vertex] != source:
-                if length == n:
-                    raise ValueError("predecessors lead in a circle")
-                trail[length] = vertex
-                length += 1
-                vertex = row[vertex]
-            if hop_row[vertex] == -2:
-                hop_row[vertex] = vertex if row[vertex] == source else NO_HOP
-            for step in range(length):
-                hop_row[trail[step]] = hop_row[vertex]
 
 
 @cached

@@ -15,12 +15,13 @@ from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 
 if TYPE_CHECKING:
+    from warpladder.shortest_paths.dijkstra import SourceSearches
     from warpladder.shortest_paths.hop_counts import Searches
 
 __all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 
-# Below this even the start of processes for Dijkstra costs more than Floyd-Warshall.
-_SPARSE_FROM = 2048
+# Below this Floyd-Warshall takes some milliseconds.
+_SPARSE_FROM = 512
 # Below this nothing is gained: Floyd-Warshall takes 0.1 ms.
 _SEARCHED_FROM = 64
 # Floyd-Warshall with next hops takes so many times as long.
@@ -28,14 +29,17 @@ _WITH_NEXT_HOPS = 2
 # The arcs of a matrix are listed twice, beside the distances.
 _ARC_BYTES = 8
 _LITTLE_MEMORY = 1 << 26
-_EXACT_IN_FLOAT64 = 2.0**53
 
 
 class Method(NamedTuple):
-    """Floyd-Warshall, Dijkstra or breadth-first searches, and why these, for people."""
+    """Floyd-Warshall, Dijkstra or breadth-first searches, and why these, for people.
+
+    For the latter two with the graph made ready for them.
+    """
 
     name: str
     why: str
+    ready: Searches | SourceSearches | None = None
 
 
 def default_dtype(given: Edges | Matrix | Batch) -> np.dtype[Any]:
@@ -109,43 +113,56 @@ def choose_method(
 
     ``seconds`` estimates the time of Floyd-Warshall; ``searches`` is what `searches_for` found.
     """
+    if asked == "floyd-warshall":
+        return Method(asked, "")
+    if asked == "dijkstra":
+        return Method(asked, "as asked", _made_for_dijkstra(given, dtype))
     if asked == "breadth-first":
         if searches is None:
             raise InputError(
                 f'method="breadth-first": the edges are not all of one length above 0 whose '
                 f'multiples {dtype.name} holds; use "auto"'
             )
-        return Method(asked, "as asked")
-    obstacle = _obstacle_to_dijkstra(given, dtype)
-    if asked == "dijkstra":
-        if obstacle:
-            raise InputError(f'method="dijkstra": {obstacle}; use "floyd-warshall"')
-        return Method("dijkstra", "as asked")
-    if asked == "floyd-warshall":
-        return Method("floyd-warshall", "")
+        return Method(asked, "as asked", searches)
+    by_blocks = seconds(given.n, dtype) * (_WITH_NEXT_HOPS if next_hops else 1)
     if searches is not None:
-        # Where Dijkstra's algorithm could be faster than Floyd-Warshall, searches are faster still.
-        by_blocks = seconds(given.n, dtype) * (_WITH_NEXT_HOPS if next_hops else 1)
         by_levels = searches.seconds(dtype, next_hops=next_hops)
         if by_levels < by_blocks:
             told = f"estimated {_in_words(by_levels)}, Floyd-Warshall {_in_words(by_blocks)}"
-            return Method("breadth-first", f"all edges are of one length; {told}")
+            return Method("breadth-first", f"all edges are of one length; {told}", searches)
     if isinstance(given, Matrix) or given.n < _SPARSE_FROM:
         return Method("floyd-warshall", "")
-    from warpladder.shortest_paths.sparse import is_installed, sparse_seconds
+    return _sparse_or_not(given, dtype, by_blocks, next_hops=next_hops)
 
-    arcs = given.edge_count * (1 if given.directed else 2)
-    by_blocks = seconds(given.n, dtype)
-    by_source = sparse_seconds(given.n, arcs)
+
+def _sparse_or_not(
+    given: Edges, dtype: np.dtype[Any], by_blocks: float, *, next_hops: bool
+) -> Method:
+    """Return Dijkstra's algorithm or Floyd-Warshall, which takes ``by_blocks`` seconds."""
+    from warpladder.shortest_paths.dijkstra import SourceSearches, least_seconds, obstacle
+
+    at_least = least_seconds(given, dtype)
+    if by_blocks <= at_least:
+        told = f"Dijkstra from every vertex at least {_in_words(at_least)}"
+        return Method("floyd-warshall", f"estimated {_in_words(by_blocks)}, {told}")
+    if against := obstacle(given, dtype):
+        return Method("floyd-warshall", f"Dijkstra might be faster but {against}")
+    made = SourceSearches.of(given, dtype)
+    by_source = made.seconds(dtype, next_hops=next_hops)
     if by_blocks <= by_source:
-        why = f"estimated {by_blocks:.1f} s, Dijkstra from every vertex {by_source:.1f} s"
-        return Method("floyd-warshall", why)
-    if obstacle:
-        return Method("floyd-warshall", f"Dijkstra would be faster but {obstacle}")
-    if not is_installed():
-        why = "Dijkstra would be faster but needs scipy: pip install 'warpladder[sparse]'"
-        return Method("floyd-warshall", why)
-    return Method("dijkstra", f"estimated {by_source:.1f} s, Floyd-Warshall {by_blocks:.1f} s")
+        told = f"Dijkstra from every vertex {_in_words(by_source)}"
+        return Method("floyd-warshall", f"estimated {_in_words(by_blocks)}, {told}")
+    told = f"estimated {_in_words(by_source)}, Floyd-Warshall {_in_words(by_blocks)}"
+    return Method("dijkstra", told, made)
+
+
+def _made_for_dijkstra(given: Edges | Matrix, dtype: np.dtype[Any]) -> SourceSearches:
+    from warpladder.shortest_paths.dijkstra import SourceSearches, obstacle
+
+    against = "the graph is a dense matrix" if isinstance(given, Matrix) else obstacle(given, dtype)
+    if isinstance(given, Matrix) or against:
+        raise InputError(f'method="dijkstra": {against}; use "floyd-warshall"')
+    return SourceSearches.of(given, dtype)
 
 
 def _arcs_are_few(given: Matrix, dtype: np.dtype[Any]) -> bool:
@@ -156,20 +173,3 @@ def _arcs_are_few(given: Matrix, dtype: np.dtype[Any]) -> bool:
 
 def _in_words(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.2g} ms"
-
-
-def _obstacle_to_dijkstra(given: Edges | Matrix, dtype: np.dtype[Any]) -> str:
-    """Return why Dijkstra cannot answer for this graph, or nothing."""
-    if isinstance(given, Matrix):
-        return "the graph is a dense matrix"
-    weights = np.ones(1) if given.weights is None else given.weights
-    finite = weights[weights != np.inf]
-    if finite.size and finite.min() < 0:
-        return "there are negative weights"
-    longest = float(finite.max(initial=0)) * given.n
-    limit = _EXACT_IN_FLOAT64 if dtype.kind == "i" else float(np.finfo(dtype).max)
-    if longest >= limit:
-        return f"distances might exceed {limit:.3g}, up to which it is exact"
-    if dtype.kind == "i" and weights.dtype.kind == "f" and given.weights is not None:
-        return "the weights are floats and the dtype an integer"
-    return ""

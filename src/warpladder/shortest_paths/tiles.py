@@ -32,6 +32,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
+from warpladder.device.llvm import call_outside, everywhere, prefetch, vector_at
 from warpladder.device.simd import vector_unit
 
 __all__ = [
@@ -48,7 +49,6 @@ PANEL_UNIT = 96
 """Panel heights are multiples of this, so that tiles of every dtype end where panels end."""
 
 _INDEX = ir.IntType(64)
-_LANE = ir.IntType(32)
 
 
 class TileShape(NamedTuple):
@@ -165,23 +165,17 @@ class _TileEmitter:
         view = self.context.make_array(array_type)(self.context, self.builder, array)
         width = cgutils.unpack_tuple(self.builder, view.shape)[1]
         corner = self.builder.add(self.builder.mul(row, width), column)
+        rows = [
+            self.builder.add(corner, self.builder.mul(width, _INDEX(r)))
+            for r in range(self.shape.rows)
+        ]
+        columns = [_INDEX(v * self.shape.lanes) for v in range(self.shape.vectors)]
         return [
             [
-                self.builder.bitcast(
-                    self.builder.gep(
-                        view.data,
-                        [
-                            self.builder.add(
-                                self.builder.add(corner, self.builder.mul(width, _INDEX(r))),
-                                _INDEX(v * self.shape.lanes),
-                            )
-                        ],
-                    ),
-                    vector.as_pointer(),
-                )
-                for v in range(self.shape.vectors)
+                vector_at(self.builder, view.data, self.builder.add(first, column), vector)
+                for column in columns
             ]
-            for r in range(self.shape.rows)
+            for first in rows
         ]
 
     def relax(self, tiles: list[Any], left: list[Any], right: Any, depth: Any) -> None:
@@ -193,7 +187,8 @@ class _TileEmitter:
         cells = [(r, v) for r in range(shape.rows) for v in range(shape.vectors)]
         for tile in tiles:
             for r, v in cells:
-                self._prefetch(tile[r][v])
+                # It is written when the loop ends.
+                prefetch(builder, tile[r][v], is_written=True)
         worst = self._worst()
         start = [dict.fromkeys(cells, worst)]
         if len(tiles) == 2:
@@ -216,7 +211,10 @@ class _TileEmitter:
         updated: list[dict[tuple[int, int], Any]] = [{} for _ in tiles]
         for r in range(shape.rows):
             offset = builder.add(builder.mul(k, _INDEX(shape.rows)), _INDEX(r))
-            a, *hop = [self._broadcast(builder.load(builder.gep(base, [offset]))) for base in left]
+            a, *hop = [
+                everywhere(builder, builder.load(builder.gep(base, [offset])), shape.lanes)
+                for base in left
+            ]
             for v in range(shape.vectors):
                 candidate = self._add(a, b_row[v], fused=v > 0)
                 current = accumulators[0][r, v]
@@ -251,28 +249,14 @@ class _TileEmitter:
         compare = self.builder.fcmp_ordered if self.is_float else self.builder.icmp_signed
         return compare("<", a, b)
 
-    def _prefetch(self, address: Any) -> None:
-        """Start to fetch a cell that is written when the loop ends."""
-        byte = ir.IntType(8).as_pointer()
-        function = ir.FunctionType(ir.VoidType(), [byte, _LANE, _LANE, _LANE])
-        prefetch = cgutils.get_or_insert_function(self.builder.module, function, "llvm.prefetch.p0")
-        for_writing, keep_close, data_cache = _LANE(1), _LANE(3), _LANE(1)
-        self.builder.call(
-            prefetch, [self.builder.bitcast(address, byte), for_writing, keep_close, data_cache]
-        )
-
     def _add(self, a: Any, b: Any, *, fused: bool) -> Any:
         if not self.is_float:
             return self.builder.add(a, b)
         if self.one is None or not fused:
             return self.builder.fadd(a, b)
         bits = 8 * _element_bytes(self.vector)
-        fma = cgutils.get_or_insert_function(
-            self.builder.module,
-            ir.FunctionType(self.vector, [self.vector] * 3),
-            f"llvm.fma.v{self.shape.lanes}f{bits}",
-        )
-        return self.builder.call(fma, [b, self.one, a])
+        name = f"llvm.fma.v{self.shape.lanes}f{bits}"
+        return call_outside(self.builder, name, self.vector, b, self.one, a)
 
     def _opaque_one(self) -> Any:
         """Return a vector of ones that the optimiser cannot see through; it would undo the fma."""
@@ -281,17 +265,9 @@ class _TileEmitter:
         function = ir.FunctionType(self.vector, [self.vector])
         return self.builder.asm(function, "", f"={register},0", [one], side_effect=False)
 
-    def _broadcast(self, scalar: Any) -> Any:
-        vector = ir.VectorType(scalar.type, self.shape.lanes)
-        undefined = ir.Constant(vector, ir.Undefined)
-        first = self.builder.insert_element(undefined, scalar, _LANE(0))
-        zeros = ir.Constant(ir.VectorType(_LANE, self.shape.lanes), [0] * self.shape.lanes)
-        return self.builder.shuffle_vector(first, undefined, zeros)
-
     def _vector_at(self, base: Any, k: Any, offset: int) -> Any:
         row = self.builder.mul(k, _INDEX(self.shape.columns))
-        address = self.builder.gep(base, [self.builder.add(row, _INDEX(offset))])
-        return self.builder.bitcast(address, self.vector.as_pointer())
+        return vector_at(self.builder, base, self.builder.add(row, _INDEX(offset)), self.vector)
 
     def _load(self, address: Any) -> Any:
         # Rows of a matrix of any width start anywhere: only element alignment can be promised.

@@ -49,6 +49,8 @@ class LaunchReport:
         Summed over the kernel; empty where counting was not asked for.
     lines
         Per source line, by file name and line number.
+    function
+        The kernel itself; of two that one function makes, ``kernel`` and lines are the same.
     """
 
     kernel: str
@@ -57,6 +59,7 @@ class LaunchReport:
     shared_bytes: int
     counters: Counters
     lines: dict[tuple[str, int], Counters] = field(default_factory=dict)
+    function: Callable[..., Any] | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +188,7 @@ class SimulatedKernel:
         flat_names = names if len(names) == len(passed) else tuple(map(str, range(len(passed))))
         prepared = Arguments(flat_names, program.argument_types, passed)
         monitor = None
-        if options.counters or options.checks.any:
+        if options.counters or options.checks.any or options.recorder is not None:
             from warpladder.simulator.checks.monitor import Monitor
 
             recorder = options.recorder
@@ -215,7 +218,7 @@ class SimulatedKernel:
                 counters, lines = monitor.result()
             self.report = LaunchReport(
                 self.py_func.__qualname__, geometry.grid, geometry.block, launch.shared_bytes,
-                counters, lines,
+                counters, lines, self.py_func,
             )  # fmt: skip
             note(self, self.report)
         return self.report
@@ -293,7 +296,8 @@ def simulate(
         Of the random order.
     checks
         True for memcheck, racecheck, initcheck and synccheck, or the names of some; an index out
-        of bounds is a fault in any case, and so is a loop that can never end.
+        of bounds is a fault in any case, and so is a loop whose threads wait for what nobody will
+        write. One that writes and never ends is not noticed: Ctrl-C ends it.
     counters
         Count what a GPU would do; see ``.report`` after a launch.
 

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from warpladder.advection.gpu_tiles.cells import Form
     from warpladder.device.properties import DeviceProperties
 
-__all__ = ["SHORTEST", "STRIPS", "Shape", "shape_for", "strips_of"]
+__all__ = ["STRIPS", "Shape", "shape_for", "strips_of"]
 
 #: Lengths of strips for which kernels are made, by bytes of a cell; a limiter's slopes take code
 #: and registers, so that strips are short.
 STRIPS = {4: (8, 16, 32, 48, 64, 128), 8: (8, 16, 24, 32, 48)}
 _LIMITED_STRIPS = (8, 16)
-SHORTEST = min(STRIPS[4])
 #: Depths are tried in steps of so many.
 _DEPTHS_APART = 8
 #: Warps that issue instructions at a time, on a multiprocessor.

@@ -26,7 +26,7 @@ from numba import cuda, int32, uint32, uint64
 
 from warpladder.advection.gpu_tiles.cells import number_of
 from warpladder.advection.gpu_tiles.sweeps import sweep_of
-from warpladder.device.grids import WARP
+from warpladder.device.grids import EVERYBODY, WARP
 
 if TYPE_CHECKING:
     from warpladder.advection.gpu_tiles.cells import Form
@@ -38,7 +38,6 @@ WARPS = 2
 #: Registers of a multiprocessor's partition for each lane of a warp, and those that a lane needs
 #: beside its strip.
 _REGISTERS, _BESIDE = 512, 34
-EVERYBODY = 0xFFFFFFFF
 #: Rows of a tile that are loaded or stored in one turn of a loop.
 _ROWS_AT_ONCE = 16
 

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from warpladder.advection.arithmetic import fma
 from warpladder.advection.rungs._tasks import LAX_FRIEDRICHS
+from warpladder.device.arithmetic import fma
 from warpladder.device.kernel_cache import cached
 from warpladder.rung import Bound, Rung
 

@@ -24,7 +24,7 @@ def find_exercise(rung: str) -> Exercise:
     Raises
     ------
     InputError
-        There is none; the message lists those there are.
+        There is none; the message has the nearest.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def find_exercise(rung: str) -> Exercise:
         if exercise.rung == rung:
             return exercise
     names = [exercise.rung for exercise in EXERCISES]
-    raise InputError(unknown("exercise", rung, names, "They are"))
+    raise InputError(unknown("exercise", rung, names, "try"))
 
 
 def next_exercise(exercise: Exercise) -> Exercise | None:

@@ -37,13 +37,13 @@ def find_exploration(name: str) -> Exploration:
     Raises
     ------
     InputError
-        There is none of this name; the message lists those there are.
+        There is none of this name; the message has the nearest.
 
     Examples
     --------
     >>> find_exploration("barriers")
     Traceback (most recent call last):
     ...
-    warpladder.errors.InputError: no exploration 'barriers'; did you mean barrier? They are: ...
+    warpladder.errors.InputError: no exploration 'barriers'; did you mean barrier? ...
     """
-    return cast("Exploration", look_up("exploration", name, EXPLORATIONS, "They are"))
+    return cast("Exploration", look_up("exploration", name, EXPLORATIONS, "explore"))

@@ -92,8 +92,9 @@ def draw(scene: Scene) -> Figure:
     """Draw the matrix once for each kernel of the second round, or the only one."""
     n = _size(scene)
     rounds = len(launched(scene.path, n)) // len(scene.rung.kernels)
-    run = scene.recorded(n=n, blocks=_MOST_BLOCKS, spaces=("global",), after=1 if rounds > 1 else 0)
-    records = run.records
+    records = scene.recorded(
+        n=n, blocks=_MOST_BLOCKS, spaces=("global",), after=1 if rounds > 1 else 0, counters=False
+    ).records
     # The first phase has one block, which writes all of its tile.
     side = side_of(records[0])
     figure = canvas(5.3 / len(records) + 1.0)

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from warpladder.formats.pictures import new_figure
 from warpladder.lab.explore.exploration import Panel, Series
 from warpladder.lab.explore.plot import draw_panel
+from warpladder.lab.recorded import common_size
+from warpladder.lab.text import three_digits
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Plot", "climb_plot", "common_size", "evidence_plot", "milliseconds", "panel_plot"]
+__all__ = ["Plot", "climb_plot", "evidence_plot", "panel_plot"]
 
 #: Inches; 360 units of the drawing, so that a phone shows letters in their own size.
 _WIDTH = 5.0
@@ -76,7 +78,7 @@ def climb_plot(times: Sequence[tuple[str, int, float]], where: str, number: int)
     -------
     None where fewer than two rungs were timed at one size.
     """
-    n = common_size(times)
+    n = common_size(size for _, size, _ in times)
     chosen = [(name, seconds) for name, size, seconds in times if size == n]
     if len(chosen) < 2:
         return None
@@ -91,34 +93,10 @@ def climb_plot(times: Sequence[tuple[str, int, float]], where: str, number: int)
     slowest, fastest = (pick(chosen, key=lambda one: one[1]) for pick in (max, min))
     alt = (
         f"Times of {len(chosen)} rungs for n = {n:,} on a logarithmic axis: the slowest is "
-        f"{slowest[0]} with {milliseconds(slowest[1])} ms, the fastest {fastest[0]} with "
-        f"{milliseconds(fastest[1])} ms. All of them stand in the table."
+        f"{slowest[0]} with {three_digits(1e3 * slowest[1])} ms, the fastest {fastest[0]} with "
+        f"{three_digits(1e3 * fastest[1])} ms. All of them stand in the table."
     )
     return Plot(_svg(figure, number), alt, f"Kernels of each rung for n = {n:,}: {where}.")
-
-
-def common_size(times: Sequence[tuple[str, int, float]]) -> int | None:
-    """Return the size at which most rungs were timed, the largest of those; None for no times.
-
-    Examples
-    --------
-    >>> common_size([("a", 10, 1.0), ("a", 20, 2.0), ("b", 10, 1.0), ("b", 20, 3.0), ("c", 5, 1.0)])
-    20
-    """
-    sizes = Counter(size for _, size, _ in times)
-    return max(sizes, key=lambda size: (sizes[size], size), default=None)
-
-
-def milliseconds(seconds: float) -> str:
-    """Return milliseconds to three digits.
-
-    Examples
-    --------
-    >>> [milliseconds(seconds) for seconds in (28.65696, 0.0457, 4.1e-6)]
-    ['28,657', '45.7', '0.0041']
-    """
-    value = 1e3 * seconds
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def evidence_plot(rungs: Sequence[Mapping[str, Any]], number: int) -> Plot | None:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from warpladder.errors import MissingExtraError
 from warpladder.lab.gutter import Column
+from warpladder.lab.recorded import common_size
 from warpladder.lab.report.figures import (
     Plot,
     climb_plot,
-    common_size,
     evidence_plot,
-    milliseconds,
     panel_plot,
 )
 from warpladder.lab.report.listings import columns_of, listings_of
 from warpladder.lab.report.prose import blocks_of, spans_of
-from warpladder.lab.text import with_prefix
+from warpladder.lab.text import three_digits, with_prefix
 from warpladder.rung import shown
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ def _chapter(
         "overview": [_overview(rung, compared(times or [])) for rung in ladder["rungs"]],
         "timed": bool(measured),
         "on_record": bool(times),
-        "recorded_n": common_size(times or []),
+        "recorded_n": common_size(n for _, n, _ in times or []),
     }
 
 
@@ -174,7 +173,7 @@ def compared(times: Sequence[tuple[str, int, float]]) -> dict[str, tuple[int, fl
     >>> compared([("a", 10, 1.0), ("a", 20, 2.0), ("a", 30, 3.0), ("b", 20, 4.0), ("c", 5, 5.0)])
     {'a': (20, 2.0), 'b': (20, 4.0), 'c': (5, 5.0)}
     """
-    n = common_size(times)
+    n = common_size(size for _, size, _ in times)
     inclined = sorted(times, key=lambda one: (one[0], one[1] == n, one[1]))
     return {name: (size, seconds) for name, size, seconds in inclined}
 
@@ -193,11 +192,11 @@ def _overview(rung: Mapping[str, Any], recorded: Mapping[str, tuple[int, float]]
         "right": all(not verdict["fault"] for verdict in row["verified"]),
         "claim": told[0] if told else None,
         "n": row["n"],
-        "kernel": "" if not row["kernel_seconds"] else milliseconds(row["kernel_seconds"]),
-        "total": "" if not row["seconds"] else milliseconds(row["seconds"]),
+        "kernel": "" if not row["kernel_seconds"] else three_digits(1e3 * row["kernel_seconds"]),
+        "total": "" if not row["seconds"] else three_digits(1e3 * row["seconds"]),
         "limit": "" if percent is None else f"{percent:.3g} %",
         "recorded_n": n,
-        "recorded": "" if seconds is None else milliseconds(seconds),
+        "recorded": "" if seconds is None else three_digits(1e3 * seconds),
     }
 
 

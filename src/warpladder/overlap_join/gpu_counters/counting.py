@@ -29,14 +29,13 @@ from typing import Any, NamedTuple
 
 from numba import cuda, int32, uint32, uint64
 
-from warpladder.device.grids import WARP
+from warpladder.device.grids import EVERYBODY, WARP
 from warpladder.device.kernel_cache import cached
 from warpladder.device.shared_adds import shared_address
 from warpladder.device.wide_loads import load_16_bytes
 from warpladder.overlap_join.gpu_counters.adding import add_words
 from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
 from warpladder.overlap_join.gpu_counters.prefix import (
-    EVERYBODY,
     either_of_warp,
     sum_up_to,
     sum_warp,

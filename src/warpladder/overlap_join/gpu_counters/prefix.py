@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32, uint32
 
-from warpladder.device.grids import WARP, blocks_for
+from warpladder.device.grids import EVERYBODY, WARP, blocks_for
 from warpladder.device.kernel_cache import cached
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["EVERYBODY", "either_of_warp", "running_sums", "sum_up_to", "sum_warp"]
+__all__ = ["either_of_warp", "running_sums", "sum_up_to", "sum_warp"]
 
 #: The mask of all threads of a warp.
-EVERYBODY = 0xFFFFFFFF
 _THREADS, _ONE_BLOCK = 256, 1024
 _OF_A_THREAD = 16
 _TILE = _THREADS * _OF_A_THREAD

@@ -35,7 +35,7 @@ from warpladder.reduction.gpu.windows import (
     short_adder,
     whole_adder,
 )
-from warpladder.reduction.rules import SQUARES_WITH_ERRORS, carry, deposit_number
+from warpladder.reduction.limbs import SQUARES_WITH_ERRORS, carry, deposit_number
 
 __all__ = ["exact_kernel"]
 

@@ -36,7 +36,7 @@ from warpladder.reduction.rules import (
     rescaled,
     times,
 )
-from warpladder.reduction.states import FOLDS, FoldSpec, merge_rule, shift_type
+from warpladder.reduction.states import FoldSpec, fields_of, first_rule, merge_rule
 
 __all__ = ["folds_on_device"]
 
@@ -45,13 +45,7 @@ def state_dtype(spec: FoldSpec) -> np.dtype[Any]:
     """Return the record of a state; all fields have 8 bytes."""
     element = np.dtype(spec.values)
     wide = {"f": "f8", "u": "u8"}.get(element.kind, "i8")
-    kinds = {"v": wide, "s": "i8" if spec.sums == "int64" else "f8"}
-    kinds["m"] = np.dtype(shift_type(spec.values)).str
-    fields = [("count", "i8")]
-    for fold, parts in FOLDS.items():
-        if fold in spec.folds:
-            fields += [(name, kinds.get(kind, kind)) for name, kind, _ in parts]
-    return np.dtype(fields, align=True)
+    return np.dtype(fields_of(spec, wide), align=True)
 
 
 @cache
@@ -59,51 +53,12 @@ def folds_on_device(spec: FoldSpec) -> OnDevice:
     """Return what a device runs for a set of folds."""
     size = batch_size(spec.values)
     return OnDevice(
-        state_dtype(spec), spec.values, spec.masked, spec.skip_nan, size, _resetter(spec),
+        state_dtype(spec), spec.values, spec.masked, spec.skip_nan, size,
+        cuda.jit(device=True)(first_rule(spec)),
         _taker(spec, size, some=spec.skip_nan), _taker(spec, SOME, some=spec.skip_nan),
         _taker(spec, SOME, some=True),
         cuda.jit(device=True)(merge_rule(spec)),
     )  # fmt: skip
-
-
-def _resetter(spec: FoldSpec) -> Any:
-    has = spec.folds.__contains__
-    has_total, has_whole, has_product = has("total"), has("whole"), has("product")
-    has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
-    has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
-    has_nonzero, has_exponential = has("nonzero"), has("exponential")
-
-    @cuda.jit(device=True)
-    def reset(state):
-        row = state[0]
-        row.count = 0
-        if has_total:
-            row.total = 0
-        if has_whole:
-            row.whole_high, row.whole_low = 0, 0
-        if has_product:
-            row.product, row.exponent = 1, 0
-        if has_low:
-            row.low = 0
-        if has_high:
-            row.high = 0
-        if has_low_at:
-            row.low_at = -1
-        if has_high_at:
-            row.high_at = -1
-        if has_absolute:
-            row.absolute = 0.0
-        if has_square:
-            row.tiny_square, row.square, row.huge_square = 0.0, 0.0, 0.0
-        if has_moments:
-            row.shift, row.offset = 0, 0.0
-            row.tiny_deviation, row.deviation, row.huge_deviation = 0.0, 0.0, 0.0
-        if has_nonzero:
-            row.nonzero = 0
-        if has_exponential:
-            row.peak, row.scaled = -math.inf, 0.0
-
-    return reset
 
 
 def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:

@@ -19,8 +19,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from warpladder.device.cuda_array import CudaArray
 from warpladder.device.foreign import numpy_dtype
+from warpladder.device.grids import blocks_for
 from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
+from warpladder.reduction.layout import step_of
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -147,8 +149,8 @@ def _split(arrays: Sequence[_Axes], kept: int) -> int:
     shape = arrays[0].shape
     for axis in range(kept):
         if all(
-            _step(shape[:axis], array.strides[:axis]) is not None
-            and _step(shape[axis:kept], array.strides[axis:kept]) is not None
+            step_of(shape[:axis], array.strides[:axis]) is not None
+            and step_of(shape[axis:kept], array.strides[axis:kept]) is not None
             for array in arrays
         ):
             return axis
@@ -233,7 +235,7 @@ def _forwards(array: _Axes, kept: int) -> _Axes:
 
 def _field(device: Device, array: _Axes, kept: int, split: int) -> Field:
     outer, pitch, step = (
-        _step(array.shape[part], array.strides[part])
+        step_of(array.shape[part], array.strides[part])
         for part in (slice(split), slice(split, kept), slice(kept, None))
     )
     if outer is not None and pitch is not None and step is not None:
@@ -241,24 +243,9 @@ def _field(device: Device, array: _Axes, kept: int, split: int) -> Field:
     size, length = prod(array.shape), prod(array.shape[kept:])
     copy = device.empty(size, array.data.dtype)
     shape, strides = (device.to_device(np.array(part)) for part in (array.shape, array.strides))
-    blocks = min(-(-size // THREADS), _BLOCKS_TO_GATHER)
+    blocks = min(blocks_for(size, THREADS), _BLOCKS_TO_GATHER)
     device.launch(gather, blocks, THREADS, array.data, array.offset, shape, strides, copy)
     return Field(copy, 0, length, 1, length * prod(array.shape[split:kept]))
-
-
-def _step(shape: tuple[int, ...], strides: tuple[int, ...]) -> int | None:
-    """Return the distance between neighbours in C order, None where it varies."""
-    step: int | None = None
-    following = 0
-    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if n == 1:
-            continue
-        if step is None:
-            step = stride
-        elif stride != following:
-            return None
-        following = stride * n
-    return 1 if step is None else step
 
 
 @cached

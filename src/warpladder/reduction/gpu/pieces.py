@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from warpladder.device.grids import WARP
 from warpladder.reduction.gpu.layout import THREADS
 
 __all__ = ["LARGEST_PIECE", "Pieces", "pieces_of"]
@@ -22,7 +23,6 @@ _THREADS_WANTED = 1 << 17
 _MOST_OF_A_THREAD, _STRIPS = 1024, 1024
 # Rows up to this long are read across wherever they lie: there is nothing to share.
 _SHORT = 8
-_WARP = 32
 
 
 class Pieces(NamedTuple):
@@ -73,8 +73,8 @@ def pieces_of(
     """
     # Threads that there is room for at a row.
     room = _power_of_two(-(-_THREADS_WANTED // count))
-    if length <= _SHORT or (count >= _WARP and abs(pitch) < abs(step)):
-        groups = min(THREADS // _WARP, _power_of_two(-(-length // _SHORT)), room)
+    if length <= _SHORT or (count >= WARP and abs(pitch) < abs(step)):
+        groups = min(THREADS // WARP, _power_of_two(-(-length // _SHORT)), room)
         strip = THREADS // groups
         wanted = -(-length // max(_STRIPS // -(-count // strip), 1))
         least = groups * _SHORT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,37 @@ if TYPE_CHECKING:
     from warpladder.reduction.gpu.layout import Matrix
     from warpladder.reduction.plan import Plan
 
-__all__ = ["mask_for", "reduce_on_gpu"]
+__all__ = ["OnGpu", "mask_for", "reduce_on_gpu"]
+
+
+class OnGpu(NamedTuple):
+    """An array on a GPU, along what it is reduced, and where the results go.
+
+    Attributes
+    ----------
+    device
+        Where the values are.
+    values
+        Any array for which `warpladder.device.foreign.is_on_gpu` holds.
+    axes
+        To reduce over, counted from 0.
+    mask
+        As `mask_for` returns it.
+    shape
+        Of the results.
+    outs
+        Where they go.
+    key
+        What `ready.key_of` says of the call.
+    """
+
+    device: Device
+    values: Any
+    axes: Sequence[int]
+    mask: Any
+    shape: tuple[int, ...]
+    outs: Outs
+    key: Any
 
 
 def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
@@ -52,39 +82,17 @@ def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
     return mask
 
 
-def reduce_on_gpu(
-    device: Device,
-    plan: Plan,
-    values: Any,
-    axes: Sequence[int],
-    mask: Any,
-    ddof: float,
-    shape: tuple[int, ...],
-    outs: Outs,
-    key: Any = None,
-) -> list[Any]:
+def reduce_on_gpu(task: OnGpu, plan: Plan, ddof: float) -> list[Any]:
     """Return the results for an array on a GPU, one array for each.
 
     Parameters
     ----------
-    device
-        Where ``values`` are.
+    task
+        What is reduced.
     plan
         What to find; made for masked values where there is a mask.
-    values
-        Any array for which `warpladder.device.foreign.is_on_gpu` holds.
-    axes
-        To reduce over, counted from 0.
-    mask
-        As `mask_for` returns it.
     ddof
         As for `warpladder.reduce`.
-    shape
-        Of the results.
-    outs
-        Where they go.
-    key
-        What `ready.key_of` says of the call.
 
     Returns
     -------
@@ -99,12 +107,13 @@ def reduce_on_gpu(
     TooLargeError
         The GPU has no memory left for what has to be copied.
     """
+    device, values, axes, mask, shape, outs, _ = task
     whole = tuple(values.shape)
     count, length = prod(shape), prod(whole[axis] for axis in axes)
     library = library_of(values)
     stream = 0 if library is None else library.stream(values)
     if count and length and finished_there(plan):
-        return _finished_there(device, plan, values, axes, mask, ddof, shape, outs, stream, key)
+        return _finished_there(task, plan, ddof, stream)
     if stream:
         device.synchronize()
     if count and length:
@@ -130,19 +139,9 @@ def reduce_on_gpu(
     return [like(device.to_device(result.reshape(shape)), values) for result in results]
 
 
-def _finished_there(
-    device: Device,
-    plan: Plan,
-    values: Any,
-    axes: Sequence[int],
-    mask: Any,
-    ddof: float,
-    shape: tuple[int, ...],
-    outs: Outs,
-    stream: int,
-    key: Any,
-) -> list[Any]:
+def _finished_there(task: OnGpu, plan: Plan, ddof: float, stream: int) -> list[Any]:
     """Return the results that kernels make, of which only those without a shape are waited for."""
+    device, values, axes, mask, shape, _, key = task
     if stream:
         # What is brought there, made room for or lent is on the default stream, which does not wait
         # for all others, nor they for it.
@@ -151,29 +150,22 @@ def _finished_there(
     is_copied = matrix.below is None or mask is not None
     if key is not None and not is_copied:
         bound = Bound(device, plan, matrix, ddof)
-        results = _results(bound, values, matrix, shape, outs, stream)
+        results = _results(bound, task, matrix, stream)
         keep(key, Ready(bound, plan.requests, shape))
         return results
     with borrowed_workspace(device) as workspace:
         bound = Bound(device, plan, matrix, ddof, workspace)
-        results = _results(bound, values, matrix, shape, outs, stream)
+        results = _results(bound, task, matrix, stream)
         if stream:
             # The next one that borrows this, or is given the memory, is on the default stream.
             bound.wait(stream)
     return results
 
 
-def _results(
-    bound: Bound,
-    values: Any,
-    matrix: Matrix,
-    shape: tuple[int, ...],
-    outs: Outs,
-    stream: int,
-) -> list[Any]:
+def _results(bound: Bound, task: OnGpu, matrix: Matrix, stream: int) -> list[Any]:
     """Return the results of a matrix, numbers of the host where they have no shape."""
+    device, values, shape, outs = task.device, task.values, task.shape, task.outs
     memory = memory_of(matrix.values.data)
-    device = bound.device
     # They may be in the memory of the values, which are read to the end first.
     made = [device.empty(matrix.rows, dtype) for dtype in bound.dtypes] if outs else []
     if stream:

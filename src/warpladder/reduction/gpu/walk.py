@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import cuda, int32, uint32, uint64
 
+from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
@@ -55,7 +56,6 @@ SOME = 8
 """Elements that are loaded one by one, before any of them is used."""
 
 _IN_FLIGHT = 4
-_WARP = 32
 _BITS = THREADS.bit_length() - 1
 
 
@@ -172,7 +172,7 @@ def block_merger(merge: Any) -> Any:
     def merge_block(of_threads, place, threads):
         t = cuda.threadIdx.x
         half = threads // 2
-        if half >= _WARP:
+        if half >= WARP:
             cuda.syncthreads()
         else:
             cuda.syncwarp()
@@ -181,7 +181,7 @@ def block_merger(merge: Any) -> Any:
                 merge(of_threads, t, of_threads, t + half)
             half //= 2
             # The threads that go on, and those whose states they read, are of one warp at last.
-            if half >= _WARP:
+            if half >= WARP:
                 cuda.syncthreads()
             else:
                 cuda.syncwarp()

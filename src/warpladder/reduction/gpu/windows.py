@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numba import cuda, int64
 
-from warpladder.reduction.rules import (
+from warpladder.device.grids import EVERYBODY
+from warpladder.reduction.limbs import (
     HIGHEST,
-    LOW_WORD,
     LOWEST,
     MAGNITUDE,
     WINDOW,
@@ -25,6 +25,7 @@ from warpladder.reduction.rules import (
     square_pieces,
     window_constant,
 )
+from warpladder.reduction.rules import LOW_WORD
 from warpladder.reduction.scalars import as_bits, as_float
 
 __all__ = [
@@ -36,7 +37,6 @@ __all__ = [
     "whole_adder",
 ]
 
-_EVERYBODY = 0xFFFFFFFF
 
 WINDOWS = np.dtype(
     [
@@ -75,7 +75,7 @@ def sum_of_warp(value):
     """Return, to the first lane, the sum of what all have."""
     lanes = 16
     while lanes:
-        value += cuda.shfl_down_sync(_EVERYBODY, value, lanes)
+        value += cuda.shfl_down_sync(EVERYBODY, value, lanes)
         lanes //= 2
     return value
 
@@ -84,7 +84,7 @@ def sum_of_warp(value):
 def empty_together(windows, which, limbs):
     """Empty the windows of a whole warp, at once where all stand at the same scale."""
     row = windows[which]
-    if cuda.all_sync(_EVERYBODY, row.scale == cuda.shfl_sync(_EVERYBODY, row.scale, 0)):
+    if cuda.all_sync(EVERYBODY, row.scale == cuda.shfl_sync(EVERYBODY, row.scale, 0)):
         # In halves, so that 32 of them fit.
         total_low = sum_of_warp(row.total & LOW_WORD)
         total_high = sum_of_warp(row.total >> 32)

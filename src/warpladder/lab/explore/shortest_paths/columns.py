@@ -18,8 +18,6 @@ from warpladder.lab.explore.exploration import (
     Column,
     Exploration,
     Findings,
-    Panel,
-    Series,
     Setting,
     Table,
 )
@@ -29,7 +27,9 @@ from warpladder.lab.explore.shortest_paths.side_by_side import (
     count_rungs,
     kernel_panel,
     kernel_table,
+    ratios,
     remarks,
+    sectors_panel,
     time_rungs,
 )
 
@@ -61,19 +61,10 @@ def _run(setting: Setting) -> Findings:
             for n in setting.sizes
         ),
     )
-    panel = Panel(
-        "Sectors per load request",
-        setting.size_word,
-        "32-byte sectors per request",
-        tuple(
-            Series(name, setting.sizes, tuple(row[name] for row in table.rows)) for name in _RUNGS
-        ),
-        connected=False,
-    )
     return Findings(
         (table, *kernel_table(_RUNGS, times)),
         _answer(setting, counted, times),
-        (panel, *kernel_panel(_RUNGS, times, setting)),
+        (sectors_panel(_RUNGS, counted, setting), *kernel_panel(_RUNGS, times, setting)),
         remarks(setting, times),
     )
 
@@ -90,9 +81,7 @@ def _answer(setting: Setting, counted: Counted, times: Timed) -> tuple[str, ...]
     )
     said = [counts]
     if times:
-        sizes = dict.fromkeys(n for _, n in times)
-        ratios = {n: times[_COLUMNS, n].median / times[_ROWS, n].median for n in sizes}
-        losses = ", ".join(f"{ratio:.2f} at n = {n}" for n, ratio in ratios.items())
+        losses = ratios(times, _COLUMNS, _ROWS)
         said.append(
             f"On this GPU a step takes, with columns, so many times as long as with rows: {losses}."
         )

@@ -16,12 +16,10 @@ Source: HB exploration 8
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.errors import DeviceError
 from warpladder.lab.explore.exploration import (
     Column,
     Exploration,
@@ -31,14 +29,15 @@ from warpladder.lab.explore.exploration import (
     Setting,
     Table,
 )
-from warpladder.lab.explore.measure import in_turn, kernel_seconds
 from warpladder.lab.explore.shortest_paths.side_by_side import (
     Counted,
     Timed,
     count_rungs,
     kernel_panel,
     kernel_table,
+    ratios,
     remarks,
+    time_rungs,
 )
 from warpladder.lab.registry import find_rung
 from warpladder.lab.verify import run as run_rung
@@ -84,7 +83,7 @@ def walk(hops: NDArray[np.int32], start: int, end: int) -> list[int]:
 def _run(setting: Setting) -> Findings:
     letters, dist, hops = _on_graph1()
     counted = count_rungs(_RUNGS, setting)
-    times = _time(setting)
+    times = time_rungs(_RUNGS, setting)
     matrix = Table(
         "HB's graph1: from the row's vertex to the column's, step to",
         (Column("from", "from", "text"), *(Column(to, to, "text") for to in letters)),
@@ -146,33 +145,6 @@ def _row(counted: Counted, n: int) -> dict[str, Any]:
     }
 
 
-def _time(setting: Setting) -> Timed:
-    """Time both, in turn; their distances must be the same."""
-    times: Timed = {}
-    if setting.gpu is None:
-        return times
-    rungs = [find_rung(f"shortest-paths/{name}")[1] for name in _RUNGS]
-    for n in setting.watch(setting.gpu_sizes, lambda n: f"timing n = {n}", lambda n: n**3):
-        problem = rungs[0].task.make(n, 0)
-        # Also the first run, in which kernels are compiled.
-        alone, (dist, _) = (run_rung(rung, setting.gpu, problem) for rung in rungs)
-        if not np.array_equal(alone, dist):
-            raise DeviceError(
-                f"{', '.join(_RUNGS)} differ in their distances at n = {n}; "
-                "`warpladder climb shortest-paths --device cuda` says which is wrong"
-            )
-        spreads = in_turn(
-            {
-                rung.name: partial(
-                    kernel_seconds, setting.gpu, run_rung, rung, setting.gpu, problem
-                )
-                for rung in rungs
-            }
-        )
-        times.update({(name, n): spread for name, spread in spreads.items()})
-    return times
-
-
 def _answer(
     letters: list[str], dist: NDArray[np.int32], hops: NDArray[np.int32], times: Timed
 ) -> tuple[str, ...]:
@@ -185,14 +157,10 @@ def _answer(
             "in its graph2, is a figure that our copy of the text lacks."
         )
     ]
-    ratios = {
-        n: times[_HOPS, n].median / times[_DISTANCES, n].median
-        for n in dict.fromkeys(n for _, n in times)
-    }
-    if ratios:
-        shown = ", ".join(f"{ratio:.2f} at n = {n}" for n, ratio in ratios.items())
+    if times:
         said.append(
-            f"On this GPU the kernel that carries hops takes so many times as long: {shown}."
+            "On this GPU the kernel that carries hops takes so many times as long: "
+            f"{ratios(times, _HOPS, _DISTANCES)}."
         )
     return tuple(said)
 

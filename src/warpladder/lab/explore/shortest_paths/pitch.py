@@ -23,8 +23,6 @@ from warpladder.lab.explore.exploration import (
     Column,
     Exploration,
     Findings,
-    Panel,
-    Series,
     Setting,
     Table,
 )
@@ -34,7 +32,9 @@ from warpladder.lab.explore.shortest_paths.side_by_side import (
     count_rungs,
     kernel_panel,
     kernel_table,
+    ratios,
     remarks,
+    sectors_panel,
     time_rungs,
 )
 
@@ -73,20 +73,10 @@ def _run(setting: Setting) -> Findings:
             for n in setting.sizes
         ),
     )
-    panel = Panel(
-        "Sectors per load request",
-        setting.size_word,
-        "32-byte sectors per request",
-        tuple(
-            Series(name, setting.sizes, tuple(row[name] for row in requests.rows))
-            for name in _RUNGS
-        ),
-        connected=False,
-    )
     return Findings(
         (requests, sectors, *kernel_table(_RUNGS, times)),
         _answer(setting, counted, times),
-        (panel, *kernel_panel(_RUNGS, times, setting)),
+        (sectors_panel(_RUNGS, counted, setting), *kernel_panel(_RUNGS, times, setting)),
         remarks(setting, times),
     )
 
@@ -108,9 +98,7 @@ def _answer(setting: Setting, counted: Counted, times: Timed) -> tuple[str, ...]
     )
     said = [padding, pitch]
     if times:
-        sizes = dict.fromkeys(n for _, n in times)
-        ratios = {n: times[_UNPADDED, n].median / times[_PADDED, n].median for n in sizes}
-        gains = ", ".join(f"{ratio:.2f} at n = {n}" for n, ratio in ratios.items())
+        gains = ratios(times, _UNPADDED, _PADDED)
         said.append(
             f"On this GPU a step takes, without padding, so many times as long as with it: {gains}."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,16 @@ from warpladder.lab.verify import run as run_rung
 if TYPE_CHECKING:
     from warpladder.simulator.checks.counters import Counters
 
-__all__ = ["Counted", "count_rungs", "kernel_panel", "kernel_table", "remarks", "time_rungs"]
+__all__ = [
+    "Counted",
+    "count_rungs",
+    "kernel_panel",
+    "kernel_table",
+    "ratios",
+    "remarks",
+    "sectors_panel",
+    "time_rungs",
+]
 
 #: Counters by rung and size; likewise kernel times.
 Counted = dict[tuple[str, int], "Counters"]
@@ -42,7 +51,7 @@ def time_rungs(names: tuple[str, ...], setting: Setting) -> Timed:
     Raises
     ------
     DeviceError
-        Two rungs find different answers, so that their times mean nothing.
+        Two rungs find different distances, so that their times mean nothing.
     """
     times: Timed = {}
     if setting.gpu is None:
@@ -51,10 +60,10 @@ def time_rungs(names: tuple[str, ...], setting: Setting) -> Timed:
     for n in setting.watch(setting.gpu_sizes, lambda n: f"timing n = {n}", lambda n: n**3):
         problem = rungs[0].task.make(n, 0)
         # Also the first run, in which kernels are compiled.
-        first, *others = (run_rung(rung, setting.gpu, problem) for rung in rungs)
+        first, *others = (_distances(run_rung(rung, setting.gpu, problem)) for rung in rungs)
         if not all(np.array_equal(first, other) for other in others):
             raise DeviceError(
-                f"{', '.join(names)} differ in their answers at n = {n}; "
+                f"{', '.join(names)} differ in their distances at n = {n}; "
                 "`warpladder climb shortest-paths --device cuda` says which is wrong"
             )
         spreads = in_turn(
@@ -67,6 +76,37 @@ def time_rungs(names: tuple[str, ...], setting: Setting) -> Timed:
         )
         times.update({(name, n): spread for name, spread in spreads.items()})
     return times
+
+
+def _distances(answer: Any) -> Any:
+    """Return the distances of an answer, which a rung may give with next hops."""
+    return answer[0] if isinstance(answer, tuple) else answer
+
+
+def ratios(times: Timed, one: str, other: str) -> str:
+    """Return how many times as long as another rung one takes, at each size."""
+    sizes = dict.fromkeys(n for _, n in times)
+    return ", ".join(
+        f"{times[one, n].median / times[other, n].median:.2f} at n = {n}" for n in sizes
+    )
+
+
+def sectors_panel(names: tuple[str, ...], counted: Counted, setting: Setting) -> Panel:
+    """Return the panel of the sectors that a load request of each rung reads."""
+    return Panel(
+        "Sectors per load request",
+        setting.size_word,
+        "32-byte sectors per request",
+        tuple(
+            Series(
+                name,
+                setting.sizes,
+                tuple(counted[name, n].global_load_sectors_per_request for n in setting.sizes),
+            )
+            for name in names
+        ),
+        connected=False,
+    )
 
 
 def _cells(job: tuple[str, int]) -> float:

@@ -1,4 +1,4 @@
-"""The fused multiply-add of the CPU engine's plain loops.
+"""The fused multiply-add of loops on a CPU.
 
 GPU kernels say the same with `numba.cuda.fma`.
 """

@@ -1,0 +1,29 @@
+"""Devices on which reductions run, and sizes at which few numbers are many tiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from warpladder.reduction import layout
+from warpladder.reduction.gpu import stream
+from warpladder.simulator import SimulatedDevice
+
+
+@pytest.fixture(scope="module")
+def gpu() -> SimulatedDevice:
+    return SimulatedDevice(counters=False, checks=False, multiprocessors=1)
+
+
+@pytest.fixture(scope="module")
+def strict_gpu() -> SimulatedDevice:
+    return SimulatedDevice(counters=False, multiprocessors=1)
+
+
+@pytest.fixture
+def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layout, "TILE_BYTES", 1 << 13)
+    monkeypatch.setattr(layout, "_TILES", 1 << 30)
+    monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 13)
+    monkeypatch.setattr(stream, "_LEAST_TILE_BYTES", 1 << 13)
+    monkeypatch.setattr(stream, "_MOST_TILE_BYTES", 1 << 13)
+    monkeypatch.setattr(stream, "_LEAST_PIECE_BYTES", 1 << 10)
