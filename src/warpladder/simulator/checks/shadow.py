@@ -20,8 +20,8 @@ class Shadow:
     and to put: the thread in its upper half, -1 for nobody, and the moment in the lower.
 
     Reads wait until somebody writes: before that nobody asks for them. Tiles in shared memory are
-    read over and over until a barrier lets all of that be forgotten, and most of the time that the
-    checks took in `register-tiles` went into noting who had read last.
+    read over and over until a barrier lets all of that be forgotten: with both, the race checker
+    takes a third of the time in `register-tiles` (0.29 s instead of 0.94).
     """
 
     __slots__ = (
@@ -91,7 +91,7 @@ class Shadow:
         if self.reader is not None:
             last = self.reader[place]
             others = last >> 32 != ident
-            # On a few hundred threads `any` takes three times as long.
+            # Of 256 threads, `any` takes four times as long.
             if np.count_nonzero(others):
                 self.made("reader_before")[place[others]] = last[others]
         reader = self.made("reader")

@@ -23,7 +23,7 @@ _NOBODY = -1
 Cost = Callable[[NDArray[np.int64], int], tuple[int, ...]]
 
 #: What was worked out, and how many bytes of addresses it is remembered by. A loop asks for the
-#: same pattern again and again: remembered, counting takes a fifth of the time in `register-tiles`.
+#: same pattern again and again: remembered, it takes half the time in `register-tiles`.
 _known: dict[tuple[Any, ...], tuple[int, ...]] = {}
 _remembered = 0
 _MOST_REMEMBERED = 16 << 20

@@ -352,7 +352,7 @@ def assign(source: int, target: int) -> Callable[[Any], None]:
 
 
 #: Functions whose results have the dtype of their operands, where that is one, and those that
-#: compare. Of single values Python's operators take a thirtieth of the time of NumPy's functions.
+#: compare. NumPy's functions of single values take 18 times as long as Python's operators.
 _CLOSED = frozenset(
     {
         operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.xor,

@@ -192,15 +192,7 @@ def _scalar_cast(given: np.dtype[Any], wanted: np.dtype[Any]) -> Callable[[Any],
         return lambda value: _saturate(value, wanted)
     if given.kind == "c" and wanted.kind != "c":
         return lambda value: value.real.astype(wanted)
-    if wanted.kind not in "iuf" or given.kind not in "iufb":
-        return lambda value: value.astype(wanted)
-    one = wanted.type
-
-    def convert(value: Any) -> Any:
-        # For single values a tenth of the time.
-        return value.astype(wanted) if isinstance(value, np.ndarray) else one(value)
-
-    return convert
+    return lambda value: value.astype(wanted)
 
 
 def convert_scalar(value: Any, wanted: np.dtype[Any]) -> Any:
