@@ -135,6 +135,23 @@ def test_grid_barriers_by_warps(schedule):
     assert np.array_equal(front, expected)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_grid_barrier_is_one_of_each_block(schedule):
+    @cuda.jit
+    def kernel(out):
+        row = cuda.shared.array(48, np.int32)
+        i = cuda.threadIdx.x
+        for k in range(3):
+            row[i] = i + k
+            cuda.cg.this_grid().sync()
+            out[cuda.grid(1)] += row[(i + 1) % 48]
+            cuda.cg.this_grid().sync()
+
+    out = np.zeros(4 * 48, np.int64)
+    run(kernel, 4, 48, out, schedule=schedule, cooperative=True)
+    assert np.array_equal(out, np.tile(3 * np.roll(np.arange(48), -1) + 3, 4))
+
+
 def test_a_grid_barrier_that_some_threads_never_reach():
     @cuda.jit
     def kernel(out):

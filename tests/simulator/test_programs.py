@@ -7,7 +7,7 @@ import pytest
 from numba import cuda, int32
 from simulating import SCHEDULES, counted, run
 
-from warpladder.errors import KernelFaultError
+from warpladder.errors import KernelFaultError, UnsupportedKernelError
 from warpladder.simulator import simulate
 from warpladder.simulator.machine.program import Branch
 
@@ -133,3 +133,70 @@ def test_rows_are_checked_as_any_memory_is():
     with pytest.raises(KernelFaultError, match="initcheck"):
         run(_unwritten, 2, 32, out, 2)
     assert counted(_unwritten, 2, 32, out, 0).local_load_requests == 2
+
+
+@cuda.jit
+def _in_another_shape(out):
+    i = cuda.grid(1)
+    cells = cuda.local.array((2, 3), int32)
+    for k in range(6):
+        cells[k // 3, k % 3] = 10 * i + k
+    turned, flat = cells.reshape(3, 2), cells.ravel()
+    out[i, 0] = turned[2, 0]
+    out[i, 1] = flat[5]
+    turned[0, 1] = -i
+    out[i, 2] = cells[0, 1]
+
+
+@cuda.jit
+def _local_or_shared(out):
+    i = cuda.grid(1)
+    mine, ours = cuda.local.array(4, int32), cuda.shared.array((40, 4), int32)
+    for k in range(4):
+        mine[k] = 10 * i + k
+        ours[i, k] = -(10 * i + k)
+    cells = mine if i % 2 else ours[i]
+    out[i] = cells.reshape(2, 2)[1, 0]
+
+
+@pytest.mark.parametrize("threads", [32, 40])
+def test_local_arrays_in_another_shape(threads):
+    i = np.arange(threads)
+    out = np.zeros((threads, 3), np.int64)
+    run(_in_another_shape, 1, threads, out)
+    np.testing.assert_array_equal(out, np.stack([10 * i + 4, 10 * i + 5, -i], axis=1))
+    one = np.zeros(threads, np.int64)
+    run(_local_or_shared, 1, threads, one)
+    np.testing.assert_array_equal(one, np.where(i % 2, 1, -1) * (10 * i + 2))
+
+
+def _seen_as(dtype):
+    @cuda.jit
+    def kernel(out):
+        cells = cuda.local.array(4, int32)
+        for k in range(4):
+            cells[k] = 0x3F800000
+        out[cuda.grid(1)] = cells.view(dtype)[1]
+
+    return kernel
+
+
+def test_local_arrays_as_elements_of_another_type():
+    out = np.zeros(32)
+    run(_seen_as(np.float32), 1, 32, out)
+    assert (out == 1.0).all()
+    with pytest.raises(UnsupportedKernelError, match="local array of int32 viewed as float64"):
+        run(_seen_as(np.float64), 1, 32, out)
+
+
+@cuda.jit
+def _rows_in_turn(matrix, out):
+    out[0] = matrix.reshape(3, 2)[1, 0]
+
+
+def test_only_what_lies_in_order_is_reshaped():
+    out = np.zeros(1)
+    run(_rows_in_turn, 1, 1, np.arange(6.0)[:, None], out)
+    assert out[0] == 2.0
+    with pytest.raises(UnsupportedKernelError, match="not C-contiguous"):
+        run(_rows_in_turn, 1, 1, np.asfortranarray(np.arange(6.0).reshape(2, 3)), out)

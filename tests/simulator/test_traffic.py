@@ -92,6 +92,16 @@ def test_only_so_much_is_remembered(monkeypatch):
         assert sum(len(key[-1]) for key in traffic._known) <= room
 
 
+def test_who_asks_takes_room_too(monkeypatch):
+    monkeypatch.setattr(traffic, "_MOST_REMEMBERED", 20_000)
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        cost(global_traffic, lanes_of(64, rng.random(128) < 0.5), np.asarray(512), 4)
+        kept = [len(who) + len(pattern) for *_, who, pattern in traffic._known]
+        assert sum(kept) + traffic._EACH * len(kept) <= 20_000
+    assert len(traffic._known) > 10
+
+
 # --- some of the threads --------------------------------------------------------------------------
 
 

@@ -22,11 +22,13 @@ _NOBODY = -1
 
 Cost = Callable[[NDArray[np.int64], int], tuple[int, ...]]
 
-#: What was worked out, and how many bytes of addresses it is remembered by. A loop asks for the
-#: same pattern again and again: remembered, it takes half the time in `register-tiles`.
+#: What was worked out, and how many bytes of addresses and threads it is remembered by. A loop asks
+#: for the same pattern again and again: remembered, it takes half the time in `register-tiles`.
 _known: dict[tuple[Any, ...], tuple[int, ...]] = {}
 _remembered = 0
 _MOST_REMEMBERED = 16 << 20
+#: What Python itself takes to remember one: 233 bytes by `tracemalloc`.
+_EACH = 233
 
 
 def cost(of: Cost, lanes: Lanes, address: NDArray[np.int64], size: int) -> tuple[int, ...]:
@@ -47,13 +49,16 @@ def cost(of: Cost, lanes: Lanes, address: NDArray[np.int64], size: int) -> tuple
     first = int(address[0] if address.ndim else address)
     # So many bytes further on, the same addresses cost the same.
     pattern = (address - first // _PERIODS[of] * _PERIODS[of]).tobytes()
-    key = of, size, lanes.pattern, pattern
+    who = lanes.pattern
+    key = of, size, who, pattern
     found = _known.get(key)
     if found is None:
-        _remembered += len(pattern)
+        # One address for all is short, but who they are is not.
+        room = _EACH + len(pattern) + (len(who) if isinstance(who, bytes) else 0)
+        _remembered += room
         if _remembered > _MOST_REMEMBERED:
             _known.clear()
-            _remembered = len(pattern)
+            _remembered = room
         found = _known[key] = of(_table(lanes, address), size)
     return found
 

@@ -115,7 +115,8 @@ class BatchState:
         return bool(waits.any() and (waits | (self.counters == EXITED)).all())
 
     def release_grid(self) -> None:
-        """Let the threads through that wait at the grid barrier."""
+        """Let the threads through that wait at the grid barrier: it is one of each block, too."""
+        self.clocks.pass_barrier()
         if self.converged is not None:
             self.converged &= ~AT_GRID
             return

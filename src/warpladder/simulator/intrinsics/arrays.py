@@ -10,10 +10,17 @@ from numba import cuda
 from numpy.typing import NDArray
 
 from warpladder.device.numba_target import as_dtype, types
+from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
 from warpladder.simulator.intrinsics.call import Call, Handlers, emit
 from warpladder.simulator.machine.builder import Builder
-from warpladder.simulator.machine.memory import Buffer, View, contiguous_strides, poison
+from warpladder.simulator.machine.memory import (
+    Buffer,
+    BufferChoice,
+    View,
+    contiguous_strides,
+    poison,
+)
 from warpladder.simulator.machine.values import UNSET
 
 __all__ = ["HANDLERS"]
@@ -131,9 +138,16 @@ def _array_view(t: Builder, call: Call) -> None:
     wanted = np.dtype(as_dtype(call.signature.return_type.dtype))
     t.shared_itemsizes.add(wanted.itemsize)
     t.viewed_itemsizes.add(wanted.itemsize)
+    site = t.site
 
     def reinterpret(frame: Any, view: View) -> View:
         del frame
+        if "local" in _spaces(view) and wanted.itemsize != view.dtype.itemsize:
+            # The bytes of two elements are no neighbours there.
+            raise UnsupportedKernelError(
+                f"a local array of {view.dtype} viewed as {wanted}, of another size "
+                f"({site.filename}, line {site.line}): make it of {wanted}"
+            )
         base = view.in_bytes()
         extents = list(base.shape)
         if extents and wanted.itemsize != view.dtype.itemsize:
@@ -147,6 +161,8 @@ def _array_view(t: Builder, call: Call) -> None:
 
 
 def _array_reshape(t: Builder, call: Call) -> None:
+    if call.this is None or call.this.type.layout != "C":
+        t.refuse("reshape() of an array that is not C-contiguous")
     packed = len(call.arguments) == 1 and isinstance(call.arguments[0].type, types.BaseTuple)
     slots = [a.slot if packed else t.converted(a, types.intp) for a in call.arguments]
     site = t.site
@@ -159,21 +175,34 @@ def _array_reshape(t: Builder, call: Call) -> None:
         if int(np.prod(wanted)) != int(view.size) or min(wanted, default=0) < 0:
             frame.launch.faults.reshape(frame.lanes, view, wanted, site)
         extents = tuple(wanted)
-        return replace(view, shape=extents, strides=_scaled(view, contiguous_strides(extents)))
+        strides = _scaled(frame, view, contiguous_strides(extents))
+        return replace(view, shape=extents, strides=strides)
 
     emit(t, call, reshape, [call.receiver, *slots])
 
 
-def _scaled(view: View, strides: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(step * (view.dtype.itemsize // view.unit) for step in strides)
+def _scaled(frame: Any, view: View, strides: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return strides in elements as those of the view: in local memory they lie apart."""
+    element = view.dtype.itemsize // view.unit
+    steps = [element * (frame.batch.places if s == "local" else 1) for s in _spaces(view)]
+    apart: Any = steps[0]
+    if isinstance(view.buffer, BufferChoice):
+        apart = np.array(steps)[view.buffer.which]
+    return tuple(step * apart for step in strides)
+
+
+def _spaces(view: View) -> list[str]:
+    buffer = view.buffer
+    reached = buffer.buffers if isinstance(buffer, BufferChoice) else (buffer,)
+    return [one.space for one in reached]
 
 
 def _array_ravel(t: Builder, call: Call) -> None:
     if call.this is None or call.this.type.layout != "C":
         t.refuse("ravel() of an array that is not C-contiguous")
 
-    def ravel(_: Any, view: View) -> View:
-        return replace(view, shape=(int(view.size),), strides=_scaled(view, (1,)))
+    def ravel(frame: Any, view: View) -> View:
+        return replace(view, shape=(int(view.size),), strides=_scaled(frame, view, (1,)))
 
     emit(t, call, ravel, [call.receiver])
 
