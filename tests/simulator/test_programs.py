@@ -79,6 +79,44 @@ def test_behind_a_loop_its_variable_is_the_last(schedule):
 
 
 @cuda.jit
+def _what_was(out):
+    i = cuda.grid(1)
+    now = i
+    for k in range(4):
+        before = now
+        if (i + k) % 3 == 0:
+            now += 10
+        out[i, k] = before
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_variable_keeps_what_another_was_before_some_threads_changed_it(schedule):
+    out = np.zeros((64, 4), np.int64)
+    run(_what_was, 2, 32, out, schedule=schedule)
+    i, k = np.ogrid[:64, :4]
+    went = np.cumsum((i + k) % 3 == 0, axis=1)
+    np.testing.assert_array_equal(out, i + 10 * np.pad(went, ((0, 0), (1, 0)))[:, :4])
+
+
+@cuda.jit
+def _exchange(out):
+    i = cuda.grid(1)
+    cells = cuda.local.array(2, int32)
+    cells[0], cells[1] = i, -i
+    before = cells[0]
+    cells[0] += 1
+    cells[0], cells[1] = cells[1], cells[0]
+    out[i, 0], out[i, 1], out[i, 2] = before, cells[0], cells[1]
+
+
+def test_what_was_loaded_stays_when_the_element_changes():
+    out = np.zeros((64, 3), np.int64)
+    run(_exchange, 2, 32, out)
+    i = np.arange(64)
+    np.testing.assert_array_equal(out, np.stack([i, -i, i + 1], axis=1))
+
+
+@cuda.jit
 def _rows(out, which):
     i = cuda.grid(1)
     cells = cuda.local.array((3, 2), int32)

@@ -71,6 +71,15 @@ def test_the_same_pattern_is_worked_out_once():
     assert len(traffic._known) == 2
 
 
+def test_what_is_asked_for_is_part_of_the_pattern():
+    lanes = lanes_of(32)
+    addresses = 16 * lanes.ident
+    for work in WORKS:
+        for size in SIZES:
+            assert cost(work, lanes, addresses, size) == worked_out(work, lanes, addresses, size)
+    assert len(traffic._known) == len(WORKS) * len(SIZES)
+
+
 def test_who_asks_is_part_of_the_pattern():
     addresses = 4 * np.arange(32)
     whole, halves = lanes_of(16), lanes_of(32, np.arange(64) % 2 == 0)
