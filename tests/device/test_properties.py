@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from warpladder.device.properties import DeviceProperties, known_capabilities, properties_of
@@ -102,6 +104,12 @@ def test_size_and_name_can_be_chosen() -> None:
 def test_unknown_capability_names_the_known() -> None:
     with pytest.raises(InputError, match=r"compute_capability=4\.2 .* 5\.0, .* 12\.1$"):
         properties_of((4, 2))
+
+
+@pytest.mark.parametrize("given", ["9.0", 9.0, [9, 0], None])
+def test_a_capability_is_a_pair(given: Any) -> None:
+    with pytest.raises(InputError, match=r"is no pair of .* write \(9, 0\)"):
+        properties_of(given)
 
 
 @pytest.mark.parametrize("multiprocessors", [0, -1])

@@ -160,6 +160,11 @@ def properties_of(
     >>> properties_of((9, 0), multiprocessors=4).name
     'simulated sm_90 (4 multiprocessors)'
     """
+    if not isinstance(compute_capability, tuple):
+        raise InputError(
+            f"compute_capability={compute_capability!r} is no pair of major and minor version: "
+            "write (9, 0) for 9.0"
+        )
     if compute_capability not in _TABLE:
         known = ", ".join(map(dotted, _TABLE))
         raise InputError(
