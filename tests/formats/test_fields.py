@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from warpladder.errors import FileFormatError
@@ -49,6 +49,7 @@ def outcome(lines: list[str], layout: Layout) -> list[tuple[str, list[Any]]] | N
 
 
 @given(files())
+@example((["0 1.5"], Layout((Field("weight", "weight"),) * 2, "a row")))
 def test_bulk_agrees_with_line_by_line(case: tuple[list[str], Layout]) -> None:
     found = outcome(*case)
     with pytest.MonkeyPatch.context() as patch:

@@ -176,4 +176,4 @@ def test_the_command_says_what_is_wrong():
     assert "not two numbers" in command("primer/registers", "--compute-capability", "9").stderr
     unknown = command("primer/registers", "--compute-capability", "6.0")
     assert unknown.returncode == 1
-    assert unknown.stderr.startswith("warpladder: --compute-capability (6, 0): kernels can be")
+    assert unknown.stderr.startswith("warpladder: --compute-capability 6.0: kernels can be")

@@ -397,6 +397,8 @@ def test_all_of_it_on_a_gpu(gpu):
     assert host(out) == values.sum()
 
 
+# By default test_gpu_results has ptp, of floats and of what int8 cannot hold.
+@pytest.mark.large
 def test_ptp_on_a_gpu(gpu):
     values = cube("f4")
     values[0, 1, 2], values[1, 1, 1] = np.nan, np.inf

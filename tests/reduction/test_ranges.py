@@ -107,6 +107,8 @@ def check_there(gpu, op, values, expected, rel=0.0, **options):
 NEAR_AND_FAR = (np.arange(2**62, 2**62 + 1000), np.array([2**63 - 1, -(2**63)] * 50))
 
 
+# By default test_gpu_reduce has extreme squares, and test_numpy_ways products.
+@pytest.mark.large
 def test_on_a_gpu(gpu):
     """The same states, filled by other kernels."""
     for values in NEAR_AND_FAR:

@@ -80,6 +80,8 @@ def constants_as_numbers(dispatcher: Any) -> Any:
 
     What has to know a constant, to make a vector of so many lanes, still has its own for each.
     """
+    if config.DISABLE_JIT:
+        return dispatcher
     resolve = dispatcher.get_call_template
 
     def resolve_numbers(arguments: Any, named: Any) -> Any:

@@ -57,7 +57,8 @@ class Field:
     kind
         ``word``: always `title` itself. ``name``: any text. ``id``: integers if all ids of the file
         are, else text. ``vertex``: a number from 1 to ``Layout.n``. ``integer``, ``real``: int64,
-        float64. ``weight``: int64 if all are integer literals, else float64. ``int64``,
+        float64. ``weight``: int64 if all weights of a row and of
+        all rows are integer literals, else float64. ``int64``,
         ``float64``: whatever NumPy takes for one, NaN too. ``ignored``: anything.
     title
         What error messages call it; of ``int64`` and ``float64``, all that they expect.
@@ -335,13 +336,15 @@ def _parse_line_by_line(
                 raise file.error(index, fault, found)
         rows.append([tokens[place] for place, _ in wanted])
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
-    of_ids = (
-        column for column, (_, field) in zip(columns, wanted, strict=True) if field.kind == "id"
-    )
-    ids_are_integers = all(is_integer(token) for column in of_ids for token in column)
+    kinds = [field.kind for _, field in wanted]
+    with_others: set[Kind] = {
+        kind
+        for kind, column in zip(kinds, columns, strict=True)
+        if kind in {"id", "weight"} and not all(map(is_integer, column))
+    }
     converted = [
-        _convert(column, field.kind, ids_are_integers)
-        for column, (_, field) in zip(columns, wanted, strict=True)
+        _convert(column, kind, are_integers=kind not in with_others)
+        for kind, column in zip(kinds, columns, strict=True)
     ]
     return _placed(converted, layout)
 
@@ -372,13 +375,8 @@ def _fault(field: Field, token: str, n: int) -> str | None:
             return None
 
 
-def _convert(tokens: tuple[str, ...], kind: Kind, ids_are_integers: bool) -> NDArray[Any]:
-    whole = (
-        kind in {"vertex", "integer", "int64"}
-        or (kind == "id" and ids_are_integers)
-        or (kind == "weight" and all(map(is_integer, tokens)))
-    )
-    if whole:
+def _convert(tokens: tuple[str, ...], kind: Kind, *, are_integers: bool) -> NDArray[Any]:
+    if kind in {"vertex", "integer", "int64"} or (kind in {"id", "weight"} and are_integers):
         return np.array([int(token) for token in tokens], dtype=np.int64)
     if kind in {"real", "weight", "float64"}:
         return np.array([float(token) for token in tokens], dtype=np.float64)

@@ -249,7 +249,7 @@ def _listing(
     name = function.__name__
     # One that a function makes for its arguments is launched under that function's name, too.
     names = {name, function.__qualname__}
-    if sum(_function(one).__code__ is function.__code__ for one in kernels) == 1:
+    if sum(_function(one).__code__ is function.__code__ for one in kernels) <= 1:
         own = tuple(launch for launch in launches if launch.kernel in names)
     else:
         own = tuple(launch for launch in launches if launch.function is function)
