@@ -165,6 +165,13 @@ def test_rows_that_share_enough_before_all_their_masks_are_added(threshold: int)
     check(sets, universe - 500, threshold)
 
 
+def test_masks_of_many_segments_are_all_added_where_no_row_is_done() -> None:
+    universe = 4 * groups.MASKS_AT_ONCE + 900
+    sets = sets_of(90, universe, 1500, 5, odds=0)
+    assert len(np.unique(sets.items)) > 4 * groups.MASKS_AT_ONCE
+    check(sets, len(np.unique(sets.items)), 60)
+
+
 def test_counts_that_fill_their_last_slice_long_before_they_are_enough() -> None:
     # More than 2^12 of 5,000 are shared when two of three segments have been added.
     n, size = ROWS + 3, 2 * groups.MASKS_AT_ONCE + 904

@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra as scipy_dijkstra
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import cpu, plan
+from warpladder.shortest_paths import cpu, dijkstra, plan
 from warpladder.shortest_paths.arcs import arcs_of, in_balls
 from warpladder.shortest_paths.dijkstra import SourceSearches, obstacle
 from warpladder.shortest_paths.forms import Edges
@@ -103,7 +103,7 @@ def test_integers_are_exact_beyond_what_float64_holds():
     assert found[3].tolist() == [absent("int64")] * 3 + [0]
 
 
-@pytest.mark.parametrize("heaviest", [2**26 - 1, *large(2**26, 2**58 - 1)])
+@pytest.mark.parametrize("heaviest", [2**26 - 1, 2**26, *large(2**58 - 1)])
 def test_the_heaviest_weights_of_narrow_and_wide_lanes(heaviest):
     n = 16
     ends = np.arange(n - 1)
@@ -113,6 +113,39 @@ def test_the_heaviest_weights_of_narrow_and_wide_lanes(heaviest):
     found = wl.shortest_paths(graph, method="dijkstra", next_hops=True).dist_matrix
     steps = abs(np.subtract.outer(np.arange(n), np.arange(n)))
     assert np.array_equal(found, steps * heaviest)
+
+
+def test_a_distance_that_does_not_fit():
+    weights = np.array([8000, 8383], np.int16)
+    path = [0, 1], [1, 2], weights
+    found = wl.shortest_paths(path, method="dijkstra")
+    assert found.dist_matrix.dtype == np.int32
+    assert found.dist_matrix[0].tolist() == [0, 8000, 16383]
+    with pytest.raises(errors.DistanceOverflowError, match="a distance of 16383, which int16"):
+        wl.shortest_paths(path, method="dijkstra", dtype="int16")
+    weights[0] -= 1
+    assert wl.shortest_paths(path, method="dijkstra").dist_matrix[0].tolist() == [0, 7999, 16382]
+
+
+def test_distances_are_rounded_once_and_weights_are_not():
+    # Each weight by itself would be 1 in float32.
+    weight = 1 + 2.0**-24
+    path = [0, 1, 2], [1, 2, 3], [weight] * 3
+    found = wl.shortest_paths(path, method="dijkstra", dtype="float32")
+    assert found.dist_matrix[0].tolist() == [0, 1, 2, 3 + 2.0**-22]
+    assert "from 1.0000000596046448 to 1.0, once they are summed up" in found.why
+
+
+def test_memory_that_is_not_there(monkeypatch):
+    graph = random_graph(40, 80, seed=1)
+    searches = SourceSearches.of(graph.given, np.dtype("int64"))
+    asked = []
+    monkeypatch.setattr(dijkstra, "require_memory", lambda size, _: asked.append(size))
+    for next_hops in (False, True):
+        dijkstra.dijkstra(searches, np.dtype("int64"), next_hops=next_hops)
+    # Distances, and rows of 32 lanes; next hops beside each.
+    assert asked[0] >= 40 * 40 * 8 + 40 * LANES * 4
+    assert asked[1] >= asked[0] + 40 * 40 * 4 + 40 * LANES * 4
 
 
 def test_what_it_refuses():

@@ -115,6 +115,14 @@ def test_a_distance_that_is_beyond_the_dtype_is_none_that_is_missing():
             hop_counts(replace(searches, one_by_one=one_by_one), np.dtype("int16"), next_hops=False)
 
 
+def test_searches_one_by_one_end_at_what_means_no_path():
+    # The seventh level is 32,767, which int16 could not tell from a vertex not found yet.
+    length = 32767 // 7
+    searches = Searches.of(Edges(12, *map(np.asarray, path(12)), None, directed=False), length)
+    with pytest.raises(DoesNotFitError, match="a distance of 32767"):
+        hop_counts(replace(searches, one_by_one=True), np.dtype("int16"), next_hops=False)
+
+
 def test_a_long_tail_on_a_full_core():
     core = np.argwhere(~np.eye(40, dtype=bool)).T
     tail = np.arange(39, 339)

@@ -242,7 +242,9 @@ def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> N
             behind = first + rows[one, COLD]
             for k in range(first, behind):
                 if is_counted:
-                    fetch(index.postings, _list_of(left, index, which, min(k + _AHEAD, behind))[0])
+                    fetch(
+                        index.postings, _list_of(left, index, which, min(k + _AHEAD, behind - 1))[0]
+                    )
                 place, last = _list_of(left, index, which, k)
                 while place < last:
                     j = index.postings[place]

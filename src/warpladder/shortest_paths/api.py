@@ -240,6 +240,9 @@ def _of_graph(
             graph.given, kind, method, engine.seconds, searches, next_hops=options.next_hops
         )
         if chosen.ready is not None:
+            if rounded and chosen.name == "dijkstra":
+                # It sums them up as they are given.
+                rounded += ", once they are summed up"
             why = joined(chosen.why, rounded)
             return _by_searches(graph, chosen.name, chosen.ready, kind, options, why)
         solution = solve(graph, kind, options, engine.close)
