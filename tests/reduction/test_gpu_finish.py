@@ -85,6 +85,8 @@ def test_first_of_equal_extrema(gpu: SimulatedDevice, dtype: str) -> None:
     assert wl.reduce(there[2:], "argmax", device=gpu) == 4998
 
 
+# By default test_gpu_results has logarithms of sums of exponentials, of float64.
+@pytest.mark.large
 def test_exponentials_of_float32_are_made_in_float32(gpu: SimulatedDevice) -> None:
     values = (np.random.default_rng(0).standard_normal(9000) * 20).astype("f4")
     wide = values.astype("f8")
