@@ -11,11 +11,8 @@ included.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -24,7 +21,7 @@ from numba import cuda
 
 import warpladder as wl
 from gpu_sums import cold_us, contenders
-from gpu_timing import Timer, described, least_ms, nothing, write_record
+from gpu_timing import Timer, least_ms, nothing, parser_of_parts, record_parts
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.ceilings import copy_bytes_per_second, pinned_bytes_per_second, read_only
@@ -54,32 +51,23 @@ _CALLS = (
     (("l2",), "float32", "fast"),
     (("logsumexp",), "float32", "fast"),
 )
-_PARTS = ("checks", "ceilings", "libraries", "calls", "ladder", "block_sizes")
 _FIVE = ("sum", "min", "max", "mean", "var")
 
 
 def main() -> None:
     """Check, time, print and write."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--out", type=Path, required=True)
-    options.add_argument("--parts", nargs="*", default=_PARTS, choices=_PARTS)
-    given = options.parse_args()
+    given = parser_of_parts(__doc__).parse_args()
     bench = _Bench()
-    document: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": described(),
-        "gpu": bench.device.properties.name,
+    parts: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "ceilings": lambda _: bench.ceilings(),
+        "checks": lambda _: bench.checks(),
+        "libraries": bench.libraries,
+        "calls": bench.calls,
+        "ladder": bench.ladder,
+        "block_sizes": lambda _: bench.block_sizes(),
+        "targets": _targets,
     }
-    for name in _PARTS:
-        if name not in given.parts:
-            continue
-        began = perf_counter()
-        document[name] = getattr(bench, name)()
-        print(f"-- {name}: {perf_counter() - began:.0f} s", flush=True)
-        write_record(given.out, "gpu_reduction", document)
-    if "libraries" in document:
-        document["targets"] = _targets(document)
-        write_record(given.out, "gpu_reduction", document)
+    record_parts("gpu_reduction", bench.device, parts, given)
 
 
 class _Bench:
@@ -91,7 +79,6 @@ class _Bench:
         self._host = rng.integers(-(2**31), 2**31, 1 << 30, np.int32)
         self._there = self.device.to_device(self._host)
         self.timer = Timer(self.device)
-        self._read_rate = 1.0
 
     # ---- the parts ----------------------------------------------------------------------------
 
@@ -134,15 +121,14 @@ class _Bench:
                 rate = self._there.nbytes / ms * 1000
                 shapes.append({"blocks_each": each, "threads": threads, "TB_per_s": rate / 1e12})
         print_table("reading alone", shapes)
-        self._read_rate = max(row["TB_per_s"] for row in shapes) * 1e12
         return {
             "read_shapes": shapes,
-            "read_bytes_per_second": self._read_rate,
+            "read_bytes_per_second": max(row["TB_per_s"] for row in shapes) * 1e12,
             "copy_bytes_per_second": copy_bytes_per_second(self.device),
             "pinned_bytes_per_second": pinned_bytes_per_second(self.device),
         }
 
-    def libraries(self) -> list[dict[str, Any]]:
+    def libraries(self, record: dict[str, Any]) -> list[dict[str, Any]]:
         """Time the ladder's top beside CUB, all prepared: kernels alone, by cuda-bench."""
         stream, device = self.device.stream(), CudaDevice()
         works: dict[str, Callable[[], object]] = {
@@ -175,14 +161,14 @@ class _Bench:
                     "by": name,
                     **taken,
                     "TB_per_s": rate / 1e12,
-                    "percent_of_read": 100 * rate / self._read_rate,
+                    "percent_of_read": 100 * rate / _read_rate(record),
                     "right": right.get(case),
                 }
             )
         print_table("the ladder's top and libraries, kernels alone", rows)
         return rows
 
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self, record: dict[str, Any]) -> list[dict[str, Any]]:
         """Time whole calls of `reduce`: arrays of the GPU, then the smallest, then of the host."""
         rows = []
         n = 1 << 28
@@ -203,7 +189,7 @@ class _Bench:
                     "case": f"{', '.join(ops)} of {dtype}, {accuracy}",
                     "kernel_ms": kernels,
                     "TB_per_s": rate / 1e12,
-                    "percent_of_read": 100 * rate / self._read_rate,
+                    "percent_of_read": 100 * rate / _read_rate(record),
                     "call_ms": call,
                     "first_call_s": first,
                 }
@@ -240,7 +226,7 @@ class _Bench:
         made = (self._host[: 1 << 24] * 2.0**-31).astype(dtype)
         return self.device.to_device(np.tile(made, -(-n // made.size))[:n])
 
-    def ladder(self) -> list[dict[str, Any]]:
+    def ladder(self, record: dict[str, Any]) -> list[dict[str, Any]]:
         """Time every rung: kernels on numbers that are on the GPU, and the way from the host."""
         rows = []
         for n in _LADDER_SIZES:
@@ -271,7 +257,7 @@ class _Bench:
                         "n": n,
                         "kernel_us": 1000 * ms,
                         "TB_per_s": 4 * n / ms / 1e9,
-                        "percent_of_read": 100 * 4 * n / ms * 1000 / self._read_rate,
+                        "percent_of_read": 100 * 4 * n / ms * 1000 / _read_rate(record),
                         "end_to_end_ms": whole,
                         "right": right,
                     }
@@ -296,6 +282,10 @@ class _Bench:
                 rows.append(row)
         print_table("block sizes, kernels alone", rows)
         return rows
+
+
+def _read_rate(record: dict[str, Any]) -> float:
+    return float(record["ceilings"]["read_bytes_per_second"])
 
 
 def _targets(document: dict[str, Any]) -> list[Target]:

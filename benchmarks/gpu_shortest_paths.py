@@ -9,17 +9,14 @@ caller's array to the answer, transfers and checks of the weights included.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Iterator
-from datetime import UTC, datetime
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import warpladder as wl
-from gpu_timing import described, write_record
+from gpu_timing import parser_of_parts, record_parts
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
 from warpladder.lab.bench import cold_cache, time_rung
@@ -60,29 +57,18 @@ _VERIFIED_AT = (1, 33, 130, 260)
 
 def main() -> None:
     """Check, time, print and write."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    options.add_argument("--out", type=Path, required=True)
-    given = options.parse_args()
+    given = parser_of_parts(__doc__).parse_args()
     device = CudaDevice()
-    document: dict[str, Any] = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": described(),
-        "gpu": device.properties.name,
-        "cold_start_seconds": _cold_start(),
+    parts: dict[str, Callable[[dict[str, Any]], Any]] = {
+        "cold_start_seconds": lambda _: _cold_start(),
+        "ceilings": lambda _: _ceilings(device),
+        "checks": lambda _: _checks(device),
+        "engine": lambda record: _engine(device, record["ceilings"]["relaxations_per_second"]),
+        "calls": lambda _: _calls(),
+        "ladder": lambda _: _ladder(),
+        "targets": _targets,
     }
-    for name, part in (
-        ("ceilings", lambda: _ceilings(device)),
-        ("checks", lambda: _checks(device)),
-        ("engine", lambda: _engine(device, document["ceilings"]["relaxations_per_second"])),
-        ("calls", _calls),
-        ("ladder", _ladder),
-    ):
-        began = perf_counter()
-        document[name] = part()
-        print(f"-- {name}: {perf_counter() - began:.0f} s", flush=True)
-        write_record(given.out, "gpu_shortest_paths", document)
-    document["targets"] = _targets(document)
-    write_record(given.out, "gpu_shortest_paths", document)
+    record_parts("gpu_shortest_paths", device, parts, given)
 
 
 def _cold_start() -> float:

@@ -156,7 +156,7 @@ def _reductions() -> Iterator[str]:
         "to the sum on the host, ordinary memory, allocations and copies included, in ms. RD shows "
         "bars without figures, with copies throughout. CUB stands for RD's library; its kernels "
         "are timed by cuda-bench. What stands as not yet measured, `python "
-        "benchmarks/gpu_reduction.py --out DIR --parts ladder` measures; CUB with copies and "
+        "benchmarks/gpu_reduction.py --out DIR --only ladder` measures; CUB with copies and "
         "the loop on one core are timed by `warpladder climb reduction --rung NAME --n N`, with "
         "`--device cuda` and `--device cpu`.\n"
     )
