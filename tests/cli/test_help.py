@@ -6,8 +6,24 @@ import inspect
 
 from rich.text import Text
 from typer.main import get_command
+from typer.models import OptionInfo
 
 from warpladder.cli.app import app
+
+
+def test_options_have_their_own_names():
+    """Typer 0.27 takes a metavar for the name of an option that names itself no other way."""
+    found = 0
+    for name, command in commands(get_command(app)):
+        if command.callback is None:
+            continue
+        for parameter in inspect.signature(command.callback, eval_str=True).parameters.values():
+            for about in getattr(parameter.annotation, "__metadata__", ()):
+                if isinstance(about, OptionInfo) and about.metavar == parameter.name.upper():
+                    # The first name stands where a default stood before there was Annotated.
+                    assert about.default == f"--{parameter.name}", (name, parameter.name)
+                    found += 1
+    assert found
 
 
 def commands(command, *path):

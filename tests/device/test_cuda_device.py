@@ -629,12 +629,17 @@ def test_gpu_launches_any_kernel_cooperatively(gpu: CudaDevice) -> None:
 
 def test_gpu_times_kernels(gpu: CudaDevice) -> None:
     there, double = gpu.full(1 << 24, 1, np.float32), kernels().double
-    gpu.synchronize()
-    gpu.reset_kernel_ms()
-    gpu.launch(double, 1 << 16, 256, there)
-    gpu.synchronize()
+    taken = []
+    # Other processes may be at work on the GPU, which takes turns with them.
+    for _ in range(10):
+        gpu.synchronize()
+        gpu.reset_kernel_ms()
+        gpu.launch(double, 1 << 16, 256, there)
+        gpu.synchronize()
+        taken.append(gpu.kernel_ms)
     # 128 MiB cannot pass in less than 10 us; compiling, which takes longer than 50 ms, is not in.
-    assert 0.01 < gpu.kernel_ms < 50
+    assert min(taken) > 0.01
+    assert min(taken[1:]) < 50
 
 
 def test_gpu_memory_runs_out(gpu: CudaDevice) -> None:

@@ -48,7 +48,16 @@ def test_what_dlpack_alone_describes_is_adopted(
         assert given.asked == [1]
 
 
+class Refuses:
+    """Has no DLPack for what it holds, as arrays of Arrow with missing values."""
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise TypeError("can only use DLPack on arrays with no nulls")
+
+
 def test_arrays_of_the_host_are_left_as_they_are() -> None:
+    refuses = Refuses()
+    assert foreign.adopted(refuses) is refuses
     array = np.ones(3)
     assert foreign.adopted(array) is array
     assert foreign.adopted(None) is None

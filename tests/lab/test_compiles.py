@@ -123,7 +123,8 @@ def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):
         assert loop.depth == 2
         if rung == "register-tiles":
             panels = variant.name == "relax_cross"
-            assert len(loop.instructions) == 512 + 32 + 24 + panels
+            # One less in panels with the ptxas of CUDA 13.0.
+            assert 512 + 32 + 24 <= len(loop.instructions) <= 512 + 32 + 24 + panels
         # 16 numbers for each step, 16 bytes at a time; nothing else touches memory.
         width = 2 if rung.endswith("64") else 1
         assert loop.classes["shared loads"] == {"LDS.128": 32 * width}

@@ -22,6 +22,7 @@ def picture(
     kind: Annotated[
         str | None,
         typer.Option(
+            "--kind",
             metavar="KIND",
             help="What to show, of those that --list names; by default what fits the rung best.",
             show_default=False,

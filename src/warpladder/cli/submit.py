@@ -21,7 +21,9 @@ def submit(
     ] = "auto",
     name: Annotated[
         str | None,
-        typer.Option(help="What the queue calls the job; else by the command.", metavar="NAME"),
+        typer.Option(
+            "--name", help="What the queue calls the job; else by the command.", metavar="NAME"
+        ),
     ] = None,
     into: Annotated[
         Path, typer.Option(help="Folder of jobs; each gets a folder of its own in it.")
@@ -31,7 +33,7 @@ def submit(
         typer.Option(help="So many jobs; {part} and {parts} in the command are filled in.", min=1),
     ] = 1,
     time: Annotated[
-        str | None, typer.Option(help="Most time, as 1:30:00 or 90m.", metavar="TIME")
+        str | None, typer.Option("--time", help="Most time, as 1:30:00 or 90m.", metavar="TIME")
     ] = None,
     memory: Annotated[
         str | None, typer.Option(help="Memory to reserve, as 4GB.", metavar="SIZE")

@@ -39,7 +39,11 @@ def adopted(array: Any) -> Any:
     """
     if hasattr(array, "__cuda_array_interface__") or not hasattr(array, "__dlpack_device__"):
         return array
-    kind, number = array.__dlpack_device__()
+    try:
+        kind, number = array.__dlpack_device__()
+    except (TypeError, ValueError, BufferError):
+        # Arrow raises where values are missing, which others say better; its arrays are here.
+        return array
     if kind not in _GPU_MEMORY:
         return array
     from cuda.core.utils import StridedMemoryView
