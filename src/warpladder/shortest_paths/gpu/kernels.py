@@ -63,8 +63,11 @@ def import_row(source, dist, i, absent, no_path, least, greatest, high, low, nan
 
 @cached
 @cuda.jit
-def import_rows(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
-    """Copy a matrix into the engine's form, and find in each row what is to be known of it."""
+def import_rows(source, dist, absent, no_path, least, greatest, found):
+    """Copy a matrix into the engine's form, and find in each row what is to be known of it.
+
+    That is its largest weight, its smallest and the column of a NaN: a column of ``found``.
+    """
     high = cuda.shared.array(THREADS, dist.dtype)
     low = cuda.shared.array(THREADS, dist.dtype)
     nan = cuda.shared.array(THREADS, np.int32)
@@ -72,12 +75,12 @@ def import_rows(source, dist, absent, no_path, least, greatest, largest, smalles
     for i in range(cuda.grid(1) >> 5, dist.shape[0], cuda.gridsize(1) >> 5):
         import_row(source, dist, i, absent, no_path, least, greatest, high, low, nan)
         if t & 31 == 0:
-            largest[i], smallest[i], nan_columns[i] = high[t], low[t], nan[t]
+            found[0, i], found[1, i], found[2, i] = high[t], low[t], nan[t]
 
 
 @cached
 @cuda.jit
-def import_batch(source, dist, absent, no_path, least, greatest, largest, smallest, nan_columns):
+def import_batch(source, dist, absent, no_path, least, greatest, found):
     """Do the same for all matrices of a batch, whose rows are numbered through."""
     high = cuda.shared.array(THREADS, dist.dtype)
     low = cuda.shared.array(THREADS, dist.dtype)
@@ -88,7 +91,7 @@ def import_batch(source, dist, absent, no_path, least, greatest, largest, smalle
         i = row - graph * n
         import_row(source[graph], dist[graph], i, absent, no_path, least, greatest, high, low, nan)
         if t & 31 == 0:
-            largest[row], smallest[row], nan_columns[row] = high[t], low[t], nan[t]
+            found[0, row], found[1, row], found[2, row] = high[t], low[t], nan[t]
 
 
 @cached

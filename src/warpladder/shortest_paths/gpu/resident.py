@@ -2,13 +2,15 @@
 
 What `prepare` and `solve` do for matrices of the host is done here by kernels, for the case that
 matters: weights of zero or more whose sums provably fit. Everything else (negative weights, sums
-that may overflow, cycles of weight zero, more memory than there is) takes the careful way over the
-host, with the GPU closing the matrix, and the answer goes back to the GPU.
+that may overflow, next hops that lead in circles, more memory than there is) takes the careful way
+over the host, with the GPU closing the matrix, and the answer goes back to the GPU.
+
+Small matrices are closed before anybody has looked at what the weights are: that makes no sense of
+those that need care, does no harm, and the host need not wait between two launches.
 """
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ import numpy as np
 
 from warpladder.call import joined
 from warpladder.device.foreign import like, numpy_dtype
+from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import (
     extremes,
@@ -24,6 +27,7 @@ from warpladder.shortest_paths.dense import (
     summarise,
 )
 from warpladder.shortest_paths.forms import Matrix
+from warpladder.shortest_paths.gpu.circles import circling
 from warpladder.shortest_paths.gpu.close import close, plan_for
 from warpladder.shortest_paths.gpu.engine import floyd_warshall
 from warpladder.shortest_paths.gpu.kernels import (
@@ -40,8 +44,6 @@ from warpladder.shortest_paths.solve import Options, solve
 from warpladder.shortest_paths.widening import in_fitting_dtype
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from warpladder.device.base import Device
     from warpladder.shortest_paths.batch import Batch
 
@@ -52,6 +54,9 @@ __all__ = [
     "shortest_paths_on_gpu",
     "solve_there",
 ]
+
+#: Vertices: closing them in vain takes about 10 ms on a fast GPU.
+_CLOSED_UNSEEN = 4096
 
 
 class NeedsHostError(Exception):
@@ -152,44 +157,69 @@ def solve_there(
     plan = plan_for(device, n, dtype, carry=next_hops)
     shape = (plan.side, plan.side)
     no_path, outer = inner_no_path(dtype).item(), outer_no_path(dtype).item()
-    try:
-        matrix = device.empty(shape, plan.dtype)
-        hops = device.empty(shape, np.int32) if next_hops else None
-        dist, found = out or (
-            device.empty((n, n), dtype),
-            device.empty((n, n) if next_hops else (0, 0), np.int32),
-        )
-    except TooLargeError:
-        raise NeedsHostError("not enough memory beside the graph") from None
-    rows = import_there(device, import_rows, given, matrix, no_path)
-    summary = summarise(*(contributed[:n] for contributed in rows))
-    check_summary(summary, dtype)
-    may_circle = next_hops and may_loop(summary.lightest, n, dtype, summary.sum_of_largest)
-    if summary.lightest < 0 or not surely_fits(summary, dtype) or may_circle:
-        what = "negative weights" if summary.lightest < 0 else "zero weights or long distances"
-        raise NeedsHostError(f"{what} looked into on the host")
-    blocks = min(plan.side, 32 * device.properties.multiprocessors)
-    if hops is not None:
-        device.launch(write_first_hops, blocks, THREADS, matrix, hops, no_path)
-    close(device, plan, matrix, hops, no_path, options.progress)
-    links = found if hops is None else hops
-    device.launch(export_rows, blocks, THREADS, matrix, links, dist, found, no_path, outer)
+    with borrowed_workspace(device) as space:
+        try:
+            matrix = space.empty(device, "matrix", shape, plan.dtype)
+            rows = space.empty(device, "rows", (3, plan.side), plan.dtype)
+            hops = device.empty(shape, np.int32) if next_hops else None
+            dist, found = out or (
+                device.empty((n, n), dtype),
+                device.empty((n, n) if next_hops else (0, 0), np.int32),
+            )
+        except TooLargeError:
+            raise NeedsHostError("not enough memory beside the graph") from None
+        import_there(device, import_rows, given, matrix, no_path, rows)
+        look_first, may_circle = n > _CLOSED_UNSEEN, False
+        if look_first:
+            may_circle = _need_no_care(device, rows, n, dtype)
+        blocks = min(plan.side, 32 * device.properties.multiprocessors)
+        if hops is not None:
+            device.launch(write_first_hops, blocks, THREADS, matrix, hops, no_path)
+        close(device, plan, matrix, hops, no_path, options.progress)
+        links = found if hops is None else hops
+        device.launch(export_rows, blocks, THREADS, matrix, links, dist, found, no_path, outer)
+        if not look_first:
+            may_circle = _need_no_care(device, rows, n, dtype)
+    if next_hops and may_circle:
+        _refuse_circles(device, found)
     return dist, found if next_hops else None
 
 
+def _need_no_care(device: Device, rows: Any, n: int, dtype: np.dtype[Any]) -> bool:
+    """Look at what the rows contributed; return whether next hops might lead in circles.
+
+    Raises `NeedsHostError` where distances might be wrong, and what `check_summary` raises.
+    """
+    summary = summarise(*device.to_host(rows)[:, :n])
+    check_summary(summary, dtype)
+    if summary.lightest < 0 or not surely_fits(summary, dtype):
+        what = "negative weights" if summary.lightest < 0 else "long distances"
+        raise NeedsHostError(f"{what} looked into on the host")
+    return may_loop(summary.lightest, n, dtype, summary.sum_of_largest)
+
+
+def _refuse_circles(device: Device, hops: Any) -> None:
+    try:
+        circles = circling(device, hops).any()
+    except TooLargeError:
+        raise NeedsHostError("not enough memory beside the graph") from None
+    if circles:
+        raise NeedsHostError("next hops that led in circles mended on the host")
+
+
 def import_there(
-    device: Device, kernel: Any, given: Matrix | Batch, dist: Any, no_path: Any
-) -> list[NDArray[Any]]:
+    device: Device, kernel: Any, given: Matrix | Batch, dist: Any, no_path: Any, found: Any
+) -> None:
     """Bring weights into the engine's form by `import_rows` or `import_batch`.
 
-    Returns, on the host, what each row contributes to a summary, as `summarise` takes it.
+    ``found``, shape (3, rows), receives what each row contributes to a summary, as `summarise`
+    takes it, all of it in the dtype of the distances. A column is no less exact in float32 up to
+    2**24 vertices, and integers have no NaN to be in one.
     """
-    kind = np.dtype(dist.dtype)
-    rows = math.prod(dist.shape[:-1])
-    found = [device.empty(rows, dtype) for dtype in (kind, kind, np.int32)]
+    rows = found.shape[1]
     blocks = min(rows, 32 * device.properties.multiprocessors)
     device.launch(
         kernel, blocks, THREADS,
-        device.to_device(given.weights), dist, given.no_edge, no_path, *extremes(kind), *found,
+        device.to_device(given.weights), dist, given.no_edge, no_path,
+        *extremes(np.dtype(dist.dtype)), found,
     )  # fmt: skip
-    return [device.to_host(array) for array in found]

@@ -24,6 +24,7 @@ from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu import engine
 from warpladder.shortest_paths.gpu.batches import close_there
+from warpladder.shortest_paths.gpu.circles import circling
 from warpladder.shortest_paths.gpu.kernels import THREADS, export_rows, import_batch
 from warpladder.shortest_paths.gpu.resident import (
     NeedsHostError,
@@ -128,12 +129,12 @@ def _all_at_once(
     no_path, outer = inner_no_path(dtype).item(), outer_no_path(dtype).item()
     lightest, totals = _import(graphs, device, dist, no_path)
     plain = batches.need_no_care(lightest, totals, dtype)
+    may_circle = np.zeros(count, np.bool_)
     if hops is not None:
-        circling = [
+        may_circle[:] = [
             may_loop(low, n, dtype, total) for low, total in zip(lightest, totals, strict=True)
         ]
-        plain &= ~np.array(circling, np.bool_)
-    share = float(plain.mean())
+    share = float((plain & ~may_circle).mean())
     progress = options.progress
     # Those that need care are closed too, which makes no sense of them and does no harm.
     close_there(device, dist, hops, progress and (lambda fraction: progress(share * fraction)))
@@ -142,6 +143,8 @@ def _all_at_once(
     blocks = min(count * n, 32 * device.properties.multiprocessors)
     # In place: each thread reads what it then writes.
     device.launch(export_rows, blocks, THREADS, rows, links, rows, links, no_path, outer)
+    if may_circle.any():
+        plain &= ~circling(device, links)
     return np.flatnonzero(~plain).tolist()
 
 
@@ -154,8 +157,9 @@ def _import(
     leaves each: NaN where a weight is.
     """
     count, n, _ = dist.shape
-    rows = import_there(device, import_batch, graphs, dist, no_path)
-    high, low, nan = (contributed.reshape(count, n) for contributed in rows)
+    found = device.empty((3, count * n), dist.dtype)
+    import_there(device, import_batch, graphs, dist, no_path, found)
+    high, low, nan = device.to_host(found).reshape(3, count, n)
     totals = np.maximum(high.astype(np.float64), 0).sum(axis=1)
     totals[(nan >= 0).any(axis=1)] = np.nan
     return low.min(axis=1).astype(np.float64), totals
