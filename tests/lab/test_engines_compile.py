@@ -70,12 +70,15 @@ def kernels_of_shortest_paths(dtype, hops, n):
         noted |= device.noted
     device = Noting(runs=True)
     small = np.ones((3, 3), dtype)
+    # So that next hops are looked at.
+    small[0, 1] = 0
     for given in (small, small[None]):
         wl.shortest_paths(device.to_device(given), device=device, next_hops=hops)
     noted |= device.noted
     names = {kernel.py_func.__name__ for kernel, _ in noted}
     tiles = "relax_small_tiles" if hops else "relax_large_tiles"
     assert {tiles, "import_rows", "import_batch"} <= names
+    assert not hops or {"go_further", "mark_circles"} <= names
     return noted
 
 
