@@ -58,7 +58,8 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
     if isinstance(given, Matrix):
         starts, ends = _of_matrix(given)
     elif _MANY * given.edge_count >= n * n:
-        starts, ends = _of_matrix(_as_matrix(given))
+        both = 1 if given.directed else 2
+        starts, ends = _columns_of_rows(_marked(given), both * given.edge_count)
     else:
         kept = given.sources != given.targets
         if given.weights is not None:
@@ -136,15 +137,42 @@ def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
     return order, depths / max(n, 1)
 
 
-def _as_matrix(given: Edges) -> Matrix:
-    """Return where there are edges as a matrix of booleans."""
-    kept = slice(None) if given.weights is None else given.weights != np.inf
-    sources, targets = given.sources[kept], given.targets[kept]
+def _marked(given: Edges) -> NDArray[np.bool_]:
+    """Return where there are edges, but for loops, as a matrix of booleans."""
+    sources, targets = given.sources, given.targets
+    if given.weights is not None:
+        kept = given.weights != np.inf
+        sources, targets = sources[kept], targets[kept]
     present = np.zeros((given.n, given.n), np.bool_)
-    present[sources, targets] = True
+    _mark(present, sources, targets)
     if not given.directed:
-        present[targets, sources] = True
-    return Matrix(present, np.False_)
+        _mark(present, targets, sources)
+    np.fill_diagonal(present, False)
+    return present
+
+
+@cached
+@njit(nogil=True)
+def _mark(present: Any, sources: Any, targets: Any) -> None:
+    for edge in range(sources.size):
+        present[sources[edge], targets[edge]] = True
+
+
+@cached
+@njit(nogil=True)
+def _columns_of_rows(present: Any, most: Any) -> Any:
+    """Return where the columns of each row start, and the columns of what is set."""
+    starts = np.zeros(present.shape[0] + 1, np.int64)
+    columns = np.empty(most + 1, np.int32)
+    place = 0
+    for i in range(present.shape[0]):
+        row = present[i]
+        # Without a branch for each entry.
+        for j in range(row.size):
+            columns[place] = j
+            place += row[j]
+        starts[i + 1] = place
+    return starts, columns[:place].copy()
 
 
 def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

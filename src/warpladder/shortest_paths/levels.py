@@ -112,7 +112,9 @@ def _search(arcs, sources, masks, planes, lists, tile, dist, step, no_path, stat
     digits = level = 0
     written = False
     while not is_aborted(state):
-        if leaving <= _PUSHED_AS_PULLED * entering:
+        if level == 0 and leaving >= n:
+            count = _push_sources(starts, ends, sources, found, reached, following)
+        elif leaving <= _PUSHED_AS_PULLED * entering:
             count = _push(starts, ends, front, size, fronts, found, reached, following)
         else:
             count, left, entering = _pull(
@@ -183,6 +185,24 @@ def _push(starts, ends, front, size, fronts, found, reached, following):
     count = 0
     for k in range(touched):
         v = following[k]
+        if settle(found, reached, v):
+            following[count] = v
+            count += 1
+    return count
+
+
+@subroutine
+def _push_sources(starts, ends, sources, found, reached, following):
+    """Do so on the first level, where a front is one bit: of dense graphs that is most of it all.
+
+    Nobody notes who is touched, so every vertex is asked: they should be no more than the arcs.
+    """
+    for s in range(sources.size):
+        u, word, bit = sources[s], s >> 6, np.uint64(1) << np.uint64(s & 63)
+        for arc in range(starts[u], starts[u + 1]):
+            found[ends[arc], word] |= bit
+    count = 0
+    for v in range(found.shape[0]):
         if settle(found, reached, v):
             following[count] = v
             count += 1
