@@ -5,8 +5,9 @@ second. The ceiling is the rate at which all cores together work out the same fo
 that stay in registers, measured between the runs it is compared with.
 
 Peers: a loop over the cells compiled by Numba, in one thread and in all, NumPy's slices, and a
-compiled loop of JAX where that is installed (``pip install jax``; no extra brings it). PyClaw is
-not among them: it has to be built with a Fortran compiler.
+compiled loop of JAX where that is installed (``pip install jax``; no extra brings it). PyClaw
+(``pip install clawpack``, which takes a Fortran compiler) is timed with the schemes that both have,
+once its answers are found to be ours but for rounding.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ _LARGE, _LARGE_STEPS = 1 << 24, 1024
 _SIZES = (32, 64, 128, 500, 1000, 2048, 4096, 16_384, 1 << 16, 1 << 18, 1 << 20)
 #: Cell-steps of one timed call, where the size allows.
 _WORK = 1 << 30
+_COURANT = 0.6
 _SCHEMES: dict[str, dict[int, float]] = {
-    "upwind": {-1: 0.6, 0: 0.4},
+    "upwind": {-1: _COURANT, 0: 0.4},
     "lax-wendroff": {-1: 0.48, 0: 0.64, 1: -0.12},
     "beam-warming": {-2: -0.12, -1: 0.84, 0: 0.28},
     "fromm": {-2: -0.06, -1: 0.66, 0: 0.46, 1: -0.06},
@@ -57,6 +59,8 @@ def main() -> None:
         "by_size": _time_sizes(targets),
         "by_scheme": _time_schemes(),
     }
+    if find_spec("clawpack"):
+        document["pyclaw"] = _time_pyclaw()
     print_targets(targets)
     path = write_results("advection", {**document, "targets": targets})
     print(f"wrote {path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path}")
@@ -64,6 +68,13 @@ def main() -> None:
 
 def _problem(offsets: dict[int, float], dtype: str = "float32") -> Problem:
     rule = Stencil(tuple(offsets), np.array([list(offsets.values())], dtype))
+    return Problem(rule, Edge("copy"), Edge("copy"))
+
+
+def _limited(limiter: str, dtype: str) -> Problem:
+    courant = np.array([_COURANT])
+    correction = courant * (1 - courant) / 2
+    rule = Limited(limiter, courant.astype(dtype), correction.astype(dtype))
     return Problem(rule, Edge("copy"), Edge("copy"))
 
 
@@ -317,14 +328,7 @@ def _time_schemes() -> list[dict[str, Any]]:
     for dtype in ("float32", "float64"):
         phi = np.random.default_rng(0).random((1, n)).astype(dtype)
         for name in (*rules, *LIMITERS):
-            if name in rules:
-                problem = _problem(rules[name], dtype)
-            else:
-                courant = np.array([0.6])
-                rule = Limited(
-                    name, courant.astype(dtype), (courant * (1 - courant) / 2).astype(dtype)
-                )
-                problem = Problem(rule, Edge("copy"), Edge("copy"))
+            problem = _problem(rules[name], dtype) if name in rules else _limited(name, dtype)
             few = 8
             tasks: dict[str, Callable[[], object]] = {
                 "warpladder": partial(_advance, problem, phi, steps),
@@ -347,6 +351,73 @@ def _time_schemes() -> list[dict[str, Any]]:
         f"by scheme, {n:,} cells, {steps} steps",
         [{key: row[key] for key in row if key != "scheme"} for row in rows],
     )
+    return rows
+
+
+def _pyclaw_steps(phi: NDArray[Any], limiter: str | None) -> Callable[[int], NDArray[Any]]:
+    """Return a call by which PyClaw takes steps, upwind or with a limiter, and gives its cells."""
+    from clawpack import pyclaw, riemann
+
+    kinds = pyclaw.limiters.tvd
+    limiters = {
+        "minmod": kinds.minmod,
+        "superbee": kinds.superbee,
+        "van-leer": kinds.vanleer,
+        "mc": kinds.MC,
+    }
+    solver = pyclaw.ClawSolver1D(riemann.advection_1D)
+    solver.order = 1 if limiter is None else 2
+    if limiter is not None:
+        solver.limiters = limiters[limiter]
+    solver.bc_lower[0] = solver.bc_upper[0] = pyclaw.BC.extrap
+    domain = pyclaw.Domain(pyclaw.Dimension(0.0, 1.0, phi.size, name="x"))
+    state = pyclaw.State(domain, 1)
+    state.problem_data["u"] = 1.0
+    state.q[0] = phi
+    solution = pyclaw.Solution(state, domain)
+    solver.dt_variable, solver.dt = False, _COURANT / phi.size
+    solver.setup(solution)
+
+    def take(steps: int) -> NDArray[Any]:
+        for _ in range(steps):
+            solver.step(solution, True, 0.0, np.inf)
+        cells: NDArray[Any] = solution.q[0]
+        return cells
+
+    return take
+
+
+def _time_pyclaw() -> list[dict[str, Any]]:
+    """Time the schemes that PyClaw has, too: float64, which is what it works in."""
+    rows = []
+    n, steps, few, checked = 1 << 20, 512, 8, 5000
+    for name in ("upwind", *LIMITERS):
+        limiter = None if name == "upwind" else name
+        problem = _limited(name, "float64") if limiter else _problem(_SCHEMES[name], "float64")
+        small = np.random.default_rng(1).random((1, checked))
+        theirs = _pyclaw_steps(small[0], limiter)(50)
+        # Each step rounds a few times, and both sum in another order.
+        if not np.allclose(theirs, _advance(problem, small, 50)[0], rtol=0, atol=1e-13):
+            raise SystemExit(f"PyClaw has other cells: {name}")
+        phi = np.random.default_rng(0).random((1, n))
+        tasks: dict[str, Callable[[], object]] = {
+            "warpladder": partial(_advance, problem, phi, steps),
+            "PyClaw": partial(_pyclaw_steps(phi[0], limiter), few),
+        }
+        for task in tasks.values():
+            task()
+        figures = interleave(tasks, rounds=5)
+        ours = statistics.median(figures["warpladder"]) / steps
+        pyclaw = statistics.median(figures["PyClaw"]) / few
+        rows.append(
+            {
+                "case": name,
+                "G_cell_steps_per_s": 1e-9 * n / ours,
+                "PyClaw_G_cell_steps_per_s": 1e-9 * n / pyclaw,
+                "times_PyClaw": pyclaw / ours,
+            }
+        )
+    print_table(f"beside PyClaw, float64, {n:,} cells", rows)
     return rows
 
 

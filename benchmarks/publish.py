@@ -221,6 +221,23 @@ def _write_advection(results: dict[str, Any]) -> None:
             ([name, *both] for name, both in rates.items()),
         ),
     ]
+    if "pyclaw" in results:
+        heads = "2^20 cells, float64", "G cell-steps/s", "PyClaw, G cell-steps/s", "warpladder is"
+        lines += [
+            "",
+            *markdown_table(
+                heads,
+                (
+                    [
+                        row["case"],
+                        f"{row['G_cell_steps_per_s']:.3g}",
+                        f"{row['PyClaw_G_cell_steps_per_s']:.3g}",
+                        f"{row['times_PyClaw']:.0f} x",
+                    ]
+                    for row in results["pyclaw"]
+                ),
+            ),
+        ]
     lines.append(
         f"\n{_machine(results)}; the engine alone, float32 where nothing else is said, medians, in "
         'one process with the loops. "Registers only" works out the same formula on numbers that '
