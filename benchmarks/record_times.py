@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from report import measured_on
 from warpladder.lab.registry import LADDERS
 
 __all__ = ["PACKAGED", "recorded_times", "write_recorded_times"]
@@ -28,7 +29,7 @@ def _newest(ladder: str) -> tuple[str, dict[str, Any]] | None:
     paths = _RESULTS.glob(f"gpu_{ladder.replace('-', '_')}-*.json")
     results = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
     timed = [one for one in results if "ladder" in one[1]]
-    return max(timed, key=lambda one: str(one[1]["date"]), default=None)
+    return max(timed, key=lambda one: measured_on(one[1], "ladder"), default=None)
 
 
 def _times(file: str, results: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +40,7 @@ def _times(file: str, results: dict[str, Any]) -> dict[str, Any]:
         milliseconds.setdefault(row["case"], {})[str(row["n"])] = float(f"{ms:.4g}")
     return {
         "card": results["gpu"],
-        "date": results["date"][:10],
+        "date": measured_on(results, "ladder"),
         "file": file,
         "milliseconds": milliseconds,
     }

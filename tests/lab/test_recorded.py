@@ -42,7 +42,8 @@ def test_every_time_stands_in_its_file_with_card_and_date(ladder):
     """Read once more, without the program that wrote it."""
     run = recording_of(ladder)
     document = json.loads((RESULTS / run.file).read_text(encoding="utf-8"))
-    assert (document["gpu"], document["date"][:10]) == (run.card, run.date)
+    measured = document.get("measured", {}).get("ladder", document["date"])
+    assert (document["gpu"], measured[:10]) == (run.card, run.date)
     part = document["ladder"]
     rows = part["rungs"] if isinstance(part, dict) else part
     theirs = {
@@ -58,16 +59,24 @@ def test_times_are_of_rungs_that_there_are(ladder):
     assert set(run.times) <= names
 
 
-def test_all_computations_have_been_timed_and_the_primer_has_not():
-    assert set(TIMED) == {"shortest-paths", "reduction", "overlap-join", "advection"}
+def test_all_ladders_have_been_timed():
+    assert set(TIMED) == set(LADDERS)
+
+
+def test_every_kernel_of_the_primer_has_been_timed():
+    kernels = {rung.name for rung in find_ladder("primer").rungs if rung.on == "device"}
+    assert kernels == set(recording_of("primer").times)
 
 
 def test_the_newest_run_is_taken(program, monkeypatch, tmp_path):
-    for card, date in (("old", "2026-01-02"), ("new", "2026-11-30"), ("odd", "2026-02-03")):
+    for card, date, again in (
+        ("old", "2026-01-02", {}),
+        ("new", "2026-02-03", {"ladder": "2026-11-30T00:00:00", "calls": "2026-12-01T00:00:00"}),
+        ("odd", "2026-03-04", {"calls": "2026-12-02T00:00:00"}),
+    ):
         rows = [{"case": "tuned", "n": 8, "kernel_us": 1234.5678}]
-        (tmp_path / f"gpu_reduction-{card}.json").write_text(
-            json.dumps({"gpu": card, "date": f"{date}T00:00:00", "ladder": rows})
-        )
+        document = {"gpu": card, "date": f"{date}T00:00:00", "ladder": rows, "measured": again}
+        (tmp_path / f"gpu_reduction-{card}.json").write_text(json.dumps(document))
     (tmp_path / "gpu_advection-new.json").write_text('{"gpu": "new", "date": "2027", "calls": []}')
     monkeypatch.setattr(program, "_RESULTS", tmp_path)
     assert program.recorded_times() == {
