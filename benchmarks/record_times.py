@@ -17,9 +17,10 @@ PACKAGED = _ROOT / "src" / "warpladder" / "lab" / "recorded.json"
 
 
 def recorded_times() -> dict[str, Any]:
-    """Return card, date, file and the kernels' milliseconds of every ladder that was timed.
+    """Return card, date, file and milliseconds of every ladder that was timed.
 
-    Milliseconds have four digits: runs differ by more than the fifth.
+    They have five digits, of which three are shown: rounded to four before, a figure might be shown
+    as another than texts have.
     """
     found = {ladder: _newest(ladder) for ladder in sorted(LADDERS)}
     return {ladder: _times(*newest) for ladder, newest in found.items() if newest}
@@ -37,7 +38,7 @@ def _times(file: str, results: dict[str, Any]) -> dict[str, Any]:
     milliseconds: dict[str, dict[str, float]] = {}
     for row in part["rungs"] if isinstance(part, dict) else part:
         ms = row["kernel_ms"] if "kernel_ms" in row else row["kernel_us"] / 1000
-        milliseconds.setdefault(row["case"], {})[str(row["n"])] = float(f"{ms:.4g}")
+        milliseconds.setdefault(row["case"], {})[str(row["n"])] = float(f"{ms:.5g}")
     return {
         "card": results["gpu"],
         "date": measured_on(results, "ladder"),

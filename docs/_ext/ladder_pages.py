@@ -24,7 +24,7 @@ from warpladder.lab.explain import Explanation, Listing, explain
 from warpladder.lab.gutter import Column, choose_columns
 from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.questions import ANSWERS
-from warpladder.lab.recorded import recording_of
+from warpladder.lab.recorded import recording_of, timed_of
 from warpladder.lab.registry import LADDERS, find_ladder
 from warpladder.lab.sources import sources_in
 from warpladder.lab.text import file_of, how_launched, question_of
@@ -167,7 +167,8 @@ def _recorded(ladder: Ladder, rungs: Iterable[Rung]) -> Iterator[str]:
         rows += [(_linked(rung), f"{time.n:,}", _three_digits(time.milliseconds)) for time in times]
     if rows:
         yield "## On a GPU"
-        yield f"Of the kernels alone, {recording.title} (`benchmarks/results/{recording.file}`)."
+        what = timed_of(several).capitalize()
+        yield f"{what}, {recording.title} (`benchmarks/results/{recording.file}`)."
         yield _table(("rung", "n", "milliseconds"), rows, right=(1, 2))
 
 

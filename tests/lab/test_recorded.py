@@ -11,7 +11,7 @@ import pytest
 import toy
 
 from warpladder.lab import recorded
-from warpladder.lab.recorded import RecordedTime, Recording, recording_of
+from warpladder.lab.recorded import RecordedTime, Recording, recording_of, timed_of
 from warpladder.lab.registry import LADDERS, find_ladder
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def test_every_time_stands_in_its_file_with_card_and_date(ladder):
         (row["case"], row["n"]): row.get("kernel_ms") or row["kernel_us"] / 1000 for row in rows
     }
     ours = {(rung, time.n): time.milliseconds for rung in run.times for time in run.all_of(rung)}
-    assert ours == pytest.approx(theirs, rel=5e-4)
+    assert ours == pytest.approx(theirs, rel=5e-5)
 
 
 @pytest.mark.parametrize("ladder", TIMED)
@@ -84,9 +84,17 @@ def test_the_newest_run_is_taken(program, monkeypatch, tmp_path):
             "card": "new",
             "date": "2026-11-30",
             "file": "gpu_reduction-new.json",
-            "milliseconds": {"tuned": {"8": 1.235}},
+            "milliseconds": {"tuned": {"8": 1.2346}},
         }
     }
+
+
+def test_what_is_bound_by_the_bus_was_timed_with_its_copies():
+    primer = find_ladder("primer")
+    pipeline, kernel = primer.find("pipeline-serial"), primer.find("few-warps")
+    assert timed_of([pipeline]) == "copies and kernels together"
+    assert timed_of([kernel]) == "kernels alone"
+    assert timed_of(primer.rungs) == "kernels alone, pipelines with their copies"
 
 
 def test_the_size_is_the_one_asked_for_or_the_best_to_compare_at():

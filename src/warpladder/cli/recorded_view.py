@@ -44,13 +44,15 @@ def recorded_times(recording: Recording, *rungs: Rung) -> Table | None:
     return table
 
 
-def recorded_footnote(recording: Recording) -> Text:
-    """Return what recorded times are, and where they stand."""
+def recorded_footnote(recording: Recording, *rungs: Rung) -> Text:
+    """Return what the recorded times of rungs are, and where they stand."""
     from rich.text import Text
 
+    from warpladder.lab.recorded import timed_of
+
     return Text(
-        f"Recorded, not measured here: {recording.card}, {recording.date}, kernels alone "
-        f"(benchmarks/results/{recording.file})."
+        f"Recorded, not measured here: {recording.card}, {recording.date}, "
+        f"{timed_of(rungs)} (benchmarks/results/{recording.file})."
     )
 
 

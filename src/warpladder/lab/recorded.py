@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from warpladder.rung import Rung
 
-__all__ = ["RecordedTime", "Recording", "common_size", "recording_of"]
+__all__ = ["RecordedTime", "Recording", "common_size", "recording_of", "timed_of"]
 
 
 class RecordedTime(NamedTuple):
-    """Milliseconds that the kernels of a rung took for a problem of size ``n``."""
+    """Milliseconds that a rung took for a problem of size ``n``, as `timed_of` says."""
 
     n: int
     milliseconds: float
@@ -37,7 +37,7 @@ class Recording:
     file
         Of ``benchmarks/results``, which tells how it was measured, and on what.
     times
-        Milliseconds of the kernels alone, by rung and by problem size.
+        Milliseconds by rung and by problem size: of what `timed_of` says.
     """
 
     card: str
@@ -81,6 +81,21 @@ def common_size(sizes: Iterable[int]) -> int | None:
     """
     counts = Counter(sizes)
     return max(counts, key=lambda size: (counts[size], size), default=None)
+
+
+def timed_of(rungs: Iterable[Rung]) -> str:
+    """Return of what the times of rungs are: a rung that the bus bounds is timed with its copies.
+
+    Examples
+    --------
+    >>> from warpladder.lab.registry import find_ladder
+    >>> timed_of(find_ladder("reduction").rungs)
+    'kernels alone'
+    """
+    bounded_by_bus = {rung.task.ceiling == "pcie" for rung in rungs}
+    if bounded_by_bus == {True}:
+        return "copies and kernels together"
+    return "kernels alone" + ", pipelines with their copies" * (True in bounded_by_bus)
 
 
 @cache
