@@ -20,10 +20,10 @@ each. The roots are stored as ever, 96 of 4 bytes, NaN where there is none. Whil
 the word costs nothing. Read before the wait it says that all is well, whatever happens: the wrong
 rung `early-read`.
 
-Found: while nothing goes wrong. On an NVIDIA H200 (2026-11-23), at n = 2**24, of which one number
-in 32 has no root, this takes 437 us, and `shared-reverse`, which moves as many bytes, 64.1 us: half
-a million atomic minimums go to one word, one after the other. Without any faulty number the same
-kernel takes 13 % of the time (`benchmarks/gpu_variants.py`).
+Found: it costs where something goes wrong. On an NVIDIA H200 (2026-11-23), at n = 2**24, of which
+one number in 32 has no root, this takes 437 us, and `shared-reverse`, which moves as many bytes,
+64.1 us: half a million atomic minimums go to one word, one after the other. Without any faulty
+number the same kernel takes 13 % of the time (`benchmarks/gpu_variants.py`).
 
 Source: GR reporting errors
 
