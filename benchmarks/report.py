@@ -70,7 +70,7 @@ def machine() -> dict[str, Any]:
     return found
 
 
-def measured_on(results: Mapping[str, Any], part: str = "") -> str:
+def measured_on(results: Mapping[str, Any], part: str) -> str:
     """Return the day on which a part of a record was measured: parts may be measured alone."""
     return str(results.get("measured", {}).get(part, results["date"]))[:10]
 
