@@ -160,11 +160,12 @@ def _recorded(ladder: Ladder, rungs: Iterable[Rung]) -> Iterator[str]:
     if recording is None:
         return
     several = list(rungs)
-    rows = []
-    for rung in several:
-        best = recording.of(rung)
-        times = recording.all_of(rung.name) if len(several) == 1 else [best] if best else []
-        rows += [(_linked(rung), f"{time.n:,}", _three_digits(time.milliseconds)) for time in times]
+    times = recording.of_each(several)
+    if len(several) == 1:
+        times = [(rung, time) for rung in several for time in recording.all_of(rung.name)]
+    rows = [
+        (_linked(rung), f"{time.n:,}", _three_digits(time.milliseconds)) for rung, time in times
+    ]
     if rows:
         yield "## On a GPU"
         what = timed_of(several).capitalize()

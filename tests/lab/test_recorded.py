@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from importlib import import_module
@@ -107,3 +108,15 @@ def test_the_size_is_the_one_asked_for_or_the_best_to_compare_at():
     assert RECORDING.of(toy.rung("other", plain.run)) == RecordedTime(2000, 1.0)
     assert RECORDING.of(toy.NEIGHBOURS) is None
     assert RECORDING.all_of("strided")[-1] == (2000, 4.0)
+
+
+def test_side_by_side_rungs_have_the_size_of_most_where_they_were_run_at_it():
+    plain, strided = toy.PLAIN, toy.STRIDED
+    other, third = toy.rung("other", plain.run), toy.rung("third", plain.run)
+    run = dataclasses.replace(RECORDING, times={**RECORDING.times, "third": {2000: 8.0}})
+    shown = run.of_each([plain, strided, toy.NEIGHBOURS, other, third])
+    assert shown == [(plain, (64, 0.5)), (strided, (2000, 4.0)), (other, (2000, 1.0)),
+                     (third, (2000, 8.0))]  # fmt: skip
+    # Without them it has the size of its task.
+    assert run.of_each([plain, strided])[1] == (strided, (1000, 2.0))
+    assert run.of_each([toy.NEIGHBOURS]) == []

@@ -19,13 +19,14 @@ __all__ = ["recorded_footnote", "recorded_table", "recorded_times"]
 
 def recorded_table(recording: Recording, rungs: Sequence[Rung], n: int | None) -> Table | None:
     """Return the times of rungs, at ``n`` where that was recorded; None where nothing was."""
-    found = [(rung, recording.of(rung, n) or recording.of(rung)) for rung in rungs]
-    shown = [(rung.name, time) for rung, time in found if time]
+    shown = recording.of_each(rungs)
+    if n is not None:
+        shown = [(rung, recording.of(rung, n) or time) for rung, time in shown]
     if not shown:
         return None
     table = _table("rung", "n", "recorded, ms")
-    for name, time in shown:
-        table.add_row(name, f"{time.n:,}", three_digits(time.milliseconds))
+    for rung, time in shown:
+        table.add_row(rung.name, f"{time.n:,}", three_digits(time.milliseconds))
     return table
 
 

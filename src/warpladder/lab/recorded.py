@@ -70,6 +70,15 @@ class Recording:
             n = next(size for size in wanted if size is not None and size in own)
         return RecordedTime(n, own[n])
 
+    def of_each(self, rungs: Iterable[Rung]) -> list[tuple[Rung, RecordedTime]]:
+        """Return what of several rungs is to stand side by side; those not run are left out.
+
+        A rung that was run at the size of most of the others has that.
+        """
+        own = [(rung, time) for rung in rungs if (time := self.of(rung))]
+        n = common_size(time.n for _, time in own)
+        return [(rung, self.of(rung, n) or time) for rung, time in own]
+
 
 def common_size(sizes: Iterable[int]) -> int | None:
     """Return of the sizes of all times the most frequent, the largest of those; None of none.
