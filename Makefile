@@ -77,7 +77,10 @@ bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figur
 	$(BIN)/python benchmarks/gpu_overlap_join.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_advection.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_launch.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_primer.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_variants.py --out benchmarks/results
 	$(BIN)/python benchmarks/publish_gpu.py
+	$(BIN)/python benchmarks/publish_sources.py
 
 # Warnings are errors. The cells of the notebooks are run; the simulator runs every rung.
 docs: $(READY)  ## build the site into docs/_build/html; faults of links and notebooks end it

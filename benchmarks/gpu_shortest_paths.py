@@ -220,7 +220,7 @@ def _ladder() -> dict[str, Any]:
         timing, answer = time_rung(rung, device, cache, problem)
         kernel_ms = 1000 * min(timing.kernels)
         matrix = answer[0] if isinstance(answer, tuple) else answer
-        first = answers.setdefault(f"{matrix.dtype} {matrix.shape}", matrix)
+        first = answers.setdefault(f"{rung.task.name} {matrix.dtype} {matrix.shape}", matrix)
         relaxations = rung.task.work(problem).operations
         rows.append(
             {

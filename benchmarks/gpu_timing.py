@@ -138,7 +138,8 @@ def record_parts(
     gpu = device.properties.name
     known = _RECORDS / record_name(name, gpu)
     record: dict[str, Any] = json.loads(known.read_text()) if given.only else {"date": now}
-    record |= {"machine": described(), "gpu": gpu}
+    # Of the parts that are kept, some used packages that need not be here now.
+    record |= {"machine": record.get("machine", {}) | described(), "gpu": gpu}
     measured = record.setdefault("measured", {})
     for part in given.only or parts:
         record[part] = parts[part](record)

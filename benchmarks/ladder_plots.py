@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from report import measured_on
 from warpladder.formats.pictures import save_picture
 from warpladder.lab.pictures.style import (
     BLUE,
@@ -69,6 +70,11 @@ def _read(name: str) -> dict[str, Any]:
     return results
 
 
+def _measured(results: dict[str, Any]) -> str:
+    """Return on what a ladder was timed, and when."""
+    return f"{results['gpu']}, {measured_on(results, 'ladder')}"
+
+
 def _draw_reductions(results: dict[str, Any]) -> None:
     n = 1 << 28
     dots = [
@@ -86,8 +92,8 @@ def _draw_reductions(results: dict[str, Any]) -> None:
     _draw(
         "reduction_ladder.png",
         "Reduction: the sum of 2^28 int32, rung by rung",
-        f"{results['gpu']}, {results['date'][:10]}, kernels alone, caches cold; the library by "
-        "cuda-bench. RD has no figures but bars that include the copies.",
+        f"{_measured(results)}, kernels alone, caches cold; the library by cuda-bench, "
+        f"{measured_on(results, 'libraries')}. RD has no figures but bars that include the copies.",
         dots,
         [Mark("reading alone", reading, is_ceiling=True), Mark(best, libraries[best])],
         "TB/s",
@@ -100,7 +106,11 @@ def _draw_paths(results: dict[str, Any], on_cpu: dict[str, Any]) -> None:
     theirs = results["ladder"]["carrega_ferreira_ms"]
     dots = [Dot(f"CF: {name}", work / ms, 2) for name, ms in theirs.items()]
     dots += [
-        Dot(row["case"], work / row["kernel_ms"], int(row["dtype"] != "int32"))
+        Dot(
+            row["case"],
+            row["G_relaxations_per_s"] / 1e3,
+            int(row["dtype"] != "int32" or row["case"] == "half-tiles"),
+        )
         for row in results["ladder"]["rungs"]
         if row["n"] == n
     ]
@@ -114,8 +124,9 @@ def _draw_paths(results: dict[str, Any], on_cpu: dict[str, Any]) -> None:
     _draw(
         "shortest_paths_ladder.png",
         "Shortest paths: 2,048 vertices, rung by rung",
-        f"{results['gpu']}, {results['date'][:10]}, kernels alone; orange: other numbers than "
-        "int32. Grey: Carrega and Ferreira's table, a GTX 960 and a Xeon X5670. The library: "
+        f"{_measured(results)}, kernels alone; orange: other numbers than int32, or half of the "
+        f"relaxations. The ceiling: {measured_on(results, 'ceilings')}. Grey: Carrega and "
+        "Ferreira's table, a GTX 960 and a Xeon X5670. The library: "
         f"{on_cpu['machine']['cpu']}, {on_cpu['machine']['cores']} cores, float32.",
         dots,
         [
@@ -136,7 +147,7 @@ def _draw_advection(results: dict[str, Any]) -> None:
     _draw(
         "advection_ladder.png",
         f"Advection: 2^{n.bit_length() - 1} cells, 200 steps, rung by rung",
-        f"{results['gpu']}, {results['date'][:10]}, kernels alone, Lax-Friedrichs, float32.",
+        f"{_measured(results)}, kernels alone, Lax-Friedrichs, float32.",
         dots,
         [
             Mark("registers only", ceiling, is_ceiling=True),
@@ -147,8 +158,8 @@ def _draw_advection(results: dict[str, Any]) -> None:
 
 
 def _draw_joins(results: dict[str, Any]) -> None:
-    rows = results["ladder"]
-    n = rows[0]["n"]
+    n = results["ladder"][0]["n"]
+    rows = [row for row in results["ladder"] if row["n"] == n]
     pairs = n * (n - 1) / 2 / 1e6
     dots = [
         Dot(f"IM: {row['case']}", 1e3 * pairs / row["IM_ms"], 2) for row in rows if row["IM_ms"]
@@ -157,7 +168,7 @@ def _draw_joins(results: dict[str, Any]) -> None:
     _draw(
         "overlap_join_ladder.png",
         f"Overlap join: {n:,} rows of {n:,} ids, rung by rung",
-        f"{results['gpu']}, {results['date'][:10]}, kernels alone. Grey: IM's times for the steps "
+        f"{_measured(results)}, kernels alone. Grey: IM's times for the steps "
         "that these rungs take, a GTX 1080 Ti. No ceiling and no library was measured for this "
         "problem.",
         dots,

@@ -14,7 +14,14 @@ import numpy as np
 
 from ladder_plots import main as draw_ladders
 from record_times import write_recorded_times
-from report import draw_ceiling, markdown_table, newest_results, quiet_axes, replace_results
+from report import (
+    draw_ceiling,
+    markdown_table,
+    measured_on,
+    newest_results,
+    quiet_axes,
+    replace_results,
+)
 from validation.sanitizer_report import sentence
 from warpladder.lab.text import three_digits
 
@@ -22,6 +29,8 @@ _ROOT = Path(__file__).parent.parent
 _FIGURES = _ROOT / "docs"
 _FOUND = "benchmarks/results/sanitizer_nvidia-h200.md"
 _RED, _VIOLET = "#c8553d", "#7d6b91"
+#: Rows at which all rungs of the join were timed.
+_JOINED = 1000
 _CALLS = ("from and to the host", "on the GPU before and after")
 
 
@@ -54,9 +63,9 @@ def _newest(name: str) -> dict[str, Any]:
     return newest_results(f"{name}[-_]nvidia*")
 
 
-def _measured(results: dict[str, Any]) -> str:
-    """Return on what something was measured, and when."""
-    return f"{results['gpu']}, {results['date'][:10]}"
+def _measured(results: dict[str, Any], part: str) -> str:
+    """Return on what a part of a record was measured, and when."""
+    return f"{results['gpu']}, {measured_on(results, part)}"
 
 
 def _engine_table(results: dict[str, Any]) -> list[str]:
@@ -76,7 +85,7 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
     lines = markdown_table([*heads, "GPU only, ms"], rows)
     ceiling = results["ceilings"]["relaxations_per_second"]["int32"] / 1e12
     lines.append(
-        f"\n{_measured(results)}, least of a few runs. The ceiling is the rate "
+        f"\n{_measured(results, 'engine')}, least of a few runs. The ceiling is the rate "
         f"of the same relaxation with all operands in registers, measured in the same run: "
         f"{ceiling:.1f} T/s for int32. A first call takes "
         f"{results['cold_start_seconds']:.0f} s where nothing is compiled yet."
@@ -112,7 +121,7 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
     ]
     left = results["cases_left_out"]
     lines.append(
-        f"\n{_measured(results)}, PyTorch {results['torch']}, CuPy "
+        f"\n{_measured(results, 'rows')}, PyTorch {results['torch']}, CuPy "
         f"{results['cupy']}: ten operations on float32, sums of other dtypes; from call until the "
         "GPU is done, medians of calls in turn. Among many: a call of a hundred that nobody waits "
         f"for, prepared.{f' {left} cases were left out for time.' if left else ''}"
@@ -135,9 +144,11 @@ def _reductions_table(results: dict[str, Any]) -> list[str]:
             if "kernel_ms" in row
         ),
     )
-    reading = results["ceilings"]["read_bytes_per_second"] / 1e12
+    # That of the same run: the ceilings may have been measured once more since.
+    first = results["calls"][0]
+    reading = 100 * first["TB_per_s"] / first["percent_of_read"]
     lines.append(
-        f"\n{_measured(results)}, caches cold. Reading alone, measured in the "
+        f"\n{_measured(results, 'calls')}, caches cold. Reading alone, measured in the "
         f"same run: {reading:.2f} TB/s."
     )
     return lines
@@ -159,7 +170,7 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
     )
     parquet = results["parquet"]
     lines.append(
-        f"\n{_measured(results)}: rows whose ids are drawn out of as many as "
+        f"\n{_measured(results, 'shapes')}: rows whose ids are drawn out of as many as "
         "there are rows, made and coded on the GPU; pairs of 5 ids and more, counted, index and "
         "all. IM took 26 minutes for 50,000 rows, and by its equation four years for 14,000,000. "
         f"From Parquet to Parquet {parquet['case']}: {three_digits(parquet['s'])} s, of which "
@@ -180,9 +191,14 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
             "" if row["IM_ms"] is None else three_digits(row["IM_ms"]),
         ]
         for row in results["ladder"]
+        if row["n"] == _JOINED
     )
-    lines += ["", *markdown_table(["1,000 rows x 1,000 ids", "kernels, ms", "IM, ms"], rungs)]
-    lines.append("\nIM's times are of a GTX 1080 Ti, for the step that a rung takes.")
+    heads = f"{_JOINED:,} rows x 1,000 ids", "kernels, ms", "IM, ms"
+    lines += ["", *markdown_table(heads, rungs)]
+    lines.append(
+        f"\n{_measured(results, 'ladder')}; IM's times are of a GTX 1080 Ti, for the step that a "
+        "rung takes."
+    )
     return lines
 
 
@@ -208,7 +224,7 @@ def _advection_table(results: dict[str, Any]) -> list[str]:
     ceilings = results["ceilings"]
     peers = [f"{row['case']}: {three_digits(row['T_per_second'])} T/s." for row in results["peers"]]
     lines.append(
-        f"\n{_measured(results)}: whole calls of 1,000 steps on cells of the "
+        f"\n{_measured(results, 'engine')}: whole calls of 1,000 steps on cells of the "
         "GPU. Registers only: the same formula on numbers that never leave them, "
         f"{three_digits(ceilings['float32_per_second'] / 1e12)} T/s for float32 and two points; "
         "with the weights in registers, too, of which a multiprocessor reads two a clock, "
@@ -305,7 +321,7 @@ def _draw_advection(results: dict[str, Any]) -> None:
         frameon=False,
     )  # fmt: skip
     axes.set_title(
-        f"Advection on an {_measured(results)}: Lax-Friedrichs, float32, 1,000 "
+        f"Advection on an {_measured(results, 'shapes')}: Lax-Friedrichs, float32, 1,000 "
         "steps\neach length of strips at its best depth",
         fontsize=9, loc="left",
     )  # fmt: skip

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+from report import measured_on
 from warpladder.lab.coverage import ITEMS, holding
 from warpladder.lab.explore.shortest_paths.versions import TABLE_II
 from warpladder.lab.registry import find_ladder
@@ -49,6 +50,8 @@ _IM = (
     ("rows in one array, flags in shared memory", "flat-rows", 1000, 0.66),
     ("the same, a result in two dimensions", "flat-rows", 50_000, 26 * 60.0),
 )
+#: Of these, what is too large to be run: n * n numbers are 10 GB.
+_NOT_RUN = {("flat-rows", 50_000)}
 #: GR: what a warp's loads use of what moves, by transactions of 128 and of 32 bytes.
 _GR = (
     ("aligned, in order", "access-aligned", 100, 100),
@@ -115,8 +118,7 @@ def _versions() -> Iterator[str]:
     yield (
         "### CF's table II and figures 2 and 3: 2,048 vertices\n\n"
         "Theirs: a GTX 960 and one core of a Xeon X5670 (table I), medians and means of ten runs; "
-        f"figures 2 and 3 draw these. Ours: {_card(record)}, kernels alone. Where a rung is not in "
-        "the record, `python benchmarks/gpu_shortest_paths.py --out DIR` measures it.\n"
+        f"figures 2 and 3 draw these. Ours: {_card(record, 'ladder')}, kernels alone.\n"
     )
     yield _table(
         ("version", "rung", "CF, median ms", "CF, mean ms", "ours, ms"),
@@ -152,11 +154,10 @@ def _reductions() -> Iterator[str]:
     sizes = (1 << 10, 1 << 20, 1 << 30)
     yield (
         "### RD's three sizes, without and with copies\n\n"
-        f"The sum of int32, {_card(record)}: kernels alone, in us, then from an array of the host "
-        "to the sum on the host, ordinary memory, allocations and copies included, in ms. RD shows "
-        "bars without figures, with copies throughout. CUB stands for RD's library; its kernels "
-        "are timed by cuda-bench. What stands as not yet measured, `python "
-        "benchmarks/gpu_reduction.py --out DIR --only ladder` measures; CUB with copies and "
+        f"The sum of int32, {_card(record, 'ladder')}: kernels alone, in us, then from an array of "
+        "the host to the sum on the host, ordinary memory, allocations and copies included, in ms. "
+        "RD shows bars without figures, with copies throughout. CUB stands for RD's library; its "
+        f"kernels are timed by cuda-bench, {measured_on(record, 'libraries')}. CUB with copies and "
         "the loop on one core are timed by `warpladder climb reduction --rung NAME --n N`, with "
         "`--device cuda` and `--device cpu`.\n"
     )
@@ -180,8 +181,8 @@ def _block_sizes() -> Iterator[str]:
     threads = [key for key in record["block_sizes"][0] if key.endswith("_us")]
     yield (
         "### Block sizes of reductions\n\n"
-        f"Kernels alone, in us, {_card(record)}. `warpladder explore block-size` counts and, on a "
-        "GPU, times all rungs whose blocks have a choice.\n"
+        f"Kernels alone, in us, {_card(record, 'block_sizes')}. `warpladder explore block-size` "
+        "counts and, on a GPU, times all rungs whose blocks have a choice.\n"
     )
     yield _table(
         ("rung", "n", *(key.removesuffix("_us") for key in threads)),
@@ -203,14 +204,21 @@ def _joins() -> Iterator[str]:
     yield (
         "### IM's experiments\n\n"
         "Rows of 1,000 ids. Theirs: a GTX 1080 Ti, in seconds. Ours: the rung that stands for the "
-        f"experiment, {_card(record)}, kernels alone. A wrong rung is not timed: its counts are "
-        "not to be trusted. IM takes the time to grow with the square of the rows, 3.6 s and "
-        "later 0.66 s for each thousand squared.\n"
+        f"experiment, {_card(record, 'ladder')}, kernels alone. A wrong rung is not timed: its "
+        "counts are not to be trusted. Nor is a result of n * n numbers for 50,000 rows: it takes "
+        "10 GB, and by the square of the rows minutes. IM takes the time to grow with the square "
+        "of the rows, 3.6 s and later 0.66 s for each thousand squared.\n"
     )
     yield _table(
         ("experiment", "rung", "rows", "IM, s", "ours, s"),
         (
-            (what, f"`{rung}`", f"{n:,}", f"{seconds:g}", _joined(rung, ours.get((rung, n))))
+            (
+                what,
+                f"`{rung}`",
+                f"{n:,}",
+                f"{seconds:g}",
+                _joined(rung, n, ours.get((rung, n))),
+            )
             for what, rung, n, seconds in _IM
         ),
         right=3,
@@ -223,11 +231,13 @@ def _joins() -> Iterator[str]:
     )
 
 
-def _joined(rung: str, milliseconds: float | None) -> str:
+def _joined(rung: str, n: int, milliseconds: float | None) -> str:
     ladder = find_ladder("overlap-join")
     if rung in {wrong.rung.name for wrong in ladder.wrong}:
         return "wrong"
-    return _NOT_YET if milliseconds is None else f"{milliseconds / 1e3:.3g}"
+    if milliseconds is None:
+        return "not run" if (rung, n) in _NOT_RUN else _NOT_YET
+    return f"{milliseconds / 1e3:.3g}"
 
 
 def _accesses() -> Iterator[str]:
@@ -281,8 +291,8 @@ def _ms(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def _card(record: dict[str, Any]) -> str:
-    return f"{record['gpu']}, {record['date'][:10]}"
+def _card(record: dict[str, Any], part: str) -> str:
+    return f"{record['gpu']}, {measured_on(record, part)}"
 
 
 def _record(name: str) -> dict[str, Any]:

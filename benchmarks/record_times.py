@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from report import measured_on
 from warpladder.lab.registry import LADDERS
 
 __all__ = ["PACKAGED", "recorded_times", "write_recorded_times"]
@@ -16,9 +17,10 @@ PACKAGED = _ROOT / "src" / "warpladder" / "lab" / "recorded.json"
 
 
 def recorded_times() -> dict[str, Any]:
-    """Return card, date, file and the kernels' milliseconds of every ladder that was timed.
+    """Return card, date, file and milliseconds of every ladder that was timed.
 
-    Milliseconds have four digits: runs differ by more than the fifth.
+    They have five digits, of which three are shown: rounded to four before, a figure might be shown
+    as another than texts have.
     """
     found = {ladder: _newest(ladder) for ladder in sorted(LADDERS)}
     return {ladder: _times(*newest) for ladder, newest in found.items() if newest}
@@ -28,7 +30,7 @@ def _newest(ladder: str) -> tuple[str, dict[str, Any]] | None:
     paths = _RESULTS.glob(f"gpu_{ladder.replace('-', '_')}-*.json")
     results = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in paths]
     timed = [one for one in results if "ladder" in one[1]]
-    return max(timed, key=lambda one: str(one[1]["date"]), default=None)
+    return max(timed, key=lambda one: measured_on(one[1], "ladder"), default=None)
 
 
 def _times(file: str, results: dict[str, Any]) -> dict[str, Any]:
@@ -36,10 +38,10 @@ def _times(file: str, results: dict[str, Any]) -> dict[str, Any]:
     milliseconds: dict[str, dict[str, float]] = {}
     for row in part["rungs"] if isinstance(part, dict) else part:
         ms = row["kernel_ms"] if "kernel_ms" in row else row["kernel_us"] / 1000
-        milliseconds.setdefault(row["case"], {})[str(row["n"])] = float(f"{ms:.4g}")
+        milliseconds.setdefault(row["case"], {})[str(row["n"])] = float(f"{ms:.5g}")
     return {
         "card": results["gpu"],
-        "date": results["date"][:10],
+        "date": measured_on(results, "ladder"),
         "file": file,
         "milliseconds": milliseconds,
     }

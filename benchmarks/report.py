@@ -21,6 +21,7 @@ __all__ = [
     "draw_ceiling",
     "interleave",
     "markdown_table",
+    "measured_on",
     "newest_results",
     "print_table",
     "print_targets",
@@ -67,6 +68,11 @@ def machine() -> dict[str, Any]:
     found = wl.doctor().as_dict()
     del found["jit_cache"], found["jit_cache_bytes"]
     return found
+
+
+def measured_on(results: Mapping[str, Any], part: str) -> str:
+    """Return the day on which a part of a record was measured: parts may be measured alone."""
+    return str(results.get("measured", {}).get(part, results["date"]))[:10]
 
 
 def print_table(title: str, rows: list[dict[str, Any]]) -> None:

@@ -24,7 +24,7 @@ from warpladder.lab.explain import Explanation, Listing, explain
 from warpladder.lab.gutter import Column, choose_columns
 from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.questions import ANSWERS
-from warpladder.lab.recorded import recording_of
+from warpladder.lab.recorded import recording_of, timed_of
 from warpladder.lab.registry import LADDERS, find_ladder
 from warpladder.lab.sources import sources_in
 from warpladder.lab.text import file_of, how_launched, question_of
@@ -160,14 +160,16 @@ def _recorded(ladder: Ladder, rungs: Iterable[Rung]) -> Iterator[str]:
     if recording is None:
         return
     several = list(rungs)
-    rows = []
-    for rung in several:
-        best = recording.of(rung)
-        times = recording.all_of(rung.name) if len(several) == 1 else [best] if best else []
-        rows += [(_linked(rung), f"{time.n:,}", _three_digits(time.milliseconds)) for time in times]
+    times = recording.of_each(several)
+    if len(several) == 1:
+        times = [(rung, time) for rung in several for time in recording.all_of(rung.name)]
+    rows = [
+        (_linked(rung), f"{time.n:,}", _three_digits(time.milliseconds)) for rung, time in times
+    ]
     if rows:
         yield "## On a GPU"
-        yield f"Of the kernels alone, {recording.title} (`benchmarks/results/{recording.file}`)."
+        what = timed_of(several).capitalize()
+        yield f"{what}, {recording.title} (`benchmarks/results/{recording.file}`)."
         yield _table(("rung", "n", "milliseconds"), rows, right=(1, 2))
 
 

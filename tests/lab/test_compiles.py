@@ -216,6 +216,25 @@ def test_innermost_loops_are_as_long_as_the_texts_say(path, instructions):
 
 
 @needs_tools
+@pytest.mark.parametrize(
+    ("path", "order"), [("translation-aos", "LLLSSS"), ("translation-soa", "LSLSLS")]
+)
+def test_loads_do_not_pass_stores_to_what_may_be_the_same_array(path, order):
+    (variant,) = launched_variants(RUNGS[f"primer/{path}"])
+    sass = compiled(variant.kernel, variant.arguments, (9, 0)).sass
+    assert "".join(re.findall(r"\b([LS])(?:D|T)G\.", sass)) == order
+
+
+@needs_tools
+@pytest.mark.parametrize(("path", "branches"), [("pivot-in-run", 4), ("consecutive-cells", 0)])
+def test_a_kept_pivot_is_reloaded_behind_a_branch_in_each_of_four_steps(path, branches):
+    (variant,) = launched_variants(RUNGS[f"shortest-paths/{path}"])
+    loops = instruction_mix(compiled(variant.kernel, variant.arguments, (9, 0)).sass)
+    four_steps = Counter(one.opcode for one in loops[0].instructions)
+    assert (four_steps["LDG.E"], four_steps["BSSY"]) == (12, branches)
+
+
+@needs_tools
 def test_the_command_fits_80_columns(monkeypatch):
     monkeypatch.setattr(compiling, "compile_kernel", compiled)
     result = call("sass", "shortest-paths/register-tiles")

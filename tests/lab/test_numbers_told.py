@@ -49,6 +49,12 @@ def record(name):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+def percent_of_the_rung(path):
+    """Return what the same with one thing changed took, in percent of the rung."""
+    (row,) = (one for one in record("gpu_variants")["variants"] if one["case"] == path)
+    return 100 * row["changed_ms"] / row["rung_ms"]
+
+
 @cache
 def counted(path, n=256):
     return count(find_rung(path)[1], SimulatedDevice(checks=False), n)
@@ -57,6 +63,11 @@ def counted(path, n=256):
 def claimed(path, counter):
     (claim,) = (one for one in find_rung(path)[1].predicts if one.counter == counter)
     return claim.value
+
+
+def kernels_alone(rung):
+    (row,) = (one for one in record("gpu_variants")["variants"] if one["case"].endswith(rung))
+    return row["changed_ms"]
 
 
 @cache
@@ -78,6 +89,11 @@ TOLD = {
         396: lambda: counted("primer/independent-loads", 16896).branches,
         660: lambda: counted("primer/few-warps", 16896).branches,
     },
+    "primer/translation-soa": {82: lambda: percent_of_the_rung("primer/translation-soa")},
+    "primer/error-word": {13: lambda: percent_of_the_rung("primer/error-word")},
+    "primer/kernels-in-turn": {16: lambda: percent_of_the_rung("primer/kernels-in-turn")},
+    "primer/kernels-side-by-side": {51: lambda: 100 * kernels_alone("kernels-side-by-side")
+                                    / kernels_alone("kernels-in-turn")},
     # `test_primer_ladder.py::test_occupancy_is_as_the_table_says` has the rest of the table.
     "primer/occupancy-grid": {
         40: H200.registers_per_multiprocessor // (6 * 256) // 8 * 8,
@@ -144,7 +160,17 @@ TOLD = {
         16383: np.iinfo(np.int16).max // 2,
         20: "test_compiles.py::test_nine_of_ten_instructions_of_pairs_relax_two_each",
     },
-    "shortest-paths/half-tiles": {52: 100 * (32 + 1) / 2 / 32},
+    "shortest-paths/pivot-in-run": {
+        98: lambda: percent_of_the_rung("shortest-paths/pivot-in-run"),
+        2730: lambda: record("gpu_shortest_paths")["ladder"]["carrega_ferreira_ms"][
+            "D[i,k] in a register"],
+        3206: lambda: record("gpu_shortest_paths")["ladder"]["carrega_ferreira_ms"][
+            "one launch, flags"],
+    },
+    "shortest-paths/half-tiles": {
+        52: 100 * (32 + 1) / 2 / 32, 120: 15 * (15 + 1) / 2, 225: 15 * 15,
+        132: H200.multiprocessors,
+    },
     "shortest-paths/small-n-one-block": {
         36: 4 * 96 * 96 / 1024, 48: "of a block that does not ask for more, on every GPU",
     },
@@ -216,7 +242,7 @@ TOLD = {
     },
     "overlap-join/signatures": {
         23: lambda: shared_ids(4000)[1] / 1e6, 275: lambda: shared_ids(4000)[0] / 1e6,
-        40: lambda: shared_ids(64)[3],
+        40: lambda: shared_ids(64)[3], 255: 2**8 - 1,
         2.9: "test_answers.py::test_ids_that_a_pair_shares_of_the_32_commonest",
     },
     "overlap-join/sum-without-barrier": {36: shape_of(2).ids},

@@ -225,7 +225,7 @@ def _recorded(
 
     rungs = [rung for rung in ladder.rungs if only in {None, rung.name}]
     table = recorded_table(recording, rungs, n)
-    return [table, recorded_footnote(recording)] if table else []
+    return [table, recorded_footnote(recording, *rungs)] if table else []
 
 
 def _parts(rows: list[Row], wrong: list[WrongResult]) -> list[RenderableType]:

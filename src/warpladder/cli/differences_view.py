@@ -163,6 +163,7 @@ def _show_recorded(console: Console, found: Difference) -> None:
     if found.before.ladder.name != found.after.ladder.name:
         return
     recording = recording_of(found.after.ladder.name)
-    table = recording and recorded_times(recording, found.before.rung, found.after.rung)
+    both = found.before.rung, found.after.rung
+    table = recording and recorded_times(recording, *both)
     if recording and table:
-        console.print("", table, recorded_footnote(recording), sep="\n")
+        console.print("", table, recorded_footnote(recording, *both), sep="\n")

@@ -235,7 +235,7 @@ def _show_recorded(console: Console, explanation: Explanation) -> None:
 
     recording = recording_of(explanation.ladder.name)
     if recording and (table := recorded_times(recording, explanation.rung)):
-        console.print("", table, recorded_footnote(recording), sep="\n")
+        console.print("", table, recorded_footnote(recording, explanation.rung), sep="\n")
 
 
 def _paragraph(paragraph: str) -> Text:

@@ -19,13 +19,14 @@ __all__ = ["recorded_footnote", "recorded_table", "recorded_times"]
 
 def recorded_table(recording: Recording, rungs: Sequence[Rung], n: int | None) -> Table | None:
     """Return the times of rungs, at ``n`` where that was recorded; None where nothing was."""
-    found = [(rung, recording.of(rung, n) or recording.of(rung)) for rung in rungs]
-    shown = [(rung.name, time) for rung, time in found if time]
+    shown = recording.of_each(rungs)
+    if n is not None:
+        shown = [(rung, recording.of(rung, n) or time) for rung, time in shown]
     if not shown:
         return None
     table = _table("rung", "n", "recorded, ms")
-    for name, time in shown:
-        table.add_row(name, f"{time.n:,}", three_digits(time.milliseconds))
+    for rung, time in shown:
+        table.add_row(rung.name, f"{time.n:,}", three_digits(time.milliseconds))
     return table
 
 
@@ -44,13 +45,15 @@ def recorded_times(recording: Recording, *rungs: Rung) -> Table | None:
     return table
 
 
-def recorded_footnote(recording: Recording) -> Text:
-    """Return what recorded times are, and where they stand."""
+def recorded_footnote(recording: Recording, *rungs: Rung) -> Text:
+    """Return what the recorded times of rungs are, and where they stand."""
     from rich.text import Text
 
+    from warpladder.lab.recorded import timed_of
+
     return Text(
-        f"Recorded, not measured here: {recording.card}, {recording.date}, kernels alone "
-        f"(benchmarks/results/{recording.file})."
+        f"Recorded, not measured here: {recording.card}, {recording.date}, "
+        f"{timed_of(rungs)} (benchmarks/results/{recording.file})."
     )
 
 

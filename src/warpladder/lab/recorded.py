@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from warpladder.rung import Rung
 
-__all__ = ["RecordedTime", "Recording", "common_size", "recording_of"]
+__all__ = ["RecordedTime", "Recording", "common_size", "recording_of", "timed_of"]
 
 
 class RecordedTime(NamedTuple):
-    """Milliseconds that the kernels of a rung took for a problem of size ``n``."""
+    """Milliseconds that a rung took for a problem of size ``n``, as `timed_of` says."""
 
     n: int
     milliseconds: float
@@ -37,7 +37,7 @@ class Recording:
     file
         Of ``benchmarks/results``, which tells how it was measured, and on what.
     times
-        Milliseconds of the kernels alone, by rung and by problem size.
+        Milliseconds by rung and by problem size: of what `timed_of` says.
     """
 
     card: str
@@ -70,6 +70,15 @@ class Recording:
             n = next(size for size in wanted if size is not None and size in own)
         return RecordedTime(n, own[n])
 
+    def of_each(self, rungs: Iterable[Rung]) -> list[tuple[Rung, RecordedTime]]:
+        """Return what of several rungs is to stand side by side; those not run are left out.
+
+        A rung that was run at the size of most of the others has that.
+        """
+        own = [(rung, time) for rung in rungs if (time := self.of(rung))]
+        n = common_size(time.n for _, time in own)
+        return [(rung, self.of(rung, n) or time) for rung, time in own]
+
 
 def common_size(sizes: Iterable[int]) -> int | None:
     """Return of the sizes of all times the most frequent, the largest of those; None of none.
@@ -81,6 +90,21 @@ def common_size(sizes: Iterable[int]) -> int | None:
     """
     counts = Counter(sizes)
     return max(counts, key=lambda size: (counts[size], size), default=None)
+
+
+def timed_of(rungs: Iterable[Rung]) -> str:
+    """Return of what the times of rungs are: a rung that the bus bounds is timed with its copies.
+
+    Examples
+    --------
+    >>> from warpladder.lab.registry import find_ladder
+    >>> timed_of(find_ladder("reduction").rungs)
+    'kernels alone'
+    """
+    bounded_by_bus = {rung.task.ceiling == "pcie" for rung in rungs}
+    if bounded_by_bus == {True}:
+        return "copies and kernels together"
+    return "kernels alone" + ", pipelines with their copies" * (True in bounded_by_bus)
 
 
 @cache
@@ -107,7 +131,7 @@ def recording_of(ladder: str) -> Recording | None:
     --------
     >>> recorded = recording_of("shortest-paths")
     >>> recorded.title, recorded.all_of("flag-barrier")[0].n
-    ('recorded on NVIDIA H200, 2026-11-20', 2048)
+    ('recorded on NVIDIA H200, 2026-11-23', 2048)
     >>> recording_of("a ladder that nobody has run") is None
     True
     """

@@ -77,6 +77,21 @@ def test_the_climb_is_drawn_at_the_size_of_most_rungs():
     assert figures.climb_plot([], "", 1) is None
 
 
+def test_a_line_joins_rungs_that_compute_the_same():
+    times = [(rung, 20, 0.001 * place) for place, rung in enumerate("abcd", 1)]
+
+    def ends(tasks=None):
+        root, _ = drawn(figures.climb_plot(times, "", 1, tasks))
+        lines = [group for group in root.iter(f"{SVG}g") if "line2d" in group.get("id", "")]
+        paths = [path.get("d", "") for line in lines for path in line.findall(f"{SVG}path")]
+        # Those of the axes are straight; in a climb every piece leads elsewhere.
+        return sorted(path.count("L") for path in paths if path.count("L") > 1)
+
+    assert ends() == [3]
+    assert ends(dict.fromkeys("abcd", "add")) == [3]
+    assert ends({"a": "add", "b": "add", "c": "add", "d": "sort"}) == [2]
+
+
 def test_shares_are_those_that_were_counted():
     rungs = reporting.document_of("toy")["ladders"][0]["rungs"]
     plot = figures.evidence_plot(rungs, 1)

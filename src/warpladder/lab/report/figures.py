@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.formats.pictures import new_figure
@@ -62,7 +63,12 @@ def panel_plot(document: Mapping[str, Any], number: int) -> Plot:
     return Plot(_svg(figure, number), alt, panel.title)
 
 
-def climb_plot(times: Sequence[tuple[str, int, float]], where: str, number: int) -> Plot | None:
+def climb_plot(
+    times: Sequence[tuple[str, int, float]],
+    where: str,
+    number: int,
+    tasks: Mapping[str, str] | None = None,
+) -> Plot | None:
     """Return the climb: the time of each rung at the size at which most were timed.
 
     Parameters
@@ -73,6 +79,8 @@ def climb_plot(times: Sequence[tuple[str, int, float]], where: str, number: int)
         On what, with which date: the end of the caption.
     number
         Tells drawings of a page apart.
+    tasks
+        What each rung computes: a line joins neighbours that compute the same. By default all do.
 
     Returns
     -------
@@ -85,7 +93,10 @@ def climb_plot(times: Sequence[tuple[str, int, float]], where: str, number: int)
     figure = new_figure(_WIDTH, 1.0 + _LINE * len(chosen))
     axes = figure.add_subplot()
     places = range(len(chosen))
-    axes.plot([1e3 * seconds for _, seconds in chosen], places, color="#cccccc", lw=1, zorder=1)
+    for _, alike in groupby(places, lambda place: (tasks or {}).get(chosen[place][0])):
+        joined = list(alike)
+        line = [1e3 * chosen[place][1] for place in joined]
+        axes.plot(line, joined, color="#cccccc", lw=1, zorder=1)
     axes.scatter([1e3 * seconds for _, seconds in chosen], places, s=36, color=_ORANGE, zorder=2)
     axes.set_xscale("log")
     axes.set_xlabel("kernels, ms (left is faster)", fontsize=10)

@@ -19,7 +19,7 @@ from typing import Any
 from warpladder.errors import DeviceError, WarpladderError
 from warpladder.lab.documents import ladder_document, recorded_document, recording_document
 from warpladder.lab.explore.registry import find_exploration
-from warpladder.lab.recorded import Recording, recording_of
+from warpladder.lab.recorded import Recording, recording_of, timed_of
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.report.examine import Examiner, Job
 from warpladder.lab.sources import SOURCES
@@ -115,7 +115,7 @@ def _recorded(ladder: Ladder, recording: Recording | None) -> dict[str, Any] | N
         for rung in ladder.rungs
         for time in recorded_document(recording, rung)
     ]
-    return stated and {**stated, "times": times}
+    return stated and {**stated, "of": timed_of(ladder.rungs), "times": times}
 
 
 @contextmanager

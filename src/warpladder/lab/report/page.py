@@ -147,13 +147,14 @@ def _chapter(
     times = recorded and [
         (row["rung"], row["n"], row["kernel_ms"] / 1e3) for row in recorded["times"]
     ]
+    tasks = {rung["rung"]: rung["task"] for rung in ladder["rungs"]}
     plots: list[Plot | None] = []
     if measured:
         here = f"{document['device']}, measured for this report on {document['made'][:10]}"
-        plots.append(climb_plot(measured, here, next(numbers)))
+        plots.append(climb_plot(measured, here, next(numbers), tasks))
     elif times:
         on_record = f"{recorded['card']}, recorded on {recorded['date']}, not measured here"
-        plots.append(climb_plot(times, on_record, next(numbers)))
+        plots.append(climb_plot(times, on_record, next(numbers), tasks))
     plots.append(evidence_plot(ladder["rungs"], next(numbers)))
     return {
         **ladder,

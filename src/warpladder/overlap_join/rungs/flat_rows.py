@@ -17,7 +17,7 @@ IM saw no change either, until the program was compiled for the card: then 0.66 
 with flags and 0.87 s with atomics, and 26 minutes for 50,000 rows. Its flat rows keep their own id,
 1,001 numbers each, so that only one in eight begins at a sector.
 
-Found: on an NVIDIA H200 (2026-11-22), with 1000 rows, this takes 112 ms and `shared-flags` 107 ms.
+Found: on an NVIDIA H200 (2026-11-23), with 1000 rows, this takes 112 ms and `shared-flags` 107 ms.
 The pointers that are saved were in the cache; what limits is how threads count, not where rows lie.
 
 Source: IM coalesced access
@@ -110,6 +110,6 @@ RUNG = Rung(
     limits="a grid has at most 65,535 blocks along y, and a row takes one",
     max_n=65535,
     found=(
-        Found("NVIDIA H200", "2026-11-22", 1000, (("flat-rows", 112.0), ("shared-flags", 107.0))),
+        Found("NVIDIA H200", "2026-11-23", 1000, (("flat-rows", 112.0), ("shared-flags", 107.0))),
     ),
 )

@@ -15,7 +15,7 @@ IM measured the same as with atomics, 1.5 s for 1,000 rows and 24 s for 4,000, a
 0.66 s where atomics took 0.87 s. A compiler for newer GPUs may add once for a warp, as
 `warpladder explain primer/atomic-count` tells, and then flags may well lose.
 
-Found: on an NVIDIA H200 (2026-11-22), with 1000 rows, flags take 107 ms and `atomics` 92.6 ms: a
+Found: on an NVIDIA H200 (2026-11-23), with 1000 rows, flags take 107 ms and `atomics` 92.6 ms: a
 warp's additions go out as one today, while thread 0 still adds up the flags alone.
 
 Source: IM shared flags
@@ -104,5 +104,5 @@ RUNG = Rung(
     ),
     limits="a grid has at most 65,535 blocks along y, and a row takes one",
     max_n=65535,
-    found=(Found("NVIDIA H200", "2026-11-22", 1000, (("shared-flags", 107.0), ("atomics", 92.6))),),
+    found=(Found("NVIDIA H200", "2026-11-23", 1000, (("shared-flags", 107.0), ("atomics", 92.6))),),
 )

@@ -10,6 +10,9 @@ Expect: every warp touches 2 lines, so of 256 bytes 128 are used: 50 %. In secto
 than needed, 5 instead of 4, and 128 of 160 bytes are used: 80 %, which is what GPUs of today make
 of it. The neighbouring warp needs the rest of that sector, so a cache can make up for much of it.
 
+Found: a cache makes up for nearly all of it. On an NVIDIA H200 (2026-11-23), at n = 2**22, this
+takes 17.7 us and `access-aligned` 17.2 us.
+
 Source: GR types of access (3)
 
 Question: By how many elements must the start be off so that a warp takes 4 sectors again, though
@@ -25,7 +28,7 @@ from numba import cuda
 from warpladder.device.grids import blocks_for
 from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.tasks import READ_MISALIGNED
-from warpladder.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Found, Prediction, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,6 +78,14 @@ RUNG = Rung(
             256,
             "5 sectors where an aligned warp takes 4",
             than="access-aligned",
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-23",
+            1 << 22,
+            (("access-misaligned", 0.0177), ("access-aligned", 0.0172)),
         ),
     ),
 )

@@ -9,6 +9,9 @@ Expect: word (r, c) is word 33 r + c, in bank (r + c) mod 32. Along a row c runs
 down a column r does. One matrix takes 32 wavefronts to load instead of 1024, and no conflict is
 left, for 128 bytes more of shared memory, 4224 instead of 4096. The kernel is otherwise the same.
 
+Found: a gain, if not of 32 times. On an NVIDIA H200 (2026-11-23), with 2**14 matrices, this takes
+77.5 us and `bank-stride-32` 125 us. Without conflicts both have the same bytes to move.
+
 Source: beyond
 
 Question: Would 34 columns do as well? Count the banks that a column meets.
@@ -22,7 +25,7 @@ from numba import cuda, float32
 
 from warpladder.primer.further_tasks import SIDE, TRANSPOSITION
 from warpladder.primer.launching import launch
-from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,6 +85,14 @@ RUNG = Rung(
             1,
             "the matrix in global memory is not padded",
             than="bank-stride-32",
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-23",
+            1 << 14,
+            (("bank-padding", 0.0775), ("bank-stride-32", 0.125)),
         ),
     ),
 )

@@ -15,6 +15,10 @@ it would be the sum again: IM saw concurrency with few blocks and none with many
 one launch after the other, so only a GPU can show it: `warpladder explore concurrency` measures it
 for growing grids.
 
+Found: half of the sum. On an NVIDIA H200 (2026-11-23), at n = 2**26, with its copies from and to
+ordinary memory, this takes 104 ms and `kernels-in-turn` 120 ms; of the kernels alone it takes 51 %
+of the other's time (`benchmarks/gpu_variants.py`).
+
 Source: IM concurrency (kernels)
 
 Question: A GPU has 132 multiprocessors and holds 8 of these blocks on each; from how many blocks in
@@ -32,7 +36,7 @@ from warpladder.device.grids import blocks_for
 from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.scramble import scrambled
 from warpladder.primer.tasks import SCRAMBLE
-from warpladder.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Found, Prediction, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +83,14 @@ RUNG = Rung(
             2048,
             "when a kernel runs makes no difference to what it loads",
             than="kernels-in-turn",
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-23",
+            1 << 26,
+            (("kernels-side-by-side", 104.0), ("kernels-in-turn", 120.0)),
         ),
     ),
 )

@@ -14,8 +14,7 @@ That is what the source asks for, and what the simulator counts. In `warpladder 
 (LDL) and 16 stores (STL) at the least: those of the symbols are all there, as nobody knows where
 they go before the text is read; the others the compiler may join, four counters at a time. The
 array takes 32 bytes of local memory. An array of few counters gets out of it: four are kept in
-registers, and the compiler selects among them. Only with four was this rung run on an H200
-(2026-11-20, where the simulator was validated); with eight, no GPU has been asked yet.
+registers, and the compiler selects among them.
 
 Source: GR registers and local memory
 

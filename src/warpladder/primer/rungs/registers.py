@@ -9,6 +9,9 @@ symbol of the same kind had to wait for them.
 
 Expect: not one local load or store, and the same global traffic.
 
+Found: a fifth of the time. On an NVIDIA H200 (2026-11-23), with 2**21 texts, this takes 55.5 us and
+`local-array` 273 us.
+
 Source: GR registers and local memory
 
 Question: How does the work for one symbol grow with the number of kinds of symbols, here and in
@@ -25,7 +28,7 @@ from numba import cuda
 from warpladder.device.grids import blocks_for
 from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.tasks import COUNT_SYMBOLS, RUN, SYMBOLS
-from warpladder.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Found, Prediction, Rung
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -90,6 +93,11 @@ RUNG = Rung(
             256,
             "the symbols are read once, either way",
             than="local-array",
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200", "2026-11-23", 1 << 21, (("registers", 0.0555), ("local-array", 0.273))
         ),
     ),
 )

@@ -15,6 +15,9 @@ each: 40 branches where guards take 32. The fourth step ends at 1000 = 3 x 256 +
 splits the last warp, so 39 / 40 = 97.5 % are uniform. What is gained with large n, fewer threads to
 start, is seen by the clock and not by these counters, and it is little: memory limits both.
 
+Found: little it is. On an NVIDIA H200 (2026-11-23), at n = 2**24, this takes 64.6 us and
+`vector-add-grid` 67.7 us.
+
 Source: beyond
 
 Question: Suppose that thread t took elements 4 t to 4 t + 3, neighbours, in place of elements a
@@ -30,7 +33,7 @@ from numba import cuda
 from warpladder.device.grids import blocks_for
 from warpladder.primer.launching import THREADS, launch
 from warpladder.primer.tasks import VECTOR_ADD
-from warpladder.rung import Bound, Prediction, Rung
+from warpladder.rung import Bound, Found, Prediction, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,6 +97,14 @@ RUNG = Rung(
             97.5,
             1000,
             "the last step splits one warp, 8 threads in and 24 out: 39 of 40 are uniform",
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-23",
+            1 << 24,
+            (("vector-add-grid-stride", 0.0646), ("vector-add-grid", 0.0677)),
         ),
     ),
 )

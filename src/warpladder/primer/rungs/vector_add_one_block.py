@@ -15,6 +15,9 @@ threads fills one warp and puts a single thread into a second one, which issues 
 again: 16.5 active threads per instruction. One block also means one multiprocessor, one of the many
 processors of which a GPU is made. The rest of the GPU is idle, and n ends at 1024.
 
+Found: as expected. On an NVIDIA H200 (2026-11-23), at n = 1024, this takes 3.71 us and
+`vector-add-one-thread` 71.2 us, on one multiprocessor either way.
+
 Source: GR vector addition
 
 Question: How many warps does a block of 97 threads have, and how many of their threads are active
@@ -29,7 +32,7 @@ from numba import cuda
 
 from warpladder.primer.launching import launch
 from warpladder.primer.tasks import VECTOR_ADD
-from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,4 +94,12 @@ RUNG = Rung(
     ),
     limits="n is at most 1024: no GPU takes a larger block",
     max_n=1024,
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-23",
+            1024,
+            (("vector-add-one-block", 0.00371), ("vector-add-one-thread", 0.0712)),
+        ),
+    ),
 )

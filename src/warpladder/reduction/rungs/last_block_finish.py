@@ -16,10 +16,10 @@ Expect: one launch for any n, and one result. At n = 8192, 4 blocks of 256 threa
 one launch where `warp-shuffle` takes 2. Every block meets twice, over its sum and over whether it
 is the last, and the last one once more: 8 warps, 4 * 2 + 1 barriers.
 
-Found: it pays in the middle. On an NVIDIA H200 (2026-11-20) it takes 8.35 us for 2**20 numbers,
-where `warp-shuffle` takes 10.3 us and `host-finish` 9.25 us. One block is done sooner without a
-ticket: for 2**10 numbers 5.54 us against 3.74 us and 3.94 us. For 2**28 the second launch hardly
-shows: 255 us against 253 us of `warp-shuffle`.
+Found: it pays in the middle. On an NVIDIA H200 (2026-11-23) it takes 8.32 us for 2**20 numbers,
+where `warp-shuffle` takes 9.82 us and `host-finish` 9.28 us. One block is done sooner without a
+ticket: for 2**10 numbers 5.82 us against 4.10 us and 3.87 us. For 2**28 the second launch hardly
+shows: 251 us against 249 us of `warp-shuffle`.
 
 Source: beyond
 
@@ -121,21 +121,21 @@ RUNG = Rung(
     found=(
         Found(
             "NVIDIA H200",
-            "2026-11-20",
+            "2026-11-23",
             1 << 20,
-            (("last-block-finish", 0.00835), ("warp-shuffle", 0.0103), ("host-finish", 0.00925)),
+            (("last-block-finish", 0.00832), ("warp-shuffle", 0.00982), ("host-finish", 0.00928)),
         ),
         Found(
             "NVIDIA H200",
-            "2026-11-20",
+            "2026-11-23",
             1 << 10,
-            (("last-block-finish", 0.00554), ("warp-shuffle", 0.00374), ("host-finish", 0.00394)),
+            (("last-block-finish", 0.00582), ("warp-shuffle", 0.0041), ("host-finish", 0.00387)),
         ),
         Found(
             "NVIDIA H200",
-            "2026-11-20",
+            "2026-11-23",
             1 << 28,
-            (("last-block-finish", 0.255), ("warp-shuffle", 0.253)),
+            (("last-block-finish", 0.251), ("warp-shuffle", 0.249)),
         ),
     ),
 )

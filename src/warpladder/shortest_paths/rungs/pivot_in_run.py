@@ -21,6 +21,14 @@ for each of 16 cells, and once more for the four lanes whose run ends with a row
 32 + 8 + 4, so that 22,528 sectors of a step become 20,735 and no fewer. The source gained more than
 that: a load that is not made does not wait either.
 
+Found: it loses. On an NVIDIA H200 (2026-11-23), at n = 2048, it takes 399 ms, `flag-barrier` 362 ms
+and `grid-sync`, which meets otherwise, 46.3 ms: in the first two most of it is meetings. Nor does
+the register gain anything: with three loads for each cell and nothing kept the same runs take 98 %
+of the time (`benchmarks/gpu_variants.py`). The loads that it saves find their sectors in a cache,
+and the compiler puts a branch around the reload at a row's end, in every step of the loop (BSSY and
+BSYNC in `warpladder sass --full`), where without the register there is none. For the source, on a
+GTX 960, it won: 2,730 ms against 3,206 ms.
+
 Source: CF E, listing 7
 
 Question: Which of the 34 requests that a warp makes in a step at n = 128 does nobody need, and
@@ -35,7 +43,7 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.grids import blocks_for
-from warpladder.rung import Bound, Prediction, Ratio, Rung
+from warpladder.rung import Bound, Found, Prediction, Ratio, Rung
 from warpladder.shortest_paths.rungs._launching import MAX_REGISTERS, THREADS, resident_together
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_BY_SPINNING
 from warpladder.shortest_paths.rungs.consecutive_cells import SHORTEST_RUN
@@ -112,6 +120,14 @@ RUNG = Rung(
             "what is saved are loads of 4 sectors, where a cell takes 32; the last row comes twice",
             than="consecutive-cells",
             tolerance=1e-9,
+        ),
+    ),
+    found=(
+        Found(
+            "NVIDIA H200",
+            "2026-11-23",
+            2048,
+            (("pivot-in-run", 399.0), ("flag-barrier", 362.0), ("grid-sync", 46.3)),
         ),
     ),
 )

@@ -12,7 +12,8 @@ keeps the same entry in warps that walk along whole rows.
 Expect: one launch in place of n saves launches and moves no byte less; its loads differ by the
 order of the cells alone. The register saves nearly a third of the load requests of runs, and few of
 their sectors. The paper's steps of 43 % and 16.5 % were taken on a card whose launches cost more
-than today's: what flags cost instead, a meeting of all blocks, may well outweigh them now.
+than today's. On an H200 the flags, a meeting of all blocks, cost far more than launches, and the
+register gains nothing: `flag-barrier` and `pivot-in-run` tell what was found.
 
 Source: CF A; CF B; CF C; CF D; CF E, listing 7; CF table II; CF figure 2; CF figure 3
 """
