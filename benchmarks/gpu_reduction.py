@@ -24,8 +24,9 @@ from gpu_sums import cold_us, contenders
 from gpu_timing import Timer, least_ms, nothing, parser_of_parts, record_parts
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
+from warpladder.errors import MissingExtraError
 from warpladder.lab.ceilings import copy_bytes_per_second, pinned_bytes_per_second, read_only
-from warpladder.lab.registry import find_ladder
+from warpladder.lab.registry import find_ladder, find_rung
 from warpladder.lab.verify import verify
 from warpladder.reduction.rungs._tasks import Numbers
 
@@ -64,6 +65,7 @@ def main() -> None:
         "libraries": bench.libraries,
         "calls": bench.calls,
         "ladder": bench.ladder,
+        "library_with_copies": lambda _: bench.library_with_copies(),
         "block_sizes": lambda _: bench.block_sizes(),
         "targets": _targets,
     }
@@ -263,6 +265,24 @@ class _Bench:
                     }
                 )
         print_table("the ladder", rows)
+        return rows
+
+    def library_with_copies(self) -> list[dict[str, Any]]:
+        """Time the rung of CUB from the host to the sum; its kernels are timed in `libraries`."""
+        _, rung = find_rung("reduction/cub-library")
+        rows = []
+        for n in _LADDER_SIZES:
+            problem = Numbers(self._host[:n])
+            try:
+                found = rung.run(self.device, problem)
+            except MissingExtraError as fault:
+                print(f"left out: {fault}")
+                return []
+            whole = least_ms(partial(rung.run, self.device, problem), 1 if n > 1 << 20 else 5)
+            expected = np.int32(problem.values.sum(dtype=np.int64) & 0xFFFFFFFF)
+            right = bool(found[0] == expected)
+            rows.append({"case": rung.name, "n": n, "end_to_end_ms": whole, "right": right})
+        print_table("the library, with copies", rows)
         return rows
 
     def block_sizes(self) -> list[dict[str, Any]]:

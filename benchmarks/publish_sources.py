@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from report import measured_on
+from report import measured_on, newest_results
 from warpladder.lab.coverage import ITEMS, holding
 from warpladder.lab.explore.shortest_paths.versions import TABLE_II
 from warpladder.lab.registry import find_ladder
@@ -115,10 +115,12 @@ def _shown(what: str) -> str:
 def _versions() -> Iterator[str]:
     record = _record("gpu_shortest_paths")
     ours = {row["case"]: row["kernel_ms"] for row in record["ladder"]["rungs"] if row["n"] == 2048}
+    ours |= {"sequential-cpu": _sequential_ms("shortest-paths", 2048)}
     yield (
         "### CF's table II and figures 2 and 3: 2,048 vertices\n\n"
         "Theirs: a GTX 960 and one core of a Xeon X5670 (table I), medians and means of ten runs; "
-        f"figures 2 and 3 draw these. Ours: {_card(record, 'ladder')}, kernels alone.\n"
+        f"figures 2 and 3 draw these. Ours: {_card(record, 'ladder')}, kernels alone; the loop on "
+        f"one core of {_core()}.\n"
     )
     yield _table(
         ("version", "rung", "CF, median ms", "CF, mean ms", "ours, ms"),
@@ -139,8 +141,6 @@ def _versions() -> Iterator[str]:
         right=3,
     )
     yield (
-        "One core is timed by `warpladder climb shortest-paths --rung sequential-cpu --n 2048 "
-        "--device cpu`; "
         "`warpladder explore versions` counts all five versions and times them on a GPU. Beyond "
         "the paper, `pivot-in-register` keeps the same entry in warps that walk along whole rows: "
         f"{_ms(ours.get('pivot-in-register'))} ms.\n"
@@ -151,15 +151,15 @@ def _reductions() -> Iterator[str]:
     record = _record("gpu_reduction")
     times = {(row["case"], row["n"]): row for row in record["ladder"]}
     libraries = {row["n"]: row["us"] for row in record["libraries"] if row["by"] == "CUB"}
+    with_copies = {row["n"]: row["end_to_end_ms"] for row in record.get("library_with_copies", ())}
     sizes = (1 << 10, 1 << 20, 1 << 30)
     yield (
         "### RD's three sizes, without and with copies\n\n"
         f"The sum of int32, {_card(record, 'ladder')}: kernels alone, in us, then from an array of "
         "the host to the sum on the host, ordinary memory, allocations and copies included, in ms. "
         "RD shows bars without figures, with copies throughout. CUB stands for RD's library; its "
-        f"kernels are timed by cuda-bench, {measured_on(record, 'libraries')}. CUB with copies and "
-        "the loop on one core are timed by `warpladder climb reduction --rung NAME --n N`, with "
-        "`--device cuda` and `--device cpu`.\n"
+        f"kernels are timed by cuda-bench, {measured_on(record, 'libraries')}. The loop is on one "
+        f"core of {_core()}, and has nothing to copy.\n"
     )
     heads = [head for n in sizes for head in (f"2^{n.bit_length() - 1}, us", "with copies, ms")]
     rows = []
@@ -170,8 +170,12 @@ def _reductions() -> Iterator[str]:
         cells = []
         for n in sizes:
             row = times.get((rung.name, n), {})
-            kernel = libraries[n] if rung.name == "cub-library" else row.get("kernel_us")
-            cells += [_ms(kernel), _ms(row.get("end_to_end_ms"))]
+            if rung.name == "cub-library":
+                cells += [_ms(libraries[n]), _ms(with_copies.get(n))]
+            elif rung.on == "cpu":
+                cells += [_ms(1000 * _sequential_ms("reduction", n)), ""]
+            else:
+                cells += [_ms(row["kernel_us"]), _ms(row["end_to_end_ms"])]
         rows.append((f"`{rung.name}`", rung.source, *cells))
     yield _table(("rung", "source", *heads), rows, right=6)
 
@@ -289,6 +293,22 @@ def _ms(value: float | None) -> str:
     if value is None:
         return _NOT_YET
     return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _sequential() -> dict[str, Any]:
+    return newest_results("sequential-*")
+
+
+def _sequential_ms(ladder: str, n: int) -> float:
+    """Return what the loop on one core took."""
+    path = f"{ladder}/sequential-cpu"
+    rows = {(row["case"], row["n"]): row["ms"] for row in _sequential()["rungs"]}
+    return float(rows[path, n])
+
+
+def _core() -> str:
+    record = _sequential()
+    return f"an {record['machine']['cpu']}, {record['date']}"
 
 
 def _card(record: dict[str, Any], part: str) -> str:
