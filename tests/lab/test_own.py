@@ -198,6 +198,10 @@ def test_files_that_are_none(tmp_path, monkeypatch):
     (tmp_path / "found.py").write_text("")
     with pytest.raises(InputError, match=r"no ladder 'found'; the file of that name is found.py"):
         registry.find_ladder("found")
+    for folder in (".", str(tmp_path)):
+        for find in (registry.find_ladder, registry.find_rung):
+            with pytest.raises(InputError, match=r"is a folder; name a file in it"):
+                find(folder)
 
 
 def test_what_a_rung_of_ones_own_raises_is_its_verdict(mine):

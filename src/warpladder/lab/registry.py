@@ -78,6 +78,7 @@ def find_ladder(name: str) -> Ladder:
             return own.load_installed(name, points)
         if Path(f"{name}.py").is_file():
             raise InputError(f"no ladder {name!r}; the file of that name is {name}.py")
+        _refuse_folder(name)
         raise InputError(unknown("ladder", name, ladder_names(), "ladders"))
     return cast("Ladder", look_up("ladder", name, LADDERS, "ladders"))
 
@@ -112,6 +113,8 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
         ladder_name = place
     else:
         ladder_name, slash, name = path.partition("/")
+        if ladder_name not in LADDERS:
+            _refuse_folder(path)
         if not slash:
             raise InputError(
                 f"{path!r} must be LADDER/RUNG; `warpladder ladders` lists the rungs of every "
@@ -122,6 +125,11 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
     if rung is None:
         raise InputError(unknown("rung", name, _names(ladder), f"ladders {ladder_name}"))
     return ladder, rung
+
+
+def _refuse_folder(path: str) -> None:
+    if path and Path(path).is_dir():
+        raise InputError(f"{path} is a folder; name a file in it, as in {Path(path) / 'FILE.py'}")
 
 
 def _loaded(place: str) -> Ladder:
