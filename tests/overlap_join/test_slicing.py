@@ -221,6 +221,21 @@ def test_more_hot_ids_met_at_once_than_a_segment_has() -> None:
     check(sets, universe - 700, 40, at_once=True)
 
 
+def test_of_thousands_of_hot_ids_all_may_have_masks() -> None:
+    # Each id is in a third of the rows: no list is worth its while, however many masks are tried.
+    rng = np.random.default_rng(4)
+    n, universe = 1500, groups.MASKS_AT_ONCE + 1001
+    chosen = rng.random((n, universe)) < 0.3
+    chosen[0] = True
+    sets = Sets(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), np.nonzero(chosen)[1])
+    codes = coded(sets)
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    total = float(np.dot(codes.frequency, codes.frequency)) / 2
+    _, masks, at_once = plan._slicing_of(join, codes.frequency, codes.frequency, total)
+    assert masks == universe
+    assert not at_once
+
+
 def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
     rng = np.random.default_rng(1)
     n, size = 6 * ROWS, 100

@@ -148,14 +148,20 @@ def _codes_by_frequency(values: list[NDArray[Any]]) -> tuple[_Recode, NDArray[np
             counts = np.add(counts, _table_counts(items, least, width), dtype=np.int64)
     else:
         distinct, counts = np.unique(np.concatenate(filled), return_counts=True)
-    held = np.zeros(_OFTEN, np.int64)
-    _count_counts(counts, held)
-    universe = len(counts) - int(held[0])
+    parts = _workers(len(counts), _OFTEN)
+    bounds = [len(counts) * part // parts for part in range(parts + 1)]
+    held = np.zeros((parts, _OFTEN), np.int64)
+    each(lambda part: _count_counts(counts, *bounds[part : part + 2], held[part]), parts)
+    universe = len(counts) - int(held[:, 0].sum())
     if universe > _MOST_CODES:
         raise InputError(f"rows: there are more than {_MOST_CODES:,} distinct ids")
-    often = universe - int(held[-1])
+    often = universe - int(held[:, -1].sum())
     table, listed = np.empty(len(counts), np.int32), np.empty(universe, np.int64)
-    _code_by_counts(counts, held, table, listed)
+    _begin_codes(held)
+    each(
+        lambda part: _code_by_counts(counts, *bounds[part : part + 2], held[part], table, listed),
+        parts,
+    )
     order = np.argsort(listed[often:], kind="stable")
     if len(order) > 1:
         listed[often:] = listed[often:][order]
@@ -247,25 +253,35 @@ def _count(items: Any, first: Any, last: Any, least: Any, counts: Any) -> None:
 
 @cached
 @njit(nogil=True)
-def _count_counts(counts: Any, held: Any) -> None:
+def _count_counts(counts: Any, first: Any, last: Any, held: Any) -> None:
     """Count how many ids are listed how often; the last count is of all that are more often."""
-    for place in range(len(counts)):
+    for place in range(first, last):
         held[min(counts[place], len(held) - 1)] += 1
 
 
 @cached
 @njit(nogil=True)
-def _code_by_counts(counts: Any, held: Any, table: Any, listed: Any) -> None:
-    """Code ids by ascending counts, stably, but for those that ``held`` counts last.
+def _begin_codes(held: Any) -> None:
+    """Turn how many ids of each part are listed how often into the first code of each.
 
     Ids that no row has come first; they get no code.
     """
-    place = -held[0]
-    for count in range(len(held)):
-        ids = held[count]
-        held[count] = place
-        place += ids
-    for place in range(len(counts)):
+    code = -held[:, 0].sum()
+    for count in range(held.shape[1]):
+        for part in range(held.shape[0]):
+            ids = held[part, count]
+            held[part, count] = code
+            code += ids
+
+
+@cached
+@njit(nogil=True)
+def _code_by_counts(counts: Any, first: Any, last: Any, held: Any, table: Any, listed: Any) -> None:
+    """Code ids by ascending counts, stably, but for those that are listed most often.
+
+    ``held`` has the next code for each count.
+    """
+    for place in range(first, last):
         count = min(counts[place], len(held) - 1)
         code = held[count]
         held[count] = code + 1

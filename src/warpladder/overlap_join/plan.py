@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -67,6 +67,8 @@ _CODED = 60.0
 _MOST_HOT_BYTES = 4
 # Bytes of masks at most; an id in fewer than one of so many rows takes less time as a list.
 _MOST_MASKS, _SCARCE = 1 << 30, 4096
+# Below so many masks, each number of them is tried.
+_TRIED = MASKS_AT_ONCE
 # The ids looked at to tell that prefixes would leave too many candidates.
 _CAPPED = 4096
 
@@ -261,31 +263,39 @@ def _slicing_of(
     common = int(np.count_nonzero(frequency > len(join.right) / _SCARCE))
     most = min(common, _MOST_MASKS // (8 * WORDS * panels))
     hottest = slice(None, -most - 1, -1)
-    masks = np.zeros(most + 1)
-    np.cumsum(own[hottest], out=masks[1:])
-    updates = np.zeros(most + 1)
-    np.cumsum(own[hottest].astype(np.float64) * frequency[hottest], out=updates[1:])
+    # So many are tried: of thousands, it matters little whether a few more have masks.
+    every, some = np.arange(min(most, _TRIED)), np.arange(0, most, MASKS_AT_ONCE // 8)
+    hot = np.unique(np.concatenate((every, some, [most])))
+    masks = _sums(own[hottest])[hot]
+    updates = _sums(own[hottest].astype(np.float64) * frequency[hottest])[hot]
     # Masks are added eight at a time, of which some are empty, and in segments of so many ids.
-    segments = -(-np.arange(most + 1) // MASKS_AT_ONCE)
+    segments = -(-hot // MASKS_AT_ONCE)
     added = masks + n * (AT_ONCE // 2) * segments
     listed, lists = total - both * updates, float(join.left.items.size) - masks
     in_chunks = (
         both * panels * (added * _MASK + n * (_PANEL + _SEGMENT * segments))
-        + both * panels * np.arange(most + 1) * (n / GROUP) * _FETCHED
+        + both * panels * hot * (n / GROUP) * _FETCHED
         + listed * _LISTED
         + lists * _LIST
     )
     at_once = (
         both * panels * (added * _MASK_MET + n * _PANEL_MET) + listed * _MET + lists * _LIST_MET
     )
-    at_once[~(are_met_at_once(panels, np.arange(most + 1)) & (lists > 0))] = math.inf
-    costs = np.minimum(in_chunks, at_once) + np.arange(most + 1) * (panels * _MARKED)
+    at_once[~(are_met_at_once(panels, hot) & (lists > 0))] = math.inf
+    costs = np.minimum(in_chunks, at_once) + hot * (panels * _MARKED)
     if frequency.max(initial=0) > LONGEST_LIST:
         # What stands before the masked ones has lists.
         longest = np.concatenate(([0], np.maximum.accumulate(frequency)))[::-1]
-        costs[longest[: most + 1] > LONGEST_LIST] = math.inf
+        costs[longest[hot] > LONGEST_LIST] = math.inf
     best = int(np.argmin(costs))
-    return float(costs[best]), best, bool(at_once[best] < in_chunks[best])
+    return float(costs[best]), int(hot[best]), bool(at_once[best] < in_chunks[best])
+
+
+def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sums of the first so many values, from none to all."""
+    sums = np.zeros(len(values) + 1)
+    np.cumsum(values, out=sums[1:])
+    return sums
 
 
 def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:
