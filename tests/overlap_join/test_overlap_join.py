@@ -314,6 +314,21 @@ def test_ids_that_several_threads_code_come_by_counts_and_then_in_their_own_orde
     assert ids[codes.left.items].tolist() == items.tolist()
 
 
+@pytest.mark.parametrize("universe", [2, 120, 3000, 200_000, 400_000])
+def test_rows_of_codes_of_any_width_are_sorted(universe: int) -> None:
+    rng = np.random.default_rng(universe)
+    # All ids are there, so that codes are as wide as the universe; a few rows are short.
+    sizes = [universe, 0, 1, 32, 33, *rng.integers(33, 400, 60).tolist(), 5]
+    rows = [rng.permutation(universe)[:size] for size in sizes]
+    codes = coded(as_sets(rows, "rows"))
+    counts = np.bincount(np.concatenate(rows), minlength=universe)
+    ids = np.argsort(counts, kind="stable")
+    for row, begin, end in zip(rows, codes.left.starts, codes.left.starts[1:], strict=False):
+        own = codes.left.items[begin:end]
+        assert (np.diff(own) > 0).all()
+        assert sorted(ids[own].tolist()) == sorted(row.tolist())
+
+
 @pytest.mark.parametrize("size", [3, 60])
 def test_ids_that_rows_have_twice_are_in_so_many_rows_less(size: int) -> None:
     rng = np.random.default_rng(size)
