@@ -3,7 +3,8 @@
 There are four ways on the CPU, and what each costs follows from how often each id occurs:
 
 * `slicing` adds masks of all rows, 1,024 at a time: cheap where ids are in so many rows that a mask
-  of them has a few bits for each 1,024;
+  of them has a few bits for each 1,024. Where a few hundred such ids make most updates, and their
+  masks stay in the cache, a row meets all right rows at once, and the others' lists are cheap too;
 * `counting` updates counters and looks at all of them: cheap where rows share much, so that lists
   are long beside the number of rows;
 * `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
