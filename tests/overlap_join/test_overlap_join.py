@@ -296,6 +296,39 @@ def test_ids_that_very_many_rows_have_are_coded_by_how_many(
     assert list(wl.overlap_join(rows, 3)) == brute(rows, "count", 3)
 
 
+@pytest.mark.parametrize("often", [3, 9])
+def test_ids_that_several_threads_code_come_by_counts_and_then_in_their_own_order(
+    often: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from warpladder.overlap_join import coding
+
+    monkeypatch.setattr(coding, "_OFTEN", often)
+    monkeypatch.setattr(coding, "_IDS_PER_WORKER", 4)
+    monkeypatch.setattr(coding, "worker_count", lambda: 3)
+    rng = np.random.default_rng(often)
+    counts = rng.integers(0, 7, 50)
+    items = rng.permutation(np.repeat(np.arange(50), counts))
+    codes = coded(as_sets(items[:, np.newaxis], "rows"))
+    ids = np.argsort(counts, kind="stable")[(counts == 0).sum() :]
+    assert codes.frequency.tolist() == counts[ids].tolist()
+    assert ids[codes.left.items].tolist() == items.tolist()
+
+
+@pytest.mark.parametrize("universe", [2, 120, 3000, 200_000, 400_000])
+def test_rows_of_codes_of_any_width_are_sorted(universe: int) -> None:
+    rng = np.random.default_rng(universe)
+    # All ids are there, so that codes are as wide as the universe; a few rows are short.
+    sizes = [universe, 0, 1, 32, 33, *rng.integers(33, 400, 60).tolist(), 5]
+    rows = [rng.permutation(universe)[:size] for size in sizes]
+    codes = coded(as_sets(rows, "rows"))
+    counts = np.bincount(np.concatenate(rows), minlength=universe)
+    ids = np.argsort(counts, kind="stable")
+    for row, begin, end in zip(rows, codes.left.starts, codes.left.starts[1:], strict=False):
+        own = codes.left.items[begin:end]
+        assert (np.diff(own) > 0).all()
+        assert sorted(ids[own].tolist()) == sorted(row.tolist())
+
+
 @pytest.mark.parametrize("size", [3, 60])
 def test_ids_that_rows_have_twice_are_in_so_many_rows_less(size: int) -> None:
     rng = np.random.default_rng(size)

@@ -103,10 +103,12 @@ def product_of(sets: Sets, other: Sets | None = None) -> Any:
     return (sides[0][:, :width] @ sides[1][:, :width].T).astype(np.int64)
 
 
-def check(sets: Sets, masks: int, threshold: int, other: Sets | None = None) -> None:
+def check(
+    sets: Sets, masks: int, threshold: int, other: Sets | None = None, *, at_once: bool = False
+) -> None:
     codes = coded(sets, other)
     join = Join(codes.left, codes.right, as_rule("count", threshold))
-    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", masks=masks))
+    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", masks=masks, at_once=at_once))
     shared = product_of(sets, other)
     is_pair = shared >= threshold
     if other is None:
@@ -142,13 +144,114 @@ def sets_of(n: int, universe: int, most: int, seed: int, odds: float = 1.0) -> S
 
 @pytest.mark.parametrize("n", [ROWS - 1, ROWS, ROWS + 1, 2 * ROWS + 607])
 @pytest.mark.parametrize("masks", [0, 37, 300])
-def test_rows_of_several_panels(n: int, masks: int) -> None:
-    check(sets_of(n, 300, 25, n), masks, 3)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_rows_of_several_panels(n: int, masks: int, at_once: bool) -> None:
+    check(sets_of(n, 300, 25, n), masks, 3, at_once=at_once)
 
 
 @pytest.mark.parametrize("masks", [40, 300])
-def test_other_rows(masks: int) -> None:
-    check(sets_of(700, 300, 25, 1), masks, 4, sets_of(ROWS + 90, 300, 30, 2))
+@pytest.mark.parametrize("at_once", [False, True])
+def test_other_rows(masks: int, at_once: bool) -> None:
+    check(
+        sets_of(700, 300, 25, 1), masks, 4, sets_of(ROWS + 90, 300, 30, 2), at_once=at_once
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("masks", [0, 3, 60])
+@pytest.mark.parametrize("threshold", [1, 2, 9])
+def test_lists_met_at_once_carry_through_all_slices(masks: int, threshold: int) -> None:
+    # Lists of a few rows are copied, longer ones are not; rows share up to 40 ids.
+    check(sets_of(ROWS + 90, 60, 300, 7, odds=0), masks, threshold, at_once=True)
+    check(sets_of(ROWS + 90, 3000, 40, 8, odds=0), masks, threshold, at_once=True)
+
+
+@pytest.mark.parametrize(
+    ("measure", "threshold"),
+    [("count", 2), ("count", 9), ("jaccard", 0.2), ("cosine", 0.4), ("dice", 0.4),
+     ("containment", 0.6)],
+)  # fmt: skip
+@pytest.mark.parametrize("masks", [0, 5, 40])
+def test_what_is_met_at_once_is_what_counting_finds(
+    measure: str, threshold: float, masks: int
+) -> None:
+    sets, other = sets_of(ROWS + 70, 40, 25, 5), sets_of(ROWS - 30, 45, 25, 6)
+    for codes, both_ways in (
+        (coded(sets), False),
+        (coded(sets), True),
+        (coded(sets, other), False),
+    ):
+        join = Join(codes.left, codes.right, as_rule(measure, threshold), both_ways)
+        ways = Way("slicing", 0, 0.1, "", masks=masks, at_once=True), Way("counting", 1, 0.1, "")
+        pairs = [[], []]
+        for way, pieces in zip(ways, pairs, strict=True):
+            engine = cpu.CpuEngine(join, way)
+            for piece in engine.found(0, len(sets), lambda _: None):
+                owner = piece.first + np.repeat(np.arange(len(piece.counts)), piece.counts)
+                pieces.append(np.stack([owner, piece.right, piece.shared]))
+            counted = engine.counted(0, len(sets), lambda _: None)
+            pieces[:] = [np.concatenate(pieces, axis=1)]
+            assert counted.pairs == pieces[0].shape[1] > 0
+            pieces += [counted.of_left, counted.of_right]
+        for one, same in zip(*pairs, strict=True):
+            np.testing.assert_array_equal(one, same)
+
+
+def test_more_than_255_shared_ids_in_lists_and_masks_met_at_once() -> None:
+    rng = np.random.default_rng(3)
+    n, size = 70, 700
+    rows = np.sort(np.stack([rng.permutation(800)[:size] for _ in range(n)]), axis=1)
+    sets = Sets(np.arange(n + 1) * size, rows.reshape(-1))
+    assert np.triu(product_of(sets), 1).max() > 511
+    for masks in (0, 300, 800):
+        for threshold in (2, 300, 620):
+            check(sets, masks, threshold, at_once=True)
+
+
+def test_ids_of_one_row_each_have_no_list_to_be_met_at_once() -> None:
+    sets = Sets(np.array([0, 3, 6, 9]), np.array([0, 1, 9, 0, 2, 8, 0, 3, 7]))
+    codes = coded(sets)
+    join = Join(codes.left, codes.right, as_rule("count", 1))
+    way = Way("slicing", 0, 0.1, "", lone=6, masks=1, at_once=True)
+    assert cpu.CpuEngine(join, way).counted(0, 3, lambda _: None).pairs == 3
+
+
+def test_more_hot_ids_met_at_once_than_a_segment_has() -> None:
+    universe = 2 * groups.MASKS_AT_ONCE
+    sets = sets_of(300, universe, 500, 3, odds=0)
+    check(sets, universe - 700, 40, at_once=True)
+
+
+def test_of_thousands_of_hot_ids_all_may_have_masks() -> None:
+    # Each id is in a third of the rows: no list is worth its while, however many masks are tried.
+    rng = np.random.default_rng(4)
+    n, universe = 1500, groups.MASKS_AT_ONCE + 1001
+    chosen = rng.random((n, universe)) < 0.3
+    chosen[0] = True
+    sets = Sets(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), np.nonzero(chosen)[1])
+    codes = coded(sets)
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    total = float(np.dot(codes.frequency, codes.frequency)) / 2
+    _, masks, at_once = plan._slicing_of(join, codes.frequency, codes.frequency, total)
+    assert masks == universe
+    assert not at_once
+
+
+def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
+    rng = np.random.default_rng(1)
+    n, size = 6 * ROWS, 100
+    items = (250_000 * rng.random(n * size) ** 3).astype(np.int64)
+    sets = Sets(np.arange(n + 1) * size, items)
+    codes = coded(sets)
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    way = plan.choose_way(join, codes.frequency)
+    assert way.name == "slicing"
+    assert way.at_once
+    assert 0 < way.masks < 2 * groups.MASKS_AT_ONCE
+    counted = wl.overlap_join(sets, 2, count_only=True)
+    other = Way("counting", 1, way.seconds, "", way.lone)
+    expected = cpu.CpuEngine(join, other).counted(0, n, lambda _: None)
+    assert counted.pairs == expected.pairs
+    np.testing.assert_array_equal(counted.degrees, expected.of_left + expected.of_right)
 
 
 def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
@@ -224,7 +327,7 @@ def test_lists_that_are_too_long_have_masks(monkeypatch: pytest.MonkeyPatch) -> 
     join = Join(codes.left, codes.right, as_rule("count", 2))
     assert plan.choose_way(join, codes.frequency).name != "gathering"
     # As if lists cost nothing.
-    nanoseconds, masks = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
+    nanoseconds, masks, _ = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
     assert nanoseconds < float("inf")
     assert masks >= 1
     assert wl.overlap_join(Sets(starts, items), 2, count_only=True).pairs == n // 2

@@ -95,7 +95,7 @@ class CpuEngine:
                 right, (min(way.lone, cold), cold), whole, ONE_BLOCK,
                 with_behind=self._which == LATER,
             )  # fmt: skip
-            masks = masks_of(join.left, self._index, right, way.masks)
+            masks = masks_of(join.left, self._index, right, way.masks, at_once=way.at_once)
             self._visit = slicing.slice_rows
             self._given = (masks,)
             self._new_scratch = lambda kept: groups.new_scratch(join.left, join.rule, masks, kept)

@@ -16,7 +16,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import LATER
 from warpladder.overlap_join.index import list_of, rows_behind
-from warpladder.overlap_join.lanes import LANES, fetch
+from warpladder.overlap_join.lanes import COPIED, LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
 from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, WORDS
@@ -41,6 +41,7 @@ __all__ = [
     "memory_of_scratch",
     "new_scratch",
     "prepare",
+    "span_of",
 ]
 
 GROUP = 4096
@@ -84,8 +85,8 @@ class Scratch(NamedTuple):
     cursors
         How far the lists of a chunk's panels have been added: int64.
     slices
-        Counts of a row and panel; of all rows of a group where there is more than one segment:
-        uint64.
+        Counts of a row and panel; of a row and all panels where `Masks.at_once`; of all rows of a
+        group where there is more than one segment: uint64.
     masks
         Pairs of `AT_ONCE` rows in a chunk of panels: uint64.
     each
@@ -122,21 +123,22 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
     longest = int(np.diff(left.starts).max(initial=0))
     is_counted = rule.measure == COUNT and not kept
     panels = masks.panels
-    chunk = max(1, min(panels, MASKS_AT_ONCE // (masks.hot + 1)))
-    segments = max(1, -(-masks.hot // MASKS_AT_ONCE))
+    chunk = panels if masks.at_once else max(1, min(panels, MASKS_AT_ONCE // (masks.hot + 1)))
+    segments = 1 if masks.at_once else max(1, -(-masks.hot // MASKS_AT_ONCE))
     least = least_shared(rule.measure, rule.threshold, longest)
     levels = int(_levels_of(longest, least, is_counted))
     group = GROUP if segments == 1 else max(1, min(GROUP, _MOST_COUNTS // (8 * WORDS * levels)))
+    counts = panels if masks.at_once else 1 if segments == 1 else group
     return Scratch(
         group,
         chunk,
         np.empty((group, 5), np.int64),
         np.empty(max(longest + segments * AT_ONCE, _PLACES), np.int32),
         np.empty((group, segments + 1), np.int64),
-        np.empty(max(masks.most_listed, _LISTED), np.int32),
+        np.empty(max(masks.most_listed, COPIED * (longest + 1), _LISTED), np.int32),
         np.zeros(panels + 1, np.int64),
         np.empty(chunk, np.int64),
-        aligned_words((1 if segments == 1 else group) * levels * WORDS),
+        aligned_words(counts * levels * WORDS),
         aligned_words(chunk * AT_ONCE * WORDS),
         np.arange(AT_ONCE, dtype=np.int32) * WORDS,
         aligned_words(panels * DEGREE_LEVELS * WORDS),
@@ -150,7 +152,8 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
 def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
     """Return about how many bytes `Scratch` takes for so many right rows and hot ids."""
     counts = 0 if hot <= MASKS_AT_ONCE else _MOST_COUNTS
-    return 4 * (_PLACES + _LISTED) + counts + 2 * rows + 10 * kept
+    # Degrees, and where all panels are met at once their counts and pairs.
+    return 4 * (_PLACES + _LISTED) + counts + 5 * rows + 10 * kept
 
 
 @cached
@@ -196,7 +199,9 @@ def prepare(
         segments[one, 0] = taken
         for segment in range(last_segment):
             # From the hottest id down.
-            least_id = max(masks.cold, universe - (segment + 1) * MASKS_AT_ONCE)
+            least_id = masks.cold
+            if segment < last_segment - 1:
+                least_id = universe - (segment + 1) * MASKS_AT_ONCE
             while k >= starts[i] and items[k] >= least_id:
                 places[taken] = (items[k] - masks.cold) * WORDS
                 taken += 1
@@ -224,7 +229,7 @@ def _end_of_group(
         for k in range(left.starts[i], left.starts[i + 1] if masks.most_listed else 0):
             if left.items[k] >= masks.cold:
                 break
-            first, behind = _list_of(left, index, which, k)
+            first, behind = span_of(left, index, which, k)
             listed += behind - first
         if i > begin and (taken > len(scratch.places) or listed > len(scratch.listed)):
             return i
@@ -243,9 +248,9 @@ def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> N
             for k in range(first, behind):
                 if is_counted:
                     fetch(
-                        index.postings, _list_of(left, index, which, min(k + _AHEAD, behind - 1))[0]
+                        index.postings, span_of(left, index, which, min(k + _AHEAD, behind - 1))[0]
                     )
-                place, last = _list_of(left, index, which, k)
+                place, last = span_of(left, index, which, k)
                 while place < last:
                     j = index.postings[place]
                     panel = j >> PANEL_BITS
@@ -261,6 +266,6 @@ def _sort_lists(left: Any, index: Any, which: Any, size: Any, scratch: Any) -> N
 
 
 @subroutine(inline="always")
-def _list_of(left: Any, index: Any, which: Any, k: Any) -> Any:
+def span_of(left: Any, index: Any, which: Any, k: Any) -> Any:
     """Return where the list of an id begins and ends, or that of the rows behind its own."""
     return rows_behind(index, k) if which == LATER else list_of(index, left.items[k], 0)

@@ -22,7 +22,7 @@ from warpladder.device.crew import each
 from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
 from warpladder.overlap_join.forms import parts_of_rows
-from warpladder.overlap_join.lanes import fetch
+from warpladder.overlap_join.lanes import COPIED, fetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,8 @@ class Index(NamedTuple):
         int64. A part ends where the next one begins; behind all there is an empty one.
     postings
         Rows, counted from the first of their block, ascending: uint16, or int32 for blocks of more
-        rows than that holds.
+        rows than that holds. Behind them stand `COPIED` more, so that so many can be read from
+        wherever a list begins.
     behind
         For each id of each row, the part of its list with the rows of the same block that come
         after, for `rows_behind` to read. Zeros follow, so that places some way ahead can be read.
@@ -121,7 +122,7 @@ def build_index(
     noted = rows.items.size + AHEAD if with_behind else 0
     if not buckets:
         # Where hot ids are all that rows share, no pass over them is needed.
-        no_lists = np.zeros(2, np.int64), np.empty(0, posting), np.zeros(noted, np.int64)
+        no_lists = np.zeros(2, np.int64), np.zeros(COPIED, posting), np.zeros(noted, np.int64)
         return Index(bits, blocks, first, *no_lists)
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
@@ -137,7 +138,7 @@ def build_index(
     each(lambda part: _count(*given(part), places[part]), workers)
     starts = np.empty(buckets + 2, np.int64)
     _end(places, starts)
-    postings = np.empty(starts[-1], posting)
+    postings = np.empty(starts[-1] + COPIED, posting)
     behind = np.empty(noted, np.int64)
     behind[rows.items.size :] = 0
     each(lambda part: _fill(*given(part), places[part], starts, postings, behind), workers)

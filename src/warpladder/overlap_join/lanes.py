@@ -19,8 +19,20 @@ from numba.extending import intrinsic
 
 from warpladder.device.llvm import call_outside, data_of, everywhere, prefetch, vector_at
 
-__all__ = ["LANES", "add_common", "at_least", "bits", "clear", "fetch", "note"]
+__all__ = [
+    "COPIED",
+    "LANES",
+    "add_common",
+    "at_least",
+    "bits",
+    "clear",
+    "copy_some",
+    "fetch",
+    "note",
+]
 
+COPIED = 16
+"""How many elements `copy_some` copies."""
 LANES = 64
 """How many counters go together: as many as a word has bits."""
 
@@ -106,6 +118,20 @@ def bits(typingctx, word):
         return builder.ctpop(args[0])
 
     return types.int64(types.uint64), codegen
+
+
+@intrinsic
+def copy_some(typingctx, target, at, source, place):
+    """Copy `COPIED` elements, whatever is there."""
+
+    def codegen(context, builder, sig, args):
+        to, of = (data_of(context, builder, sig, args, which) for which in (0, 2))
+        some = ir.VectorType(to.type.pointee, COPIED)
+        known = builder.load(vector_at(builder, of, args[3], some), align=1)
+        builder.store(known, vector_at(builder, to, args[1], some), align=1)
+        return context.get_dummy_value()
+
+    return types.void(target, types.intp, source, types.intp), codegen
 
 
 @intrinsic

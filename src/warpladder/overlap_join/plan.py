@@ -3,7 +3,8 @@
 There are four ways on the CPU, and what each costs follows from how often each id occurs:
 
 * `slicing` adds masks of all rows, 1,024 at a time: cheap where ids are in so many rows that a mask
-  of them has a few bits for each 1,024;
+  of them has a few bits for each 1,024. Where a few hundred such ids make most updates, and their
+  masks stay in the cache, a row meets all right rows at once, and the others' lists are cheap too;
 * `counting` updates counters and looks at all of them: cheap where rows share much, so that lists
   are long beside the number of rows;
 * `gathering` walks lists alone: for sparse rows, whose counters would mostly be looked at in vain;
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from warpladder.device.host_memory import in_words
 from warpladder.overlap_join.groups import GROUP, MASKS_AT_ONCE, memory_of_scratch
 from warpladder.overlap_join.index import BLOCK_BITS, LONGEST_LIST
 from warpladder.overlap_join.lanes import LANES
-from warpladder.overlap_join.masks import memory_of_masks
+from warpladder.overlap_join.masks import are_met_at_once, memory_of_masks
 from warpladder.overlap_join.prefixes import prefix_frequency, prefix_lengths
 from warpladder.overlap_join.slices import AT_ONCE, ROWS, WORDS
 
@@ -55,6 +56,9 @@ _COUNTED, _LOOK, _SIGNED, _LIST = 0.5, 2.5, 2.0, 12.0
 # through one more segment of masks; and a mask fetched for a group of rows. A row met in a list,
 # with sorting it; and making a mask.
 _MASK, _PANEL, _SEGMENT, _FETCHED, _LISTED, _MARKED = 2.0, 10.0, 10.0, 10.0, 12.0, 60.0
+# The same where a row meets all panels at once, measured on a Xeon with AVX-512: adding a mask,
+# what else is done for 1,024 rows, a row met in a list, and the start of a list.
+_MASK_MET, _PANEL_MET, _MET, _LIST_MET = 4.0, 55.0, 2.0, 8.0
 # A row met twice in lists, with the start of a list, and a left row.
 _GATHERED, _GATHERED_LIST, _GATHERED_ROW = 4.0, 25.0, 100.0
 # A row met in lists of prefixes: seen before, or compared.
@@ -64,6 +68,8 @@ _CODED = 60.0
 _MOST_HOT_BYTES = 4
 # Bytes of masks at most; an id in fewer than one of so many rows takes less time as a list.
 _MOST_MASKS, _SCARCE = 1 << 30, 4096
+# Below so many masks, each number of them is tried.
+_TRIED = MASKS_AT_ONCE
 # The ids looked at to tell that prefixes would leave too many candidates.
 _CAPPED = 4096
 
@@ -86,6 +92,8 @@ class Way:
         Of all but prefixes: so many of the first ids are in one row only, and need no list.
     masks
         For slicing: so many of the last, and hottest, ids have masks.
+    at_once
+        For slicing: whether a row meets all panels at once, and lists are not sorted.
     """
 
     name: str
@@ -94,6 +102,7 @@ class Way:
     why: str
     lone: int = 0
     masks: int = 0
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +221,7 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     hot_bytes = int(np.argmin(counting))
     bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
     gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
-    slicing, masks = _slicing_of(join, own, frequency, total)
+    slicing, masks, at_once = _slicing_of(join, own, frequency, total)
     others = min(slicing, counting[hot_bytes], gathering)
     matching = _matching_of(join, frequency, total, others)
     lone = _lone_ids(join, frequency)
@@ -231,6 +240,7 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
             f"rows share much; the {masks:,} hottest ids as masks",
             min(lone, len(frequency) - masks),
             masks,
+            at_once,
         ),
         Way("gathering", 0, gathering * 1e-9, "rows share little", lone),
         Way("prefixes", 0, matching * 1e-9, "the threshold leaves few candidates"),
@@ -244,8 +254,8 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
 
 def _slicing_of(
     join: Join, own: NDArray[np.int64], frequency: NDArray[np.int64], total: float
-) -> tuple[float, int]:
-    """Return how many nanoseconds slicing takes, and how many ids then have masks.
+) -> tuple[float, int, bool]:
+    """Return how many nanoseconds slicing takes, how many ids have masks, `Way.at_once`.
 
     ``own`` is in how many left rows each id is, ``total`` how many updates all ids take.
     """
@@ -254,26 +264,39 @@ def _slicing_of(
     common = int(np.count_nonzero(frequency > len(join.right) / _SCARCE))
     most = min(common, _MOST_MASKS // (8 * WORDS * panels))
     hottest = slice(None, -most - 1, -1)
-    masks = np.zeros(most + 1)
-    np.cumsum(own[hottest], out=masks[1:])
-    updates = np.zeros(most + 1)
-    np.cumsum(own[hottest].astype(np.float64) * frequency[hottest], out=updates[1:])
+    # So many are tried: of thousands, it matters little whether a few more have masks.
+    every, some = np.arange(min(most, _TRIED)), np.arange(0, most, MASKS_AT_ONCE // 8)
+    hot = np.unique(np.concatenate((every, some, [most])))
+    masks = _sums(own[hottest])[hot]
+    updates = _sums(own[hottest].astype(np.float64) * frequency[hottest])[hot]
     # Masks are added eight at a time, of which some are empty, and in segments of so many ids.
-    segments = -(-np.arange(most + 1) // MASKS_AT_ONCE)
+    segments = -(-hot // MASKS_AT_ONCE)
     added = masks + n * (AT_ONCE // 2) * segments
-    costs = (
+    listed, lists = total - both * updates, float(join.left.items.size) - masks
+    in_chunks = (
         both * panels * (added * _MASK + n * (_PANEL + _SEGMENT * segments))
-        + both * panels * np.arange(most + 1) * (n / GROUP) * _FETCHED
-        + (total - both * updates) * _LISTED
-        + (float(join.left.items.size) - masks) * _LIST
-        + np.arange(most + 1) * (panels * _MARKED)
+        + both * panels * hot * (n / GROUP) * _FETCHED
+        + listed * _LISTED
+        + lists * _LIST
     )
+    at_once = (
+        both * panels * (added * _MASK_MET + n * _PANEL_MET) + listed * _MET + lists * _LIST_MET
+    )
+    at_once[~(are_met_at_once(panels, hot) & (lists > 0))] = math.inf
+    costs = np.minimum(in_chunks, at_once) + hot * (panels * _MARKED)
     if frequency.max(initial=0) > LONGEST_LIST:
         # What stands before the masked ones has lists.
         longest = np.concatenate(([0], np.maximum.accumulate(frequency)))[::-1]
-        costs[longest[: most + 1] > LONGEST_LIST] = math.inf
+        costs[longest[hot] > LONGEST_LIST] = math.inf
     best = int(np.argmin(costs))
-    return float(costs[best]), best
+    return float(costs[best]), int(hot[best]), bool(at_once[best] < in_chunks[best])
+
+
+def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sums of the first so many values, from none to all."""
+    sums = np.zeros(len(values) + 1)
+    np.cumsum(values, out=sums[1:])
+    return sums
 
 
 def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:

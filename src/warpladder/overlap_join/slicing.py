@@ -11,6 +11,12 @@ soon as all 1,024 are enough.
 Ids that few rows have are cheaper as lists. What a row meets in these is sorted before by panels,
 stretches of 1,024 right rows, and added bit by bit, with a carry that seldom goes far.
 
+Where the masks of all panels are few enough to stay in the cache, a left row meets all panels at
+once: then what it meets in lists is added as it comes, to counts of all panels, and nothing is
+sorted. So a few hundred hot ids take most of the updates, and the rest is cheap: 20,000 rows of 100
+ids of a Zipf law, exponent 0.7, out of 1,000,000, with a threshold of 2, are counted in 48 ms of
+one core of a Xeon with AVX-512 with 818 masks, where `counting` takes 86 with 8 hot ids.
+
 The masks of all ids for one panel stand together, and a group of left rows meets a few panels after
 each other, so that their masks stay in the cache next to the core. Of pairs that are kept, those of
 a group are found panel by panel, and then put in order.
@@ -34,6 +40,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import ALL, LATER, alike
 from warpladder.overlap_join.groups import (
+    COLD,
     DEGREE_LEVELS,
     GROUP,
     LANE_MASK,
@@ -47,6 +54,7 @@ from warpladder.overlap_join.groups import (
 from warpladder.overlap_join.lanes import LANES, bits, fetch
 from warpladder.overlap_join.masks import PANEL_BITS
 from warpladder.overlap_join.measures import COUNT
+from warpladder.overlap_join.sliced_lists import add_lists, add_one
 from warpladder.overlap_join.slices import (
     AT_ONCE,
     WORDS,
@@ -82,14 +90,18 @@ def slice_rows(
     while begin < last:
         end = prepare(left, index, masks, which, rule, begin, min(begin + most, last), scratch)
         if out is None:
-            found += _visit_group(right, masks, which, rule, begin, end, scratch, degrees, 0)
+            found += _visit_group(
+                left, right, index, masks, which, rule, begin, end, scratch, degrees, 0
+            )  # fmt: skip
             unnoted += end - begin
             if unnoted > _MOST_UNNOTED or end == last:
                 _add_degrees(masks.panels, scratch, degrees[1])
                 unnoted = 0
         else:
             room = min(len(scratch.right), len(out[1]) - found)
-            pairs = _visit_group(right, masks, which, rule, begin, end, scratch, None, room)
+            pairs = _visit_group(
+                left, right, index, masks, which, rule, begin, end, scratch, None, room
+            )  # fmt: skip
             if pairs < 0:
                 if end - begin == 1:
                     return begin, found
@@ -103,8 +115,8 @@ def slice_rows(
 
 @subroutine
 def _visit_group(
-    right: Any, masks: Any, which: Any, rule: Any, begin: Any, end: Any, scratch: Any,
-    degrees: Any, room: Any,
+    left: Any, right: Any, index: Any, masks: Any, which: Any, rule: Any, begin: Any, end: Any,
+    scratch: Any, degrees: Any, room: Any,
 ) -> Any:  # fmt: skip
     """Count the pairs of a group, or write them down; return how many, -1 if there is no room."""
     # Taken out of their tuples here: compiled code counts a reference each time that is done.
@@ -149,9 +161,17 @@ def _visit_group(
                 count = segments[one, last_segment + 1] - begins
                 i = rows[one, ROW]
                 own = i >> PANEL_BITS
-                for panel in range(max(first, own) if which == LATER else first, last):
+                met = max(first, own) if which == LATER else first
+                if masks.at_once:
+                    add_lists(
+                        left, index, which, i, rows[one, COLD], levels, met, slices, listed
+                    )  # fmt: skip
+                for panel in range(met, last):
                     at = ((panel - first) * AT_ONCE + one - eight) * WORDS
-                    if last_segment:
+                    if masks.at_once:
+                        kept = panel * levels * WORDS
+                        add_masks(slices, kept, levels, table, panel * width, places, begins, count)
+                    elif last_segment:
                         if not (is_counted and _is_done(slices, kept, levels, least)):
                             add_masks(
                                 slices, kept, levels, table, panel * width, places, begins, count
@@ -164,7 +184,7 @@ def _visit_group(
                         lane = listed[place] & LANE_MASK
                         word = kept + (lane >> 6)
                         last_word = word + (levels - 1) * WORDS
-                        _add_one(slices, word, last_word, _ONE << np.uint64(lane & (LANES - 1)))
+                        add_one(slices, word, last_word, _ONE << np.uint64(lane & (LANES - 1)))
                         place += 1
                     cursors[panel - first] = place
                     found = mark_at_least(slices, kept, levels, least, marked, at)
@@ -254,17 +274,6 @@ def _fetch_share(table: Any, first: Any, last: Any, one: Any, rows: Any) -> None
     lines = (last - first) // _LINE
     for line in range(lines * one // rows, lines * min(one + AT_ONCE, rows) // rows):
         fetch(table, first + line * _LINE)
-
-
-@subroutine(inline="always")
-def _add_one(slices: Any, word: Any, last: Any, bit: Any) -> None:
-    """Add one to a count whose last slice is at a word."""
-    while bit and word < last:
-        known = slices[word]
-        slices[word] = known ^ bit
-        bit &= known
-        word += WORDS
-    slices[last] |= bit
 
 
 @subroutine

@@ -1,0 +1,76 @@
+"""What left rows meet in lists, added to counts in slices row by row.
+
+A row that is met changes one bit of the lowest slice; a carry seldom goes far.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from warpladder.device.subroutines import subroutine
+from warpladder.overlap_join.groups import span_of
+from warpladder.overlap_join.lanes import COPIED, LANES, copy_some, fetch
+from warpladder.overlap_join.masks import PANEL_BITS
+from warpladder.overlap_join.slices import FEWEST_LEVELS, WORDS
+
+__all__ = ["add_lists", "add_one"]
+
+_ONE = np.uint64(1)
+# How many lists ahead memory is asked for.
+_AHEAD = 14
+
+
+@subroutine(counted=False)
+def add_lists(
+    left: Any, index: Any, which: Any, i: Any, cold: Any, levels: Any, first: Any, slices: Any,
+    met: Any,
+) -> None:  # fmt: skip
+    """Set counts in all panels from the first on to what a row meets in its lists.
+
+    Short lists are copied one behind the other, as if all were equally long, and then added in one
+    loop: else the end of each is guessed wrong. Of the 48 ms in `slicing` that saves 11.
+    """
+    for word in range(first * levels * WORDS, len(slices)):
+        slices[word] = 0
+    postings = index.postings
+    begin = left.starts[i]
+    copied = 0
+    for k in range(begin, begin + cold):
+        fetch(postings, span_of(left, index, which, min(k + _AHEAD, begin + cold - 1))[0])
+        place, last = span_of(left, index, which, k)
+        if last - place <= COPIED:
+            copy_some(met, copied, postings, place)
+            copied += last - place
+        else:
+            _add_each(postings, place, last, levels, slices)
+    _add_each(met, 0, copied, levels, slices)
+
+
+@subroutine(counted=False)
+def _add_each(met: Any, first: Any, last: Any, levels: Any, slices: Any) -> None:
+    """Add one to the counts of some rows, in slices of all panels."""
+    for place in range(first, last):
+        j = np.int64(met[np.uintp(place)])
+        word = (j >> PANEL_BITS) * levels * WORDS + ((j >> 6) & (WORDS - 1))
+        bit = _ONE << np.uint64(j & (LANES - 1))
+        known = slices[np.uintp(word)]
+        slices[np.uintp(word)] = known ^ bit
+        # Carries are rare. Testing for them saves 7 ms of 64 with four slices (the rows of
+        # `slicing`, a threshold of 5), but costs 6 of 51 with two, where there is one way to go.
+        if levels == FEWEST_LEVELS:
+            slices[np.uintp(word + WORDS)] |= known & bit
+        elif known & bit:
+            add_one(slices, word + WORDS, word + (levels - 1) * WORDS, bit)
+
+
+@subroutine(inline="always")
+def add_one(slices: Any, word: Any, last: Any, bit: Any) -> None:
+    """Add one to a count whose last slice is at a word."""
+    while bit and word < last:
+        known = slices[word]
+        slices[word] = known ^ bit
+        bit &= known
+        word += WORDS
+    slices[last] |= bit
