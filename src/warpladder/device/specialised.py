@@ -2,8 +2,8 @@
 
 One text serves all sets of operations: what a set does not have stands under an ``if`` whose test
 is a bool of the scope around the compiled function. Numba leaves such branches out of the machine
-code too, but only after its front end has gone through them a dozen times; most of a text is of no
-use to most sets, and so was most of the time of compiling.
+code too, but only after its front end has gone through them several times, and most of a text is
+of no use to most sets.
 """
 
 from __future__ import annotations
