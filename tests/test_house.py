@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -64,7 +65,10 @@ def _named(name: str) -> set[str]:
     return {"__init__"}
 
 
-IMPORTS = {module: imported_by(path) - {module} for module, path in MODULES.items()}
+@cache
+def imports() -> dict[str, set[str]]:
+    """Return what each module imports; not found out by every process that collects the tests."""
+    return {module: imported_by(path) - {module} for module, path in MODULES.items()}
 
 
 def floor_of(module: str) -> int:
@@ -79,7 +83,7 @@ def test_every_file_has_a_floor():
 
 def test_no_file_imports_from_a_higher_floor_or_a_neighbour():
     wrong = []
-    for module, others in IMPORTS.items():
+    for module, others in imports().items():
         room, floor = module.partition(".")[0], floor_of(module)
         for other in sorted(others):
             other_room = other.partition(".")[0]
@@ -91,7 +95,7 @@ def test_no_file_imports_from_a_higher_floor_or_a_neighbour():
 
 def test_no_circle_between_files():
     try:
-        TopologicalSorter(IMPORTS).prepare()
+        TopologicalSorter(imports()).prepare()
     except CycleError as fault:
         pytest.fail(" -> ".join(fault.args[1]))
 

@@ -18,6 +18,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.moments import about, moved
@@ -147,6 +148,7 @@ def _column_kernel(spec: FoldSpec) -> Any:
 
     @cached
     @njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
+    @specialised
     def fold(data, rows, length, pitch, width, first, states):  # type: ignore[no-untyped-def]
         no_marks, few = np.empty(0, np.bool_), np.empty(block_size, element)
         if skip_nan:

@@ -26,6 +26,7 @@ import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import (
     bounds,
@@ -182,6 +183,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     # no process would find in the cache on disk what another one compiled.
     @cached
     @njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
+    @specialised
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
         if is_half:
             buffer = np.empty(min(block_size, length), element)

@@ -19,6 +19,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
@@ -199,6 +200,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     # Additions stay in their order: nothing may be reassociated.
     @cached
     @njit(nogil=True, fastmath={"nsz"})
+    @specialised
     def fold_lines(data, rows, length, pitch, width, rows_left, first, second, counts):  # type: ignore[no-untyped-def]
         block, high = np.empty(STRIP, lanes), np.empty(STRIP, np.int64)
         numbers = np.empty(STRIP, np.int32)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.device.specialised import specialised
 from warpladder.reduction.scalars import compiled, difference, rule
 
 __all__ = [
@@ -198,6 +199,7 @@ def beginner_of_folds(folds: Collection[str]) -> Any:
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
     has_nonzero, has_exponential = has("nonzero"), has("exponential")
 
+    @specialised
     def begin(states):  # type: ignore[no-untyped-def]
         row = states[0]
         row.count = 0
@@ -243,6 +245,7 @@ def merger_of_folds(folds: Collection[str], *, is_real: bool, may_be_extreme: bo
     has_nonzero, has_exponential = has("nonzero"), has("exponential")
 
     @compiled
+    @specialised
     def merge(states, i, others, j):  # type: ignore[no-untyped-def]
         a, b = states[i], others[j]
         if b.count == 0:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda
 
+from warpladder.device.specialised import specialised
 from warpladder.reduction.ops import LEAST_VARIANCE, Op
 from warpladder.reduction.parts import CompensatedPart, FoldPart
 from warpladder.reduction.ranges import MOST
@@ -78,6 +79,7 @@ def _leaving(number: int, made: Any, dtype: np.dtype[Any], may_be_none: bool, re
     is_half = dtype.type is np.float16
 
     @cuda.jit(device=True)
+    @specialised
     def leave(results, row, states, i, length, option):
         result = made(states, i, length, option)
         if may_be_none and states[i].count == 0:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numba import cuda, uint32
 
+from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.moments import about_of, whole_moments_of
 from warpladder.reduction.gpu.walk import SOME, OnDevice, batch_size
@@ -94,6 +95,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     sees_nan = is_float and has_extreme and not spec.skip_nan
 
     @cuda.jit(device=True)
+    @specialised
     def multiplied(batch, valid, product, exponent):
         """Multiply by a batch whose own product is out of range."""
         for j in range(size):
@@ -102,6 +104,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         return product, exponent
 
     @cuda.jit(device=True)
+    @specialised
     def squares(batch, valid, scale):
         total = 0.0
         for j in range(size):
@@ -111,6 +114,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         return total
 
     @cuda.jit(device=True)
+    @specialised
     def exponentials(batch, valid, peak):
         """Return the sum of exp(x - peak); the peak is an element."""
         total = cuda.local.array(1, power)
@@ -121,6 +125,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         return np.float64(total[0])
 
     @cuda.jit(device=True)
+    @specialised
     def position(batch, valid, sought):
         """Return the first element that equals ``sought``, or is NaN as that is."""
         seeks_nan = sought != sought  # noqa: PLR0124 - NaN is not itself
@@ -132,6 +137,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
         return 0
 
     @cuda.jit(device=True)
+    @specialised
     def take(state, batch, valid, first, width, hop):
         n = size
         if some:

@@ -38,6 +38,7 @@ from numba import cuda, int32, uint32, uint64
 
 from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS, beginning
@@ -117,6 +118,7 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
     unpack = unpacker(width)
 
     @cuda.jit(device=True)
+    @specialised
     def scan(state, data, start, step, mask, mask_start, mask_step, n, index, t, threads):
         batch = cuda.local.array(size, element)
         few = cuda.local.array(SOME, element)
@@ -241,6 +243,7 @@ def along(part: OnDevice, leave: Any, registers: int | None = None, *, shared: b
 
     @cached
     @cuda.jit(max_registers=registers)
+    @specialised
     def reduce_along(data, place, mask, mask_place, shape, index, states, tickets, results, option):
         state = cuda.local.array(1, dtype)
         of_threads = cuda.shared.array(THREADS, dtype)
@@ -335,6 +338,7 @@ def across(part: OnDevice, leave: Any, registers: int | None = None) -> Any:
 
     @cached
     @cuda.jit(max_registers=registers)
+    @specialised
     def reduce_across(
         data, place, mask, mask_place, shape, index, states, tickets, results, option
     ):

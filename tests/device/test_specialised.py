@@ -1,0 +1,139 @@
+"""What is left of a function of whose scope some bools are known."""
+
+from __future__ import annotations
+
+import dis
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from warpladder.device.specialised import specialised
+
+
+def made(function: Any, plain: bool) -> Any:
+    return function if plain else specialised(function)
+
+
+def function_of(*, a: bool, b: bool, plain: bool = False) -> Any:
+    one, seen = 1, []
+
+    def tell(mark: Any) -> bool:
+        seen.append(mark)
+        return True
+
+    def tested(x: int, *, more: int = 5) -> list[Any]:
+        """Say which branches are taken."""
+        found: list[Any] = []
+        if a:
+            found.append("a")
+        elif b:
+            found.append("b, not a")
+        else:
+            found.append("neither")
+        if not a and (x > 0 or b):
+            found.append("mixed")
+        if a or x > one:
+            found.append("either")
+        if (x > 1 or a) and tell("asked"):
+            found.append("both")
+        for i in range(x):
+            if a:
+                if i == 1:
+                    continue
+                found.append(i)
+        while not (a or b):
+            found.append("once")
+            break
+        found.append(more if b else -more if not a else (a, b, x))
+        if a and b:
+            return [*found, "early"]
+        found.append(len(seen))
+        return found
+
+    return made(tested, plain)
+
+
+CHOICES = [(a, b) for a in (False, True) for b in (False, True)]
+
+
+@pytest.mark.parametrize(("a", "b"), CHOICES)
+@pytest.mark.parametrize("x", range(4))
+def test_it_does_what_the_whole_function_does(a: bool, b: bool, x: int) -> None:
+    whole, left = function_of(a=a, b=b, plain=True), function_of(a=a, b=b)
+    assert left(x) == whole(x)
+    assert left(x, more=7) == whole(x, more=7)
+
+
+def names_in(function: Any) -> set[Any]:
+    return {one.argval for one in dis.get_instructions(function)}
+
+
+def test_what_is_ruled_out_is_gone() -> None:
+    assert {"a", "b", "neither", "mixed"} <= names_in(function_of(a=True, b=False, plain=True))
+    left = names_in(function_of(a=True, b=False))
+    assert left.isdisjoint({"neither", "b, not a", "mixed", "more", "early"})
+    # As values they are variables still.
+    assert {"a", "b", "either", "asked"} <= left
+
+
+@pytest.mark.parametrize(("a", "b"), CHOICES)
+def test_where_it_stands_and_what_it_refers_to_stay(a: bool, b: bool) -> None:
+    whole, left = function_of(a=a, b=b, plain=True), function_of(a=a, b=b)
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__kwdefaults__"):
+        assert getattr(left, name) == getattr(whole, name)
+    assert inspect.signature(left).parameters.keys() == inspect.signature(whole).parameters.keys()
+    for name in ("co_filename", "co_name", "co_qualname", "co_firstlineno", "co_varnames"):
+        if name != "co_varnames":
+            assert getattr(left.__code__, name) == getattr(whole.__code__, name)
+    # Numba finds again on disk what it compiled by the values of these.
+    assert left.__code__.co_freevars == whole.__code__.co_freevars
+    kept = [cell.cell_contents for cell in left.__closure__]
+    assert kept[:3] == [a, b, 1]
+
+    def lines(function: Any) -> set[tuple[Any, int | None]]:
+        return {
+            (one.argval, one.positions.lineno)
+            for one in dis.get_instructions(function)
+            if isinstance(one.argval, str) and one.opname == "LOAD_CONST" and one.positions
+        }
+
+    assert lines(left) <= lines(whole)
+    assert lines(left)
+
+
+def test_numba_compiles_it() -> None:
+    def adder(*, squares: bool, many: int) -> Any:
+        @njit
+        @specialised
+        def add(numbers: Any) -> Any:
+            total = 0.0
+            for i in range(min(many, numbers.size)):
+                if squares:
+                    total += numbers[i] * numbers[i]
+                else:
+                    total += numbers[i]
+            return total
+
+        return add
+
+    numbers = np.arange(5.0)
+    assert adder(squares=True, many=4)(numbers) == 14
+    assert adder(squares=False, many=4)(numbers) == 6
+
+
+def test_what_has_no_source_or_no_bools_stays_as_it_is() -> None:
+    scope: dict[str, Any] = {}
+    exec(  # noqa: S102 - a function that stands in no file
+        "def of(a):\n    def f():\n        return 1 if a else 2\n    return f", scope
+    )
+    unread = scope["of"](True)
+    assert specialised(unread) is unread
+    number = 3
+
+    def without_bools() -> int:
+        return number
+
+    assert specialised(without_bools) is without_bools
