@@ -113,13 +113,21 @@ def _store(typingctx, words, index, value):
     return types.void(words, types.intp, types.int64), codegen
 
 
-@intrinsic
-def _fetch_add(typingctx, words, index, value):
-    def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature, args)
-        return builder.atomic_rmw("add", address, args[2], "seq_cst")
+def _fetching(operation: str) -> Any:
+    """Return what changes a word at once, and gives what it was."""
 
-    return types.int64(words, types.intp, types.int64), codegen
+    @intrinsic
+    def change(typingctx, words, index, value):
+        def codegen(context, builder, signature, args):
+            address = _address(context, builder, signature, args)
+            return builder.atomic_rmw(operation, address, args[2], "seq_cst")
+
+        return types.int64(words, types.intp, types.int64), codegen
+
+    return change
+
+
+_fetch_add, _fetch_max = _fetching("add"), _fetching("max")
 
 
 @intrinsic
@@ -162,8 +170,8 @@ def is_aborted(state: Any) -> Any:
 @cached
 @njit(nogil=True)
 def report_progress(state: Any, count: Any) -> None:
-    """Tell the caller how far the team is."""
-    _store(state, _PROGRESS, count)
+    """Tell the caller how far the team is; whoever comes late with less changes nothing."""
+    _fetch_max(state, _PROGRESS, count)
 
 
 @subroutine

@@ -43,15 +43,7 @@ from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS, beginning
 
-__all__ = [
-    "SOME",
-    "OnDevice",
-    "across",
-    "along",
-    "batch_size",
-    "draw_ticket",
-    "scanner",
-]
+__all__ = ["SOME", "OnDevice", "across", "along", "batch_size", "draw_ticket", "scanner"]
 
 SOME = 8
 """Elements that are loaded one by one, before any of them is used."""
