@@ -137,3 +137,71 @@ def test_what_has_no_source_or_no_bools_stays_as_it_is() -> None:
         return number
 
     assert specialised(without_bools) is without_bools
+
+
+def test_a_name_that_is_bound_inside_tells_nothing_there() -> None:
+    def functions(plain: bool) -> list[Any]:
+        a = b = c = True
+
+        def of_argument(x: int) -> Any:
+            def inner(a: int) -> int:
+                return 1 if a else 2
+
+            return inner(x), 3 if a else 4
+
+        def in_comprehension(x: int) -> Any:
+            return [1 if a else 2 for a in (x, 1)], 3 if a else 4
+
+        def rebound(x: int) -> Any:
+            nonlocal b
+            before = 1 if b else 2
+            b = bool(x)
+            return before, 3 if b else 4
+
+        def rebound_in_passing(x: int) -> Any:
+            nonlocal c
+            return [(c := bool(x)) for _ in range(2)], 3 if c else 4
+
+        found = (of_argument, in_comprehension, rebound, rebound_in_passing)
+        return [made(function, plain)(0) for function in found]
+
+    assert functions(plain=False) == functions(plain=True)
+
+
+def test_it_may_name_itself() -> None:
+    descends = True
+
+    @specialised
+    def factorial(n: int) -> int:
+        return n * factorial(n - 1) if n and descends else 1
+
+    assert factorial(4) == 24
+
+
+def test_texts_and_columns_stay() -> None:
+    known = True
+
+    def whole(x: int) -> Any:
+        """Say it.
+
+        Indented.
+        """
+        # Not indented at all.
+        text = """
+    a
+b"""
+        return text if known else x
+
+    left = specialised(whole)
+    assert (left.__doc__, left(1)) == (whole.__doc__, whole(1))
+
+    def columns(function: Any) -> set[Any]:
+        return {one.positions for one in dis.get_instructions(function) if one.argval == "text"}
+
+    assert columns(left) == columns(whole)
+
+
+def test_a_lambda_stays_as_it_is() -> None:
+    known = True
+    chosen = lambda x: x if known else -x  # noqa: E731
+    assert specialised(chosen) is chosen

@@ -10,23 +10,29 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from functools import cache
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
 
 __all__ = ["specialised"]
 
 _Function = TypeVar("_Function")
 
+_SCOPES = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
+    ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
+)  # fmt: skip
+
 
 def specialised(function: _Function) -> _Function:
     """Return a function without the branches that bools of the scope around it rule out.
 
     Stands below the decorator that compiles. It goes by ``if`` and conditional expressions of which
-    such variables decide the test, also with ``not``, ``and`` and ``or``; nothing else is touched.
-    Lines keep their numbers, and the function its variables, by whose values Numba finds again what
-    it keeps on disk. A function without source stays as it is.
+    such variables decide the test, also with ``not``, ``and`` and ``or``; nothing else is touched,
+    nor is a function or comprehension inside. Variables have the values of now, as Numba takes
+    them; one that the function itself rebinds tells nothing. Lines keep their numbers, and the
+    function its variables, by whose values Numba finds again what it keeps on disk. A function
+    without source stays as it is, and so does a lambda.
 
     Examples
     --------
@@ -43,24 +49,36 @@ def specialised(function: _Function) -> _Function:
     """
     whole: Any = function
     cells = dict(zip(whole.__code__.co_freevars, whole.__closure__ or (), strict=True))
-    known = {name: cell.cell_contents for name, cell in cells.items()}
-    known = {name: value for name, value in known.items() if isinstance(value, bool)}
+    known = {name: cell.cell_contents for name, cell in cells.items() if _is_bool(cell)}
     source = _source(whole.__code__)
-    if not known or not source:
+    if not known or not source or whole.__name__ == "<lambda>":
         return function
-    (definition,) = ast.parse(source).body
-    code = _compiled(_Pruner(known).visit(definition), whole.__code__)
+    # Below a line of its own it may stay indented: columns are told too, and strings have lines.
+    (outer,) = ast.parse(f"if True:\n{source}").body
+    (definition,) = outer.body  # type: ignore[attr-defined]
+    for node in ast.walk(definition):
+        for name in node.names if isinstance(node, ast.Nonlocal) else ():
+            known.pop(name, None)
+    code = _compiled(_Pruner(known).generic_visit(definition), whole.__code__)
     closure = tuple(cells[name] for name in code.co_freevars)
     left: Any = FunctionType(code, whole.__globals__, closure=closure)
     left.__defaults__, left.__kwdefaults__ = whole.__defaults__, whole.__kwdefaults__
     return left  # type: ignore[no-any-return]
 
 
+def _is_bool(cell: CellType) -> bool:
+    try:
+        return isinstance(cell.cell_contents, bool)
+    except ValueError:
+        # Nothing yet, as the function's own name while it is defined.
+        return False
+
+
 @cache
 def _source(code: CodeType) -> str:
     """Return the lines of a function, empty where there are none to be read."""
     try:
-        return textwrap.dedent(inspect.getsource(code))
+        return inspect.getsource(code)
     except OSError:
         return ""
 
@@ -74,7 +92,8 @@ def _compiled(definition: Any, whole: CodeType) -> CodeType:
     module = ast.parse(f"def scope({names}): pass")
     scope: Any = module.body[0]
     scope.body = [definition]
-    ast.increment_lineno(module, whole.co_firstlineno - 1)
+    # The definition stood on line 2.
+    ast.increment_lineno(module, whole.co_firstlineno - 2)
     code = compile(module, whole.co_filename, "exec", dont_inherit=True)
     for name in (scope.name, whole.co_name):
         (code,) = (
@@ -88,6 +107,10 @@ class _Pruner(ast.NodeTransformer):
 
     def __init__(self, known: dict[str, bool]) -> None:
         self._known = known
+
+    def visit(self, node: ast.AST) -> Any:
+        """Leave alone what may have variables of the same names."""
+        return node if isinstance(node, _SCOPES) else super().visit(node)
 
     def visit_If(self, node: ast.If) -> Any:
         test = self._tested(node.test)
