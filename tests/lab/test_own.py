@@ -115,6 +115,10 @@ def test_ladders_of_other_packages(tmp_path, monkeypatch):
     package(tmp_path, "two", "twice = toy:BROKEN", "primer = toy:LADDER", "other = toy:LADDER")
     assert registry.find_ladder("toy") is toy.LADDER
     assert registry.find_rung("toy/strided")[1] is toy.STRIDED
+    # A folder of that name is not meant.
+    (tmp_path / "toy" / "strided").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert registry.find_rung("toy/strided")[1] is toy.STRIDED
     assert registry.find_ladder("primer").title.startswith("The ideas")
     assert registry.ladder_names()[:2] == list(registry.LADDERS)[:2]
     told = []
@@ -202,6 +206,11 @@ def test_files_that_are_none(tmp_path, monkeypatch):
         for find in (registry.find_ladder, registry.find_rung):
             with pytest.raises(InputError, match=r"is a folder; name a file in it"):
                 find(folder)
+    too_long = "x" * 5000
+    with pytest.raises(InputError, match=r"no ladder 'xxx"):
+        registry.find_ladder(too_long)
+    with pytest.raises(InputError, match=r"no ladder 'xxx"):
+        registry.find_rung(f"{too_long}/one")
 
 
 def test_what_a_rung_of_ones_own_raises_is_its_verdict(mine):

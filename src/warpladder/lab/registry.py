@@ -76,7 +76,7 @@ def find_ladder(name: str) -> Ladder:
     if name not in LADDERS:
         if points := own.installed().get(name):
             return own.load_installed(name, points)
-        if Path(f"{name}.py").is_file():
+        if _is(Path.is_file, f"{name}.py"):
             raise InputError(f"no ladder {name!r}; the file of that name is {name}.py")
         _refuse_folder(name)
         raise InputError(unknown("ladder", name, ladder_names(), "ladders"))
@@ -113,7 +113,7 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
         ladder_name = place
     else:
         ladder_name, slash, name = path.partition("/")
-        if ladder_name not in LADDERS:
+        if ladder_name not in LADDERS and ladder_name not in own.installed():
             _refuse_folder(path)
         if not slash:
             raise InputError(
@@ -128,8 +128,16 @@ def find_rung(path: str, *, programs: bool = False) -> tuple[Ladder, Rung]:
 
 
 def _refuse_folder(path: str) -> None:
-    if path and Path(path).is_dir():
+    if path and _is(Path.is_dir, path):
         raise InputError(f"{path} is a folder; name a file in it, as in {Path(path) / 'FILE.py'}")
+
+
+def _is(kind: Callable[[Path], bool], path: str) -> bool:
+    try:
+        return kind(Path(path))
+    except OSError:
+        # Longer than names of files can be.
+        return False
 
 
 def _loaded(place: str) -> Ladder:
