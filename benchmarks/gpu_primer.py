@@ -2,8 +2,8 @@
 
     python benchmarks/gpu_primer.py --out DIR
 
-Each rung is verified at small sizes first, and its answer at the size that is timed. Of pipelines,
-which the bus bounds, the time is from the first copy to the last.
+Each rung is verified at small sizes first; what it answers at the size that is timed is not looked
+at. Of pipelines, which the bus bounds, the time is from the first copy to the last.
 """
 
 from __future__ import annotations
