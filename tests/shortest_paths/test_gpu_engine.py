@@ -254,6 +254,20 @@ def zeros_and_ones(n: int) -> NDArray[np.int32]:
     return matrix
 
 
+def test_progress_does_not_go_back_where_circles_are_mended(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closing, "_RELAXATIONS_AT_A_TIME", 1)
+    told: list[float] = []
+    matrix = zeros_and_ones(150)
+    answer = wl.shortest_paths(
+        gpu.to_device(matrix), device=gpu, next_hops=True, progress=told.append
+    )
+    assert "next hops that led in circles mended on the host" in answer.why
+    assert len(told) > 2
+    assert told == sorted(told)
+
+
 def test_cycles_of_weight_zero_where_the_weights_are(gpu: SimulatedDevice) -> None:
     matrix = zeros_and_ones(90)
     answer = wl.shortest_paths(gpu.to_device(matrix), device=gpu, next_hops=True)
