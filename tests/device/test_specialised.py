@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dis
+import importlib
 import inspect
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,3 +208,43 @@ def test_a_lambda_stays_as_it_is() -> None:
     known = True
     chosen = lambda x: x if known else -x  # noqa: E731
     assert specialised(chosen) is chosen
+
+
+TEXT = """from warpladder.device.specialised import specialised
+
+
+def of(a):
+    @specialised
+    def f(x):
+        if a:
+            return x + 1
+        return x
+
+    return f
+"""
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        TEXT,
+        f"# More.\n{TEXT}",
+        f"\n\n\n\n{TEXT}",
+        TEXT.replace("x + 1", "x + 100"),
+        "1\n" * 20,
+        "'''",
+    ],
+)
+def test_a_file_that_has_changed_since_is_not_gone_by(
+    changed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "changing", raising=False)
+    # Equal functions are read once, wherever they stand.
+    importlib.import_module(specialised.__module__)._source.cache_clear()
+    file = tmp_path / "changing.py"
+    file.write_text(TEXT)
+    of = importlib.import_module("changing").of
+    file.write_text(changed)
+    assert [of(a)(1) for a in (True, False)] == [2, 1]
+    assert ("a" in names_in(of(True))) == (changed != TEXT)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 from functools import cache
+from tokenize import TokenError
 from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
 
@@ -32,7 +33,7 @@ def specialised(function: _Function) -> _Function:
     nor is a function or comprehension inside. Variables have the values of now, as Numba takes
     them; one that the function itself rebinds tells nothing. Lines keep their numbers, and the
     function its variables, by whose values Numba finds again what it keeps on disk. A function
-    without source stays as it is, and so does a lambda.
+    without source, or whose file has changed since, stays as it is, and so does a lambda.
 
     Examples
     --------
@@ -51,15 +52,17 @@ def specialised(function: _Function) -> _Function:
     cells = dict(zip(whole.__code__.co_freevars, whole.__closure__ or (), strict=True))
     known = {name: cell.cell_contents for name, cell in cells.items() if _is_bool(cell)}
     source = _source(whole.__code__)
-    if not known or not source or whole.__name__ == "<lambda>":
+    if not known or not source:
         return function
-    # Below a line of its own it may stay indented: columns are told too, and strings have lines.
-    (outer,) = ast.parse(f"if True:\n{source}").body
-    (definition,) = outer.body  # type: ignore[attr-defined]
+    definition = _definition(source)
     for node in ast.walk(definition):
         for name in node.names if isinstance(node, ast.Nonlocal) else ():
             known.pop(name, None)
-    code = _compiled(_Pruner(known).generic_visit(definition), whole.__code__)
+    pruned: Any = _Pruner(known).generic_visit(definition)
+    # Does nothing, but all that it names stays a variable of the function.
+    (never,) = ast.parse(f"if False: ({', '.join(cells)})").body
+    pruned.body.append(ast.copy_location(never, pruned.body[-1]))
+    code = _compiled(pruned, whole.__code__)
     closure = tuple(cells[name] for name in code.co_freevars)
     left: Any = FunctionType(code, whole.__globals__, closure=closure)
     left.__defaults__, left.__kwdefaults__ = whole.__defaults__, whole.__kwdefaults__
@@ -76,19 +79,33 @@ def _is_bool(cell: CellType) -> bool:
 
 @cache
 def _source(code: CodeType) -> str:
-    """Return the lines of a function, empty where there are none to be read."""
+    """Return the lines of a function: empty where none can be read, or others stand there now."""
     try:
-        return inspect.getsource(code)
-    except OSError:
+        source = inspect.getsource(code)
+        same = _compiled(_definition(source), code)
+    except (OSError, SyntaxError, TokenError, TypeError, ValueError):
         return ""
+    return source if _essence(same) == _essence(code) else ""
+
+
+def _essence(code: CodeType) -> list[Any]:
+    """Return by what functions are told apart: calls of modules have other instructions here."""
+    constants = [each for each in code.co_consts if not isinstance(each, CodeType)]
+    return [code.co_names, code.co_varnames, code.co_freevars, repr(constants)]
+
+
+def _definition(source: str) -> ast.FunctionDef:
+    # Below a line of its own it may stay indented: columns are told too, and strings have lines.
+    (outer,) = ast.parse(f"if True:\n{source}").body
+    (definition,) = outer.body  # type: ignore[attr-defined]
+    if not isinstance(definition, ast.FunctionDef):
+        raise TypeError("a lambda, or another text than it was")
+    return definition
 
 
 def _compiled(definition: Any, whole: CodeType) -> CodeType:
     """Return the code of a function that takes the place of another."""
     names = ", ".join(whole.co_freevars)
-    # Becomes no instruction, but all that it names stays a variable of the function.
-    (never,) = ast.parse(f"if False: ({names})").body
-    definition.body.append(ast.copy_location(never, definition.body[-1]))
     module = ast.parse(f"def scope({names}): pass")
     scope: Any = module.body[0]
     scope.body = [definition]
