@@ -254,6 +254,17 @@ def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
     np.testing.assert_array_equal(counted.degrees, expected.of_left + expected.of_right)
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_only_rows_met_at_once_need_room_for_copies_of_their_lists(at_once: bool) -> None:
+    size = groups._LISTED // groups.COPIED
+    sets = Sets(np.array([0, size, 2 * size]), np.tile(np.arange(size), 2))
+    codes = coded(sets)
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", masks=1, at_once=at_once))
+    assert (len(engine._new_scratch(0).listed) > groups._LISTED) == at_once
+    assert engine.counted(0, 2, lambda _: None).pairs == 1
+
+
 def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
     universe = 2 * groups.MASKS_AT_ONCE + 900
     sets = sets_of(ROWS + 70, universe, 500, 3, odds=0)

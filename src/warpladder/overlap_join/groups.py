@@ -129,13 +129,14 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
     levels = int(_levels_of(longest, least, is_counted))
     group = GROUP if segments == 1 else max(1, min(GROUP, _MOST_COUNTS // (8 * WORDS * levels)))
     counts = panels if masks.at_once else 1 if segments == 1 else group
+    copied = COPIED * (longest + 1) if masks.at_once else 0
     return Scratch(
         group,
         chunk,
         np.empty((group, 5), np.int64),
         np.empty(max(longest + segments * AT_ONCE, _PLACES), np.int32),
         np.empty((group, segments + 1), np.int64),
-        np.empty(max(masks.most_listed, COPIED * (longest + 1), _LISTED), np.int32),
+        np.empty(max(masks.most_listed, copied, _LISTED), np.int32),
         np.zeros(panels + 1, np.int64),
         np.empty(chunk, np.int64),
         aligned_words(counts * levels * WORDS),
