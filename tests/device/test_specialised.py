@@ -14,6 +14,8 @@ import pytest
 from numba import njit
 
 from warpladder.device.specialised import specialised
+from warpladder.reduction.folds import fold_kernel
+from warpladder.reduction.states import FoldSpec
 
 
 def made(function: Any, plain: bool) -> Any:
@@ -248,3 +250,16 @@ def test_a_file_that_has_changed_since_is_not_gone_by(
     file.write_text(changed)
     assert [of(a)(1) for a in (True, False)] == [2, 1]
     assert ("a" in names_in(of(True))) == (changed != TEXT)
+
+
+def test_the_loops_of_reductions_are_rid_of_what_they_do_not_need() -> None:
+    """All their kernels have one text: unpruned, they would have one length."""
+    sizes = {
+        len(fold_kernel(FoldSpec(frozenset(folds), "float32", sums)).py_func.__code__.co_code)
+        for folds, sums in (
+            (["low"], "float32"),
+            (["total"], "float64"),
+            (["low", "total"], "float64"),
+        )
+    }
+    assert len(sizes) > 1

@@ -99,6 +99,19 @@ def test_next_hops_that_lead_in_circles_are_mended(gpu):
     assert np.array_equal(batch.dist_matrix.copy_to_host(), expected.dist_matrix)
 
 
+def test_without_room_to_look_for_circles_the_host_looks(gpu, monkeypatch):
+    def full(*_):
+        raise errors.TooLargeError("no room")
+
+    weights = stack_of(3, 20, "int32", density=0.2)
+    weights[1, 2, 4] = 0
+    monkeypatch.setattr(resident_batch, "circling", full)
+    batch = answered(gpu, weights, next_hops=True)
+    assert "1 of them one by one on the CPU" in batch.why
+    expected = wl.shortest_paths(weights)
+    assert np.array_equal(batch.dist_matrix.copy_to_host(), expected.dist_matrix)
+
+
 def test_a_wider_dtype_for_all_where_one_needs_it(gpu):
     weights = stack_of(3, 20, "int16", density=0.2)
     weights[2] = np.iinfo(np.int16).max

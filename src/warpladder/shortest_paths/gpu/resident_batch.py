@@ -144,7 +144,11 @@ def _all_at_once(
     # In place: each thread reads what it then writes.
     device.launch(export_rows, blocks, THREADS, rows, links, rows, links, no_path, outer)
     if may_circle.any():
-        plain &= ~circling(device, links)
+        try:
+            plain &= ~circling(device, links)
+        except TooLargeError:
+            # No room to look: the host does, for these alone.
+            plain &= ~may_circle
     return np.flatnonzero(~plain).tolist()
 
 
