@@ -185,23 +185,10 @@ def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         present = ~is_absent(given.weights[first : first + step], given.no_edge)
         rows = np.arange(len(present))
         present[rows, rows + first] = False
-        starts[first + 1 : first + len(present) + 1] = np.count_nonzero(present, axis=1)
-        ends.append(_columns(present, np.count_nonzero(present)))
+        bounds, columns = _columns_of_rows(present, np.count_nonzero(present))
+        starts[first + 1 : first + len(present) + 1] = np.diff(bounds)
+        ends.append(columns)
     return np.cumsum(starts), np.concatenate(ends)
-
-
-@cached
-@njit(nogil=True)
-def _columns(present: Any, count: Any) -> Any:
-    """Return the columns of what is set, row by row; without a branch for each entry."""
-    columns = np.empty(count + 1, np.int32)
-    place = 0
-    for i in range(present.shape[0]):
-        row = present[i]
-        for j in range(row.size):
-            columns[place] = j
-            place += row[j]
-    return columns[:count]
 
 
 @cached
