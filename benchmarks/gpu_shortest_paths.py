@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from numba import cuda
 
 import warpladder as wl
 from gpu_timing import parser_of_parts, record_parts
@@ -179,13 +180,14 @@ def _closing_times(device: CudaDevice, n: int, dtype: str, carry: bool) -> tuple
 def _calls() -> list[dict[str, Any]]:
     """Time whole calls: from the host and back, and with everything on the GPU."""
     rows = []
-    for n in (512, 1024, 2048, 4096, 8192, 24000):
+    for n in (256, 512, 1024, 2048, 4096, 8192, 24000):
         weights = _weights(n, "int32")
         for what, given, where, repetitions in _callers(weights, n):
             times = []
             for _ in range(repetitions):
                 began = perf_counter()
                 answer = wl.shortest_paths(given, device=where)
+                cuda.synchronize()
                 times.append(perf_counter() - began)
             best = min(times[1:] or times)
             rows.append({"case": f"{n:,} int32, {what}", "ms": 1000 * best})
@@ -195,10 +197,9 @@ def _calls() -> list[dict[str, Any]]:
 
 
 def _callers(weights: np.ndarray[Any, Any], n: int) -> Iterator[tuple[str, Any, Any, int]]:
-    from numba import cuda
-
-    yield "from and to the host", weights, "cuda", 4 if n < 10_000 else 2
-    yield "on the GPU before and after", cuda.to_device(weights), "cuda", 4 if n < 10_000 else 2
+    repetitions = 20 if n <= 2048 else 4 if n < 10_000 else 2
+    yield "from and to the host", weights, "cuda", repetitions
+    yield "on the GPU before and after", cuda.to_device(weights), "cuda", repetitions
     if n <= 8192:
         yield "CPU engine", weights, "cpu", 3
 
