@@ -25,7 +25,7 @@ from overlap_rows import PLANTED_EVERY, make_rows, partners_of
 from overlap_sets import uniform_rows, zipf_rows
 from report import Target, print_table, print_targets
 from warpladder.device.cuda_device import CudaDevice
-from warpladder.device.shared_adds import add_where, shared_address
+from warpladder.device.shared_adds import count_byte, shared_address
 from warpladder.lab.gpu_timing import event_times_ms
 from warpladder.overlap_join.forms import Join, Rows
 from warpladder.overlap_join.gpu.engine import GpuEngine
@@ -119,9 +119,8 @@ def add_anywhere(out: Any, steps: int) -> None:
     for _ in range(steps):
         # Upper bits of a congruential generator; the lower ones repeat soon.
         number = uint32(number * uint32(1664525) + uint32(1013904223))
-        place = uint32(number >> 16) & uint32(4 * _WORDS - 1)
-        one = uint32(uint32(1) << uint32((place & 3) * 8))
-        add_where(number != 0, counters, base, uint32(place >> 2), one)
+        upper = uint32(number >> 16)
+        count_byte(counters, base, upper & uint32(4 * _WORDS - 1), upper)
     cuda.syncthreads()
     out[cuda.blockIdx.x] = counters[0]
 

@@ -183,7 +183,7 @@ class Launcher:
         words = tuning.counters // layout_of(8).in_word
         low = part * words * layout_of(bits).in_word
         right_rows = len(block.part)
-        if low >= min(right_rows, tuning.counters):
+        if low >= min(right_rows, tuning.row_counters):
             return
         keeps = isinstance(into, Pairs)
         is_narrow = posting_type(tuning.counters) == np.uint16
@@ -196,7 +196,7 @@ class Launcher:
             counting_kernel(shape), min(rows, self._resident_blocks(words)), tuning.threads,
             rows, which, left.starts, left.items, *stretch.prepared,
             *block.lists, block.part.starts, block.signatures,
-            low, words, tuning.counters, tuning.fold, self._meeting,
+            low, words, tuning.row_counters, tuning.fold, self._meeting,
             left.first - block.part.first, block.part.first if tuning.fold == 1 else 0,
             *self._join.rule, *self._places(into, block, part), again, again_count,
             shared_bytes=4 * words,

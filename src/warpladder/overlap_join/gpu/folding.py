@@ -106,7 +106,7 @@ class Folding:
         blocks = min(runs, _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors)
         device.launch(
             check_candidates, blocks, THREADS, runs, room.run_begins, room.run_lengths,
-            room.right, room.shared, self.tuning.counters, self.tuning.fold,
+            room.right, room.shared, self.tuning.row_counters, self.tuning.fold,
             left.starts, left.items, right.starts, right.items,
             meeting_of(self._join), left.first - right.first, right.first, *self._join.rule,
             counts.of_left[first : first + len(left)], counts.of_right,

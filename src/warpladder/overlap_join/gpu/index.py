@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpladder.overlap_join.gpu_counters.lists import MOST_POSTINGS, Lists, build_lists
+from warpladder.overlap_join.gpu_counters.lists import Lists, build_lists, most_postings
 from warpladder.overlap_join.gpu_counters.rows import prepare_rows
 
 if TYPE_CHECKING:
@@ -60,10 +60,11 @@ class Blocks:
     ) -> None:
         self._device, self._side, self._rule = device, side, rule
         self._listed = max(universe - 32 * tuning.words, 0)
-        self._words, self._counters = tuning.words, tuning.counters
+        self._words, self._counters = tuning.words, tuning.row_counters
         self._room = room
         self._kept: dict[int, Block] = {}
-        self.bounds = bounds_of_blocks(side.starts, tuning.counters * tuning.fold)
+        most = most_postings(self._listed)
+        self.bounds = bounds_of_blocks(side.starts, self._counters * tuning.fold, most)
 
     def __len__(self) -> int:
         return len(self.bounds)
@@ -80,29 +81,30 @@ class Blocks:
             self._device, part.starts, part.items, self._rule, self._listed, self._words
         )
         block = Block(number, part, lists, prepared.signatures)
-        taken = lists.begins.nbytes + lists.postings.nbytes + part.starts.nbytes
+        taken = lists.ends.nbytes + lists.postings.nbytes + part.starts.nbytes
         if taken <= self._room:
             self._room -= taken
             self._kept[number] = block
         return block
 
 
-def bounds_of_blocks(starts: NDArray[np.int64], most_rows: int) -> list[tuple[int, int]]:
+def bounds_of_blocks(
+    starts: NDArray[np.int64], most_rows: int, most_ids: int
+) -> list[tuple[int, int]]:
     """Return the first row of each block, and the one behind its last.
 
-    A block has no more rows than that, and no more ids than an index can have.
+    A block has no more rows than that, and no more ids, but for those of one row.
 
     Examples
     --------
     >>> import numpy as np
-    >>> bounds_of_blocks(np.array([0, 4, 4, 5, 9]), 2)
+    >>> bounds_of_blocks(np.array([0, 4, 4, 5, 9]), 2, 100)
     [(0, 2), (2, 4)]
     """
     bounds = []
     first, rows = 0, len(starts) - 1
     while first < rows:
-        most = int(starts[first]) + MOST_POSTINGS
-        last = int(starts.searchsorted(most, side="right")) - 1
+        last = int(starts.searchsorted(int(starts[first]) + most_ids, side="right")) - 1
         last = max(min(last, first + most_rows, rows), first + 1)
         bounds.append((first, last))
         first = last

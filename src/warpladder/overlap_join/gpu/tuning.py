@@ -21,7 +21,7 @@ import numpy as np
 from warpladder.device.grids import WARP, round_up
 from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.overlap_join.gpu_counters.counting import MOST_WORDS_OF_A_THREAD
-from warpladder.overlap_join.gpu_counters.lists import posting_type
+from warpladder.overlap_join.gpu_counters.lists import SPARE, posting_type
 from warpladder.overlap_join.gpu_counters.packed import layout_of
 from warpladder.overlap_join.gpu_counters.sampling import Likeness
 
@@ -76,6 +76,11 @@ class Tuning:
     in_flight: int = 4
     words: int = 0
 
+    @property
+    def row_counters(self) -> int:
+        """How many of the counters stand for rows; the last ones take what fills up lists."""
+        return self.counters - SPARE
+
     def __post_init__(self) -> None:
         """Refuse what the kernel would count wrongly."""
         if self.threads < WARP or self.threads & (self.threads - 1):
@@ -104,7 +109,7 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
     wanted = math.ceil(rows / _FEWEST_BLOCKS) if halves else rows
     if met * wanted < _LONG_LIST:
         wanted = rows
-    narrow = min(wanted, _NARROW)
+    narrow = min(wanted, _NARROW - SPARE)
     if met * narrow >= _LONG_LIST or rows <= narrow:
         # Where lists are long enough, all threads that there are places for, each with few
         # registers; else fewer, that have more registers.
@@ -120,7 +125,7 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
     each = gpu.shared_bytes_per_multiprocessor // resident - gpu.shared_bytes_reserved_per_block
     room = min(each, gpu.shared_bytes_per_block_optin) - BESIDE
     room = min(room, MOST_WORDS_OF_A_THREAD * _IN_WORD * threads)
-    counters = min(round_up(max(most, 1), unit), max(room // unit, 1) * unit)
+    counters = min(round_up(most + SPARE, unit), max(room // unit, 1) * unit)
     return Tuning(
         counters, threads=threads, resident=resident, lanes=_lanes_for(met * counters, counters),
         in_flight=in_flight, words=words,
@@ -149,9 +154,9 @@ def folds_to_try(tuning: Tuning, rows: int, likeness: Likeness, least: int) -> l
     if tuning.words:
         return []
     costs = {}
-    most = min(-(-rows // tuning.counters), _MOST_FOLDED)
+    most = min(-(-rows // tuning.row_counters), _MOST_FOLDED)
     for fold in range(1, most + 1):
-        folded = min(fold * tuning.counters, rows)
+        folded = min(fold * tuning.row_counters, rows)
         chance = _chance_of(least, likeness.shared * fold)
         by_row = (tuning.counters * _SCAN + likeness.size * _LIST) / folded
         check = chance * likeness.size * _LOOK if fold > 1 else 0.0

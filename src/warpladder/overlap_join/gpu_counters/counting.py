@@ -34,6 +34,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.shared_adds import shared_address
 from warpladder.device.wide_loads import load_16_bytes
 from warpladder.overlap_join.gpu_counters.adding import add_words
+from warpladder.overlap_join.gpu_counters.lists import SPARE_WORDS
 from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
 from warpladder.overlap_join.gpu_counters.prefix import (
     either_of_warp,
@@ -112,8 +113,8 @@ def counting_kernel(shape: Shape) -> Any:
     Its arguments are, of the left rows: how many; which, if not all; where they begin, their ids,
     how many of these have lists, the least that each has to share, and their signatures. Of the
     block of right rows: the index; how many ids each has, and their signatures. Then the first
-    counter of this launch, the words of counters, how many counters there are in all, and into how
-    many each of several rows is folded; which rows meet (`ALL`, `LATER`, `BOTH_WAYS`), where the
+    counter of this launch, the words of counters, how many counters of rows there are in all, and
+    how many rows are folded into each; which rows meet (`ALL`, `LATER`, `BOTH_WAYS`), where the
     first left row stands in the block, and which right row is the block's first; the measure and
     the threshold. Then what is made: counts for rows of both sides, or pairs, how many there are,
     and where each run of them stands; and rows to be done again.
@@ -131,7 +132,7 @@ def counting_kernel(shape: Shape) -> Any:
     @cuda.jit(max_registers=registers)
     def count_in_shared(
         rows, which, starts, items, lengths, leasts, signatures,
-        begins, postings, right_starts, right_signatures,
+        ends, postings, right_starts, right_signatures,
         low, own_words, counters_in_all, fold, meeting, offset, right_first, measure, threshold,
         of_left, of_right, pairs_right, pairs_shared, taken,
         run_begins, run_lengths, column, columns, again, again_count,
@@ -146,7 +147,6 @@ def counting_kernel(shape: Shape) -> Any:
         next_end = cuda.local.array(in_flight, uint32)
         begin_of = cuda.local.array(in_flight, uint32)
         length_of = cuda.local.array(in_flight, uint32)
-        place_of = cuda.local.array(in_flight, uint32)
         first_of = cuda.local.array(in_flight, uint32)
         second_of = cuda.local.array(in_flight, uint32)
         third_of = cuda.local.array(in_flight, uint32)
@@ -160,8 +160,10 @@ def counting_kernel(shape: Shape) -> Any:
         stretch = uint32(own_words // warps)
         first_word, last_word = uint32(warp * stretch), uint32((warp + 1) * stretch)
         mine_first = uint32(first_word + lane)
-        count = uint32(own_words << shift)
+        # Those of this launch that stand for rows.
+        count = uint32(min(own_words << shift, counters_in_all - low))
         from_counter = uint32(low)
+        first_place = uint32(in_load * lane_of_group)
         right_rows = right_starts.shape[0] - 1
 
         word = mine_first
@@ -205,8 +207,8 @@ def counting_kernel(shape: Shape) -> Any:
                 for u in range(in_flight):
                     code_of[u] = items[uint64(begin + min(uint32(group + u * groups), last_one))]
                 for u in range(in_flight):
-                    next_begin[u] = begins[code_of[u]]
-                    next_end[u] = begins[uint32(code_of[u] + 1)]
+                    next_begin[u] = ends[code_of[u]]
+                    next_end[u] = ends[uint32(code_of[u] + 1)]
                 k = group
                 ahead = uint32(in_flight * groups)
                 for u in range(in_flight):
@@ -214,41 +216,32 @@ def counting_kernel(shape: Shape) -> Any:
                     code_of[u] = items[uint64(begin + at)]
                 while k < length:
                     for u in range(in_flight):
-                        begin_of[u] = next_begin[u]
+                        begin_of[u] = uint32((next_begin[u] + in_load - 1) & -in_load)
                         length_of[u] = 0
                         if uint32(k + u * groups) < length:
-                            length_of[u] = next_end[u] - next_begin[u]
+                            length_of[u] = next_end[u] - begin_of[u]
                         if checked and lane_of_group == 0:
                             made = int32(made + int32(length_of[u]))
-                        # From a multiple of 16 bytes on, before the list's begin or at it.
-                        place = uint32(in_load * lane_of_group - (begin_of[u] & (in_load - 1)))
-                        place_of[u] = place
-                        at = uint32(begin_of[u] + place) // in_posting_word
-                        if length_of[u] == 0 or int32(place) >= int32(length_of[u]):
-                            at = uint32(0)
+                        at = uint32(0)
+                        if first_place < length_of[u]:
+                            at = uint32(begin_of[u] + first_place) // in_posting_word
                         x = load_16_bytes(postings, at)
                         first_of[u], second_of[u], third_of[u], fourth_of[u] = x
                     for u in range(in_flight):
-                        next_begin[u] = begins[code_of[u]]
-                        next_end[u] = begins[uint32(code_of[u] + 1)]
+                        next_begin[u] = ends[code_of[u]]
+                        next_end[u] = ends[uint32(code_of[u] + 1)]
                     for u in range(in_flight):
                         at = min(uint32(k + 2 * ahead + u * groups), last_one)
                         code_of[u] = items[uint64(begin + at)]
                     for u in range(in_flight):
                         x = first_of[u], second_of[u], third_of[u], fourth_of[u]
-                        place = place_of[u]
-                        add_words(
-                            counters, base, x, place, length_of[u], is_narrow, from_counter, count,
-                            bits,
-                        )  # fmt: skip
-                        place = uint32(place + in_load * lanes)
+                        if first_place < length_of[u]:
+                            add_words(counters, base, x, is_narrow, from_counter, count, bits)
+                        place = uint32(first_place + in_load * lanes)
                         while place < length_of[u]:
                             at = uint32(begin_of[u] + place) // in_posting_word
                             x = load_16_bytes(postings, at)
-                            add_words(
-                                counters, base, x, place, length_of[u], is_narrow, from_counter,
-                                count, bits,
-                            )  # fmt: skip
+                            add_words(counters, base, x, is_narrow, from_counter, count, bits)
                             place = uint32(place + in_load * lanes)
                     k = uint32(k + ahead)
             cuda.syncthreads()
@@ -256,6 +249,9 @@ def counting_kernel(shape: Shape) -> Any:
             # ---- scan ----------------------------------------------------------------------
             lower, whole = threshold_words(uint32(least), bits, ones, tops)
             exact = measure if fold == 1 else 0
+            if checked and warp == warps - 1 and lane >= WARP - SPARE_WORDS:
+                # The thread's own, and of no row: what fills up lists.
+                counters[uint32(last_word - WARP + lane)] = 0
             # Counters before this one do not count; that of the row itself never does.
             cut, myself = int32(0), int32(-1)
             if fold == 1 and meeting == LATER:

@@ -1,13 +1,17 @@
 """The inverted index of a block of rows: for each id a list of the rows that have it.
 
-All lists stand one behind the other in one array, and another says where each begins. They are made
+All lists stand one behind the other in one array, and another says where each ends. They are made
 by a counting sort: how often is each id there, what do running sums of that make, and then every
 row writes its place into the list of each of its ids. Threads get their places in a list by atomic
 additions, so the order within a list is left to chance; for counting it does not matter.
 
-Each addition moves the beginning of a list on by one, until it has become its end, which is where
-the next one begins. So occurrences of id ``c`` are counted in element ``c + 2``: the running sums
-then stand one further than where they will be in the end, and nothing has to be copied.
+Lists are read 16 bytes at a time, so each begins at a multiple of that, and is filled up to one.
+What fills it up are the numbers of `SPARE` counters that stand for no row. Whoever reads a list
+then has nothing to ask of a posting: it is added to its counter, and the spare ones are not read.
+
+Each addition moves the beginning of a list on by one, until it has become its end. So occurrences
+of id ``c`` are counted in element ``c + 2``: the running sums then stand one further than where
+they will be in the end, and nothing has to be copied.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import cuda
 
-from warpladder.device.grids import WARP, blocks_for, round_up
+from warpladder.device.grids import WARP, blocks_for
 from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.overlap_join.gpu_counters.prefix import running_sums
@@ -25,12 +29,16 @@ from warpladder.overlap_join.gpu_counters.prefix import running_sums
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["MOST_POSTINGS", "Lists", "build_lists", "posting_type"]
+__all__ = ["SPARE", "SPARE_WORDS", "Lists", "build_lists", "most_postings", "posting_type"]
 
-#: Places are counted in 31 bits.
-MOST_POSTINGS = (1 << 31) - 1
+#: Words of counters of 8 bits that stand for no row, and counters: as many words as there are banks
+#: for additions of several threads to be spread over.
+SPARE_WORDS = 8
+SPARE = 4 * SPARE_WORDS
 _THREADS = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8
+#: Postings of a load at most.
+_IN_LOAD = WIDE_BYTES // 2
 
 
 class Lists(NamedTuple):
@@ -38,42 +46,57 @@ class Lists(NamedTuple):
 
     Attributes
     ----------
-    begins
-        Where the list of each id begins, and the end of the last: uint32.
+    ends
+        Zero, and where the list of each id ends: uint32. It begins where the one before it ends, or
+        at the next multiple of 16 bytes.
     postings
         The lists: of each row the number of its counter, 32 bits or 16 where these suffice; as
         words of 32 bits, a multiple of 16 bytes.
     """
 
-    begins: Any
+    ends: Any
     postings: Any
 
 
 @cached
 @cuda.jit
-def count_ids(items, first, last, ids, begins):
+def count_ids(items, first, last, ids, ends):
     """Count how often each of the first ``ids`` ids is among some items."""
     i = first + cuda.grid(1)
     while i < last:
         code = items[i]
         if code < ids:
-            cuda.atomic.add(begins, code + 2, 1)
+            cuda.atomic.add(ends, code + 2, 1)
         i += cuda.gridsize(1)
 
 
 @cached
 @cuda.jit
-def write_postings(starts, items, rows, counters, ids, begins, postings, in_load):
-    """Write each row into the lists of its ids; a warp for each row.
+def round_up_counts(ends, in_load):
+    """Make of how often an id is there how many places its list takes."""
+    i = cuda.grid(1)
+    while i < ends.size:
+        ends[i] = (ends[i] + in_load - 1) // in_load * in_load
+        i += cuda.gridsize(1)
 
-    Row ``r`` has counter ``r % counters``. Postings are loaded ``in_load`` at a time, so a few
-    behind the last one are written, too.
-    """
+
+@cached
+@cuda.jit
+def fill_lists(postings, counters):
+    """Write spare counters everywhere, each the last of a word: what it carries over is lost."""
+    i = cuda.grid(1)
+    while i < postings.size:
+        # Neighbours, and those at the same place of neighbouring loads, have other words.
+        word = (i + i // SPARE_WORDS) % SPARE_WORDS
+        postings[i] = counters + 4 * word + 3
+        i += cuda.gridsize(1)
+
+
+@cached
+@cuda.jit
+def write_postings(starts, items, rows, counters, ids, ends, postings):
+    """Write each row into the lists of its ids, row ``r`` as ``r % counters``; a warp for each."""
     lane = cuda.threadIdx.x % WARP
-    behind = begins[ids + 1]
-    unused = max((behind + in_load - 1) // in_load, 1) * in_load - behind
-    if cuda.grid(1) < unused:
-        postings[behind + cuda.grid(1)] = 0
     row = cuda.grid(1) // WARP
     while row < rows:
         end = starts[row + 1]
@@ -81,9 +104,21 @@ def write_postings(starts, items, rows, counters, ids, begins, postings, in_load
         while i < end:
             code = items[i]
             if code < ids:
-                postings[cuda.atomic.add(begins, code + 1, 1)] = row % counters
+                postings[cuda.atomic.add(ends, code + 1, 1)] = row % counters
             i += WARP
         row += cuda.gridsize(1) // WARP
+
+
+def most_postings(ids: int) -> int:
+    """Return how many postings an index may have, so that places in full lists have 32 bits.
+
+    Examples
+    --------
+    >>> most_postings(1_000_000), most_postings(1 << 31)
+    (2147483647, 536870911)
+    """
+    all_ids = (1 << 32) - _IN_LOAD - (_IN_LOAD - 1) * ids
+    return min(max(all_ids, (1 << 32) // _IN_LOAD - 1), (1 << 31) - 1)
 
 
 def posting_type(counters: int) -> Any:
@@ -121,12 +156,13 @@ def build_lists(
     ids
         How many codes are indexed: those from this one on have no list.
     counters
-        Into how many counters rows are folded; the number of rows, or more, gives each its own.
+        Into how many counters rows are folded, a multiple of 4; the number of rows, or more, gives
+        each its own. `SPARE` more of them have numbers.
 
     Returns
     -------
     Lists
-        Takes 4 bytes for each id, and 2 or 4 for each item.
+        Takes 4 bytes for each id, and 2 or 4 for each item and for what fills up lists.
 
     Examples
     --------
@@ -134,25 +170,29 @@ def build_lists(
     >>> device = SimulatedDevice()
     >>> starts, items = np.array([0, 2, 3]), np.array([0, 2, 2], np.int32)
     >>> there = device.to_device(starts), device.to_device(items)
-    >>> begins, postings = build_lists(device, *there, (0, 3), 3, 2)
-    >>> device.to_host(begins), sorted(device.to_host(postings.view(np.uint16))[1:3].tolist())
-    (array([0, 1, 1, 3], dtype=uint32), [0, 1])
+    >>> ends, postings = build_lists(device, *there, (0, 3), 3, 4)
+    >>> device.to_host(ends), sorted(device.to_host(postings.view(np.uint16))[8:10].tolist())
+    (array([ 0,  1,  8, 10], dtype=uint32), [0, 1])
     """
     first, last = span
     rows = starts.shape[0] - 1
-    begins = device.full(ids + 2, 0, np.uint32)
-    kind = np.dtype(posting_type(counters))
+    ends = device.full(ids + 2, 0, np.uint32)
+    kind = np.dtype(posting_type(counters + SPARE))
     in_load = WIDE_BYTES // kind.itemsize
-    if last == first:
-        return Lists(begins[: ids + 1], device.full(in_load, 0, kind).view(np.uint32))
-    postings = device.empty(round_up(last - first, in_load), kind)
     at_most = _BLOCKS_PER_MULTIPROCESSOR * device.properties.multiprocessors
-    blocks = min(blocks_for(last - first, _THREADS), at_most)
-    device.launch(count_ids, blocks, _THREADS, items, first, last, ids, begins)
-    running_sums(device, begins, begins)
-    blocks = min(blocks_for(rows * WARP, _THREADS), at_most)
+
+    def blocks(threads: int) -> int:
+        return max(min(blocks_for(threads, _THREADS), at_most), 1)
+
+    if last > first:
+        device.launch(count_ids, blocks(last - first), _THREADS, items, first, last, ids, ends)
+        device.launch(round_up_counts, blocks(ids), _THREADS, ends, in_load)
+        running_sums(device, ends, ends)
+    places = max(int(device.to_host(ends[ids + 1 :])[0]), in_load)
+    postings = device.empty(places, kind)
+    device.launch(fill_lists, blocks(places), _THREADS, postings, counters)
     device.launch(
-        write_postings, blocks, _THREADS, starts, items, rows, counters, ids, begins, postings,
-        in_load,
+        write_postings, blocks(rows * WARP), _THREADS, starts, items, rows, counters, ids, ends,
+        postings,
     )  # fmt: skip
-    return Lists(begins[: ids + 1], postings.view(np.uint32))
+    return Lists(ends[: ids + 1], postings.view(np.uint32))

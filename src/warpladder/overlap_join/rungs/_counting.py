@@ -9,7 +9,14 @@ import numpy as np
 from warpladder.device.grids import round_up
 from warpladder.device.occupancy import occupancy
 from warpladder.overlap_join.gpu_counters.counting import LATER, Shape, counting_kernel
-from warpladder.overlap_join.gpu_counters.lists import build_lists, count_ids, write_postings
+from warpladder.overlap_join.gpu_counters.lists import (
+    SPARE,
+    build_lists,
+    count_ids,
+    fill_lists,
+    round_up_counts,
+    write_postings,
+)
 from warpladder.overlap_join.gpu_counters.prefix import sum_sums, sum_tiles, sum_within_tiles
 from warpladder.overlap_join.gpu_counters.rows import look_at_rows, prepare_rows
 from warpladder.overlap_join.measures import COUNT, Rule
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["kernels_with", "partners_with"]
 
 #: Rows that a block of the index has at most: 64 KiB of counters of 8 bits, postings of 16.
-MOST_ROWS = 1 << 16
+MOST_ROWS = (1 << 16) - SPARE
 #: Threads of a block, and of one for more rows than these.
 FEW, MANY, FROM_ROWS = 256, 1024, 1 << 14
 #: Words of counters that a thread scans together, and counters in them.
@@ -33,7 +40,8 @@ AT_ONCE, COUNTERS_AT_ONCE = 4, 16
 def kernels_with(words: int) -> tuple[Any, ...]:
     """Return what is launched for few rows, signatures having so many words."""
     shape = Shape(threads=FEW, words=words)
-    indexing = count_ids, sum_tiles, sum_sums, sum_within_tiles, write_postings
+    sums = sum_tiles, sum_sums, sum_within_tiles
+    indexing = count_ids, round_up_counts, *sums, fill_lists, write_postings
     return (look_at_rows, *indexing, counting_kernel(shape))
 
 
@@ -65,8 +73,8 @@ def partners_with(device: Device, problem: Problem, words: int) -> NDArray[np.in
         last = min(first + MOST_ROWS, n)
         of_block = starts[first : last + 1]
         span = int(rows.starts[first]), int(rows.starts[last])
-        counters = round_up(last - first, COUNTERS_AT_ONCE * threads)
-        lists = build_lists(device, of_block, items, span, listed, counters)
+        counters = round_up(last - first + SPARE, COUNTERS_AT_ONCE * threads)
+        lists = build_lists(device, of_block, items, span, listed, counters - SPARE)
         bits = prepare_rows(device, of_block, items, rule, listed, words).signatures
         again, again_count = device.empty(last, np.int32), device.full(1, 0, np.int32)
 
@@ -88,7 +96,7 @@ def partners_with(device: Device, problem: Problem, words: int) -> NDArray[np.in
             blocks = min(rows, resident * device.properties.multiprocessors)
             device.launch(
                 counting_kernel(shape), blocks, threads, rows, which, starts, items, *prepared,
-                *block, low, counters // 4, counters, 1, LATER, -first, first, *rule,
+                *block, low, counters // 4, counters - SPARE, 1, LATER, -first, first, *rule,
                 of_left, of_right, *nothing, again, again_count, shared_bytes=counters,
             )  # fmt: skip
 
