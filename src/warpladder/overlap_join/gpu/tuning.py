@@ -111,11 +111,8 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
         wanted = rows
     narrow = min(wanted, _NARROW - SPARE)
     if met * narrow >= _LONG_LIST or rows <= narrow:
-        # Where lists are long enough, all threads that there are places for, each with few
-        # registers; else fewer, that have more registers.
-        threads, resident = (1024, 2) if met * narrow >= 128 else (512, 3)
-        in_flight = 1
-        most = narrow
+        # Two blocks of 1,024 take longer: 0.456 s to 0.417 for 500,000 rows of 1,000 ids (H200).
+        threads, resident, in_flight, most = 512, 3, 1, narrow
     else:
         threads, resident, in_flight, most = 1024, 1, 4, wanted
     if threads * resident > gpu.max_threads_per_multiprocessor:
@@ -141,8 +138,9 @@ def _lanes_for(length: float, counters: int) -> int:
     if counters > _NARROW:
         return max(1 << (math.ceil(loads) - 1).bit_length(), 8)
     # Two loads to a thread, about: with more threads most would wait for those that have one. Of
-    # 2,000,000 rows lists take 5 loads, and 4 threads are faster than 8 (2.20 s to 2.29) and than 2
-    # (2.44); of 500,000 they take 17, and 8 are faster than 32 (0.49 s to 0.61) and than 16 (0.52).
+    # 2,000,000 rows lists take 5 loads, and 4 threads are faster than 8 (0.284 s to 0.294 for the
+    # first 150,000 rows) and than 2 (0.320); of 500,000 they take 17, and 8 are faster than 16
+    # (0.417 s to 0.423) and than 4 (0.432).
     return 1 << max(round(math.log2(loads / 2)), 2)
 
 
