@@ -210,7 +210,7 @@ def _time_calls(device: CudaDevice) -> list[dict[str, Any]]:
 
 
 def _time_shapes(device: CudaDevice, ends: float) -> list[dict[str, Any]]:
-    """Count rows that are on the GPU already, coded, from their index to their pairs."""
+    """Count rows that are on the GPU already, coded; the first run makes the index, too."""
     rows: list[dict[str, Any]] = []
     for count, times, _, needed in _SHAPES:
         if perf_counter() + needed > ends:

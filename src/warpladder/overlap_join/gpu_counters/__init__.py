@@ -1,7 +1,8 @@
 """Counters in shared memory, and the inverted index that drives them: for rungs and the engine.
 
 `prefix`    running sums on the device
-`lists`     the index: for each id the rows that have it
+`lists`     the index: for each id the rows that have it, filled up to whole loads
+`adding`    one more for each row on a list
 `packed`    several counters in a word
 `rows`      what has to be known of each row
 `counting`  a row's counters: counted up, scanned, and what is found written in order

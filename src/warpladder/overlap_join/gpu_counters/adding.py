@@ -5,7 +5,7 @@ multiples of 16 bytes, so all of them are of one list; what fills it up counts i
 
 Asked whether it is one of the list, and added under a predicate, a posting took ten and a half
 instructions on sm_90: ptxas makes a branch of each predicated addition in shared memory. Unasked it
-takes four, or three if it has 32 bits.
+takes four and a half. On an H200 2,000,000 rows of 1,000 ids took 1.90 s in place of 2.20.
 """
 
 from __future__ import annotations
