@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -30,13 +31,20 @@ def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
     dtype('int16')
     """
     try:
-        asked = np.dtype(dtype).newbyteorder("=").name
+        taken = _taken_as(np.dtype(dtype))
     except TypeError:
-        asked = ""
-    if asked not in {*_KEPT, *_TAKEN_AS}:
+        taken = None
+    if taken is None:
         kept = ", ".join(_KEPT)
         raise InputTypeError(f"{name}: dtype {dtype!s} is not taken; convert to one of {kept}")
-    return np.dtype(_TAKEN_AS.get(asked, asked))
+    return taken
+
+
+# NumPy takes microseconds to put the name of a dtype together, which shows with few vertices.
+@lru_cache
+def _taken_as(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
+    name = dtype.newbyteorder("=").name
+    return np.dtype(_TAKEN_AS.get(name, name)) if name in {*_KEPT, *_TAKEN_AS} else None
 
 
 def asked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:

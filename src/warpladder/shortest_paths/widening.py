@@ -11,7 +11,10 @@ from warpladder.errors import DistanceOverflowError
 
 __all__ = ["DoesNotFitError", "in_fitting_dtype", "wider_dtype"]
 
-_WIDER = {"int16": "int32", "int32": "int64", "float32": "float64"}
+_WIDER = {
+    np.dtype(narrow): np.dtype(wide)
+    for narrow, wide in (("int16", "int32"), ("int32", "int64"), ("float32", "float64"))
+}
 _Answer = TypeVar("_Answer")
 
 
@@ -27,7 +30,7 @@ def wider_dtype(dtype: np.dtype[Any]) -> np.dtype[Any] | None:
     >>> wider_dtype(np.dtype("int16"))
     dtype('int32')
     """
-    return np.dtype(_WIDER[dtype.name]) if dtype.name in _WIDER else None
+    return _WIDER.get(dtype)
 
 
 def in_fitting_dtype(
@@ -68,5 +71,6 @@ def in_fitting_dtype(
                 ) from None
             tried = wider
         else:
-            note = f"{tried.name} because {dtype.name} cannot hold a distance"
-            return answer, "" if tried == dtype else note
+            if tried == dtype:
+                return answer, ""
+            return answer, f"{tried.name} because {dtype.name} cannot hold a distance"
