@@ -33,8 +33,8 @@ _TILE_BYTES = 128 << 10
 #: One part in so many of a tile may be halo.
 _HALO_SHARE = 16
 #: Bytes of a row that stays in the first cache, of 32 KiB or more, and is stepped in strips. There
-#: a tile, whose ends are done one by one, takes 1.1 to 1.9 times as long; with half of these bytes
-#: 1.3 to 2.2 times.
+#: a tile, whose ends are done one by one, takes 1.0 to 1.4 times as long; with half of these bytes
+#: 1.1 to 1.9 times.
 _ROW_BYTES = 24 << 10
 #: Below so many steps a row is stepped as it lies, since the way into strips or tiles takes longer.
 #: With 3 steps a row in strips takes 0.6 to 1.3 times as long as that, with 8 never longer.
