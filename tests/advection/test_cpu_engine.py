@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from warpladder.advection import cpu
 from warpladder.advection.cpu import CpuEngine, plan_tiles
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
 from warpladder.advection.plain import PlainEngine
-from warpladder.advection.vectors import Shape, code_of, shape_for
+from warpladder.advection.rows import AS_IT_LIES, strips_of
+from warpladder.advection.vectors import Shape, code_of, reach_of, shape_for
 
 #: Those that come first are compiled by default: each takes seconds.
 RULES = ["lax-friedrichs", "fromm", "mc"]
@@ -70,6 +71,7 @@ def check(problem: Problem, phi: NDArray[Any], steps: int, first: int = 0) -> No
 @pytest.fixture
 def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut what would be one tile into several, and let two workers share it."""
+    monkeypatch.setattr(cpu, "_ROW_BYTES", 8 << 10)
     monkeypatch.setattr(cpu, "_TILE_BYTES", 16 << 10)
     monkeypatch.setattr(cpu, "_SHARED_CELLS", 1 << 11)
     monkeypatch.setattr(cpu, "_SHARED_WORK", 1 << 14)
@@ -98,7 +100,7 @@ def test_velocities_below_zero(small_tiles: None, kinds: str) -> None:
     check(problem, cells(1, 5000, "float32"), 30)
 
 
-@pytest.mark.parametrize("n", [20, 5000])
+@pytest.mark.parametrize("n", [5, 20, 5000])
 def test_it_goes_on_where_it_was_left(small_tiles: None, n: int) -> None:
     problem = Problem(rule_of("lax-friedrichs", 1, "f4"), *edges_of("given", 50, 1, "f4"))
     phi = cells(1, n, "f4")
@@ -109,9 +111,10 @@ def test_it_goes_on_where_it_was_left(small_tiles: None, n: int) -> None:
     assert whole.tobytes() != CpuEngine().advance(problem, part, 0, 37, lambda _: None).tobytes()
 
 
-def test_infinities_and_nans_spread_as_in_the_plain_loop(small_tiles: None) -> None:
-    phi = cells(1, 9000, "float32")
-    phi[0, [100, 4500, 8999]] = np.nan, np.inf, -np.inf
+@pytest.mark.parametrize("n", [900, 9000])
+def test_infinities_and_nans_spread_as_in_the_plain_loop(small_tiles: None, n: int) -> None:
+    phi = cells(1, n, "float32")
+    phi[0, [100, n // 2, n - 1]] = np.nan, np.inf, -np.inf
     problem = Problem(rule_of("lax-friedrichs", 1, "f4"), Edge("copy"), Edge("copy"))
     engines = PlainEngine(), CpuEngine()
     expected, found = (one.advance(problem, phi, 0, 40, lambda _: None) for one in engines)
@@ -160,11 +163,57 @@ def test_any_cut(n: int, steps: int, systems: int, kinds: str, tile: int, worker
         rule_of("lax-friedrichs", systems, "f4"), *edges_of(kinds, steps, systems, "f4")
     )
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "_ROW_BYTES", 4 << 10)
         patch.setattr(cpu, "_TILE_BYTES", 4 << tile)
         patch.setattr(cpu, "_SHARED_CELLS", 1 << 11)
         patch.setattr(cpu, "_SHARED_WORK", 1 << 14)
         patch.setattr(cpu, "worker_count", lambda: workers)
         check(problem, cells(systems, n, "float32"), steps)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "lanes"),
+    [
+        ("lax-friedrichs", "float32", 4),
+        ("five", "float64", 2),
+        ("mc", "float32", 8),
+        *large(*product([*RULES, *OTHER_RULES], ["float32", "float64"], [2, 4, 8, 16])),
+    ],
+)
+def test_rows_in_strips_of_any_number(
+    monkeypatch: pytest.MonkeyPatch, name: str, dtype: str, lanes: int
+) -> None:
+    monkeypatch.setattr(cpu, "shape_for", lambda _code, _dtype: Shape(lanes, 2))
+    sizes = {1, 2, 3, *(lanes * k + more for k in range(1, 5) for more in (-1, 0, 1)), 100, 1025}
+    for kinds, n in product([*EDGES, "given copy"], sorted(sizes)):
+        steps = 3 + n % 5
+        problem = Problem(rule_of(name, 2, dtype), *edges_of(kinds, steps + 1, 2, dtype))
+        check(problem, cells(2, n, dtype), steps, first=n % 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(n=st.integers(1, 2000), steps=st.integers(1, 70), kinds=st.sampled_from(EDGES))
+def test_any_row(n: int, steps: int, kinds: str) -> None:
+    problem = Problem(rule_of("lax-friedrichs", 2, "f4"), *edges_of(kinds, steps, 2, "f4"))
+    check(problem, cells(2, n, "float32"), steps)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    n=st.integers(1, 10**4), lanes=st.sampled_from([2, 4, 8, 16]),
+    offsets=st.sampled_from(list(OFFSETS.values())),
+)  # fmt: skip
+def test_strips_hold_all_cells_and_see_no_farther_than_the_ones_beside(
+    n: int, lanes: int, offsets: tuple[int, ...]
+) -> None:
+    reach = max(reach_of(code_of(offsets)))
+    strips = strips_of(n, code_of(offsets), lanes)
+    assert (strips != AS_IT_LIES) == (n >= lanes * reach)
+    if strips == AS_IT_LIES:
+        return
+    firsts = [lane * strips.apart + min(lane, strips.farther) for lane in range(lanes)]
+    assert firsts[-1] + strips.length == n
+    assert all(reach <= b - a <= strips.length for a, b in pairwise(firsts))
 
 
 @settings(max_examples=300, deadline=None)
@@ -188,7 +237,7 @@ def test_tiles_answer_for_all_cells_and_hold_their_halo(
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("code", [-1, *map(code_of, OFFSETS.values())])
-def test_a_sweep_takes_several_steps(code: int, dtype: str) -> None:
+def test_a_sweep_takes_several_steps_of_a_stencil(code: int, dtype: str) -> None:
     shape = shape_for(code, dtype)
-    assert 2 <= shape.depth <= 6
+    assert shape.depth == 1 if code < 0 else 2 <= shape.depth <= 6
     assert shape.lanes * np.dtype(dtype).itemsize in (16, 32, 64)

@@ -3,7 +3,8 @@
 A plain step reads and writes every cell: memory limits it, and of a core's arithmetic most is idle.
 Here cells are cut into tiles that stay in the cache of one core for many steps (`tiles`), and in it
 a sweep takes several steps at once (`vectors`). Tiles overlap by what their outer cells lose in
-these steps; that work is done twice, and `TilePlan` keeps it small.
+these steps; that work is done twice, and `TilePlan` keeps it small. What the first cache holds
+whole is stepped as a row instead (`rows`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
 from warpladder.advection.passes import rows_advanced, tiles_advanced
 from warpladder.advection.plain import given_values
+from warpladder.advection.rows import AS_IT_LIES, strips_of
 from warpladder.advection.tiles import COPY, GIVEN, PERIODIC, margin_of
 from warpladder.advection.vectors import Shape, code_of, group_of, reach_of, shape_for
 from warpladder.device.environment import worker_count
@@ -30,9 +32,13 @@ _KINDS = {"copy": COPY, "given": GIVEN, "periodic": PERIODIC}
 _TILE_BYTES = 128 << 10
 #: One part in so many of a tile may be halo.
 _HALO_SHARE = 16
-#: Below so many cells, or steps, a row is stepped as it lies: with 1,024 cells a tile, of which the
-#: ends are done one by one, takes 1.4 times as long as that.
-_FEWEST_CELLS, _FEWEST_STEPS = 2048, 3
+#: Bytes of a row that stays in the first cache, of 32 KiB or more, and is stepped in strips. There
+#: a tile, whose ends are done one by one, takes 1.0 to 1.4 times as long; with half of these bytes
+#: 1.1 to 1.9 times.
+_ROW_BYTES = 24 << 10
+#: Below so many steps a row is stepped as it lies, since the way into strips or tiles takes longer.
+#: With 3 steps a row in strips takes 0.6 to 1.3 times as long as that, with 8 never longer.
+_FEWEST_STEPS = 3
 #: Cells of a system that several workers share, and cell-steps of a float32 stencil that are worth
 #: calling them: that takes about half a millisecond. Measured on two cores: with 2**16 cells it
 #: pays from 1,000 steps on, with 2**20 always.
@@ -138,14 +144,15 @@ class CpuEngine:
         is_short = systems * (n + _BESIDE) * (steps + _WAY) * work_of_cell < _SHARED_WORK
         workers = 1 if is_short else worker_count()
         state = new_state()
-        if n < _FEWEST_CELLS or steps < _FEWEST_STEPS:
+        strips = strips_of(n, code, shape.lanes) if steps >= _FEWEST_STEPS else AS_IT_LIES
+        if strips == AS_IT_LIES or n * phi.itemsize <= _ROW_BYTES:
             result = np.empty_like(phi)
-            work = rows_advanced(code)
+            work = rows_advanced(code, shape.lanes, in_strips=strips != AS_IT_LIES)
             in_pass = max(_PASS_WORK // n, 1)
             workers = min(workers, systems)
 
             def run(_worker: int) -> None:
-                work(state, phi, result, weights, kinds, left, right, steps, in_pass)
+                work(state, phi, result, weights, kinds, left, right, strips, steps, in_pass)
         else:
             one_for_all = workers if systems < 2 * workers else 1
             plan = plan_tiles(

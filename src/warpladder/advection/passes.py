@@ -1,4 +1,4 @@
-"""All steps of all systems, as one worker of a team: passes over tiles, or rows as they lie."""
+"""All steps of all systems, as one worker of a team: passes over tiles, or rows step by step."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numba import literally, njit
 
-from warpladder.advection.tiles import PERIODIC, step_row, tile_steps
+from warpladder.advection.rows import from_strips, into_strips, step_row, steps_in_strips
+from warpladder.advection.tiles import PERIODIC, tile_steps
 from warpladder.advection.vectors import reach_in, transpose
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.device.subroutines import subroutine
 from warpladder.device.team import barrier, is_aborted, next_task, report_progress
 
@@ -114,30 +116,6 @@ def _advance_tiles(
             return
 
 
-@subroutine
-def _advance_rows(state, phi, result, weights, kinds, left, right, steps, in_pass, code):
-    """Take all steps of systems that are too short to be cut, one after the other."""
-    before, behind = reach_in(literally(code))
-    systems, n = phi.shape
-    a = np.empty(before + n + behind, phi.dtype)
-    b = np.empty_like(a)
-    system = next_task(state)
-    while system < systems:
-        for i in range(n):
-            a[before + i] = phi[system, i]
-        given = (left[system], right[system])
-        for first in range(0, steps, in_pass):
-            now = min(in_pass, steps - first)
-            if step_row(a, b, n, kinds, given, weights[system], first, now, literally(code)):
-                a, b = b, a
-            if is_aborted(state):
-                return
-        for i in range(n):
-            result[system, i] = a[before + i]
-        report_progress(state, (system + 1) * steps // systems)
-        system = next_task(state)
-
-
 @cache
 def tiles_advanced(code: int, lanes: int, depth: int) -> Any:
     """Return `_advance_tiles` for a rule; calling it does not look at literals again."""
@@ -153,12 +131,45 @@ def tiles_advanced(code: int, lanes: int, depth: int) -> Any:
 
 
 @cache
-def rows_advanced(code: int) -> Any:
-    """Return `_advance_rows` for a rule."""
+def rows_advanced(code: int, lanes: int, *, in_strips: bool) -> Any:
+    """Return what takes all steps of systems that are not cut into tiles, one after the other."""
 
     @cached
     @njit(nogil=True)
-    def advance(state, phi, result, weights, kinds, left, right, steps, in_pass):
-        _advance_rows(state, phi, result, weights, kinds, left, right, steps, in_pass, code)
+    @specialised
+    def advance(state, phi, result, weights, kinds, left, right, strips, steps, in_pass):
+        before, behind = reach_in(code)
+        systems, n = phi.shape
+        if in_strips:
+            margin = before + behind
+            tile = _aligned((strips[0] + 2 * margin) * lanes, phi, lanes)
+        else:
+            a = np.empty(before + n + behind, phi.dtype)
+            b = np.empty_like(a)
+        system = next_task(state)
+        while system < systems:
+            if in_strips:
+                into_strips(phi[system], tile, margin, strips, lanes)
+            else:
+                for i in range(n):
+                    a[before + i] = phi[system, i]
+            given = (left[system], right[system])
+            for first in range(0, steps, in_pass):
+                now = min(in_pass, steps - first)
+                if in_strips:
+                    steps_in_strips(
+                        tile, margin, strips, kinds, given, weights[system], first, now, code, lanes
+                    )
+                elif step_row(a, b, n, kinds, given, weights[system], first, now, code):
+                    a, b = b, a
+                if is_aborted(state):
+                    return
+            if in_strips:
+                from_strips(tile, margin, strips, result[system], lanes)
+            else:
+                for i in range(n):
+                    result[system, i] = a[before + i]
+            report_progress(state, (system + 1) * steps // systems)
+            system = next_task(state)
 
     return advance

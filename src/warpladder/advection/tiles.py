@@ -20,7 +20,7 @@ from numba import literally
 from warpladder.advection.vectors import cell_at, group_of, reach_in, reach_of, sweep, weights_of
 from warpladder.device.subroutines import subroutine
 
-__all__ = ["COPY", "GIVEN", "PERIODIC", "margin_of", "step_row", "tile_steps"]
+__all__ = ["COPY", "GIVEN", "PERIODIC", "margin_of", "tile_steps"]
 
 #: What lies beyond an end, in compiled code.
 COPY, GIVEN, PERIODIC = 0, 1, 2
@@ -37,37 +37,6 @@ def margin_of(code: int, lanes: int, depth: int) -> int:
 # Rules are literals in compiled code, so that each is compiled by itself, and all functions are
 # global: with compiled functions among the variables of a scope no process would find in the cache
 # on disk what another one compiled.
-
-
-@subroutine
-def step_row(cells, new, n, kinds, given, weights, first, steps, code):
-    """Take steps of a row of n cells between ghosts; return whether they end up in ``new``."""
-    weights_ = weights_of(weights, literally(code))
-    (before, behind), (left, right) = reach_in(literally(code)), kinds
-    # A view, so that it is plain that no index is negative; else the loop is not made of vectors.
-    inner, new_inner = cells[before : before + n], new[before : before + n]
-    # A ghost is a copy of the same cell in every step, or given.
-    left_source = before + n - 1 if left == PERIODIC else before
-    right_source = before if right == PERIODIC else before + n - 1
-    apart = 1 if left == PERIODIC else 0
-    for step in range(first, first + steps):
-        if left == GIVEN:
-            for ghost in range(before):
-                cells[ghost] = given[0][step]
-        else:
-            for ghost in range(before):
-                cells[before - 1 - ghost] = cells[left_source - apart * ghost]
-        if right == GIVEN:
-            for ghost in range(behind):
-                cells[before + n + ghost] = given[1][step]
-        else:
-            for ghost in range(behind):
-                cells[before + n + ghost] = cells[right_source + apart * ghost]
-        for i in range(n):
-            new_inner[i] = cell_at(cells, before + i, weights_, literally(code))
-        cells, new = new, cells
-        inner, new_inner = new_inner, inner
-    return steps % 2 == 1
 
 
 @subroutine
