@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -19,9 +20,11 @@ from warpladder.shortest_paths.no_edge import is_absent
 
 __all__ = ["Arcs", "arcs_of", "in_balls", "in_order", "weighted_arcs_of"]
 
+#: The first ends of edges, and the second.
+Ends = tuple[NDArray[Any], NDArray[Any]]
+
 # Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
 _ENTRIES = 1 << 18
-
 
 # Where there is at least one edge for so many pairs, they are marked in a matrix of bytes, which
 # takes less time, and less memory, than to sort them.
@@ -58,8 +61,7 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
     if isinstance(given, Matrix):
         starts, ends = _of_matrix(given)
     elif _MANY * given.edge_count >= n * n:
-        both = 1 if given.directed else 2
-        starts, ends = _columns_of_rows(_marked(given), both * given.edge_count)
+        return _of_many(given)
     else:
         kept = given.sources != given.targets
         if given.weights is not None:
@@ -137,18 +139,27 @@ def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
     return order, depths / max(n, 1)
 
 
-def _marked(given: Edges) -> NDArray[np.bool_]:
-    """Return where there are edges, but for loops, as a matrix of booleans."""
+def _of_many(given: Edges) -> Arcs:
+    """Return the arcs of a graph that has many, those into vertices by a thread of their own."""
     sources, targets = given.sources, given.targets
     if given.weights is not None:
         kept = given.weights != np.inf
         sources, targets = sources[kept], targets[kept]
-    present = np.zeros((given.n, given.n), np.bool_)
-    _mark(present, sources, targets)
     if not given.directed:
-        _mark(present, targets, sources)
+        both = _of_marked(given.n, (sources, targets), (targets, sources))
+        return Arcs(*both, *both)
+    into = in_background(_of_marked, given.n, (targets, sources))
+    return Arcs(*_of_marked(given.n, (sources, targets)), *into.result())
+
+
+def _of_marked(n: int, *edges: Ends) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where each vertex's arcs start, and their ends, marked in a matrix of booleans."""
+    present = np.zeros((n, n), np.bool_)
+    for sources, targets in edges:
+        _mark(present, sources, targets)
     np.fill_diagonal(present, False)
-    return present
+    starts, ends = _columns_of_rows(present, sum(sources.size for sources, _ in edges))
+    return starts, ends
 
 
 @cached
