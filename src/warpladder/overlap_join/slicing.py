@@ -164,7 +164,8 @@ def _visit_group(
                 met = max(first, own) if which == LATER else first
                 if masks.at_once:
                     add_lists(
-                        left, index, which, i, rows[one, COLD], levels, met, slices, listed
+                        left, index, which, i, rows[one, COLD], levels, met, slices, listed,
+                        scratch.tallies,
                     )  # fmt: skip
                 for panel in range(met, last):
                     at = ((panel - first) * AT_ONCE + one - eight) * WORDS
