@@ -33,7 +33,9 @@ def add_lists(
     """Set counts in all panels from the first on to what a row meets in its lists.
 
     Short lists are copied one behind the other, as if all were equally long, and then added in one
-    loop: else the end of each is guessed wrong. Of the 48 ms in `slicing` that saves 11.
+    loop: else the end of each is guessed wrong. Of 59 ms for the rows told of in `slicing` that
+    saves 11. What is noted of them (`listing`) tells short lists from others without a branch; with
+    two slices they are tallied in bytes, which saves 7 ms of 44.
     """
     postings = index.postings
     if len(index.notes) and levels == FEWEST_LEVELS and _lists_noted(index.notes, i) <= _MOST_TALLY:
