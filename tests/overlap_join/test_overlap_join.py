@@ -300,11 +300,11 @@ def test_ids_that_very_many_rows_have_are_coded_by_how_many(
 def test_ids_that_several_threads_code_come_by_counts_and_then_in_their_own_order(
     often: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from warpladder.overlap_join import coding
+    from warpladder.overlap_join import coding, frequencies
 
     monkeypatch.setattr(coding, "_OFTEN", often)
-    monkeypatch.setattr(coding, "_IDS_PER_WORKER", 4)
-    monkeypatch.setattr(coding, "worker_count", lambda: 3)
+    monkeypatch.setattr(frequencies, "_IDS_PER_WORKER", 4)
+    monkeypatch.setattr(frequencies, "worker_count", lambda: 3)
     rng = np.random.default_rng(often)
     counts = rng.integers(0, 7, 50)
     items = rng.permutation(np.repeat(np.arange(50), counts))

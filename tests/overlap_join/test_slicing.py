@@ -12,12 +12,13 @@ from numba import njit
 
 import warpladder as wl
 from warpladder.formats.sets import Sets
-from warpladder.overlap_join import cpu, groups, plan, slices
+from warpladder.overlap_join import cpu, frequencies, groups, plan, slices
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.masks import aligned_words
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
+from warpladder.overlap_join.uncoded import UncodedRows
 
 WORDS, ROWS = slices.WORDS, slices.ROWS
 
@@ -194,6 +195,47 @@ def test_what_is_met_at_once_is_what_counting_finds(
             pieces += [counted.of_left, counted.of_right]
         for one, same in zip(*pairs, strict=True):
             np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("masks", [0, 1, 7, 40])
+@pytest.mark.parametrize("threshold", [1, 2, 3])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_are_listed_as_they_were_given(
+    masks: int, threshold: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frequencies, "_IDS_PER_WORKER", 8)
+    monkeypatch.setattr(frequencies, "worker_count", lambda: threads)
+    sets = sets_of(ROWS + 70, 400, 30, threshold)
+    # The least id is not 0, and every second one is in no row.
+    sets = Sets(sets.starts, 2 * sets.items + 77)
+    rows = coded(sets).left
+    assert isinstance(rows, UncodedRows)
+    assert len(rows.counted.cuts) == threads + 1
+    check(sets, masks, threshold, at_once=True)
+    # Codes are there when they are asked for, each as often as it was said to be.
+    np.testing.assert_array_equal(np.bincount(rows.items), rows.frequency)
+
+
+@pytest.mark.parametrize("change", ["order", "twice"])
+def test_rows_that_do_not_ascend_are_coded_first(change: str) -> None:
+    sets = sets_of(300, 60, 20, 5)
+    items = sets.items.copy()
+    begin = int(sets.starts[np.diff(sets.starts).argmax()])
+    items[begin : begin + 2] = items[begin : begin + 2][::-1] if change == "order" else items[begin]
+    sets = Sets(sets.starts, items)
+    assert not isinstance(coded(sets).left, UncodedRows)
+    check(sets, 9, 2, at_once=True)
+
+
+def test_more_than_255_lists_of_a_row_are_not_tallied_in_bytes() -> None:
+    # Any two rows share 256 ids, which a byte takes for none.
+    n = 40
+    rows = np.sort(np.stack([np.append(np.arange(256), 256 + i) for i in range(n)]), axis=1)
+    sets = Sets(np.arange(n + 1) * 257, rows.reshape(-1))
+    codes = coded(sets)
+    join = Join(codes.left, codes.right, as_rule("count", 2))
+    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", at_once=True))
+    assert engine.counted(0, n, lambda _: None).pairs == n * (n - 1) // 2
 
 
 def test_more_than_255_shared_ids_in_lists_and_masks_met_at_once() -> None:

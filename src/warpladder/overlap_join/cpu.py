@@ -22,9 +22,10 @@ import numpy as np
 from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.overlap_join import counting, gathering, groups, prefixes, slicing
-from warpladder.overlap_join.counting import ALL, LATER, OTHERS, side_of
+from warpladder.overlap_join.counting import ALL, LATER, OTHERS, Side, side_of
 from warpladder.overlap_join.forms import Counted, Found
 from warpladder.overlap_join.index import BLOCK_BITS, ONE_BLOCK, build_index
+from warpladder.overlap_join.listing import listed_rows
 from warpladder.overlap_join.masks import masks_of
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.overlap_join.forms import Join
+    from warpladder.overlap_join.masks import Masks
     from warpladder.overlap_join.plan import Way
 
 __all__ = ["CpuEngine"]
@@ -72,6 +74,14 @@ class CpuEngine:
         self._stretch = _STRETCH
         self._which = ALL if not join.is_self else OTHERS if join.both_ways else LATER
         self._rule = tuple(join.rule)
+        listed = listed_rows(join, way)
+        if listed is not None:
+            self._index, masks = listed
+            self._left = self._right = Side(
+                join.left.starts, np.empty(0, np.int32), np.empty(0, np.uint8), len(join.left)
+            )
+            self._slice(masks)
+            return
         self._left = side_of(join.left, way.hot_bytes)
         self._right = self._left if join.is_self else side_of(join.right, way.hot_bytes)
         right = join.right
@@ -90,15 +100,12 @@ class CpuEngine:
             self._new_scratch: Callable[[int], Any] = lambda _: counting.new_scratch(self._right)
         elif way.name == "slicing":
             cold = right.universe - way.masks
-            self._stretch = _SLICED_STRETCH
             self._index = build_index(
                 right, (min(way.lone, cold), cold), whole, ONE_BLOCK,
                 with_behind=self._which == LATER,
             )  # fmt: skip
             masks = masks_of(join.left, self._index, right, way.masks, at_once=way.at_once)
-            self._visit = slicing.slice_rows
-            self._given = (masks,)
-            self._new_scratch = lambda kept: groups.new_scratch(join.left, join.rule, masks, kept)
+            self._slice(masks)
         elif way.name == "gathering":
             self._index = build_index(
                 right, (min(way.lone, right.universe), right.universe), whole, ONE_BLOCK,
@@ -114,6 +121,13 @@ class CpuEngine:
             self._visit = prefixes.match_rows
             self._given = (own,)
             self._new_scratch = lambda _: prefixes.new_scratch(right)
+
+    def _slice(self, masks: Masks) -> None:
+        left, rule = self._join.left, self._join.rule
+        self._stretch = _SLICED_STRETCH
+        self._visit = slicing.slice_rows
+        self._given = (masks,)
+        self._new_scratch = lambda kept: groups.new_scratch(left, rule, masks, kept)
 
     def found(self, first: int, last: int, advanced: Callable[[int], None]) -> Iterator[Found]:
         """Yield the pairs of left rows, in order."""

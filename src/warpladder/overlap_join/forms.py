@@ -36,6 +36,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def size(self) -> int:
+        """How many ids the rows list, which `items` need not be there for."""
+        return int(self.starts[-1])
+
 
 def parts_of_rows(starts: NDArray[np.int64], parts: int) -> list[int]:
     """Return where rows are cut into so many parts of about as many ids each.

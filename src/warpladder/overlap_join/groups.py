@@ -15,11 +15,11 @@ from numba import njit
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import LATER
-from warpladder.overlap_join.index import list_of, rows_behind
+from warpladder.overlap_join.index import HOT, list_of, rows_behind
 from warpladder.overlap_join.lanes import COPIED, LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
-from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, WORDS
+from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, ROWS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,6 +95,8 @@ class Scratch(NamedTuple):
         In how many pairs right rows are that have not been added up yet, as slices: uint64.
     counters
         Counts of 64 rows: uint32.
+    tallies
+        Where `Masks.at_once`, how often a row meets each right row in lists, 0 between rows: uint8.
     of, right, shared
         Pairs of a group in the order found: which row of the group, int16, the right row, int32,
         and how many ids they share, int32. Empty where pairs are counted.
@@ -113,6 +115,7 @@ class Scratch(NamedTuple):
     each: NDArray[np.int32]
     degrees: NDArray[np.uint64]
     counters: NDArray[np.uint32]
+    tallies: NDArray[np.uint8]
     of: NDArray[np.int16]
     right: NDArray[np.int32]
     shared: NDArray[np.int32]
@@ -144,6 +147,7 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
         np.arange(AT_ONCE, dtype=np.int32) * WORDS,
         aligned_words(panels * DEGREE_LEVELS * WORDS),
         np.empty(LANES, np.uint32),
+        np.zeros(panels * ROWS if masks.at_once else 0, np.uint8),
         np.empty(kept, np.int16),
         np.empty(kept, np.int32),
         np.empty(kept, np.int32),
@@ -153,8 +157,8 @@ def new_scratch(left: Rows, rule: Rule, masks: Masks, kept: int) -> Scratch:
 def memory_of_scratch(rows: int, hot: int, kept: int) -> int:
     """Return about how many bytes `Scratch` takes for so many right rows and hot ids."""
     counts = 0 if hot <= MASKS_AT_ONCE else _MOST_COUNTS
-    # Degrees, and where all panels are met at once their counts and pairs.
-    return 4 * (_PLACES + _LISTED) + counts + 5 * rows + 10 * kept
+    # Degrees, and where all panels are met at once their counts, tallies and pairs.
+    return 4 * (_PLACES + _LISTED) + counts + 6 * rows + 10 * kept
 
 
 @cached
@@ -198,6 +202,11 @@ def prepare(
         rows[one, LEVELS] = _levels_of(size, least, is_counted)
         k = starts[i + 1] - 1
         segments[one, 0] = taken
+        for part in range(len(index.notes)):
+            for noted in range(index.notes[part, i, HOT], index.notes[part, i, HOT + 1]):
+                places[taken] = index.hot[noted]
+                taken += 1
+            k = starts[i] - 1
         for segment in range(last_segment):
             # From the hottest id down.
             least_id = masks.cold

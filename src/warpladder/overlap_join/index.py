@@ -32,8 +32,13 @@ if TYPE_CHECKING:
 __all__ = [
     "AHEAD",
     "BLOCK_BITS",
+    "HOT",
+    "LONG",
     "LONGEST_LIST",
+    "NOTES",
     "ONE_BLOCK",
+    "SHORT",
+    "SIZE_BITS",
     "Index",
     "bucket_of",
     "build_index",
@@ -47,10 +52,14 @@ BLOCK_BITS = 16
 ONE_BLOCK = 31
 """Blocks of as many rows as there can be, for lists that are not to be cut."""
 
-# Of a word of `Index.behind`: how many rows there are takes so many bits.
-_SIZE_BITS = 24
-LONGEST_LIST = (1 << _SIZE_BITS) - 1
+SIZE_BITS = 24
+"""Of a word of `Index.behind` how many rows there are takes so many bits; above is where."""
+LONGEST_LIST = (1 << SIZE_BITS) - 1
 """Of rows behind one of a list, `Index.behind` says so many at most."""
+
+SHORT, LONG, HOT = 0, 2, 4
+"""Columns of `Index.notes` where something begins; in the next one it ends."""
+NOTES = 6
 
 # Below so many ids threads cost more than they give.
 _IDS_PER_WORKER = 1 << 17
@@ -80,6 +89,11 @@ class Index(NamedTuple):
         For each id of each row, the part of its list with the rows of the same block that come
         after, for `rows_behind` to read. Zeros follow, so that places some way ahead can be read.
         Empty where it was not asked for.
+    hot, notes
+        Where rows were listed as they were given, in parts: at which words of a panel their masks
+        begin, int32, and for each part and row where in ``behind`` its short lists begin and end,
+        where the others, from the last one down, and where in ``hot`` its masks: int64, (parts,
+        rows, `NOTES`). Else both are empty.
     """
 
     bits: int
@@ -88,6 +102,8 @@ class Index(NamedTuple):
     starts: NDArray[np.int64]
     postings: NDArray[Any]
     behind: NDArray[np.int64]
+    hot: NDArray[np.int32]
+    notes: NDArray[np.int64]
 
 
 def build_index(
@@ -123,7 +139,7 @@ def build_index(
     if not buckets:
         # Where hot ids are all that rows share, no pass over them is needed.
         no_lists = np.zeros(2, np.int64), np.zeros(COPIED, posting), np.zeros(noted, np.int64)
-        return Index(bits, blocks, first, *no_lists)
+        return Index(bits, blocks, first, *no_lists, *_no_notes())
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
     bounds = parts_of_rows(rows.starts, workers)
@@ -142,14 +158,18 @@ def build_index(
     behind = np.empty(noted, np.int64)
     behind[rows.items.size :] = 0
     each(lambda part: _fill(*given(part), places[part], starts, postings, behind), workers)
-    return Index(bits, blocks, first, starts, postings, behind)
+    return Index(bits, blocks, first, starts, postings, behind, *_no_notes())
+
+
+def _no_notes() -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    return np.empty(0, np.int32), np.empty((0, 0, NOTES), np.int64)
 
 
 @cached
 @njit(nogil=True, inline="always")
 def rows_behind(index: Any, k: Any) -> Any:
     """Return where the rows behind its own begin in the list of the id at place k, and end."""
-    place = index.behind[k] >> _SIZE_BITS
+    place = index.behind[k] >> SIZE_BITS
     return place, place + (index.behind[k] & LONGEST_LIST)
 
 
@@ -223,7 +243,7 @@ def _fill(
                 bucket = np.int64(code - listed) * blocks + block
                 place = places[bucket]
                 if len(behind):
-                    behind[k] = np.int64(place) << _SIZE_BITS | (list_starts[bucket + 1] - place)
+                    behind[k] = np.int64(place) << SIZE_BITS | (list_starts[bucket + 1] - place)
                 postings[place - 1] = row
                 places[bucket] = place - 1
             elif len(behind):

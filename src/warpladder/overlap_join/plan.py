@@ -186,7 +186,8 @@ def updates_of(join: Join, coded: Coded) -> int:
     """Return how many ids all pairs of rows share."""
     right = coded.frequency
     if join.is_self:
-        return (_product(right, right) - int(right.sum())) // 2
+        shared = right[_lone_ids(join, right) :]
+        return (_product(shared, shared) - int(shared.sum())) // 2
     return _product(np.bincount(join.left.items, minlength=join.left.universe), right)
 
 
@@ -199,13 +200,15 @@ def _product(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
 
 def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     """Return the way that takes the least time on the CPU."""
+    lone = _lone_ids(join, frequency)
     n, m = len(join.left), len(join.right)
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     own = frequency if join.is_self else np.bincount(
         join.left.items, minlength=join.left.universe
     )  # fmt: skip
-    lists = float(join.left.items.size)
-    total = _product(own, frequency) * both
+    lists = float(join.left.size)
+    own_shared, shared = own[lone:], frequency[lone:]
+    total = _product(own_shared, shared) * both
 
     looks = n * float(m) * both / LANES
     blocks = max(1, -(-m >> BLOCK_BITS)) * both if m >> BLOCK_BITS else 1.0
@@ -221,10 +224,9 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     hot_bytes = int(np.argmin(counting))
     bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
     gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
-    slicing, masks, at_once = _slicing_of(join, own, frequency, total)
+    slicing, masks, at_once = _slicing_of(join, own_shared, shared, total)
     others = min(slicing, counting[hot_bytes], gathering)
-    matching = _matching_of(join, frequency, total, others)
-    lone = _lone_ids(join, frequency)
+    matching = _matching_of(join, shared, total, others)
     ways = [
         Way(
             "counting",
@@ -247,7 +249,7 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     ]
     if _may_overflow(join):
         ways = ways[1:]
-    if frequency.max(initial=0) > LONGEST_LIST:
+    if shared.max(initial=0) > LONGEST_LIST:
         ways = [way for way in ways if way.name != "gathering"]
     return min(ways, key=lambda way: way.seconds)
 
@@ -257,7 +259,8 @@ def _slicing_of(
 ) -> tuple[float, int, bool]:
     """Return how many nanoseconds slicing takes, how many ids have masks, `Way.at_once`.
 
-    ``own`` is in how many left rows each id is, ``total`` how many updates all ids take.
+    Of ids that rows may share ``own`` and ``frequency`` are in how many left and right rows they
+    are; ``total`` is how many updates all take.
     """
     n, panels = len(join.left), max(1, -(-len(join.right) // ROWS))
     both = 0.5 if join.is_self and not join.both_ways else 1.0
@@ -272,7 +275,7 @@ def _slicing_of(
     # Masks are added eight at a time, of which some are empty, and in segments of so many ids.
     segments = -(-hot // MASKS_AT_ONCE)
     added = masks + n * (AT_ONCE // 2) * segments
-    listed, lists = total - both * updates, float(join.left.items.size) - masks
+    listed, lists = total - both * updates, float(join.left.size) - masks
     in_chunks = (
         both * panels * (added * _MASK + n * (_PANEL + _SEGMENT * segments))
         + both * panels * hot * (n / GROUP) * _FETCHED
@@ -310,7 +313,7 @@ def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:
 def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others: float) -> float:
     """Return how many nanoseconds it takes to match prefixes, infinity if more than ``others``.
 
-    ``total`` is how many updates all ids take.
+    ``frequency`` is that of ids that rows may share, ``total`` how many updates these take.
     """
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     prefixes = prefix_lengths(join.right, join.rule)
@@ -321,7 +324,7 @@ def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others:
             return math.inf
         # Prefixes leave out so many ids at the most; were these of the hottest only, until all are
         # equally frequent, so many candidates would still be left.
-        left_out = join.right.items.size - int(prefixes.sum())
+        left_out = join.right.size - int(prefixes.sum())
         # They may not ascend where rows have ids twice, or some are left out.
         is_ascending = bool((frequency[1:] >= frequency[:-1]).all())
         ascending = frequency if is_ascending else np.sort(frequency)
@@ -355,7 +358,7 @@ def seconds_of(way: Way, join: Join) -> float:
 
 def ids_of(join: Join) -> int:
     """Return how many ids the rows list."""
-    return join.left.items.size + (0 if join.is_self else join.right.items.size)
+    return join.left.size + (0 if join.is_self else join.right.size)
 
 
 def most_pairs_of(join: Join, updates: int) -> int:
@@ -380,7 +383,7 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     n, m, workers = len(join.left), len(join.right), worker_count()
     blocks = -(-m >> BLOCK_BITS) if way.name == "counting" else 1
     coded = 4 * ids_of(join) + 8 * (n + m)
-    index = (2 if way.name == "counting" else 4) * join.right.items.size
+    index = (2 if way.name == "counting" else 4) * join.right.size
     starts = 8 * join.right.universe * blocks * (1 + workers)
     # Of each id, where the rows behind its own begin in its list.
     behind = 8 * ids_of(join) if way.name != "prefixes" and join.is_self else 0
@@ -392,4 +395,6 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     each = {"counting": 9 * m, "slicing": memory_of_scratch(m, way.masks, pairs)}.get(
         way.name, 8 * m
     )
-    return coded + index + starts + behind + known + workers * (room + each) + waiting
+    # Rows listed as they were given: two tables of up to two places an id, and what is noted.
+    given = 16 * ids_of(join) + 48 * n * workers if way.at_once else 0
+    return given + coded + index + starts + behind + known + workers * (room + each) + waiting

@@ -27,7 +27,7 @@ def row_work(join: Join) -> NDArray[np.float64]:
     do the later it stands.
     """
     lengths = np.diff(join.left.starts).astype(np.float64)
-    others = float(len(join.right.items))
+    others = float(join.right.size)
     if join.is_self and not join.both_ways:
         behind = others - join.left.starts[1:]
     else:
