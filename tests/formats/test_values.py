@@ -302,6 +302,11 @@ def test_broken_arrays(tmp_path):
         path.write_bytes(b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + bytes(8))
         with pytest.raises(FileFormatError, match="up to 64 extents of 0 or more"):
             wl.reduce(path, axis=0)
+    for kind in (b"0<f8", b"2<f8", b"|S0"):
+        text = (header % b"2,").replace(b"<f8", kind)
+        path.write_bytes(b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + bytes(32))
+        with pytest.raises(FileFormatError, match="expected numbers, found elements of dtype"):
+            wl.reduce(path)
     np.save(path, np.array([1j]))
     with pytest.raises(InputTypeError, match="complex128 is not taken"):
         wl.reduce(path)

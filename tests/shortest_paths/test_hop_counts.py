@@ -220,9 +220,10 @@ class TestLengths:
             length = 1
         assert equal_length(given, np.dtype(dtype)) == length
 
+    @pytest.mark.parametrize("dtype", ["float32", *large("float64")])
     @pytest.mark.parametrize("loop", [0.0, 5.0, INF])
-    def test_loops_are_no_matter(self, loop):
-        graph = wl.Graph.from_edges([0, 1, 1], [1, 1, 2], [2.0, loop, 2.0])
+    def test_loops_are_no_matter(self, loop, dtype):
+        graph = wl.Graph.from_edges([0, 1, 1], [1, 1, 2], np.array([2.0, loop, 2.0], dtype))
         answer = wl.shortest_paths(graph, method="breadth-first")
         assert answer.dist_matrix.tolist() == [[0, 2, 4], [INF, 0, 2], [INF, INF, 0]]
 

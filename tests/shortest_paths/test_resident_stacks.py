@@ -12,7 +12,7 @@ from batch_checks import plain_distances, stack_of
 from oracles import DTYPES, ON_A_GPU, as_float
 
 import warpladder as wl
-from choosing import only
+from choosing import large, only
 from warpladder import errors
 from warpladder.shortest_paths import batches
 from warpladder.shortest_paths.gpu import resident_batch
@@ -156,7 +156,7 @@ def test_large_graphs_go_one_by_one(gpu, monkeypatch):
     assert told == [1 / 3, 1 / 3, 2 / 3, 1]
 
 
-@pytest.mark.parametrize("kind", ["bool", "uint8", "uint64", "float16", ">f4"])
+@pytest.mark.parametrize("kind", ["bool", "uint8", "float16", ">f4", *large("uint64")])
 def test_other_dtypes(gpu, kind):
     weights = np.random.default_rng(2).integers(0, 2, (2, 9, 9)).astype(kind)
     batch = answered(gpu, weights)

@@ -88,13 +88,17 @@ def test_exact_differences_of_very_different_size_stay_bounded():
     assert error <= 4 * n * np.finfo(float).eps * largest
 
 
-def test_overwriting_a_float32_matrix_that_must_widen():
+@pytest.mark.parametrize("hops", [False, *large(True)])
+def test_overwriting_a_float32_matrix_that_must_widen(hops):
     weights = np.full((4, 4), INF, np.float32)
     weights[0, 1] = weights[1, 2] = 3e38
     weights[2, 3] = 1
-    answer = wl.shortest_paths(weights, next_hops=True, overwrite=True)
+    heavy = float(weights[0, 1])
+    answer = wl.shortest_paths(weights, next_hops=hops, overwrite=True)
     assert answer.dist_matrix.dtype == np.float64
-    assert answer.path(1, 3) == [1, 2, 3]
+    assert answer.dist_matrix[0].tolist() == [0, heavy, 2 * heavy, 2 * heavy + 1]
+    if hops:
+        assert answer.path(1, 3) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
@@ -167,7 +171,7 @@ class TestLabels:
 class TestMarks:
     """Pairs without a minimum look like it everywhere."""
 
-    @pytest.fixture(params=["int16", "float64"])
+    @pytest.fixture(params=["int32", "float64", *large("int16")])
     def answer(self, request):
         weights = np.array([-5, 1, 2], request.param)
         graph = Graph.from_edges(["a", "b", "b"], ["b", "a", "c"], weights)

@@ -11,9 +11,10 @@ import pytest
 from numba import cuda
 from simulating import TYPING_ERRORS, run
 
-from warpladder.device.numba_target import CUDACompiler, CUDADispatcher, ir, types
+from warpladder.device.numba_target import CUDACompiler, CUDADispatcher, cuda_target, ir, types
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
+from warpladder.simulator.frontend import inference
 from warpladder.simulator.frontend.inference import typed_function
 from warpladder.simulator.frontend.signatures import argument_type, as_dispatcher
 
@@ -42,8 +43,14 @@ def test_numbas_passes_contain_those_between_which_the_front_end_ends(monkeypatc
     assert any("Lowering" in name for name in taken[last:])
 
 
-def test_methods_of_the_dispatcher_are_put_back():
-    before = CUDADispatcher.get_call_template, CUDADispatcher.get_overload
+def swapped():
+    """Return the methods in whose place others stand while a function is typed."""
+    resolve = type(cuda_target.typing_context).resolve_function_type
+    return CUDADispatcher.get_call_template, CUDADispatcher.get_overload, resolve
+
+
+def test_methods_of_numba_are_put_back():
+    before = swapped()
 
     @cuda.jit(device=True)
     def square(x):
@@ -57,10 +64,37 @@ def test_methods_of_the_dispatcher_are_put_back():
 
     array = argument_type(np.zeros(2))
     typed(right, array)
-    assert (CUDADispatcher.get_call_template, CUDADispatcher.get_overload) == before
+    assert swapped() == before
     with pytest.raises(TYPING_ERRORS):
         typed(wrong, array)
-    assert (CUDADispatcher.get_call_template, CUDADispatcher.get_overload) == before
+    assert swapped() == before
+
+
+def test_what_numbers_give_is_asked_once(monkeypatch):
+    asked, resolve = [], inference._resolve
+
+    def spy(context, function, arguments, named):
+        asked.append(tuple(arguments))
+        return resolve(context, function, arguments, named)
+
+    monkeypatch.setattr(inference, "_resolve", spy)
+    monkeypatch.setattr(inference, "_resolved", {})
+
+    def sums(values, a, b):
+        values[0] = a + b
+        values[1] = a + b
+        values[2] = a + a
+        values[3] = a + 1
+        values[4] = len(values)
+
+    array = argument_type(np.zeros(5))
+    one = types.literal(1)
+    typed(sums, array, INT32, FLOAT64)
+    typed(sums, array, FLOAT64, INT32)
+    for types_of_sum in ((INT32, FLOAT64), (FLOAT64, INT32), (INT32, INT32), (INT32, one)):
+        assert asked.count(types_of_sum) == 1
+    # What is no number may mean something else the next time.
+    assert asked.count((array,)) > 1
 
 
 def test_nothing_is_compiled():

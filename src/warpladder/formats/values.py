@@ -374,6 +374,9 @@ def _open_npy(file: InputFile) -> StoredArray:
         raise FileFormatError(path, None, expected, f"shape {shape}")
     if dtype.hasobject:
         raise FileFormatError(path, None, "numbers", f"objects (dtype {dtype})")
+    if dtype.subdtype or not dtype.itemsize:
+        # NumPy writes neither, and reads both.
+        raise FileFormatError(path, None, "numbers", f"elements of dtype {dtype}")
     stored = StoredArray(file, offset, dtype, shape, fortran_order)
     _check_length(stored, file.place.stat().st_size)
     return stored

@@ -51,9 +51,8 @@ def compiled(function: _Function) -> _Function:
     compiled ones what no other process has: loops made for a set of folds may have only the former
     among their variables.
     """
-    overload(function, jit_options={"nogil": True, "fastmath": False}, strict=False)(
-        lambda *_: function
-    )
+    options = {"nogil": True, "fastmath": False, "no_cfunc_wrapper": True}
+    overload(function, jit_options=options, strict=False)(lambda *_: function)
     return function
 
 
