@@ -175,8 +175,9 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
         "rows are counted once, with the making of their index; of the others the least of several "
         "runs stands here, and these find the index that the first of them made. IM took 26 "
         "minutes for 50,000 rows, and by its equation four years for 14,000,000. "
-        f"From Parquet to Parquet {parquet['case']}: {three_digits(parquet['s'])} s, of which "
-        f"{three_digits(parquet['read_s'])} are for reading."
+        f"From Parquet to Parquet ({measured_on(results, 'parquet')}) {parquet['case']}: "
+        f"{three_digits(parquet['s'])} s, of which {three_digits(parquet['read_s'])} are for "
+        "reading."
     )
     theirs, ours = results["peers"]
     lines.append(

@@ -133,6 +133,15 @@ def test_rows_divided_by_what_they_are_like(gpu: SimulatedDevice, n: int) -> Non
     check(GpuEngine(join, gpu), join)
 
 
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_a_block_that_is_just_full(quick_gpu: SimulatedDevice, beyond: int) -> None:
+    rows = random_rows(SMALL.row_counters + beyond, 6, 60, 3)
+    join = Join(rows, rows, COUNT_2)
+    engine = GpuEngine(join, quick_gpu, tuning=SMALL)
+    check(engine, join)
+    assert len(engine._blocks(SMALL)) == 1 + beyond
+
+
 @pytest.mark.parametrize(("left", "right"), [(5, 70), (70, 5), (0, 5), (5, 0)])
 def test_rows_with_others(gpu: SimulatedDevice, left: int, right: int) -> None:
     sides = [random_rows(n, 10, 30, n) if n else rows_of([], 30) for n in (left, right)]

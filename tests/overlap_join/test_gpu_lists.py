@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warpladder.errors import TooLargeError
 from warpladder.overlap_join.gpu.index import bounds_of_blocks
 from warpladder.overlap_join.gpu_counters.lists import SPARE, build_lists, most_postings
 from warpladder.simulator import SimulatedDevice
@@ -69,6 +70,12 @@ def test_an_index_has_no_more_places_than_32_bits_count():
         # Each of them may be alone on its list.
         assert postings + 7 * min(ids, postings) < 1 << 32
         assert postings < 1 << 31
+
+
+def test_a_row_of_too_many_ids_is_refused():
+    many = most_postings(1 << 31) + 1
+    with pytest.raises(TooLargeError, match=f"one has {many:,} ids.*device='cpu'"):
+        build_lists(SimulatedDevice(), np.zeros(2), np.zeros(0), (0, many), 1 << 31, 32)
 
 
 def test_blocks_keep_to_it():

@@ -132,7 +132,10 @@ def tiles_advanced(code: int, lanes: int, depth: int) -> Any:
 
 @cache
 def rows_advanced(code: int, lanes: int, *, in_strips: bool) -> Any:
-    """Return what takes all steps of systems that are not cut into tiles, one after the other."""
+    """Return what takes all steps of systems that are not cut into tiles, one after the other.
+
+    Either way is compiled without the other: no rule is compiled for what it does not take.
+    """
 
     @cached
     @njit(nogil=True)

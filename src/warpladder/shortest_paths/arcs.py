@@ -1,7 +1,7 @@
 """Arcs in compressed rows, out of each vertex and into it, and orders in which neighbours are near.
 
 Loops, and of parallel arcs all but the lightest, are left out. Arcs are sorted by counting, once by
-each end: O(n + m).
+each end: O(n + m); many of them are marked in matrices, and listed from there.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Ends = tuple[NDArray[Any], NDArray[Any]]
 # Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
 _ENTRIES = 1 << 18
 
-# Where there is at least one edge for so many pairs, they are marked in a matrix of bytes, which
-# takes less time, and less memory, than to sort them.
+# Where there is at least one edge for so many pairs, they are marked in a matrix of bytes for each
+# direction, which takes less time than to sort them, and at most a little more memory.
 _MANY = 16
 
 

@@ -133,7 +133,7 @@ def counting_kernel(shape: Shape) -> Any:
     def count_in_shared(
         rows, which, starts, items, lengths, leasts, signatures,
         ends, postings, right_starts, right_signatures,
-        low, own_words, counters_in_all, fold, meeting, offset, right_first, measure, threshold,
+        low, own_words, row_counters, fold, meeting, offset, right_first, measure, threshold,
         of_left, of_right, pairs_right, pairs_shared, taken,
         run_begins, run_lengths, column, columns, again, again_count,
     ):  # fmt: skip
@@ -161,7 +161,7 @@ def counting_kernel(shape: Shape) -> Any:
         first_word, last_word = uint32(warp * stretch), uint32((warp + 1) * stretch)
         mine_first = uint32(first_word + lane)
         # Those of this launch that stand for rows.
-        count = uint32(min(own_words << shift, counters_in_all - low))
+        count = uint32(min(own_words << shift, row_counters - low))
         from_counter = uint32(low)
         first_place = uint32(in_load * lane_of_group)
         right_rows = right_starts.shape[0] - 1
@@ -195,7 +195,7 @@ def counting_kernel(shape: Shape) -> Any:
             made = int32(0)
             me = row + offset
             if t == 0 and meeting != ALL and me >= 0 and me < right_rows:
-                own = uint32(uint32(me % counters_in_all) - from_counter)
+                own = uint32(uint32(me % row_counters) - from_counter)
                 if own < count:
                     all_of_it = uint32(length << uint32((own & (in_word - 1)) * bits))
                     cuda.atomic.add(counters, uint32(own >> shift), uint32(-all_of_it))

@@ -24,6 +24,7 @@ from numba import cuda
 from warpladder.device.grids import WARP, blocks_for
 from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES
+from warpladder.errors import TooLargeError
 from warpladder.overlap_join.gpu_counters.prefix import running_sums
 
 if TYPE_CHECKING:
@@ -162,7 +163,13 @@ def build_lists(
     Returns
     -------
     Lists
-        Takes 4 bytes for each id, and 2 or 4 for each item and for what fills up lists.
+        Takes 4 bytes for each id, and 2 or 4 for each item and for what fills up lists: at least 16
+        for each id that is there.
+
+    Raises
+    ------
+    TooLargeError
+        The block is one row of more ids than an index may have postings.
 
     Examples
     --------
@@ -175,6 +182,11 @@ def build_lists(
     (array([ 0,  1,  8, 10], dtype=uint32), [0, 1])
     """
     first, last = span
+    if last - first > most_postings(ids):
+        raise TooLargeError(
+            f"rows: one has {last - first:,} ids, and an index on a GPU can have at most "
+            f"{most_postings(ids):,}; give device='cpu'"
+        )
     rows = starts.shape[0] - 1
     ends = device.full(ids + 2, 0, np.uint32)
     kind = np.dtype(posting_type(counters + SPARE))
