@@ -198,7 +198,7 @@ def _resolve_once(context: Any, function: Any, arguments: Any, named: Any) -> An
     """Resolve a call; of an operator or a function with numbers alone once for the same types.
 
     Numba tries all that is registered for an operator at every place where it stands, several times
-    over. A file of tests whose kernels are 641 functions takes 33 s of CPU time instead of 44.
+    over. A file of tests whose kernels are 641 functions took 43 s of CPU time instead of 52.
     """
     if named or not isinstance(function, types.Function):
         return _resolve(context, function, arguments, named)
