@@ -88,7 +88,7 @@ def test_exact_differences_of_very_different_size_stay_bounded():
     assert error <= 4 * n * np.finfo(float).eps * largest
 
 
-@pytest.mark.parametrize("hops", [False, *large(True)])
+@pytest.mark.parametrize("hops", [True, *large(False)])
 def test_overwriting_a_float32_matrix_that_must_widen(hops):
     weights = np.full((4, 4), INF, np.float32)
     weights[0, 1] = weights[1, 2] = 3e38
@@ -171,7 +171,7 @@ class TestLabels:
 class TestMarks:
     """Pairs without a minimum look like it everywhere."""
 
-    @pytest.fixture(params=["int32", "float64", *large("int16")])
+    @pytest.fixture(params=["int16", "float64", *large("int32")])
     def answer(self, request):
         weights = np.array([-5, 1, 2], request.param)
         graph = Graph.from_edges(["a", "b", "b"], ["b", "a", "c"], weights)

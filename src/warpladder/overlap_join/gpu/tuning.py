@@ -111,7 +111,7 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
         wanted = rows
     narrow = min(wanted, _NARROW - SPARE)
     if met * narrow >= _LONG_LIST or rows <= narrow:
-        # Two blocks of 1,024 take longer: 0.456 s to 0.417 for 500,000 rows of 1,000 ids (H200).
+        # Two blocks of 1,024 take longer: 0.450 s to 0.417 for 500,000 rows of 1,000 ids (H200).
         threads, resident, in_flight, most = 512, 3, 1, narrow
     else:
         threads, resident, in_flight, most = 1024, 1, 4, wanted
