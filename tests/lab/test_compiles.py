@@ -48,6 +48,21 @@ SPILLS = {
     # 64 best values of 8 bytes are 128 of 255 registers, and addresses are computed ahead where
     # registers seem to be free. One block of a round of n / 128 closes the diagonal.
     ("shortest-paths/register-tiles-float64", "close_diagonal", (10, 0)): 256,
+    # Operands come 16 bytes at a time, and some of their addresses are spilled around the hot loop:
+    # once for 1,024 relaxations. On an H200 float32 takes 49.2 ms for 8,192 vertices so, and 51.7
+    # number by number, without a spill.
+    **{
+        (f"shortest-paths/{rung}", kernel, target): 48
+        for rung, part, targets in (
+            ("register-tiles", "", [(8, 0)]),
+            ("overlapped-panels", "", [(8, 0)]),
+            ("half-tiles", "half_of_", [(8, 0)]),
+            ("register-tiles-float32", "", [(8, 0), (9, 0), (10, 0)]),
+            ("register-tiles-int16", "", [(8, 0), (10, 0)]),
+        )
+        for kernel in (f"relax_{part}cross", f"relax_{part}rest")
+        for target in targets
+    },
 }
 #: The same with a ptxas before 13.1, which keeps less in the 64 registers that this kernel has.
 OLD_SPILLS = {("shortest-paths/grid-sync", "close_together", (9, 0)): 24}
@@ -122,9 +137,7 @@ def test_the_loop_of_the_register_tiles_does_little_but_relax(rung, relaxation):
         assert loop.share(set(relaxation)) >= 0.85
         assert loop.depth == 2
         if rung == "register-tiles":
-            panels = variant.name == "relax_cross"
-            # One less in panels with the ptxas of CUDA 13.0.
-            assert 512 + 32 + 24 <= len(loop.instructions) <= 512 + 32 + 24 + panels
+            assert 512 + 32 + 14 <= len(loop.instructions) <= 512 + 32 + 15
         # 16 numbers for each step, 16 bytes at a time; nothing else touches memory.
         width = 2 if rung.endswith("64") else 1
         assert loop.classes["shared loads"] == {"LDS.128": 32 * width}
@@ -281,11 +294,11 @@ def test_what_is_compiled():
 @needs_tools
 def test_the_limit_on_registers_holds_and_spills_are_seen():
     few = cuda.jit(max_registers=64)(register_tiles.relax_rest.py_func)
-    found = compile_kernel(few, (types.Array(int32, 2, "C"), int64, int64, int64))
+    found = compile_kernel(few, (types.Array(int32, 2, "C"), int64, int64))
     assert found.registers <= 64
     assert found.stack_bytes > 0
     assert found.spill_bytes > 64
-    assert found.shared_bytes == 4 * 16 * (132 + 128)
+    assert found.shared_bytes == 4 * 16 * (132 + 128) + 4 * 2
     assert "LDL" in found.sass
 
 
@@ -388,7 +401,6 @@ def test_every_kernel_is_found_with_its_types():
         "array(float64, 2d, C)",
         "int64",
         "int64",
-        "float64",
     ]
     assert {variant.threads for variant in found} == {256}
 

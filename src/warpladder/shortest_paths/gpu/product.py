@@ -52,7 +52,6 @@ def relax_large_tiles(
     depth: Any,
     skipped: Any,
     width: Any,
-    no_path: Any,
 ) -> None:
     """Relax all columns of tiles but those of ``width`` columns from ``skipped`` on."""
     column = cuda.blockIdx.x * large.TILE
@@ -60,7 +59,7 @@ def relax_large_tiles(
         column += width
     row = cuda.blockIdx.y * large.TILE
     pivots = first_left, 0, depth
-    large.relax_tile(target, lefts, rights, row, column, pivots, no_path)
+    large.relax_tile(target, lefts, rights, row, column, pivots)
 
 
 def _small_tiles(carry: bool, slab: int, registers: int) -> Any:
@@ -200,7 +199,7 @@ class Product:
             On which this is done.
         """
         grid = columns // self._tile, target.dist.shape[0] // self._tile
-        numbers = *pivots, *skipped, self._no_path
+        numbers = *pivots, *skipped
         if self._kernel is None:
             self._device.launch(
                 relax_large_tiles, grid, large.THREADS, target.dist, lefts.dist, rights,
@@ -211,5 +210,5 @@ class Product:
         left_hops = lefts.hops if self._carry else self._nothing
         self._device.launch(
             self._kernel, grid, small.THREADS, target.dist, hops, lefts.dist, left_hops,
-            rights, *numbers, stream=stream,
+            rights, *numbers, self._no_path, stream=stream,
         )  # fmt: skip

@@ -5,8 +5,9 @@ The rungs that follow it and the engine relax with the same tiles.
 
 from __future__ import annotations
 
-from numba import cuda, uint32
+from numba import cuda, int32
 
+from warpladder.shortest_paths.gpu_tiles.four_cells import load_four, store_four
 from warpladder.shortest_paths.gpu_tiles.relaxing import lesser
 
 __all__ = ["THREADS", "TILE", "cell_of", "place_of", "relax_step", "relax_tile"]
@@ -52,7 +53,24 @@ def relax_step(best, left, right, k, y, x):
 
 
 @cuda.jit(device=True)
-def relax_tile(target, lefts, rights, row, column, pivots, no_path):
+def load_slab(lefts, rights, left, right, row, column, first_left, first_right, t):
+    """Bring some columns of a tile's rows, transposed, and as many rows of its columns."""
+    # Two threads bring the eight entries of a row that are a sector.
+    i, k = t >> 1, (t & 1) << 2
+    near = load_four(lefts, row + i, first_left + k)
+    far = load_four(lefts, row + i, first_left + k + 8)
+    below, j = t >> 5, (t & 31) << 2
+    upper = load_four(rights, first_right + below, column + j)
+    lower = load_four(rights, first_right + below + 8, column + j)
+    for u in range(4):
+        left[k + u, i] = near[u]
+        left[k + u + 8, i] = far[u]
+        right[below, j + u] = upper[u]
+        right[below + 8, j + u] = lower[u]
+
+
+@cuda.jit(device=True)
+def relax_tile(target, lefts, rights, row, column, pivots):
     """Relax the tile of ``target`` whose first cell is (row, column).
 
     ``pivots`` are the first column in ``lefts``, the first row in ``rights``, and how many of them.
@@ -60,24 +78,26 @@ def relax_tile(target, lefts, rights, row, column, pivots, no_path):
     first_left, first_right, depth = pivots
     left = cuda.shared.array(LEFT, target.dtype, 16)
     right = cuda.shared.array(RIGHT, target.dtype, 16)
+    # Addresses are found anew in the end. Kept over all relaxations they would cost registers.
+    corner = cuda.shared.array(2, int32)
     best = cuda.local.array(CELLS, target.dtype)
     # The mask tells the compiler that no index is negative.
     t = cuda.threadIdx.x & (THREADS - 1)
     y, x = place_of(t)
+    if t == 0:
+        corner[0], corner[1] = row, column
+    # Read before anything is written: a load behind a store would have to wait for it, as the
+    # compiler cannot know that they are of different cells.
     for r in range(8):
-        for c in range(8):
-            best[r, c] = no_path
+        i = row + cell_of(y, r)
+        for c in range(0, 8, 4):
+            cells = load_four(target, i, column + cell_of(x, c))
+            for u in range(4):
+                best[r, c + u] = cells[u]
     for first in range(0, depth, DEPTH):
-        # Eight entries of a row are a sector: a warp reads four full sectors of four rows.
-        for skipped in range(0, TILE, THREADS // 8):
-            i = skipped + (t >> 3)
-            for k in range(0, DEPTH, 8):
-                source = lefts[uint32(row + i), uint32(first_left + first + k + (t & 7))]
-                left[k + (t & 7), i] = source
-        for skipped in range(0, DEPTH, THREADS // TILE):
-            k = skipped + (t >> 7)
-            source = rights[uint32(first_right + first + k), uint32(column + (t & 127))]
-            right[k, t & 127] = source
+        load_slab(
+            lefts, rights, left, right, row, column, first_left + first, first_right + first, t
+        )
         cuda.syncthreads()
         for step in range(0, DEPTH, 8):
             k = step & 8
@@ -91,9 +111,7 @@ def relax_tile(target, lefts, rights, row, column, pivots, no_path):
             relax_step(best, left, right, k + 7, y, x)
         cuda.syncthreads()
     for r in range(8):
-        i = uint32(row + cell_of(y, r))
-        for c in range(8):
-            j = uint32(column + cell_of(x, c))
-            known = target[i, j]
-            if best[r, c] < known:
-                target[i, j] = best[r, c]
+        i = corner[0] + cell_of(y, r)
+        for c in range(0, 8, 4):
+            cells = best[r, c], best[r, c + 1], best[r, c + 2], best[r, c + 3]
+            store_four(target, i, corner[1] + cell_of(x, c), cells)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from numba import cuda, int32, uint32
 
+from warpladder.shortest_paths.gpu_tiles.four_cells import load_four, store_four
 from warpladder.shortest_paths.gpu_tiles.large import place_of
 from warpladder.shortest_paths.gpu_tiles.relaxing import lesser
 
@@ -131,28 +132,42 @@ def relax_tile(
 
 
 @cuda.jit(device=True)
-def load_tile(best, hop, dist, hops, row, column, carry):
+def load_cells(cells, matrix, row, column):
     """Take a tile's cells into registers."""
     y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
     for r in range(4):
+        four = load_four(matrix, row + (y << 2) + r, column + (x << 2))
         for c in range(4):
-            i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
-            best[r, c] = dist[i, j]
-            if carry:
-                hop[r, c] = hops[i, j]
+            cells[r, c] = four[c]
+
+
+@cuda.jit(device=True)
+def load_tile(best, hop, dist, hops, row, column, carry):
+    """Take a tile's distances into registers, and its next hops where they are wanted."""
+    load_cells(best, dist, row, column)
+    if carry:
+        load_cells(hop, hops, row, column)
 
 
 @cuda.jit(device=True)
 def store_tile(best, hop, dist, hops, row, column, carry):
-    """Write those cells of a tile that improved."""
+    """Write a tile's cells; with next hops those that improved, for of others no hop is known."""
     y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
-    for r in range(4):
-        for c in range(4):
-            i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
-            if best[r, c] < dist[i, j]:
-                dist[i, j] = best[r, c]
-                if carry:
+    if carry:
+        # All of them before any is written: a load behind a store would have to wait for it, as the
+        # compiler cannot know that they are of different cells.
+        known = cuda.local.array(CELLS, best.dtype)
+        load_cells(known, dist, row, column)
+        for r in range(4):
+            for c in range(4):
+                if best[r, c] < known[r, c]:
+                    i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
+                    dist[i, j] = best[r, c]
                     hops[i, j] = hop[r, c]
+    else:
+        for r in range(4):
+            cells = best[r, 0], best[r, 1], best[r, 2], best[r, 3]
+            store_four(dist, row + (y << 2) + r, column + (x << 2), cells)
 
 
 @cuda.jit(device=True)

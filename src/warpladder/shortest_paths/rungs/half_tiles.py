@@ -92,20 +92,20 @@ def pair_of(one, further, others):
 
 @cached
 @cuda.jit(max_registers=TWO_BLOCKS)
-def relax_half_of_cross(dist, pivot, no_path):
+def relax_half_of_cross(dist, pivot):
     """Relax the tiles of row and column ``pivot`` below the diagonal, and mirror them."""
     other = cuda.blockIdx.x
     if other >= pivot:
         other += 1
     row, column = max(pivot, other) * TILE, min(pivot, other) * TILE
-    relax_tile(dist, dist, dist, row, column, (pivot * TILE, pivot * TILE, TILE), no_path)
+    relax_tile(dist, dist, dist, row, column, (pivot * TILE, pivot * TILE, TILE))
     cuda.syncthreads()
     mirror_tile(dist, row, column)
 
 
 @cached
 @cuda.jit(max_registers=TWO_BLOCKS)
-def relax_half_of_rest(dist, pivot, no_path):
+def relax_half_of_rest(dist, pivot):
     """Relax the tiles on and below the diagonal that are in neither row nor column ``pivot``."""
     row, column = pair_of(cuda.blockIdx.x, cuda.blockIdx.y, cuda.gridDim.x)
     if row < 0:
@@ -115,7 +115,7 @@ def relax_half_of_rest(dist, pivot, no_path):
     if column >= pivot:
         column += 1
     pivots = pivot * TILE, pivot * TILE, TILE
-    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
+    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots)
 
 
 @cached
@@ -144,13 +144,13 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     count = side // TILE
-    others, top = count - 1, problem.no_path
+    others = count - 1
     for pivot in range(count):
         device.launch(close_diagonal, 1, THREADS, dist, pivot)
         if others:
-            device.launch(relax_half_of_cross, others, THREADS, dist, pivot, top)
+            device.launch(relax_half_of_cross, others, THREADS, dist, pivot)
             pairs = others, others // 2 + 1
-            device.launch(relax_half_of_rest, pairs, THREADS, dist, pivot, top)
+            device.launch(relax_half_of_rest, pairs, THREADS, dist, pivot)
     if count > 1:
         device.launch(mirror_all, (count, count), THREADS, dist)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])

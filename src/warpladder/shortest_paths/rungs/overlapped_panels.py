@@ -67,7 +67,7 @@ _PAIRS = _Tiles(
 
 
 def close_overlapped(
-    device: Device, dist: Any, no_path: Any, progress: Callable[[float], None] | None = None
+    device: Device, dist: Any, progress: Callable[[float], None] | None = None
 ) -> None:
     """Replace weights by distances, in place, in rounds that overlap.
 
@@ -77,14 +77,12 @@ def close_overlapped(
         Where the matrix is.
     dist
         Shape (m, m), m a multiple of `TILE`; numbers of 4 bytes, or int16, which go in pairs.
-    no_path
-        Not less than any distance, and twice it fits the dtype.
     progress
         Called now and then with the fraction done.
     """
     tiles, matrix = _SINGLES, dist
     if dist.dtype == np.int16:
-        tiles, matrix, no_path = _PAIRS, dist.view(np.int32), no_path * register_tiles_int16.BOTH
+        tiles, matrix = _PAIRS, dist.view(np.int32)
     count = dist.shape[0] // TILE
     others = count - 1
     urgent, usual = device.stream(urgent=True), device.stream()
@@ -94,7 +92,7 @@ def close_overlapped(
         device.launch(close_diagonal, 1, THREADS, dist, pivot, stream=urgent)
         if others:
             device.launch(
-                tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot, no_path,
+                tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot,
                 stream=urgent,
             )  # fmt: skip
         ready.record(urgent)
@@ -109,21 +107,19 @@ def close_overlapped(
         if pivot:
             urgent.wait(done[(pivot - 1) % _ROUNDS_AHEAD])
         device.launch(
-            tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot + 1, no_path,
+            tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot + 1,
             stream=urgent,
         )  # fmt: skip
         close_and_relax_panels(pivot + 1)
         if count > 2:
             device.launch(
-                tiles.rest, (count - 2, count - 2), tiles.threads, matrix, pivot, 2, no_path,
+                tiles.rest, (count - 2, count - 2), tiles.threads, matrix, pivot, 2,
                 stream=usual,
             )  # fmt: skip
         done[pivot % _ROUNDS_AHEAD].record(usual)
     usual.wait(ready)
     if others:
-        device.launch(
-            tiles.rest, (others, others), tiles.threads, matrix, others, 1, no_path, stream=usual
-        )
+        device.launch(tiles.rest, (others, others), tiles.threads, matrix, others, 1, stream=usual)
     device.synchronize()
 
 
@@ -133,7 +129,7 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     if n:
-        close_overlapped(device, dist, problem.no_path)
+        close_overlapped(device, dist)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 

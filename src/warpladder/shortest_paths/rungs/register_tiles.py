@@ -5,7 +5,8 @@ from shared memory feed 64 relaxations, where one cell per thread needs 2 for ea
 values stay in registers for a whole round. Tiles are 128 x 128: 256 threads of 8 x 8 cells. The two
 operands come through shared memory 16 steps at a time, the left one transposed, so that a thread
 finds its 8 rows and its 8 columns each in two groups of four neighbours: the compiler makes one
-16-byte load of each four. A warp is 4 x 8 threads, 16 rows by 32 columns in each group.
+16-byte load of each four. From the matrix they come 16 bytes at a time, too, and so do the tile's
+own cells, all of which are read before the first is written. A warp is 4 x 8 threads, 16 rows by 32 columns in each group.
 `relax_step` and `relax_tile` do that; they stand in `gpu_tiles/large.py`, for the engine multiplies
 matrices that do not fit with the same tiles.
 
@@ -21,8 +22,8 @@ Below: two shared loads per relaxation were the limit.
 
 Expect: an eighth of the shared loads, and for int32 one instruction per relaxation on compute
 capability 9.0: an addition and a minimum in one (VIADDMNMX), as the sum goes through a 32-bit cell.
-The eight steps of the inner loop are 512 of these, 32 shared loads and 24 others, one more in the
-panels: nine instructions in ten relax. The simulator counts shared loads as written, four where the
+The eight steps of the inner loop are 512 of these, 32 shared loads and 14 or 15 others: nine
+instructions in ten relax. The simulator counts shared loads as written, four where the
 compiler makes one.
 
 Source: beyond
@@ -110,7 +111,7 @@ def close_diagonal(dist, pivot):
 
 @cached
 @cuda.jit(max_registers=TWO_BLOCKS)
-def relax_cross(dist, pivot, cross, no_path):
+def relax_cross(dist, pivot, cross):
     """Relax the tiles of row ``cross`` (blocks with y = 0) and of column ``cross`` (y = 1).
 
     With ``cross`` = ``pivot`` these are the panels.
@@ -125,12 +126,12 @@ def relax_cross(dist, pivot, cross, no_path):
     row = cross if in_row else other
     column = other if in_row else cross
     pivots = pivot * TILE, pivot * TILE, TILE
-    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
+    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots)
 
 
 @cached
 @cuda.jit(max_registers=TWO_BLOCKS)
-def relax_rest(dist, pivot, skipped, no_path):
+def relax_rest(dist, pivot, skipped):
     """Relax all tiles but those of ``skipped`` rows and columns from ``pivot`` on."""
     row, column = cuda.blockIdx.y, cuda.blockIdx.x
     if row >= pivot:
@@ -138,7 +139,7 @@ def relax_rest(dist, pivot, skipped, no_path):
     if column >= pivot:
         column += skipped
     pivots = pivot * TILE, pivot * TILE, TILE
-    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots, no_path)
+    relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots)
 
 
 def close_in_tiles(device: Device, problem: Weights, kernels: tuple[Any, ...]) -> NDArray[Any]:
@@ -148,12 +149,11 @@ def close_in_tiles(device: Device, problem: Weights, kernels: tuple[Any, ...]) -
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     others = side // TILE - 1
-    top = problem.no_path
     for pivot in range(side // TILE):
         device.launch(diagonal, 1, THREADS, dist, pivot)
         if others:
-            device.launch(cross, (others, 2), THREADS, dist, pivot, pivot, top)
-            device.launch(rest, (others, others), THREADS, dist, pivot, 1, top)
+            device.launch(cross, (others, 2), THREADS, dist, pivot, pivot)
+            device.launch(rest, (others, others), THREADS, dist, pivot, 1)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 

@@ -40,6 +40,7 @@ from warpladder.device.instructions import relax_pairs
 from warpladder.device.kernel_cache import cached
 from warpladder.rung import Bound, Prediction, Ratio, Rung
 from warpladder.shortest_paths.gpu_tiles import large
+from warpladder.shortest_paths.gpu_tiles.four_cells import load_four, store_four
 from warpladder.shortest_paths.gpu_tiles.large import TILE, cell_of
 from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_INT16
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["BOTH", "RUNG", "THREADS", "relax_cross", "relax_rest", "run"]
+__all__ = ["RUNG", "THREADS", "relax_cross", "relax_rest", "run"]
 
 WORDS = TILE // 2
 THREADS, DEPTH = 128, 16
@@ -86,17 +87,24 @@ def relax_step(best, left, right, k, y, x):
 
 
 @cuda.jit(device=True)
-def relax_tile(words, row, pivot, column, no_paths):
+def relax_tile(words, row, pivot, column):
     """Relax tile (row, column) through tiles (row, pivot) and (pivot, column)."""
     left = cuda.shared.array(LEFT, int32, 16)
     right = cuda.shared.array(RIGHT, int32, 16)
+    corner = cuda.shared.array(2, int32)
     best = cuda.local.array(CELLS, int32)
     # The mask tells the compiler that no index is negative.
     t = cuda.threadIdx.x & (THREADS - 1)
     y, x = t >> 3, t & 7
+    if t == 0:
+        corner[0], corner[1] = row * TILE, column * WORDS
+    # As of single numbers: read before anything is written, addresses found anew in the end.
     for r in range(8):
-        for c in range(8):
-            best[r, c] = no_paths
+        i = row * TILE + cell_of(y, r)
+        for c in range(0, 8, 4):
+            cells = load_four(words, i, column * WORDS + word_of(x, c))
+            for u in range(4):
+                best[r, c + u] = cells[u]
     for first in range(0, TILE, DEPTH):
         # Eight words of a row are a sector: a warp reads four full sectors of four rows.
         for skipped in range(0, TILE, THREADS // 8):
@@ -121,18 +129,15 @@ def relax_tile(words, row, pivot, column, no_paths):
             relax_step(best, left, right, k + 7, y, x)
         cuda.syncthreads()
     for r in range(8):
-        i = uint32(row * TILE + cell_of(y, r))
-        for c in range(8):
-            j = uint32(column * WORDS + word_of(x, c))
-            known = words[i, j]
-            least = relax_pairs(known, best[r, c], 0)
-            if least != known:
-                words[i, j] = least
+        i = corner[0] + cell_of(y, r)
+        for c in range(0, 8, 4):
+            cells = best[r, c], best[r, c + 1], best[r, c + 2], best[r, c + 3]
+            store_four(words, i, corner[1] + word_of(x, c), cells)
 
 
 @cached
 @cuda.jit(max_registers=FOUR_BLOCKS)
-def relax_cross(words, pivot, cross, no_paths):
+def relax_cross(words, pivot, cross):
     """Relax the tiles of row ``cross`` (blocks with y = 0) and of column ``cross`` (y = 1)."""
     other = cuda.blockIdx.x
     if other >= pivot:
@@ -142,19 +147,19 @@ def relax_cross(words, pivot, cross, no_paths):
         return
     row = cross if in_row else other
     column = other if in_row else cross
-    relax_tile(words, row, pivot, column, no_paths)
+    relax_tile(words, row, pivot, column)
 
 
 @cached
 @cuda.jit(max_registers=FOUR_BLOCKS)
-def relax_rest(words, pivot, skipped, no_paths):
+def relax_rest(words, pivot, skipped):
     """Relax all tiles but those of ``skipped`` rows and columns from ``pivot`` on."""
     row, column = cuda.blockIdx.y, cuda.blockIdx.x
     if row >= pivot:
         row += skipped
     if column >= pivot:
         column += skipped
-    relax_tile(words, row, pivot, column, no_paths)
+    relax_tile(words, row, pivot, column)
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:
@@ -163,13 +168,12 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     words = dist.view(np.int32)
-    top = problem.no_path * BOTH
     others = side // TILE - 1
     for pivot in range(side // TILE):
         device.launch(close_diagonal, 1, large.THREADS, dist, pivot)
         if others:
-            device.launch(relax_cross, (others, 2), THREADS, words, pivot, pivot, top)
-            device.launch(relax_rest, (others, others), THREADS, words, pivot, 1, top)
+            device.launch(relax_cross, (others, 2), THREADS, words, pivot, pivot)
+            device.launch(relax_rest, (others, others), THREADS, words, pivot, 1)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "places",
     "slice_view",
     "store",
+    "store_at",
     "store_region",
 ]
 
@@ -149,11 +150,15 @@ def store(frame: Frame, view: View, indices: tuple[Any, ...], value: Any, site: 
     if row is not None:
         row[...] = value
         return
-    position = locate(frame, view, indices, site, STORE)
-    monitor = frame.launch.monitor
-    frame.launch.changes += 1
     if isinstance(value, View):
         value = _record_bytes(frame, value, site)
+    store_at(frame, view, locate(frame, view, indices, site, STORE), value, site)
+
+
+def store_at(frame: Frame, view: View, position: Any, value: Any, site: Site) -> None:
+    """Write ``value`` to the elements at these positions; of threads that meet, the last wins."""
+    monitor = frame.launch.monitor
+    frame.launch.changes += 1
     if isinstance(view.buffer, Buffer):
         if monitor is not None:
             monitor.access(frame, view.buffer, view, position, None, STORE, site, value)
