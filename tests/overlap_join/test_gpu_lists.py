@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from warpladder.errors import TooLargeError
 from warpladder.overlap_join.gpu.index import bounds_of_blocks
+from warpladder.overlap_join.gpu_counters import lists
 from warpladder.overlap_join.gpu_counters.lists import SPARE, build_lists, most_postings
 from warpladder.simulator import SimulatedDevice
 
@@ -58,6 +59,17 @@ def test_each_id_has_the_rows_that_have_it(sets, counters, first):
 @pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 31, 32, 33])
 def test_lists_around_the_postings_of_a_load(rows):
     check([{0, 2}] * rows, 3, 64)
+
+
+@pytest.mark.parametrize("at_a_time", [200, 1000])
+def test_lists_are_written_some_ids_at_a_time(monkeypatch, at_a_time):
+    monkeypatch.setattr(lists, "_BYTES_AT_A_TIME", at_a_time)
+    rng = np.random.default_rng(0)
+    sizes = [0, 1, 31, 32, 33, 64, 65, 96, 100, *rng.integers(0, 100, 20)]
+    sets = [set(rng.choice(100, size, replace=False).tolist()) for size in sizes]
+    check(sets, 90, 64, first=3)
+    check(sets, 100, 16)
+    check(sets, 1, 32)
 
 
 def test_ids_that_have_bits_have_no_list():

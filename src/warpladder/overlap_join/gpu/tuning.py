@@ -44,6 +44,7 @@ _MOST_FOLDED = 256
 #: many blocks rows are divided at least that meet each other, if lists are.
 _NARROW, _LONG_LIST, _FEWEST_BLOCKS = 1 << 16, 24, 4
 _MOST_WORDS = 8
+_FEWEST_LANES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +125,32 @@ def tuning_for(gpu: DeviceProperties, rows: int, likeness: Likeness, *, halves: 
     room = min(room, MOST_WORDS_OF_A_THREAD * _IN_WORD * threads)
     counters = min(round_up(most + SPARE, unit), max(room // unit, 1) * unit)
     return Tuning(
-        counters, threads=threads, resident=resident, lanes=_lanes_for(met * counters, counters),
-        in_flight=in_flight, words=words,
+        counters, threads=threads, resident=resident, words=words,
+        **_fetching(met * counters, counters, in_flight),
     )  # fmt: skip
 
 
-def _lanes_for(length: float, counters: int) -> int:
-    """Return how many threads take a list of this length together, in loads of 16 bytes."""
+def _fetching(length: float, counters: int, in_flight: int) -> dict[str, int]:
+    """Return how many threads take a list of this length together, and how many lists at a time.
+
+    They take it in loads of 16 bytes.
+    """
     # What rows share beside the commonest ids is a difference of estimates, and may be below zero.
     loads: float = 1 + max(length, 0.0) * np.dtype(posting_type(counters)).itemsize / WIDE_BYTES
     if loads > WARP:
-        return 16
-    if counters > _NARROW:
-        return max(1 << (math.ceil(loads) - 1).bit_length(), 8)
-    # Two loads to a thread, about: with more threads most would wait for those that have one. Of
-    # 2,000,000 rows lists take 5 loads, and 4 threads are faster than 8 (0.284 s to 0.294 for the
-    # first 150,000 rows) and than 2 (0.320); of 500,000 they take 17, and 8 are faster than 16
-    # (0.417 s to 0.423) and than 4 (0.432).
-    return 1 << max(round(math.log2(loads / 2)), 2)
+        lanes = 16
+    elif counters > _NARROW:
+        lanes = max(1 << (math.ceil(loads) - 1).bit_length(), 8)
+    else:
+        # Two loads to a thread, about: with more threads most would wait for those that have one.
+        # Of 500,000 rows lists take 17 loads, and 8 threads are faster than 16 (0.417 s to 0.423)
+        # and than 4 (0.432).
+        lanes = 1 << max(round(math.log2(loads / 2)), 2)
+        if lanes == _FEWEST_LANES < loads:
+            # Of 2,000,000 rows they take 5. A load to each of 8 threads, of two lists: 2.00 s to
+            # 2.02 for all rows and the index; two lists of 4 threads take 2.23, one of 8 2.12.
+            lanes, in_flight = 2 * lanes, 2 * in_flight
+    return {"lanes": lanes, "in_flight": in_flight}
 
 
 def folds_to_try(tuning: Tuning, rows: int, likeness: Likeness, least: int) -> list[Tuning]:
@@ -176,7 +185,8 @@ def checking_share(tuning: Tuning, likeness: Likeness, candidates: float) -> flo
 
 def _folded(tuning: Tuning, fold: int, likeness: Likeness) -> Tuning:
     list_length = likeness.shared / max(likeness.size, 1) * tuning.counters * fold
-    return replace(tuning, fold=fold, lanes=_lanes_for(list_length, tuning.counters))
+    fetching = _fetching(list_length, tuning.counters, tuning.in_flight)
+    return replace(tuning, fold=fold, **fetching)
 
 
 def _words_worth_while(likeness: Likeness) -> int:

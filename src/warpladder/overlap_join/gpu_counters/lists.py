@@ -9,6 +9,10 @@ Lists are read 16 bytes at a time, so each begins at a multiple of that, and is 
 What fills it up are the numbers of `SPARE` counters that stand for no row. Whoever reads a list
 then has nothing to ask of a posting: it is added to its counter, and the spare ones are not read.
 
+Postings come to lists all over the index. Where it is larger than the L2 cache, a sector of 32
+bytes would be read and written back for each of 2 or 4. So lists are written some ids at a time, as
+many as stay in the cache; rows are sorted, so each goes on where it was.
+
 Each addition moves the beginning of a list on by one, until it has become its end. So occurrences
 of id ``c`` are counted in element ``c + 2``: the running sums then stand one further than where
 they will be in the end, and nothing has to be copied.
@@ -16,12 +20,13 @@ they will be in the end, and nothing has to be copied.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import cuda
 
-from warpladder.device.grids import WARP, blocks_for
+from warpladder.device.grids import EVERYBODY, WARP, blocks_for
 from warpladder.device.kernel_cache import cached
 from warpladder.device.wide_loads import WIDE_BYTES
 from warpladder.errors import TooLargeError
@@ -40,6 +45,10 @@ _THREADS = 256
 _BLOCKS_PER_MULTIPROCESSOR = 8
 #: Postings of a load at most.
 _IN_LOAD = WIDE_BYTES // 2
+#: Of lists that are written at a time. For 65,504 of 2,000,000 rows of 1,000 ids that takes 1.7 ms
+#: on an H200, whose L2 cache has 60 MB, where all lists at once take 3.6; 16 and 32 MiB take as
+#: long, 8 and 48 longer.
+_BYTES_AT_A_TIME = 24 << 20
 
 
 class Lists(NamedTuple):
@@ -83,10 +92,14 @@ def round_up_counts(ends, in_load):
 
 @cached
 @cuda.jit
-def fill_lists(postings, counters):
-    """Write spare counters everywhere, each the last of a word: what it carries over is lost."""
-    i = cuda.grid(1)
-    while i < postings.size:
+def fill_lists(ends, low, high, counters, postings):
+    """Write spare counters into the lists of ids from ``low`` to before ``high``.
+
+    Each is the last of a word: what it carries over is lost.
+    """
+    i = ends[low + 1] + cuda.grid(1)
+    last = ends[high + 1]
+    while i < last:
         # Neighbours, and those at the same place of neighbouring loads, have other words.
         word = (i + i // SPARE_WORDS) % SPARE_WORDS
         postings[i] = counters + 4 * word + 3
@@ -95,18 +108,27 @@ def fill_lists(postings, counters):
 
 @cached
 @cuda.jit
-def write_postings(starts, items, rows, counters, ids, ends, postings):
-    """Write each row into the lists of its ids, row ``r`` as ``r % counters``; a warp for each."""
+def write_postings(starts, items, rows, counters, high, reached, ends, postings):
+    """Write each row into the lists of its ids below ``high``, row ``r`` as ``r % counters``.
+
+    A warp takes a row, and begins where ``reached`` says that it has come to.
+    """
     lane = cuda.threadIdx.x % WARP
     row = cuda.grid(1) // WARP
     while row < rows:
-        end = starts[row + 1]
-        i = starts[row] + lane
-        while i < end:
-            code = items[i]
-            if code < ids:
+        first, end = starts[row] + reached[row], starts[row + 1]
+        written = WARP
+        while written == WARP:
+            code = high
+            if first + lane < end:
+                code = items[first + lane]
+            if code < high:
                 postings[cuda.atomic.add(ends, code + 1, 1)] = row % counters
-            i += WARP
+            written = cuda.popc(cuda.ballot_sync(EVERYBODY, code < high))
+            first += written
+        cuda.syncwarp()
+        if lane == 0:
+            reached[row] = first - starts[row]
         row += cuda.gridsize(1) // WARP
 
 
@@ -196,15 +218,22 @@ def build_lists(
     def blocks(threads: int) -> int:
         return max(min(blocks_for(threads, _THREADS), at_most), 1)
 
-    if last > first:
-        device.launch(count_ids, blocks(last - first), _THREADS, items, first, last, ids, ends)
-        device.launch(round_up_counts, blocks(ids), _THREADS, ends, in_load)
-        running_sums(device, ends, ends)
+    if last == first:
+        # Kernels load from the first place on where there is no list, too.
+        return Lists(ends[: ids + 1], device.full(in_load, counters, kind).view(np.uint32))
+    device.launch(count_ids, blocks(last - first), _THREADS, items, first, last, ids, ends)
+    device.launch(round_up_counts, blocks(ids), _THREADS, ends, in_load)
+    running_sums(device, ends, ends)
     places = max(int(device.to_host(ends[ids + 1 :])[0]), in_load)
     postings = device.empty(places, kind)
-    device.launch(fill_lists, blocks(places), _THREADS, postings, counters)
-    device.launch(
-        write_postings, blocks(rows * WARP), _THREADS, starts, items, rows, counters, ids, ends,
-        postings,
-    )  # fmt: skip
+    reached = device.full(rows, 0, np.int32)
+    times = max(-(-postings.nbytes // _BYTES_AT_A_TIME), 1)
+    for low, high in pairwise(ids * time // times for time in range(times + 1)):
+        device.launch(
+            fill_lists, blocks(places // times), _THREADS, ends, low, high, counters, postings
+        )
+        device.launch(
+            write_postings, blocks(rows * WARP), _THREADS, starts, items, rows, counters, high,
+            reached, ends, postings,
+        )  # fmt: skip
     return Lists(ends[: ids + 1], postings.view(np.uint32))

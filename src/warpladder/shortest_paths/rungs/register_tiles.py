@@ -6,9 +6,9 @@ values stay in registers for a whole round. Tiles are 128 x 128: 256 threads of 
 operands come through shared memory 16 steps at a time, the left one transposed, so that a thread
 finds its 8 rows and its 8 columns each in two groups of four neighbours: the compiler makes one
 16-byte load of each four. From the matrix they come 16 bytes at a time, too, and so do the tile's
-own cells, all of which are read before the first is written. A warp is 4 x 8 threads, 16 rows by 32 columns in each group.
-`relax_step` and `relax_tile` do that; they stand in `gpu_tiles/large.py`, for the engine multiplies
-matrices that do not fit with the same tiles.
+own cells, all of which are read before the first is written. A warp is 4 x 8 threads, 16 rows by
+32 columns in each group. `relax_step` and `relax_tile` do that; they stand in `gpu_tiles/large.py`,
+for the engine multiplies matrices that do not fit with the same tiles.
 
 On the diagonal the tile stays in registers. The threads that own vertex k's row and column publish
 them in shared memory, all relax, and the next vertex goes to the other of two buffers: one barrier
