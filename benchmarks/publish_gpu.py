@@ -171,10 +171,10 @@ def _joins_table(results: dict[str, Any]) -> list[str]:
     parquet = results["parquet"]
     lines.append(
         f"\n{_measured(results, 'shapes')}: rows whose ids are drawn out of as many as "
-        "there are rows, made and coded on the GPU; pairs of 5 ids and more, counted. 14,000,000 "
-        "rows are counted once, with the making of their index; of the others the least of several "
-        "runs stands here, and these find the index that the first of them made. IM took 26 "
-        "minutes for 50,000 rows, and by its equation four years for 14,000,000. "
+        "there are rows, made and coded on the GPU; pairs of 5 ids and more, counted, with the "
+        "making of the index. 14,000,000 rows are counted once, of the others the least of several "
+        "runs stands here. IM took 26 minutes for 50,000 rows, and by its equation four years for "
+        "14,000,000. "
         f"From Parquet to Parquet ({measured_on(results, 'parquet')}) {parquet['case']}: "
         f"{three_digits(parquet['s'])} s, of which {three_digits(parquet['read_s'])} are for "
         "reading."

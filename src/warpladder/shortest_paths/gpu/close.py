@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Plan", "close", "plan_for"]
 
-# H200, int32: at 2048 one launch takes 1.33 ms and rounds 1.66; at 3072 3.43 and 3.20; at 4096 7.7
-# and 5.9.
-_ONE_LAUNCH_UP_TO = 2048
+# H200, int32: at 2816 one launch takes 2.69 ms and rounds 2.86, at 3072 3.45 and 3.18.
+_ONE_LAUNCH_UP_TO = 2816
 # The first compute capability that relaxes pairs of int16 by an instruction.
 _PAIRS_FROM = (9, 0)
 # One launch cannot be interrupted, so it gets what takes about 0.1 s on a fast GPU.

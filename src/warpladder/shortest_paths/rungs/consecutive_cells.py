@@ -16,7 +16,7 @@ per request instead of 3, and of every sector a request uses 4 bytes. The paper 
 caches hide a part, as the next cells of a run are in the sectors that are there already.
 
 Found: the caches hide nearly all of it. On an NVIDIA H200 (2026-11-23), at n = 2048, the steps take
-42.2 ms: less than the 45.5 ms of `launch-per-k`, and hardly more than the 40.8 ms of
+42.7 ms: less than the 45.9 ms of `launch-per-k`, and hardly more than the 41.2 ms of
 `strided-cells`, although at n = 128 they load 4.9 times its sectors.
 
 Source: CF C
@@ -109,7 +109,7 @@ RUNG = Rung(
             "NVIDIA H200",
             "2026-11-23",
             2048,
-            (("consecutive-cells", 42.2), ("launch-per-k", 45.5), ("strided-cells", 40.8)),
+            (("consecutive-cells", 42.7), ("launch-per-k", 45.9), ("strided-cells", 41.2)),
         ),
     ),
 )

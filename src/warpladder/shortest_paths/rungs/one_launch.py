@@ -196,9 +196,12 @@ def close_rounds(
         device.properties, THREADS, registers_per_thread=registers, shared_bytes=shared
     ).blocks_per_multiprocessor
     blocks = min(resident * device.properties.multiprocessors, max((tiles - 1) ** 2, 1))
-    links = device.empty((1, 1), np.int32) if hops is None else hops
-    arrived = device.full(1, 0, np.int32)
-    device.launch(kernel, blocks, THREADS, dist, links, *rounds, no_path, arrived, cooperative=True)
+    arrived = device.full((1, 1), 0, np.int32)
+    # Where no next hops are wanted, any matrix of them will do.
+    links = arrived if hops is None else hops
+    device.launch(
+        kernel, blocks, THREADS, dist, links, *rounds, no_path, arrived[0], cooperative=True
+    )
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:

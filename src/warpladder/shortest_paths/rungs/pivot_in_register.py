@@ -12,8 +12,8 @@ Expect: two loads per cell and one per row. At n = 128 a row is 1 + 4 * 2 = 9 re
 hold, and the cell itself, which is the traffic that no rearrangement of one step can save.
 
 Found: faster than the rung below, and slower than one further down. On an NVIDIA H200 (2026-11-23),
-at n = 2048, it takes 34.1 ms and `grid-sync` 46.3 ms; but `row-blocks`, which shares the entry in
-2048 launches, takes 30.1 ms. As many requests; it is the barrier of the grid that costs more than
+at n = 2048, it takes 34.0 ms and `grid-sync` 46.2 ms; but `row-blocks`, which shares the entry in
+2048 launches, takes 30.6 ms. As many requests; it is the barrier of the grid that costs more than
 the launches.
 
 Source: CF E
@@ -107,7 +107,7 @@ RUNG = Rung(
             "NVIDIA H200",
             "2026-11-23",
             2048,
-            (("pivot-in-register", 34.1), ("grid-sync", 46.3), ("row-blocks", 30.1)),
+            (("pivot-in-register", 34.0), ("grid-sync", 46.2), ("row-blocks", 30.6)),
         ),
     ),
 )
