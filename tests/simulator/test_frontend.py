@@ -5,13 +5,24 @@ A new Numba that moves one of these fails here first.
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+
 import numba
 import numpy as np
 import pytest
 from numba import cuda
 from simulating import TYPING_ERRORS, run
 
-from warpladder.device.numba_target import CUDACompiler, CUDADispatcher, cuda_target, ir, types
+from warpladder.device.numba_target import (
+    CUDACompiler,
+    CUDADispatcher,
+    PostProcessor,
+    cuda_target,
+    ir,
+    types,
+)
 from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
 from warpladder.simulator.frontend import inference
@@ -46,7 +57,12 @@ def test_numbas_passes_contain_those_between_which_the_front_end_ends(monkeypatc
 def swapped():
     """Return the methods in whose place others stand while a function is typed."""
     resolve = type(cuda_target.typing_context).resolve_function_type
-    return CUDADispatcher.get_call_template, CUDADispatcher.get_overload, resolve
+    return (
+        CUDADispatcher.get_call_template,
+        CUDADispatcher.get_overload,
+        resolve,
+        PostProcessor.run,
+    )
 
 
 def test_methods_of_numba_are_put_back():
@@ -95,6 +111,52 @@ def test_what_numbers_give_is_asked_once(monkeypatch):
         assert asked.count(types_of_sum) == 1
     # What is no number may mean something else the next time.
     assert asked.count((array,)) > 1
+
+
+def test_how_long_variables_live_is_found_for_those_who_ask(monkeypatch):
+    found, lifetimes = [], []
+
+    def spy(*arguments):
+        found.append(arguments)
+        return compute_dead_maps(*arguments)
+
+    module = sys.modules[PostProcessor.__module__].analysis
+    compute_dead_maps = module.compute_dead_maps
+    monkeypatch.setattr(module, "compute_dead_maps", spy)
+
+    class Keeping(inference.VariableLifetime):
+        def __init__(self, blocks):
+            super().__init__(blocks)
+            lifetimes.append(self)
+
+    monkeypatch.setattr(inference, "VariableLifetime", Keeping)
+
+    def total(values):
+        result = 0
+        for one in values:
+            result += one
+        return result
+
+    assert typed(total, argument_type(np.zeros(3))).result == FLOAT64
+    assert len(lifetimes) > 2
+    # By the one pass that has variables deleted.
+    assert len(found) == 1
+    # Who asks is answered.
+    assert any(lifetimes[-1].livemap.values())
+    assert any(lifetimes[-1].deadmaps.combined.values())
+    assert len(found) == 2
+
+
+def test_lifetimes_are_found_at_once_for_other_threads_generators_and_deletions(monkeypatch):
+    processed = []
+    monkeypatch.setattr(inference, "_postprocess", lambda *arguments: processed.append(arguments))
+    plain, generator = (SimpleNamespace(is_generator=is_one) for is_one in (False, True))
+    with inference.typing_only(), ThreadPoolExecutor(1) as other:
+        other.submit(PostProcessor(plain).run).result()
+        PostProcessor(generator).run()
+        PostProcessor(plain).run(emit_dels=True)
+    assert [post.func_ir for post, *_ in processed] == [plain, generator, plain]
+    assert [flags for _, *flags in processed] == [[False, False], [False, False], [True, False]]
 
 
 def test_nothing_is_compiled():

@@ -35,9 +35,12 @@ __all__ = [
     "FunctionPass",
     "GridGroup",
     "PassManager",
+    "PostProcessor",
     "PreLowerStripPhis",
     "Purpose",
+    "VariableLifetime",
     "as_dtype",
+    "canonicalize_cfg",
     "cgutils",
     "compile_extra",
     "cuda_target",
@@ -181,7 +184,9 @@ if FRONT_END.package == "numba-cuda":
         from numba.cuda.compiler import PreLowerStripPhis, compile_extra
         from numba.cuda.core import ir, sigutils
         from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
+        from numba.cuda.core.postproc import PostProcessor, VariableLifetime
         from numba.cuda.core.targetconfig import ConfigStack
+        from numba.cuda.core.transforms import canonicalize_cfg
         from numba.cuda.extending import overload
         from numba.cuda.flags import CUDAFlags
         from numba.cuda.np.numpy_support import as_dtype, ufunc_find_matching_loop
@@ -201,7 +206,9 @@ else:
     from numba.core import target_extension as _target_extension
     from numba.core.compiler import compile_extra
     from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+    from numba.core.postproc import PostProcessor, VariableLifetime
     from numba.core.targetconfig import ConfigStack
+    from numba.core.transforms import canonicalize_cfg
     from numba.core.typed_passes import PreLowerStripPhis
     from numba.core.typing.templates import fold_arguments
     from numba.core.typing.typeof import Purpose, typeof

@@ -12,7 +12,8 @@ a batch into a state, a record of 8-byte numbers in registers too:
 * ``take_all(state, batch, valid, first, width, hop)`` for what wide loads bring, ``take_few`` for
   a few single elements, ``take_some`` for such of which bit j of ``valid`` says whether element j
   counts. Element j has the index ``first + j // width * hop + j % width``. Where NaNs do not count,
-  ``valid`` holds for all: its 32 bits are enough for a batch of floats;
+  ``valid`` holds for all: 32 bits are enough for a batch of floats. It begins with 64, which Numba
+  makes of what is shifted: one that began with fewer had what takes batches compiled for both;
 * ``merge(states, i, others, j)``: state i takes in what other j has seen.
 
 `along` is the kernel for rows whose elements lie together: a block has a piece of a row, or whole
@@ -124,7 +125,7 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
             for i in range(head + width * t, end_of_tiles, tile):
                 for which in range(size // width):
                     unpack(load_16_bytes(data, start + i + which * hop), batch, which * width)
-                valid = uint32(0)
+                valid = uint64(0)
                 if skip_nan:
                     for j in range(size):
                         if batch[j] == batch[j]:
@@ -139,7 +140,7 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
                         few[j] = data[uint64(start + (i + j * threads) * step)]
                     take_few(state, few, uint32(0), index + i, 1, threads)
                     continue
-                valid = uint32(0)
+                valid = uint64(0)
                 for j in range(SOME):
                     at = i + j * threads
                     counts = at < last
@@ -362,7 +363,7 @@ def across(part: OnDevice, leave: Any, registers: int | None = None) -> Any:
                         where += hop
                     take_few(state, few, uint32(0), index + begin + i, 1, groups)
                     continue
-                valid = uint32(0)
+                valid = uint64(0)
                 for j in range(SOME):
                     at = i + j * groups
                     counts = at < n
