@@ -1,8 +1,10 @@
 """Distances in graphs whose edges all have the same length: breadth-first searches, 512 at a time.
 
-What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps), and
-for long thin graphs, where one at a time is faster, in `queues`; here are the arcs and the order of
-the searches, the estimate, and the start of the team.
+What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps). Long
+thin graphs take less time otherwise: those from which vertices can be taken out without many new
+arcs, as `elimination` and `sweeps` tell, without any search; others by searches one at a time, told
+in `queues`. Here are the arcs and the order of the searches, the estimates, and the start of the
+team.
 
 Work: ``n / 512`` times as many visits of vertices and arcs as levels are found on: the more alike
 the distances to neighbouring sources, the fewer. Traffic: ``n^2`` numbers, each written once.
@@ -22,11 +24,14 @@ from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_team
 from warpladder.shortest_paths.arcs import Arcs, arcs_of, in_order
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
+from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.level_hops import hops_from_levels
 from warpladder.shortest_paths.levels import PLANES, search_team
 from warpladder.shortest_paths.masks import BITS
 from warpladder.shortest_paths.queues import search_one_by_one
+from warpladder.shortest_paths.strips import ROW_BYTES
+from warpladder.shortest_paths.sweeps import sweep_team
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 __all__ = ["Searches", "hop_counts", "least_seconds", "workers_for"]
@@ -46,6 +51,16 @@ _LEVELS_PER_DEPTH = 0.43
 _QUEUED_SECONDS = 2.5e-9
 # Rows of a task.
 _FEW = 16
+# Both relaxations of a row of a strip by way of a neighbour, a byte that sweeps write, and a step
+# of eliminating. On one core of the EPYC: path of 4,000 vertices: 0.3 ms to eliminate, 5.0 to
+# sweep; LAGraph's: 0.1 and 0.3; power grid: 1.0 and 15.
+_RELAXED_SECONDS = 6e-9
+_SWEPT_BYTE_SECONDS = 0.2e-9
+_STEP_SECONDS = 10e-9
+# Graphs of less depth would become full of arcs, or are answered as fast by levels. Where others do
+# eliminating may take this share of the time in which they are answered otherwise, then it ends.
+_DEPTH_TO_ELIMINATE = 16
+_SHARE_TO_TRY = 1 / 16
 # To compare a pair's distance with that of a neighbour, for next hops.
 _COMPARED_SECONDS = 0.7e-9
 # To list an arc that is given, an entry of a matrix, or to mark an arc in a matrix.
@@ -70,6 +85,8 @@ class Searches:
         Of every arc.
     one_by_one
         Whether one search at a time is faster than 512.
+    eliminated
+        The graph without its vertices, if that is faster than either.
     """
 
     arcs: Arcs
@@ -77,6 +94,7 @@ class Searches:
     depth: float
     length: float
     one_by_one: bool
+    eliminated: Eliminated | None
 
     @classmethod
     def of(cls, given: Edges | Matrix, length: float) -> Self:
@@ -84,22 +102,48 @@ class Searches:
         arcs = arcs_of(given)
         order, depth = in_order(arcs)
         n, m = given.n, arcs.ends.size
-        by_levels = _seconds(n, m, depth, np.dtype(np.int16))
-        return cls(arcs, order, depth, length, _seconds_of_queues(n, m) < by_levels)
+        by_levels, one_by_one = _seconds(n, m, depth, np.dtype(np.int16)), _seconds_of_queues(n, m)
+        searched = min(by_levels, one_by_one)
+        eliminated = _eliminated(arcs, searched) if depth >= _DEPTH_TO_ELIMINATE else None
+        return cls(arcs, order, depth, length, one_by_one < by_levels, eliminated)
 
     @property
     def batch(self) -> int:
-        """How many searches are one task."""
+        """How many searches, or columns of the answer, are one task."""
+        if self.eliminated is not None:
+            return ROW_BYTES // self.eliminated.out.itemsize
         if self.one_by_one:
             return _FEW
         n = self.order.size
         # As many in each, so that the last batch is not the only one that is short.
         return max(-(-n // max(-(-n // BITS), 1)), 1)
 
+    @property
+    def how(self) -> str:
+        """How distances are found, for people."""
+        if self.eliminated is not None:
+            return "elimination of vertices"
+        return f"breadth-first searches{' one by one' if self.one_by_one else ''}"
+
+    def workers(self, dtype: np.dtype[Any]) -> int:
+        """Return how many workers `hop_counts` takes: each task is for one."""
+        return 1 if self.is_short(dtype) else workers_for(self.order.size, self.batch)
+
+    def is_short(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether a team would take longer to start than it saves."""
+        if self.eliminated is not None:
+            return _core_seconds_of_sweeps(self.eliminated, dtype) < 2 * _TEAM_SECONDS
+        return self.order.size <= self.batch
+
     def seconds(self, dtype: np.dtype[Any], *, next_hops: bool = False) -> float:
         """Estimate the time of `hop_counts`."""
         n, m = self.order.size, self.arcs.ends.size
         compared = n * m * _COMPARED_SECONDS / worker_count() if next_hops else 0.0
+        if self.eliminated is not None:
+            swept = _core_seconds_of_sweeps(self.eliminated, dtype)
+            if not self.is_short(dtype):
+                swept = _TEAM_SECONDS + swept / worker_count()
+            return swept + compared
         if self.one_by_one:
             return _seconds_of_queues(n, m) + compared
         return _seconds(n, m, self.depth, dtype) + compared
@@ -112,6 +156,24 @@ def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:
     if isinstance(given, Edges):
         ready = min(m * _LISTED_SECONDS, ready + m * _MARKED_SECONDS)
     return ready + _seconds(n, m, 1, dtype)
+
+
+def _eliminated(arcs: Arcs, searched: float) -> Eliminated | None:
+    """Return a graph without its vertices, if its sweeps take less time than its searches."""
+    n = arcs.starts.size - 1
+    lanes = ROW_BYTES // steps_dtype(n).itemsize
+    if n < lanes:
+        return None
+    most = int(searched * worker_count() / (-(-n // lanes) * _RELAXED_SECONDS))
+    return eliminate(arcs, most, int(searched * _SHARE_TO_TRY / _STEP_SECONDS))
+
+
+def _core_seconds_of_sweeps(eliminated: Eliminated, dtype: np.dtype[Any]) -> float:
+    """Estimate the time that sweeps take on one core, without a team."""
+    n = eliminated.order.size
+    strips = -(-n * eliminated.out.itemsize // ROW_BYTES)
+    relaxed = strips * eliminated.later.size * _RELAXED_SECONDS
+    return relaxed + n * n * dtype.itemsize * _SWEPT_BYTE_SECONDS
 
 
 def _seconds_of_queues(n: int, m: int) -> float:
@@ -153,30 +215,35 @@ def hop_counts(
         A distance does not fit an integer dtype.
     """
     n, length, batch = searches.order.size, searches.length, searches.batch
-    workers = workers_for(n, batch)
+    workers = searches.workers(dtype)
     require_memory(
         n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n),
         f"graph: all distances between {n:,} vertices, and what finds them,",
     )
     dist = np.empty((n, n), dtype)
-    step = dtype.type(length)
+    step, no_path = dtype.type(length), outer_no_path(dtype)
     batches = -(-n // batch)
     deepest = np.zeros(workers, np.int64)
     state = new_state()
+    gone = searches.eliminated
     search = search_one_by_one if searches.one_by_one else search_team
 
     def work(worker: int) -> None:
-        search(
-            searches.arcs, searches.order, dist, step, outer_no_path(dtype), batch, deepest,
-            worker, state,
-        )  # fmt: skip
+        if gone is not None:
+            none = inner_no_path(gone.out.dtype)
+            sweep_team(gone, none, batch, dist, step, no_path, deepest, worker, state)
+        else:
+            ready = searches.arcs, searches.order
+            search(*ready, dist, step, no_path, batch, deepest, worker, state)
 
-    if batches <= 1:
+    # Next hops take about as long as the searches.
+    share = batches * (2 if next_hops else 1)
+    tell = None if progress is None else lambda done: progress(done / share)
+    if searches.is_short(dtype):
         work(0)
+        if tell is not None and batches > 1:
+            tell(batches)
     else:
-        # Next hops take about as long as the searches.
-        share = batches * (2 if next_hops else 1)
-        tell = None if progress is None else lambda done: progress(done / share)
         run_team(work, workers, state, tell)
     farthest = int(deepest.max()) * length
     if dtype.kind == "i" and farthest >= inner_no_path(dtype):
