@@ -18,11 +18,13 @@ from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import plan
 from warpladder.shortest_paths.arcs import arcs_of, in_order
+from warpladder.shortest_paths.bit_rows import BitRows, bit_rows
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.elimination import eliminate
 from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.hop_counts import Searches, hop_counts
+from warpladder.shortest_paths.masks import BITS, WORDS
 from warpladder.shortest_paths.strips import ROW_BYTES
 from warpladder.shortest_paths.widening import DoesNotFitError
 
@@ -63,10 +65,28 @@ def check_next_hops(hops, expected):
     assert (np.diagonal(hops) == np.arange(len(hops))).all()
 
 
+def as_bits(n, arcs):
+    present = np.zeros((n, -(-n // BITS) * BITS), bool)
+    for v in range(n):
+        present[v, arcs.ends[arcs.starts[v] : arcs.starts[v + 1]]] = True
+    rows = np.packbits(present, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return BitRows(rows.reshape(-1, WORDS), arcs.ends.size)
+
+
+def with_arcs(given, length=1):
+    """A graph made ready for searches of many at a time, however many arcs it has."""
+    arcs = arcs_of(given)
+    return Searches(given, length, listed=arcs, order=in_order(arcs)[0])
+
+
 def every_way(given, dtype, length=1):
-    """Distances from many searches at a time, from one at a time, and from no graph any more."""
-    searches = replace(Searches.of(given, length), eliminated=None)
-    ways = [replace(searches, one_by_one=one_by_one) for one_by_one in (False, True)]
+    """Distances from many searches at a time, from one at a time, from bits, and from no graph."""
+    searches = with_arcs(given, length)
+    ways = [
+        searches,
+        replace(searches, one_by_one=True),
+        replace(searches, marked=as_bits(given.n, searches.arcs)),
+    ]
     gone = eliminate(searches.arcs, 1 << 20, 1 << 30)
     if given.n >= ROW_BYTES // gone.out.itemsize:
         ways.append(replace(searches, eliminated=gone))
@@ -137,6 +157,46 @@ def test_long_thin_graphs_are_searched_one_by_one():
     ends = np.concatenate([core, [tail, tail + 1]], axis=1)
     assert "breadth-first searches one by one on" in answer_for(2401, ends).why
     assert "one by one" not in answer_for(700, random_edges(700, 3000, 1)).why
+
+
+class TestManyArcs:
+    """Graphs with at least one arc for 16 pairs."""
+
+    @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 511, 512, 513])
+    @pytest.mark.parametrize("share", [0.1, 0.5, 1])
+    @pytest.mark.parametrize("directed", [True, False])
+    def test_random_ones(self, n, share, directed):
+        present = np.random.default_rng(n).random((n, n)) < share
+        # One that no arc leads to, one from which none leads, one alone.
+        present[:, n // 2] = present[n // 3] = present[:, n // 5] = present[n // 5] = False
+        check(n, np.nonzero(present), directed=directed)
+
+    @pytest.mark.parametrize("form", ["edges", "bool", "float32"])
+    def test_they_are_marked(self, form):
+        for share, is_marked in ((0.04, False), (0.08, True)):
+            present = np.random.default_rng(1).random((300, 300)) < share
+            given = Edges(300, *np.nonzero(present), None, directed=True)
+            if form != "edges":
+                weights = present if form == "bool" else np.where(present, np.float32(2), INF)
+                given = Matrix(weights, False if form == "bool" else INF)
+            found = bit_rows(given)
+            assert (found is not None) == is_marked
+            if is_marked:
+                expected = as_bits(300, arcs_of(given))
+                assert np.array_equal(found.rows, expected.rows)
+                assert found.arcs == expected.arcs
+
+    def test_two_pieces_and_a_long_way_round(self):
+        block = ~np.eye(40, dtype=bool)
+        ring = np.roll(np.kron(np.eye(6, dtype=bool), np.ones((40, 40), bool)), 40, axis=1)
+        for present in (np.kron(np.eye(3, dtype=bool), block), ring):
+            check(len(present), np.nonzero(present))
+
+    def test_infinite_weights_are_no_arcs(self):
+        ends = np.nonzero(~np.eye(70, dtype=bool))
+        weights = np.where(ends[1] == (ends[0] + 1) % 70, 1.0, INF)
+        found = answer_for(70, ends, weights).dist_matrix
+        assert np.array_equal(found, (np.arange(70) - np.arange(70)[:, None]) % 70)
 
 
 class TestElimination:
@@ -223,10 +283,13 @@ def test_a_distance_that_is_beyond_the_dtype_is_none_that_is_missing():
     # The second level is 32,767 steps of int16, which means "no path" there.
     length = 32767 // 2 + 1
     ends = [0, 1, 2, 3], [1, 2, 3, 0]
-    searches = Searches.of(Edges(4, *map(np.array, ends), None, directed=False), length - 1)
+    searches = with_arcs(Edges(4, *map(np.array, ends), None, directed=False), length - 1)
     for one_by_one in (False, True):
         with pytest.raises(DoesNotFitError, match="a distance of"):
             hop_counts(replace(searches, one_by_one=one_by_one), np.dtype("int16"), next_hops=False)
+    marked = replace(searches, marked=as_bits(4, searches.arcs))
+    with pytest.raises(DoesNotFitError, match="a distance of"):
+        hop_counts(marked, np.dtype("int16"), next_hops=False)
     long = Searches.of(Edges(700, *map(np.asarray, path(700)), None, directed=False), 24)
     assert long.eliminated is not None
     with pytest.raises(DoesNotFitError, match=f"a distance of {24 * 699}"):
@@ -236,7 +299,7 @@ def test_a_distance_that_is_beyond_the_dtype_is_none_that_is_missing():
 def test_searches_one_by_one_end_at_what_means_no_path():
     # The seventh level is 32,767, which int16 could not tell from a vertex not found yet.
     length = 32767 // 7
-    searches = Searches.of(Edges(12, *map(np.asarray, path(12)), None, directed=False), length)
+    searches = with_arcs(Edges(12, *map(np.asarray, path(12)), None, directed=False), length)
     with pytest.raises(DoesNotFitError, match="a distance of 32767"):
         hop_counts(replace(searches, one_by_one=True), np.dtype("int16"), next_hops=False)
 

@@ -6,6 +6,7 @@ each end: O(n + m); many of them are marked in matrices, and listed from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,17 @@ from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.no_edge import is_absent
 
-__all__ = ["Arcs", "arcs_of", "in_balls", "in_order", "weighted_arcs_of"]
+__all__ = [
+    "MANY",
+    "Arcs",
+    "arcs_of",
+    "has_many",
+    "in_balls",
+    "in_order",
+    "marked",
+    "present_rows",
+    "weighted_arcs_of",
+]
 
 #: The first ends of edges, and the second.
 Ends = tuple[NDArray[Any], NDArray[Any]]
@@ -26,9 +37,9 @@ Ends = tuple[NDArray[Any], NDArray[Any]]
 # Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
 _ENTRIES = 1 << 18
 
-# Where there is at least one edge for so many pairs, they are marked in a matrix of bytes for each
-# direction, which takes less time than to sort them, and at most a little more memory.
-_MANY = 16
+MANY = 16
+"""Where there is at least one edge for so many pairs, they are marked in a matrix of bytes for each
+direction, which takes less time than to sort them, and at most a little more memory."""
 
 
 class Arcs(NamedTuple):
@@ -60,7 +71,7 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
     n = given.n
     if isinstance(given, Matrix):
         starts, ends = _of_matrix(given)
-    elif _MANY * given.edge_count >= n * n:
+    elif has_many(given):
         return _of_many(given)
     else:
         kept = given.sources != given.targets
@@ -139,26 +150,39 @@ def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
     return order, depths / max(n, 1)
 
 
-def _of_many(given: Edges) -> Arcs:
-    """Return the arcs of a graph that has many, those into vertices by a thread of their own."""
+def has_many(given: Edges) -> bool:
+    """Return whether there is an edge for every few pairs of vertices."""
+    return MANY * given.edge_count >= given.n**2
+
+
+def marked(given: Edges, *, turned: bool = False) -> NDArray[np.bool_]:
+    """Return where there are arcs, loops aside, as a matrix; or with all of them ``turned``."""
     sources, targets = given.sources, given.targets
     if given.weights is not None:
         kept = given.weights != np.inf
         sources, targets = sources[kept], targets[kept]
+    if turned:
+        sources, targets = targets, sources
+    present = np.zeros((given.n, given.n), np.bool_)
+    _mark(present, sources, targets)
     if not given.directed:
-        both = _of_marked(given.n, (sources, targets), (targets, sources))
-        return Arcs(*both, *both)
-    into = in_background(_of_marked, given.n, (targets, sources))
-    return Arcs(*_of_marked(given.n, (sources, targets)), *into.result())
-
-
-def _of_marked(n: int, *edges: Ends) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where each vertex's arcs start, and their ends, marked in a matrix of booleans."""
-    present = np.zeros((n, n), np.bool_)
-    for sources, targets in edges:
-        _mark(present, sources, targets)
+        _mark(present, targets, sources)
     np.fill_diagonal(present, False)
-    starts, ends = _columns_of_rows(present, sum(sources.size for sources, _ in edges))
+    return present
+
+
+def _of_many(given: Edges) -> Arcs:
+    """Return the arcs of a graph that has many, those into vertices by a thread of their own."""
+    if not given.directed:
+        both = _listed(marked(given))
+        return Arcs(*both, *both)
+    into = in_background(lambda: _listed(marked(given, turned=True)))
+    return Arcs(*_listed(marked(given)), *into.result())
+
+
+def _listed(present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where each vertex's arcs start, and their ends."""
+    starts, ends = _columns_of_rows(present, np.count_nonzero(present))
     return starts, ends
 
 
@@ -186,17 +210,23 @@ def _columns_of_rows(present: Any, most: Any) -> Any:
     return starts, columns[:place].copy()
 
 
-def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where the arcs of each vertex start, and their ends."""
+def present_rows(given: Matrix) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Give where a matrix has arcs, loops aside: some rows at a time, and the first's number."""
     n = given.n
-    starts = np.zeros(n + 1, np.int64)
-    ends = [np.empty(0, np.int32)]
     step = max(1, _ENTRIES // max(n, 1))
     for first in range(0, n, step):
         present = ~is_absent(given.weights[first : first + step], given.no_edge)
         rows = np.arange(len(present))
         present[rows, rows + first] = False
-        bounds, columns = _columns_of_rows(present, np.count_nonzero(present))
+        yield first, present
+
+
+def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the arcs of each vertex start, and their ends."""
+    starts = np.zeros(given.n + 1, np.int64)
+    ends = [np.empty(0, np.int32)]
+    for first, present in present_rows(given):
+        bounds, columns = _listed(present)
         starts[first + 1 : first + len(present) + 1] = np.diff(bounds)
         ends.append(columns)
     return np.cumsum(starts), np.concatenate(ends)

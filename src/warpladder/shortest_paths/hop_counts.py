@@ -1,10 +1,10 @@
 """Distances in graphs whose edges all have the same length: breadth-first searches, 512 at a time.
 
-What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps). Long
-thin graphs take less time otherwise: those from which vertices can be taken out without many new
-arcs, as `elimination` and `sweeps` tell, without any search; others by searches one at a time, told
-in `queues`. Here are the arcs and the order of the searches, the estimates, and the start of the
-team.
+What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps), and
+for graphs with many of all arcs, where it takes few steps, in `bit_rows`. Long thin graphs take
+less time otherwise: those from which vertices can be taken out without many new arcs, as
+`elimination` and `sweeps` tell, without any search; others by searches one at a time, told in
+`queues`. Here are the arcs and the order of the searches, the estimates, and the start of the team.
 
 Work: ``n / 512`` times as many visits of vertices and arcs as levels are found on: the more alike
 the distances to neighbouring sources, the fewer. Traffic: ``n^2`` numbers, each written once.
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_team
-from warpladder.shortest_paths.arcs import Arcs, arcs_of, in_order
+from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of, in_order
+from warpladder.shortest_paths.bit_rows import BitRows, bit_rows, search_bit_rows
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -61,6 +62,11 @@ _STEP_SECONDS = 10e-9
 # eliminating may take this share of the time in which they are answered otherwise, then it ends.
 _DEPTH_TO_ELIMINATE = 16
 _SHARE_TO_TRY = 1 / 16
+# A search over rows of bits, and a mask of a row: on one core of the EPYC with half of all arcs,
+# where a dozen rows bring together all vertices. And how many rows it takes for a share of arcs.
+_ROW_SECONDS = 0.4e-6
+_MASK_SECONDS = 3e-9
+_ROWS_PER_SHARE = 8
 # To compare a pair's distance with that of a neighbour, for next hops.
 _COMPARED_SECONDS = 0.7e-9
 # To list an arc that is given, an entry of a matrix, or to mark an arc in a matrix.
@@ -75,46 +81,61 @@ class Searches:
 
     Attributes
     ----------
-    arcs
-        Its arcs.
-    order
-        The vertices in the order in which they are searched from.
-    depth
-        About how many levels there are.
+    given
+        The graph as it is given.
     length
         Of every arc.
+    marked
+        Its arcs as bits, if there are so many that nobody lists them.
+    listed
+        Its arcs, if they are listed.
+    order
+        The vertices in the order in which they are searched from, if that matters.
+    depth
+        About how many levels there are.
     one_by_one
         Whether one search at a time is faster than 512.
     eliminated
         The graph without its vertices, if that is faster than either.
     """
 
-    arcs: Arcs
-    order: NDArray[np.int32]
-    depth: float
+    given: Edges | Matrix
     length: float
-    one_by_one: bool
-    eliminated: Eliminated | None
+    marked: BitRows | None = None
+    listed: Arcs | None = None
+    order: NDArray[np.int32] | None = None
+    depth: float = 1
+    one_by_one: bool = False
+    eliminated: Eliminated | None = None
 
     @classmethod
     def of(cls, given: Edges | Matrix, length: float) -> Self:
         """Return a graph made ready whose edges all have one length."""
+        marked = bit_rows(given)
+        if marked is not None:
+            return cls(given, length, marked)
         arcs = arcs_of(given)
         order, depth = in_order(arcs)
         n, m = given.n, arcs.ends.size
-        by_levels, one_by_one = _seconds(n, m, depth, np.dtype(np.int16)), _seconds_of_queues(n, m)
-        searched = min(by_levels, one_by_one)
-        eliminated = _eliminated(arcs, searched) if depth >= _DEPTH_TO_ELIMINATE else None
-        return cls(arcs, order, depth, length, one_by_one < by_levels, eliminated)
+        together, one_by_one = _seconds(n, m, depth, np.dtype(np.int16)), _seconds_of_queues(n, m)
+        eliminated = None
+        if depth >= _DEPTH_TO_ELIMINATE:
+            eliminated = _eliminated(arcs, min(together, one_by_one))
+        return cls(given, length, None, arcs, order, depth, one_by_one < together, eliminated)
+
+    @property
+    def arcs(self) -> Arcs:
+        """Its arcs, which are listed now if they are not yet."""
+        return arcs_of(self.given) if self.listed is None else self.listed
 
     @property
     def batch(self) -> int:
         """How many searches, or columns of the answer, are one task."""
         if self.eliminated is not None:
             return ROW_BYTES // self.eliminated.out.itemsize
-        if self.one_by_one:
+        if self.one_by_one or self.marked is not None:
             return _FEW
-        n = self.order.size
+        n = self.given.n
         # As many in each, so that the last batch is not the only one that is short.
         return max(-(-n // max(-(-n // BITS), 1)), 1)
 
@@ -127,26 +148,31 @@ class Searches:
 
     def workers(self, dtype: np.dtype[Any]) -> int:
         """Return how many workers `hop_counts` takes: each task is for one."""
-        return 1 if self.is_short(dtype) else workers_for(self.order.size, self.batch)
+        return 1 if self.is_short(dtype) else workers_for(self.given.n, self.batch)
 
     def is_short(self, dtype: np.dtype[Any]) -> bool:
         """Return whether a team would take longer to start than it saves."""
-        if self.eliminated is not None:
-            return _core_seconds_of_sweeps(self.eliminated, dtype) < 2 * _TEAM_SECONDS
-        return self.order.size <= self.batch
+        on_one = self._seconds_on_one(dtype)
+        return self.given.n <= self.batch if on_one is None else on_one < 2 * _TEAM_SECONDS
 
     def seconds(self, dtype: np.dtype[Any], *, next_hops: bool = False) -> float:
         """Estimate the time of `hop_counts`."""
-        n, m = self.order.size, self.arcs.ends.size
+        n = self.given.n
+        m = self.marked.arcs if self.marked is not None else self.arcs.ends.size
         compared = n * m * _COMPARED_SECONDS / worker_count() if next_hops else 0.0
-        if self.eliminated is not None:
-            swept = _core_seconds_of_sweeps(self.eliminated, dtype)
-            if not self.is_short(dtype):
-                swept = _TEAM_SECONDS + swept / worker_count()
-            return swept + compared
+        on_one = self._seconds_on_one(dtype)
+        if on_one is not None:
+            is_short = self.is_short(dtype)
+            return (on_one if is_short else _TEAM_SECONDS + on_one / worker_count()) + compared
         if self.one_by_one:
             return _seconds_of_queues(n, m) + compared
         return _seconds(n, m, self.depth, dtype) + compared
+
+    def _seconds_on_one(self, dtype: np.dtype[Any]) -> float | None:
+        """Estimate the time on one core, without a team, where that is known; else None."""
+        if self.eliminated is not None:
+            return _seconds_of_sweeps(self.eliminated, dtype)
+        return None if self.marked is None else _seconds_of_bits(self.given.n, self.marked.arcs)
 
 
 def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:
@@ -155,7 +181,8 @@ def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:
     ready = n * n * _ENTRY_SECONDS
     if isinstance(given, Edges):
         ready = min(m * _LISTED_SECONDS, ready + m * _MARKED_SECONDS)
-    return ready + _seconds(n, m, 1, dtype)
+    are_marked = MANY * m >= n * n
+    return ready + (_seconds_of_bits(n, m) if are_marked else _seconds(n, m, 1, dtype))
 
 
 def _eliminated(arcs: Arcs, searched: float) -> Eliminated | None:
@@ -168,7 +195,13 @@ def _eliminated(arcs: Arcs, searched: float) -> Eliminated | None:
     return eliminate(arcs, most, int(searched * _SHARE_TO_TRY / _STEP_SECONDS))
 
 
-def _core_seconds_of_sweeps(eliminated: Eliminated, dtype: np.dtype[Any]) -> float:
+def _seconds_of_bits(n: int, m: int) -> float:
+    """Estimate the time that searches over rows of bits take on one core."""
+    rows = min(_ROWS_PER_SHARE * n * n / max(m, 1), n)
+    return n * (_ROW_SECONDS + rows * -(-n // BITS) * _MASK_SECONDS)
+
+
+def _seconds_of_sweeps(eliminated: Eliminated, dtype: np.dtype[Any]) -> float:
     """Estimate the time that sweeps take on one core, without a team."""
     n = eliminated.order.size
     strips = -(-n * eliminated.out.itemsize // ROW_BYTES)
@@ -214,7 +247,7 @@ def hop_counts(
     DoesNotFitError
         A distance does not fit an integer dtype.
     """
-    n, length, batch = searches.order.size, searches.length, searches.batch
+    n, length, batch = searches.given.n, searches.length, searches.batch
     workers = searches.workers(dtype)
     require_memory(
         n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n),
@@ -225,16 +258,17 @@ def hop_counts(
     batches = -(-n // batch)
     deepest = np.zeros(workers, np.int64)
     state = new_state()
-    gone = searches.eliminated
+    marked, gone = searches.marked, searches.eliminated
     search = search_one_by_one if searches.one_by_one else search_team
 
     def work(worker: int) -> None:
-        if gone is not None:
-            none = inner_no_path(gone.out.dtype)
-            sweep_team(gone, none, batch, dist, step, no_path, deepest, worker, state)
+        told = dist, step, no_path, batch, deepest, worker, state
+        if marked is not None:
+            search_bit_rows(marked.rows, *told)
+        elif gone is not None:
+            sweep_team(gone, inner_no_path(gone.out.dtype), *told)
         else:
-            ready = searches.arcs, searches.order
-            search(*ready, dist, step, no_path, batch, deepest, worker, state)
+            search(searches.arcs, searches.order, *told)
 
     # Next hops take about as long as the searches.
     share = batches * (2 if next_hops else 1)

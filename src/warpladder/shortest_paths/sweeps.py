@@ -37,7 +37,7 @@ __all__ = ["sweep_team"]
 @cached
 @njit(nogil=True)
 def sweep_team(
-    eliminated: Any, none: Any, lanes: Any, dist: Any, step: Any, no_path: Any, deepest: Any,
+    eliminated: Any, none: Any, dist: Any, step: Any, no_path: Any, lanes: Any, deepest: Any,
     worker: Any, state: Any,
 ) -> None:  # fmt: skip
     """Find the distances to all vertices, as one worker of a team.
@@ -48,13 +48,13 @@ def sweep_team(
         An `elimination.Eliminated`.
     none
         What there stands for no way, of the dtype of its steps.
-    lanes
-        Columns of a strip: as many as of these numbers go into `strips.ROW_BYTES`, and no more than
-        there are vertices.
     dist
         Receives the distances, shape (n, n), C-contiguous.
     step, no_path
         Length of an arc, and what stands where there is no path, of the dtype of ``dist``.
+    lanes
+        Columns of a strip: as many as of these numbers go into `strips.ROW_BYTES`, and no more than
+        there are vertices.
     deepest
         Receives at ``worker`` how many steps the farthest vertex is away, int64.
     """
