@@ -17,7 +17,7 @@ import warpladder as wl
 from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import plan
-from warpladder.shortest_paths.arcs import arcs_of, in_order
+from warpladder.shortest_paths.arcs import arcs_of
 from warpladder.shortest_paths.bit_rows import BitRows, bit_rows
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.elimination import eliminate
@@ -25,6 +25,7 @@ from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.hop_counts import Searches, hop_counts
 from warpladder.shortest_paths.masks import BITS, WORDS
+from warpladder.shortest_paths.orders import in_order
 from warpladder.shortest_paths.strips import ROW_BYTES
 from warpladder.shortest_paths.widening import DoesNotFitError
 

@@ -57,7 +57,9 @@ def bit_rows(given: Edges | Matrix) -> BitRows | None:
     n = given.n
     parts: Iterable[tuple[int, NDArray[np.bool_]]]
     if isinstance(given, Edges):
-        parts = [(0, marked(given))] if has_many(given) else []
+        if not has_many(given):
+            return None
+        parts = [(0, marked(given))]
     else:
         parts = present_rows(given)
     rows = np.zeros((n, -(-n // BITS) * BITS // 8), np.uint8)

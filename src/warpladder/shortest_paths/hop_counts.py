@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_team
-from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of, in_order
+from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of
 from warpladder.shortest_paths.bit_rows import BitRows, bit_rows, search_bit_rows
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
@@ -30,6 +30,7 @@ from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.level_hops import hops_from_levels
 from warpladder.shortest_paths.levels import PLANES, search_team
 from warpladder.shortest_paths.masks import BITS
+from warpladder.shortest_paths.orders import in_order
 from warpladder.shortest_paths.queues import search_one_by_one
 from warpladder.shortest_paths.strips import ROW_BYTES
 from warpladder.shortest_paths.sweeps import sweep_team
