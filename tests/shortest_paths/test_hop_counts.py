@@ -250,12 +250,16 @@ class TestElimination:
     def test_it_is_given_up(self):
         arcs = arcs_of(Edges(300, *random_edges(300, 900, 1), None, directed=False))
         gone = eliminate(arcs, 1 << 20, 1 << 30)
-        had = np.diff(gone.starts)
-        steps = int((had**2).sum())
+        assert sorted(gone.order) == list(range(300))
         assert np.array_equal(gone.order[gone.places], np.arange(300))
-        assert eliminate(arcs, 1 << 20, steps) is not None
-        assert eliminate(arcs, 1 << 20, steps - 1) is None
-        assert eliminate(arcs, gone.later.size - 1, steps) is None
+        # While there are lists, when there is a matrix, and at its end.
+        for most in (100, 2000, gone.later.size - 1):
+            assert eliminate(arcs, most, 1 << 30) is None
+        steps = [2**k for k in range(20)]
+        is_done = [eliminate(arcs, 1 << 20, most) is not None for most in steps]
+        assert is_done == sorted(is_done)
+        assert not is_done[0]
+        assert is_done[-1]
 
     def test_graphs_of_fewer_vertices_than_a_strip_has_columns_stay(self):
         for n, is_taken in ((127, False), (128, True)):

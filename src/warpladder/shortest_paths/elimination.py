@@ -8,6 +8,7 @@ Vertices with the fewest neighbours go first: the fewer they are, the fewer arcs
 tree gets no new arcs at all, the power grid of the western United States, 4,941 vertices with
 13,188 arcs, ends with 12,607 neighbours; a grid of 70 by 70 has 84,000. A random graph of 5,000
 vertices and 25,000 edges would fill up as soon as a third of it is gone; there it is given up.
+Towards the end, where few vertices have many neighbours each, `crowded` goes on with matrices.
 
 Source: Parter, "The Use of Linear Graphs in Gauss Elimination", 1961; Planken, de Weerdt, van der
 Krogt, "Computing All-Pairs Shortest Paths by Leveraging Low Treewidth", 2012.
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.arcs import Arcs
+from warpladder.shortest_paths.crowded import is_crowd, take_crowd_out
 from warpladder.shortest_paths.dense import inner_no_path
 
 __all__ = ["Eliminated", "eliminate", "steps_dtype"]
@@ -79,7 +81,7 @@ def eliminate(arcs: Arcs, most: int, most_steps: int) -> Eliminated | None:
     >>> starts, ends = np.array([0, 2, 3, 4]), np.array([1, 2, 0, 0], "int32")
     >>> gone = eliminate(Arcs(starts, ends, starts, ends), 10, 10)
     >>> gone.order.tolist(), gone.starts.tolist(), gone.later.tolist(), gone.out.tolist()
-    ([0, 1, 2], [0, 2, 3, 3], [1, 2, 2], [1, 1, 2])
+    ([1, 0, 2], [0, 1, 2, 2], [1, 2], [1, 1])
     """
     n = arcs.starts.size - 1
     found = _take_all_out(*arcs, most, most_steps)
@@ -123,6 +125,12 @@ def _take_all_out(starts: Any, ends: Any, into_starts: Any, into: Any, most: Any
         # What is left will have as many neighbours at least.
         if kept + fewest * (left - fewest) > most:
             return order[:count], begins, sizes, lists
+        if is_crowd(left, fewest):
+            limits = most - kept, most_steps - steps
+            count += take_crowd_out(
+                remaining[:left], lists, begins, sizes, places, _NONE, order[count:], taken, limits
+            )
+            break
         still = 0
         for k in range(left):
             v = remaining[k]
@@ -138,7 +146,7 @@ def _take_all_out(starts: Any, ends: Any, into_starts: Any, into: Any, most: Any
             if kept > most or steps > most_steps or taken < 0:
                 return order[: count - 1], begins, sizes, lists
         left = still
-    return order, begins, sizes, lists
+    return order[:count], begins, sizes, lists
 
 
 @subroutine

@@ -58,11 +58,13 @@ _FEW = 16
 # sweep; LAGraph's: 0.1 and 0.3; power grid: 1.0 and 15.
 _RELAXED_SECONDS = 6e-9
 _SWEPT_BYTE_SECONDS = 0.2e-9
-_STEP_SECONDS = 10e-9
+_STEP_SECONDS = 13e-9
 # Graphs of less depth would become full of arcs, or are answered as fast by levels. Where others do
 # eliminating may take this share of the time in which they are answered otherwise, then it ends.
 _DEPTH_TO_ELIMINATE = 16
-_SHARE_TO_TRY = 1 / 16
+_SHARE_TO_TRY = 1 / 8
+# What is kept of a vertex then takes less memory than its distances.
+_MOST_NEIGHBOURS = 64
 # A search over rows of bits, and a mask of a row: on one core of the EPYC with half of all arcs,
 # where a dozen rows bring together all vertices. And how many rows it takes for a share of arcs.
 _ROW_SECONDS = 0.4e-6
@@ -192,7 +194,8 @@ def _eliminated(arcs: Arcs, searched: float) -> Eliminated | None:
     lanes = ROW_BYTES // steps_dtype(n).itemsize
     if n < lanes:
         return None
-    most = int(searched * worker_count() / (-(-n // lanes) * _RELAXED_SECONDS))
+    as_fast = searched * worker_count() / (-(-n // lanes) * _RELAXED_SECONDS)
+    most = int(min(as_fast, n * _MOST_NEIGHBOURS))
     return eliminate(arcs, most, int(searched * _SHARE_TO_TRY / _STEP_SECONDS))
 
 
