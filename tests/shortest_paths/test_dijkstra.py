@@ -14,10 +14,11 @@ import warpladder as wl
 from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import cpu, dijkstra, plan
-from warpladder.shortest_paths.arcs import arcs_of, in_balls
+from warpladder.shortest_paths.arcs import arcs_of
 from warpladder.shortest_paths.dijkstra import SourceSearches, obstacle
 from warpladder.shortest_paths.forms import Edges
 from warpladder.shortest_paths.lanes import LANES
+from warpladder.shortest_paths.orders import in_balls
 
 
 def random_graph(n, m, seed, *, heaviest=20, directed=True):

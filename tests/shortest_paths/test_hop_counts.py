@@ -17,11 +17,16 @@ import warpladder as wl
 from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import plan
-from warpladder.shortest_paths.arcs import arcs_of, in_order
+from warpladder.shortest_paths.arcs import arcs_of
+from warpladder.shortest_paths.bit_rows import BitRows, bit_rows
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
+from warpladder.shortest_paths.elimination import eliminate
 from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.hop_counts import Searches, hop_counts
+from warpladder.shortest_paths.masks import BITS, WORDS
+from warpladder.shortest_paths.orders import in_order
+from warpladder.shortest_paths.strips import ROW_BYTES
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 INF = np.inf
@@ -61,11 +66,32 @@ def check_next_hops(hops, expected):
     assert (np.diagonal(hops) == np.arange(len(hops))).all()
 
 
-def the_other_way(answer):
-    """The same distances from searches one by one, if they came from many at a time; or so."""
-    searches = Searches.of(answer.graph.given, 1)
-    other = replace(searches, one_by_one=not searches.one_by_one)
-    return hop_counts(other, answer.dist_matrix.dtype, next_hops=False)[0]
+def as_bits(n, arcs):
+    present = np.zeros((n, -(-n // BITS) * BITS), bool)
+    for v in range(n):
+        present[v, arcs.ends[arcs.starts[v] : arcs.starts[v + 1]]] = True
+    rows = np.packbits(present, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return BitRows(rows.reshape(-1, WORDS), arcs.ends.size)
+
+
+def with_arcs(given, length=1):
+    """A graph made ready for searches of many at a time, however many arcs it has."""
+    arcs = arcs_of(given)
+    return Searches(given, length, listed=arcs, order=in_order(arcs)[0])
+
+
+def every_way(given, dtype, length=1):
+    """Distances from many searches at a time, from one at a time, from bits, and from no graph."""
+    searches = with_arcs(given, length)
+    ways = [
+        searches,
+        replace(searches, one_by_one=True),
+        replace(searches, marked=as_bits(given.n, searches.arcs)),
+    ]
+    gone = eliminate(searches.arcs, 1 << 20, 1 << 30)
+    if given.n >= ROW_BYTES // gone.out.itemsize:
+        ways.append(replace(searches, eliminated=gone))
+    return [hop_counts(way, np.dtype(dtype), next_hops=False)[0] for way in ways]
 
 
 def check(n, ends, *, directed=True, **options):
@@ -73,11 +99,38 @@ def check(n, ends, *, directed=True, **options):
     expected = hops_between(n, *ends, directed=directed)
     assert answer.method == "breadth-first"
     assert np.array_equal(as_float(answer.dist_matrix), expected)
-    assert np.array_equal(the_other_way(answer), answer.dist_matrix)
+    for found in every_way(answer.graph.given, answer.dist_matrix.dtype):
+        assert np.array_equal(found, answer.dist_matrix)
     check_next_hops(answer.next_hops, expected)
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65, 511, 512, 513, 1031])
+@pytest.mark.parametrize(
+    "n",
+    [
+        0,
+        1,
+        2,
+        15,
+        16,
+        17,
+        31,
+        32,
+        33,
+        63,
+        64,
+        65,
+        127,
+        128,
+        129,
+        255,
+        256,
+        257,
+        511,
+        512,
+        513,
+        1031,
+    ],
+)
 @pytest.mark.parametrize("arcs", [1, 4])
 @pytest.mark.parametrize("directed", [True, False])
 def test_random_graphs_of_awkward_sizes(n, arcs, directed):
@@ -100,25 +153,158 @@ def test_paths_on_both_sides_of_eight_digits(n, directed):
 
 
 def test_long_thin_graphs_are_searched_one_by_one():
-    ends = path(700)
-    assert "breadth-first searches one by one on" in answer_for(700, ends).why
+    # What would become full of arcs, with a long tail.
+    core, tail = random_edges(900, 4000, 1), np.arange(899, 2400)
+    ends = np.concatenate([core, [tail, tail + 1]], axis=1)
+    assert "breadth-first searches one by one on" in answer_for(2401, ends).why
     assert "one by one" not in answer_for(700, random_edges(700, 3000, 1)).why
+
+
+class TestManyArcs:
+    """Graphs with at least one arc for 16 pairs."""
+
+    @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 511, 512, 513])
+    @pytest.mark.parametrize("share", [0.1, 0.5, 1])
+    @pytest.mark.parametrize("directed", [True, False])
+    def test_random_ones(self, n, share, directed):
+        present = np.random.default_rng(n).random((n, n)) < share
+        # One that no arc leads to, one from which none leads, one alone.
+        present[:, n // 2] = present[n // 3] = present[:, n // 5] = present[n // 5] = False
+        check(n, np.nonzero(present), directed=directed)
+
+    @pytest.mark.parametrize("form", ["edges", "bool", "float32"])
+    def test_they_are_marked(self, form):
+        for share, is_marked in ((0.04, False), (0.08, True)):
+            present = np.random.default_rng(1).random((300, 300)) < share
+            given = Edges(300, *np.nonzero(present), None, directed=True)
+            if form != "edges":
+                weights = present if form == "bool" else np.where(present, np.float32(2), INF)
+                given = Matrix(weights, False if form == "bool" else INF)
+            found = bit_rows(given)
+            assert (found is not None) == is_marked
+            if is_marked:
+                expected = as_bits(300, arcs_of(given))
+                assert np.array_equal(found.rows, expected.rows)
+                assert found.arcs == expected.arcs
+
+    def test_two_pieces_and_a_long_way_round(self):
+        block = ~np.eye(40, dtype=bool)
+        ring = np.roll(np.kron(np.eye(6, dtype=bool), np.ones((40, 40), bool)), 40, axis=1)
+        for present in (np.kron(np.eye(3, dtype=bool), block), ring):
+            check(len(present), np.nonzero(present))
+
+    def test_infinite_weights_are_no_arcs(self):
+        ends = np.nonzero(~np.eye(70, dtype=bool))
+        weights = np.where(ends[1] == (ends[0] + 1) % 70, 1.0, INF)
+        found = answer_for(70, ends, weights).dist_matrix
+        assert np.array_equal(found, (np.arange(70) - np.arange(70)[:, None]) % 70)
+
+
+class TestElimination:
+    """Graphs from which vertices can be taken out without many new arcs."""
+
+    def test_they_are_chosen(self):
+        assert "elimination of vertices on" in answer_for(700, path(700)).why
+        assert "elimination" not in answer_for(700, random_edges(700, 3000, 1)).why
+
+    @pytest.mark.parametrize("directed", [True, False])
+    @pytest.mark.parametrize(
+        "chains",
+        [
+            [(0, 1, 300)],
+            [(0, 0, 300)],
+            [(0, 1, 100), (0, 1, 57), (0, 1, 1), (0, 1, 0), (1, 0, 30)],
+            [(0, 1, 9), (1, 2, 60), (2, 2, 40), (2, 2, 41), (3, 4, 50), (4, 3, 50), (5, 6, 2)],
+            [(k, k + 1, k % 7) for k in range(60)] + [(k, k + 20, 3) for k in range(40)],
+        ],
+    )
+    def test_chains(self, chains, directed):
+        """From one end to another, over so many vertices: also parallel ones, and circles."""
+        n = 1 + max(max(chain[:2]) for chain in chains)
+        edges = []
+        for first, last, between in chains:
+            inner = list(range(n, n + between))
+            edges += zip([first, *inner], [*inner, last], strict=True)
+            n += between
+        # Some are alone, and the others are named at random.
+        names = np.random.default_rng(len(edges)).permutation(n + 5)
+        check(n + 5, names[np.array(edges).T], directed=directed)
+
+    @pytest.mark.parametrize("directed", [True, False])
+    @pytest.mark.parametrize("turned", [True, False])
+    def test_trees_and_ladders(self, turned, directed):
+        rng = np.random.default_rng(5)
+        child = np.arange(1, 600)
+        for parent in (child // 2, child - rng.integers(1, np.minimum(child, 4) + 1), child // 30):
+            ends = (child, parent) if turned else (parent, child)
+            check(600, ends, directed=directed)
+        side = np.arange(250)
+        rails = np.r_[side[:-1], side[:-1] + 250, side], np.r_[side[1:], side[1:] + 250, side + 250]
+        check(500, rails[::-1] if turned else rails, directed=directed)
+
+    @pytest.mark.parametrize("m", [100, 300, 600, 1200])
+    @pytest.mark.parametrize("seed", range(4))
+    def test_both_ways_differ(self, m, seed):
+        check(300, random_edges(300, m, seed), directed=True)
+
+    def test_it_is_given_up(self):
+        arcs = arcs_of(Edges(300, *random_edges(300, 900, 1), None, directed=False))
+        gone = eliminate(arcs, 1 << 20, 1 << 30)
+        assert sorted(gone.order) == list(range(300))
+        assert np.array_equal(gone.order[gone.places], np.arange(300))
+        # While there are lists, when there is a matrix, and at its end.
+        for most in (100, 2000, gone.later.size - 1):
+            assert eliminate(arcs, most, 1 << 30) is None
+        steps = [2**k for k in range(20)]
+        is_done = [eliminate(arcs, 1 << 20, most) is not None for most in steps]
+        assert is_done == sorted(is_done)
+        assert not is_done[0]
+        assert is_done[-1]
+
+    def test_graphs_of_fewer_vertices_than_a_strip_has_columns_stay(self):
+        for n, is_taken in ((127, False), (128, True)):
+            searches = Searches.of(Edges(n, *map(np.asarray, path(n)), None, directed=False), 1)
+            assert (searches.eliminated is not None) == is_taken
+
+    @pytest.mark.parametrize("dtype", ["int16", "float32", *large("int32", "int64", "float64")])
+    def test_more_vertices_than_int16_counts(self, dtype):
+        """A strip then has int32, which few vertices can have as well."""
+        n = 200
+        given = Edges(n, *random_edges(n, 230, 7), None, directed=False)
+        searches = Searches.of(given, 3)
+        gone = eliminate(searches.arcs, 1 << 20, 1 << 30)
+        narrow, wide = (np.iinfo(kind).max // 2 for kind in ("int16", "int32"))
+        out, back = (
+            np.where(steps == narrow, wide, steps).astype("int32")
+            for steps in (gone.out, gone.back)
+        )
+        expected = every_way(given, dtype, 3)[0]
+        wider = replace(searches, eliminated=gone._replace(out=out, back=back))
+        found = hop_counts(wider, np.dtype(dtype), next_hops=False)[0]
+        assert np.array_equal(found, expected)
 
 
 def test_a_distance_that_is_beyond_the_dtype_is_none_that_is_missing():
     # The second level is 32,767 steps of int16, which means "no path" there.
     length = 32767 // 2 + 1
     ends = [0, 1, 2, 3], [1, 2, 3, 0]
-    searches = Searches.of(Edges(4, *map(np.array, ends), None, directed=False), length - 1)
+    searches = with_arcs(Edges(4, *map(np.array, ends), None, directed=False), length - 1)
     for one_by_one in (False, True):
         with pytest.raises(DoesNotFitError, match="a distance of"):
             hop_counts(replace(searches, one_by_one=one_by_one), np.dtype("int16"), next_hops=False)
+    marked = replace(searches, marked=as_bits(4, searches.arcs))
+    with pytest.raises(DoesNotFitError, match="a distance of"):
+        hop_counts(marked, np.dtype("int16"), next_hops=False)
+    long = Searches.of(Edges(700, *map(np.asarray, path(700)), None, directed=False), 24)
+    assert long.eliminated is not None
+    with pytest.raises(DoesNotFitError, match=f"a distance of {24 * 699}"):
+        hop_counts(long, np.dtype("int16"), next_hops=False)
 
 
 def test_searches_one_by_one_end_at_what_means_no_path():
     # The seventh level is 32,767, which int16 could not tell from a vertex not found yet.
     length = 32767 // 7
-    searches = Searches.of(Edges(12, *map(np.asarray, path(12)), None, directed=False), length)
+    searches = with_arcs(Edges(12, *map(np.asarray, path(12)), None, directed=False), length)
     with pytest.raises(DoesNotFitError, match="a distance of 32767"):
         hop_counts(replace(searches, one_by_one=True), np.dtype("int16"), next_hops=False)
 
@@ -326,7 +512,7 @@ class TestChoice:
         def seconds(ends):
             given = Edges(3000, *map(np.asarray, ends), None, True)
             searches = Searches.of(given, 1)
-            at_once = replace(searches, one_by_one=False)
+            at_once = replace(searches, one_by_one=False, eliminated=None)
             return at_once.seconds(np.dtype("int16")), searches.seconds(np.dtype("int16"))
 
         at_once, chosen = seconds(path(3000))

@@ -6,7 +6,17 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["lowest"]
+__all__ = ["how_many", "lowest"]
+
+
+@intrinsic
+def how_many(typingctx, word):
+    """Return how many bits of a word are set."""
+
+    def codegen(context, builder, sig, args):
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), codegen
 
 
 @intrinsic

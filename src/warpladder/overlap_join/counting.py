@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from warpladder.device.bits import lowest
+from warpladder.device.bits import how_many, lowest
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.index import BLOCK_BITS, bucket_of, list_of, rows_behind
@@ -33,7 +33,6 @@ from warpladder.overlap_join.lanes import (
     LANES,
     add_common,
     at_least,
-    bits,
     clear,
     fetch,
     note,
@@ -277,7 +276,7 @@ def _look(
             word = alike(right.starts, rule, size, base + j, counters, j, word)
         if out is None:
             note(noted, base + j, word)
-            found += bits(word)
+            found += how_many(word)
         else:
             while word:
                 lane = lowest(word)

@@ -24,7 +24,6 @@ __all__ = [
     "LANES",
     "add_common",
     "at_least",
-    "bits",
     "clear",
     "copy_some",
     "fetch",
@@ -108,16 +107,6 @@ def note(typingctx, counts, j, word):
         return context.get_dummy_value()
 
     return types.void(counts, types.intp, types.uint64), codegen
-
-
-@intrinsic
-def bits(typingctx, word):
-    """Return how many bits of a word are set."""
-
-    def codegen(context, builder, sig, args):
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), codegen
 
 
 @intrinsic

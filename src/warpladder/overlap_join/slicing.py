@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from warpladder.device.bits import lowest
+from warpladder.device.bits import how_many, lowest
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import ALL, LATER, alike
@@ -51,7 +51,7 @@ from warpladder.overlap_join.groups import (
     SIZE,
     prepare,
 )
-from warpladder.overlap_join.lanes import LANES, bits, fetch
+from warpladder.overlap_join.lanes import LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS
 from warpladder.overlap_join.measures import COUNT
 from warpladder.overlap_join.sliced_lists import add_lists, add_one
@@ -293,7 +293,7 @@ def _unmark(
             unpack(slices, kept + w, levels, counters)
             word = alike(starts, rule, size, first, counters, 0, word)
         marked[at + w] = word
-        pairs += bits(word)
+        pairs += how_many(word)
     return pairs
 
 

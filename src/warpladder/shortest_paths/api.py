@@ -115,7 +115,8 @@ def shortest_paths(
         ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (32 sources at a
         time on all cores, for sparse graphs without negative weights),
         ``"breadth-first"`` (512 searches at a time on all cores, where all edges have the same
-        length: graphs without weights) or ``"auto"``, which estimates all.
+        length: graphs without weights; long thin ones by elimination of vertices instead) or
+        ``"auto"``, which estimates all.
     device
         ``"cpu"``; ``"cuda"``, the first GPU; ``"auto"``, a GPU where there is one and the graph is
         not small; or a `warpladder.device.base.Device`: ``CudaDevice(1)`` for another GPU, a
@@ -167,9 +168,10 @@ def shortest_paths(
     -----
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall; on the CPU half as many relaxations
     for a symmetric matrix or an undirected graph without next hops, and the same bits.
-    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once, and give the
-    same distances bit for bit: they are taken only where every multiple of the length of an edge is
-    exact.
+    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; elimination
+    of vertices O(n f), where f neighbours are kept in the end, a few for each vertex where it is
+    taken. Both give the same distances bit for bit: they are taken only where every multiple of
+    the length of an edge is exact.
 
     An integer distance is exact or refused: an integer dtype holds distances below half its range.
     A float distance is the rounded sum along its path, with a relative error of at most n units in
@@ -184,6 +186,8 @@ def shortest_paths(
     .. [1] Floyd (1962), "Algorithm 97"; Warshall (1962), "A theorem on Boolean matrices".
     .. [2] Venkataraman, Sahni, Mukhopadhyaya, "A blocked all-pairs shortest-paths algorithm", 2003.
     .. [3] Then et al., "The More the Merrier: Efficient Multi-Source Graph Traversal", 2014.
+    .. [4] Planken, de Weerdt, van der Krogt, "Computing All-Pairs Shortest Paths by Leveraging Low
+       Treewidth", 2012.
 
     Examples
     --------
@@ -331,8 +335,7 @@ def _by_searches(
 
     (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
     if isinstance(ready, hop_counts.Searches):
-        workers = hop_counts.workers_for(graph.n, ready.batch)
-        how = f"breadth-first searches{' one by one' if ready.one_by_one else ''}"
+        workers, how = ready.workers(dist.dtype), ready.how
     else:
         workers, how = dijkstra.workers_for(graph.n), "Dijkstra from every vertex"
     where = f"{how} on {workers} CPU core{'s' if workers > 1 else ''}"

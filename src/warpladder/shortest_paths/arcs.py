@@ -1,4 +1,4 @@
-"""Arcs in compressed rows, out of each vertex and into it, and orders in which neighbours are near.
+"""Arcs in compressed rows, out of each vertex and into it.
 
 Loops, and of parallel arcs all but the lightest, are left out. Arcs are sorted by counting, once by
 each end: O(n + m); many of them are marked in matrices, and listed from there.
@@ -6,6 +6,7 @@ each end: O(n + m); many of them are marked in matrices, and listed from there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,18 @@ from numpy.typing import NDArray
 
 from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
-from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.no_edge import is_absent
 
-__all__ = ["Arcs", "arcs_of", "in_balls", "in_order", "weighted_arcs_of"]
+__all__ = [
+    "MANY",
+    "Arcs",
+    "arcs_of",
+    "has_many",
+    "marked",
+    "present_rows",
+    "weighted_arcs_of",
+]
 
 #: The first ends of edges, and the second.
 Ends = tuple[NDArray[Any], NDArray[Any]]
@@ -26,9 +34,9 @@ Ends = tuple[NDArray[Any], NDArray[Any]]
 # Entries of a matrix that are looked at together, so that what is made of them stays in the cache.
 _ENTRIES = 1 << 18
 
-# Where there is at least one edge for so many pairs, they are marked in a matrix of bytes for each
-# direction, which takes less time than to sort them, and at most a little more memory.
-_MANY = 16
+MANY = 16
+"""Where there is at least one edge for so many pairs, they are marked in a matrix of bytes for each
+direction, which takes less time than to sort them, and at most a little more memory."""
 
 
 class Arcs(NamedTuple):
@@ -39,7 +47,7 @@ class Arcs(NamedTuple):
     starts, into_starts
         Where the arcs of each vertex start, shape (n + 1,), int64.
     ends, into
-        Their other ends, shape (m,), int32.
+        Their other ends, shape (m,), int32; one and the same array where edges have no direction.
     """
 
     starts: NDArray[np.int64]
@@ -60,19 +68,17 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
     n = given.n
     if isinstance(given, Matrix):
         starts, ends = _of_matrix(given)
-    elif _MANY * given.edge_count >= n * n:
+        return Arcs(starts, ends, *_by_first(*_flat(starts, ends), n))
+    if has_many(given):
         return _of_many(given)
-    else:
-        kept = given.sources != given.targets
-        if given.weights is not None:
-            kept &= given.weights != np.inf
-        sources, targets = (side[kept].astype(np.int32) for side in (given.sources, given.targets))
-        if not given.directed:
-            sources, targets = np.r_[sources, targets], np.r_[targets, sources]
-        by_target = _flat(*_by_first(targets, sources, n))
-        starts, ends = _drop_parallel(*_by_first(*by_target, n))
-    into_starts, into = _by_first(*_flat(starts, ends), n)
-    return Arcs(starts, ends, into_starts, into)
+    sources, targets = given.sources, given.targets
+    if given.weights is not None:
+        kept = given.weights != np.inf
+        sources, targets = sources[kept], targets[kept]
+    starts, ends = _sorted(sources, targets, given.directed, n)
+    if not given.directed:
+        return Arcs(starts, ends, starts, ends)
+    return Arcs(starts, ends, *_by_first(*_flat(starts, ends), n))
 
 
 def weighted_arcs_of(given: Edges, dtype: np.dtype[Any]) -> tuple[Arcs, NDArray[Any]]:
@@ -103,62 +109,39 @@ def weighted_arcs_of(given: Edges, dtype: np.dtype[Any]) -> tuple[Arcs, NDArray[
     return Arcs(starts, ends, into_starts, into), weights
 
 
-def in_balls(arcs: Arcs, size: int) -> NDArray[np.int32]:
-    """Return the vertices in rows of ``size``, each of which are near to each other.
-
-    A row is filled with what is nearest, by arcs of either direction, to the first vertex in
-    `in_order` that no row has yet; where that has too few around it, by more such vertices. Rows
-    have the same number of vertices but the last, which may have less; then comes -1.
-
-    Examples
-    --------
-    >>> ends = np.arange(4), np.arange(1, 5)
-    >>> in_balls(arcs_of(Edges(5, *ends, None, directed=False)), 3).tolist()
-    [[4, 3, 2], [1, 0, -1]]
-    """
-    n = arcs.starts.size - 1
-    rows = -(-n // size)
-    order, _ = in_order(arcs)
-    each = -(-n // max(rows, 1))
-    balls = np.full(rows * each, -1, np.int32)
-    _fill_balls(*arcs, order, each, balls)
-    padded = np.full((rows, size), -1, np.int32)
-    padded[:, :each] = balls.reshape(rows, each)
-    return padded
+def has_many(given: Edges) -> bool:
+    """Return whether there is an edge for every few pairs of vertices."""
+    return MANY * given.edge_count >= given.n**2
 
 
-def in_order(arcs: Arcs) -> tuple[NDArray[np.int32], float]:
-    """Return the vertices so that neighbours are near, and how far apart the ends of pieces are.
-
-    The order is that of a breadth-first search without regard to direction, from an end of each
-    piece; how far is the mean over vertices of the last level in their piece.
-    """
-    n = arcs.starts.size - 1
-    order = np.empty(n, np.int32)
-    depths = _breadth_first(*arcs, order)
-    return order, depths / max(n, 1)
-
-
-def _of_many(given: Edges) -> Arcs:
-    """Return the arcs of a graph that has many, those into vertices by a thread of their own."""
+def marked(given: Edges, *, turned: bool = False) -> NDArray[np.bool_]:
+    """Return where there are arcs, loops aside, as a matrix; or with all of them ``turned``."""
     sources, targets = given.sources, given.targets
     if given.weights is not None:
         kept = given.weights != np.inf
         sources, targets = sources[kept], targets[kept]
+    if turned:
+        sources, targets = targets, sources
+    present = np.zeros((given.n, given.n), np.bool_)
+    _mark(present, sources, targets)
     if not given.directed:
-        both = _of_marked(given.n, (sources, targets), (targets, sources))
-        return Arcs(*both, *both)
-    into = in_background(_of_marked, given.n, (targets, sources))
-    return Arcs(*_of_marked(given.n, (sources, targets)), *into.result())
-
-
-def _of_marked(n: int, *edges: Ends) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where each vertex's arcs start, and their ends, marked in a matrix of booleans."""
-    present = np.zeros((n, n), np.bool_)
-    for sources, targets in edges:
-        _mark(present, sources, targets)
+        _mark(present, targets, sources)
     np.fill_diagonal(present, False)
-    starts, ends = _columns_of_rows(present, sum(sources.size for sources, _ in edges))
+    return present
+
+
+def _of_many(given: Edges) -> Arcs:
+    """Return the arcs of a graph that has many, those into vertices by a thread of their own."""
+    if not given.directed:
+        both = _listed(marked(given))
+        return Arcs(*both, *both)
+    into = in_background(lambda: _listed(marked(given, turned=True)))
+    return Arcs(*_listed(marked(given)), *into.result())
+
+
+def _listed(present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where each vertex's arcs start, and their ends."""
+    starts, ends = _columns_of_rows(present, np.count_nonzero(present))
     return starts, ends
 
 
@@ -186,17 +169,23 @@ def _columns_of_rows(present: Any, most: Any) -> Any:
     return starts, columns[:place].copy()
 
 
-def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where the arcs of each vertex start, and their ends."""
+def present_rows(given: Matrix) -> Iterator[tuple[int, NDArray[np.bool_]]]:
+    """Give where a matrix has arcs, loops aside: some rows at a time, and the first's number."""
     n = given.n
-    starts = np.zeros(n + 1, np.int64)
-    ends = [np.empty(0, np.int32)]
     step = max(1, _ENTRIES // max(n, 1))
     for first in range(0, n, step):
         present = ~is_absent(given.weights[first : first + step], given.no_edge)
         rows = np.arange(len(present))
         present[rows, rows + first] = False
-        bounds, columns = _columns_of_rows(present, np.count_nonzero(present))
+        yield first, present
+
+
+def _of_matrix(given: Matrix) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where the arcs of each vertex start, and their ends."""
+    starts = np.zeros(given.n + 1, np.int64)
+    ends = [np.empty(0, np.int32)]
+    for first, present in present_rows(given):
+        bounds, columns = _listed(present)
         starts[first + 1 : first + len(present) + 1] = np.diff(bounds)
         ends.append(columns)
     return np.cumsum(starts), np.concatenate(ends)
@@ -249,6 +238,26 @@ def _drop_parallel(starts: Any, ends: Any) -> Any:
 
 @cached
 @njit(nogil=True)
+def _sorted(sources: Any, targets: Any, directed: Any, n: Any) -> Any:
+    """Return arcs, or edges as arcs both ways, in compressed sorted rows."""
+    most = sources.size if directed else 2 * sources.size
+    first, second = np.empty(most, np.int32), np.empty(most, np.int32)
+    count = 0
+    for edge in range(sources.size):
+        if sources[edge] != targets[edge]:
+            first[count], second[count] = sources[edge], targets[edge]
+            count += 1
+            if not directed:
+                first[count], second[count] = targets[edge], sources[edge]
+                count += 1
+    target_starts, by_target = _by_first(second[:count], first[:count], n)
+    first, second = _flat(target_starts, by_target)
+    starts, ends = _by_first(first, second, n)
+    return _drop_parallel(starts, ends)
+
+
+@cached
+@njit(nogil=True)
 def _keep_lightest(starts: Any, ends: Any, weights: Any) -> Any:
     """Return sorted rows with the lightest of what is in them several times."""
     kept = np.zeros_like(starts)
@@ -265,92 +274,3 @@ def _keep_lightest(starts: Any, ends: Any, weights: Any) -> Any:
                 weights[count - 1] = min(weights[count - 1], weights[arc])
         kept[vertex + 1] = count
     return kept, ends[:count].copy(), weights[:count].copy()
-
-
-@cached
-@njit(nogil=True)
-def _fill_balls(
-    starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, size: Any, balls: Any
-) -> None:
-    n = order.size
-    taken = np.zeros(n, np.uint8)
-    tail = 0
-    for root in order:
-        if taken[root]:
-            continue
-        taken[root] = 1
-        head = tail
-        balls[tail] = root
-        tail += 1
-        stop = min((head // size + 1) * size, n)
-        while head < tail < stop:
-            u = balls[head]
-            head += 1
-            for side in range(2):
-                bounds, others = (into_starts, into) if side else (starts, ends)
-                for arc in range(bounds[u], bounds[u + 1]):
-                    v = others[arc]
-                    if tail < stop and not taken[v]:
-                        taken[v] = 1
-                        balls[tail] = v
-                        tail += 1
-
-
-@cached
-@njit(nogil=True)
-def _breadth_first(starts: Any, ends: Any, into_starts: Any, into: Any, order: Any) -> Any:
-    """Fill the order; return the sum over vertices of the last level in their piece."""
-    n = order.size
-    seen = np.zeros(n, np.uint8)
-    count = 0
-    total = 0
-    for vertex in range(n):
-        if seen[vertex]:
-            continue
-        first = count
-        # The vertex found last is at an end: from there once more.
-        count, _ = _spread(starts, ends, into_starts, into, order, vertex, first, seen, 1)
-        count, level = _spread(
-            starts, ends, into_starts, into, order, order[count - 1], first, seen, 2
-        )
-        total += level * (count - first)
-    return total
-
-
-@subroutine
-def _spread(
-    starts: Any, ends: Any, into_starts: Any, into: Any, order: Any, root: Any, first: Any,
-    seen: Any, mark: Any,
-) -> Any:  # fmt: skip
-    """Put a piece into the order from a place on; return where it ends, and its last level.
-
-    Once every vertex is in the order the arcs that are left cannot tell more: where there are many,
-    that is soon.
-    """
-    order[first] = root
-    seen[root] = mark
-    head = first
-    tail = first + 1
-    level = 0
-    while True:
-        stop = tail
-        while head < stop:
-            u = order[head]
-            head += 1
-            if tail == order.size:
-                return tail, level + (tail > stop)
-            for arc in range(starts[u], starts[u + 1]):
-                v = ends[arc]
-                if seen[v] != mark:
-                    seen[v] = mark
-                    order[tail] = v
-                    tail += 1
-            for arc in range(into_starts[u], into_starts[u + 1]):
-                v = into[arc]
-                if seen[v] != mark:
-                    seen[v] = mark
-                    order[tail] = v
-                    tail += 1
-        if tail == stop:
-            return tail, level
-        level += 1

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_team
-from warpladder.shortest_paths.arcs import in_balls, weighted_arcs_of
+from warpladder.shortest_paths.arcs import weighted_arcs_of
 from warpladder.shortest_paths.by_source import search_by_source, search_some
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
 from warpladder.shortest_paths.forms import Edges
 from warpladder.shortest_paths.lanes import LANES
+from warpladder.shortest_paths.orders import in_balls
 from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
 from warpladder.shortest_paths.prepare import weights_as
 from warpladder.shortest_paths.widening import DoesNotFitError

@@ -1,8 +1,10 @@
 """Distances in graphs whose edges all have the same length: breadth-first searches, 512 at a time.
 
 What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps), and
-for long thin graphs, where one at a time is faster, in `queues`; here are the arcs and the order of
-the searches, the estimate, and the start of the team.
+for graphs with many of all arcs, where it takes few steps, in `bit_rows`. Long thin graphs take
+less time otherwise: those from which vertices can be taken out without many new arcs, as
+`elimination` and `sweeps` tell, without any search; others by searches one at a time, told in
+`queues`. Here are the arcs and the order of the searches, the estimates, and the start of the team.
 
 Work: ``n / 512`` times as many visits of vertices and arcs as levels are found on: the more alike
 the distances to neighbouring sources, the fewer. Traffic: ``n^2`` numbers, each written once.
@@ -20,13 +22,18 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_team
-from warpladder.shortest_paths.arcs import Arcs, arcs_of, in_order
+from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of
+from warpladder.shortest_paths.bit_rows import BitRows, bit_rows, search_bit_rows
 from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
+from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.level_hops import hops_from_levels
 from warpladder.shortest_paths.levels import PLANES, search_team
 from warpladder.shortest_paths.masks import BITS
+from warpladder.shortest_paths.orders import in_order
 from warpladder.shortest_paths.queues import search_one_by_one
+from warpladder.shortest_paths.strips import ROW_BYTES
+from warpladder.shortest_paths.sweeps import sweep_team
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 __all__ = ["Searches", "hop_counts", "least_seconds", "workers_for"]
@@ -46,6 +53,23 @@ _LEVELS_PER_DEPTH = 0.43
 _QUEUED_SECONDS = 2.5e-9
 # Rows of a task.
 _FEW = 16
+# Both relaxations of a row of a strip by way of a neighbour, a byte that sweeps write, and a step
+# of eliminating. On one core of the EPYC: path of 4,000 vertices: 0.3 ms to eliminate, 5.0 to
+# sweep; LAGraph's: 0.1 and 0.3; power grid: 1.0 and 15; grid of 70 by 70: 8 and 27.
+_RELAXED_SECONDS = 6e-9
+_SWEPT_BYTE_SECONDS = 0.2e-9
+_STEP_SECONDS = 13e-9
+# Graphs of less depth would become full of arcs, or are answered as fast by levels. Where others do
+# eliminating may take this share of the time in which they are answered otherwise, then it ends.
+_DEPTH_TO_ELIMINATE = 16
+_SHARE_TO_TRY = 1 / 8
+# What is kept of a vertex then takes less memory than its distances.
+_MOST_NEIGHBOURS = 64
+# A search over rows of bits, and a mask of a row: on one core of the EPYC with half of all arcs,
+# where a dozen rows bring together all vertices. And how many rows it takes for a share of arcs.
+_ROW_SECONDS = 0.4e-6
+_MASK_SECONDS = 3e-9
+_ROWS_PER_SHARE = 8
 # To compare a pair's distance with that of a neighbour, for next hops.
 _COMPARED_SECONDS = 0.7e-9
 # To list an arc that is given, an entry of a matrix, or to mark an arc in a matrix.
@@ -60,49 +84,98 @@ class Searches:
 
     Attributes
     ----------
-    arcs
-        Its arcs.
-    order
-        The vertices in the order in which they are searched from.
-    depth
-        About how many levels there are.
+    given
+        The graph as it is given.
     length
         Of every arc.
+    marked
+        Its arcs as bits, if there are so many that nobody lists them.
+    listed
+        Its arcs, if they are listed.
+    order
+        The vertices in the order in which they are searched from, if that matters.
+    depth
+        About how many levels there are.
     one_by_one
         Whether one search at a time is faster than 512.
+    eliminated
+        The graph without its vertices, if that is faster than either.
     """
 
-    arcs: Arcs
-    order: NDArray[np.int32]
-    depth: float
+    given: Edges | Matrix
     length: float
-    one_by_one: bool
+    marked: BitRows | None = None
+    listed: Arcs | None = None
+    order: NDArray[np.int32] | None = None
+    depth: float = 1
+    one_by_one: bool = False
+    eliminated: Eliminated | None = None
 
     @classmethod
     def of(cls, given: Edges | Matrix, length: float) -> Self:
         """Return a graph made ready whose edges all have one length."""
+        marked = bit_rows(given)
+        if marked is not None:
+            return cls(given, length, marked)
         arcs = arcs_of(given)
         order, depth = in_order(arcs)
         n, m = given.n, arcs.ends.size
-        by_levels = _seconds(n, m, depth, np.dtype(np.int16))
-        return cls(arcs, order, depth, length, _seconds_of_queues(n, m) < by_levels)
+        together, one_by_one = _seconds(n, m, depth, np.dtype(np.int16)), _seconds_of_queues(n, m)
+        eliminated = None
+        if depth >= _DEPTH_TO_ELIMINATE:
+            eliminated = _eliminated(arcs, min(together, one_by_one))
+        return cls(given, length, None, arcs, order, depth, one_by_one < together, eliminated)
+
+    @property
+    def arcs(self) -> Arcs:
+        """Its arcs, which are listed now if they are not yet."""
+        return arcs_of(self.given) if self.listed is None else self.listed
 
     @property
     def batch(self) -> int:
-        """How many searches are one task."""
-        if self.one_by_one:
+        """How many searches, or columns of the answer, are one task."""
+        if self.eliminated is not None:
+            return ROW_BYTES // self.eliminated.out.itemsize
+        if self.one_by_one or self.marked is not None:
             return _FEW
-        n = self.order.size
+        n = self.given.n
         # As many in each, so that the last batch is not the only one that is short.
         return max(-(-n // max(-(-n // BITS), 1)), 1)
 
+    @property
+    def how(self) -> str:
+        """How distances are found, for people."""
+        if self.eliminated is not None:
+            return "elimination of vertices"
+        return f"breadth-first searches{' one by one' if self.one_by_one else ''}"
+
+    def workers(self, dtype: np.dtype[Any]) -> int:
+        """Return how many workers `hop_counts` takes: each task is for one."""
+        return 1 if self.is_short(dtype) else workers_for(self.given.n, self.batch)
+
+    def is_short(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether a team would take longer to start than it saves."""
+        on_one = self._seconds_on_one(dtype)
+        return self.given.n <= self.batch if on_one is None else on_one < 2 * _TEAM_SECONDS
+
     def seconds(self, dtype: np.dtype[Any], *, next_hops: bool = False) -> float:
         """Estimate the time of `hop_counts`."""
-        n, m = self.order.size, self.arcs.ends.size
+        n = self.given.n
+        m = self.marked.arcs if self.marked is not None else self.arcs.ends.size
         compared = n * m * _COMPARED_SECONDS / worker_count() if next_hops else 0.0
+        on_one = self._seconds_on_one(dtype)
+        if on_one is not None:
+            is_short = self.is_short(dtype)
+            return (on_one if is_short else _TEAM_SECONDS + on_one / worker_count()) + compared
         if self.one_by_one:
             return _seconds_of_queues(n, m) + compared
         return _seconds(n, m, self.depth, dtype) + compared
+
+    def _seconds_on_one(self, dtype: np.dtype[Any]) -> float | None:
+        """Estimate the time on one core, without a team, where that is known; else None."""
+        if self.eliminated is not None:
+            return _seconds_of_sweeps(self.eliminated, dtype)
+        return None if self.marked is None else _seconds_of_bits(self.given.n, self.marked.arcs)
 
 
 def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:
@@ -111,7 +184,33 @@ def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:
     ready = n * n * _ENTRY_SECONDS
     if isinstance(given, Edges):
         ready = min(m * _LISTED_SECONDS, ready + m * _MARKED_SECONDS)
-    return ready + _seconds(n, m, 1, dtype)
+    are_marked = MANY * m >= n * n
+    return ready + (_seconds_of_bits(n, m) if are_marked else _seconds(n, m, 1, dtype))
+
+
+def _eliminated(arcs: Arcs, searched: float) -> Eliminated | None:
+    """Return a graph without its vertices, if its sweeps take less time than its searches."""
+    n = arcs.starts.size - 1
+    lanes = ROW_BYTES // steps_dtype(n).itemsize
+    if n < lanes:
+        return None
+    as_fast = searched * worker_count() / (-(-n // lanes) * _RELAXED_SECONDS)
+    most = int(min(as_fast, n * _MOST_NEIGHBOURS))
+    return eliminate(arcs, most, int(searched * _SHARE_TO_TRY / _STEP_SECONDS))
+
+
+def _seconds_of_bits(n: int, m: int) -> float:
+    """Estimate the time that searches over rows of bits take on one core."""
+    rows = min(_ROWS_PER_SHARE * n * n / max(m, 1), n)
+    return n * (_ROW_SECONDS + rows * -(-n // BITS) * _MASK_SECONDS)
+
+
+def _seconds_of_sweeps(eliminated: Eliminated, dtype: np.dtype[Any]) -> float:
+    """Estimate the time that sweeps take on one core, without a team."""
+    n = eliminated.order.size
+    strips = -(-n * eliminated.out.itemsize // ROW_BYTES)
+    relaxed = strips * eliminated.later.size * _RELAXED_SECONDS
+    return relaxed + n * n * dtype.itemsize * _SWEPT_BYTE_SECONDS
 
 
 def _seconds_of_queues(n: int, m: int) -> float:
@@ -152,31 +251,37 @@ def hop_counts(
     DoesNotFitError
         A distance does not fit an integer dtype.
     """
-    n, length, batch = searches.order.size, searches.length, searches.batch
-    workers = workers_for(n, batch)
+    n, length, batch = searches.given.n, searches.length, searches.batch
+    workers = searches.workers(dtype)
     require_memory(
         n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n),
         f"graph: all distances between {n:,} vertices, and what finds them,",
     )
     dist = np.empty((n, n), dtype)
-    step = dtype.type(length)
+    step, no_path = dtype.type(length), outer_no_path(dtype)
     batches = -(-n // batch)
     deepest = np.zeros(workers, np.int64)
     state = new_state()
+    marked, gone = searches.marked, searches.eliminated
     search = search_one_by_one if searches.one_by_one else search_team
 
     def work(worker: int) -> None:
-        search(
-            searches.arcs, searches.order, dist, step, outer_no_path(dtype), batch, deepest,
-            worker, state,
-        )  # fmt: skip
+        told = dist, step, no_path, batch, deepest, worker, state
+        if marked is not None:
+            search_bit_rows(marked.rows, *told)
+        elif gone is not None:
+            sweep_team(gone, inner_no_path(gone.out.dtype), *told)
+        else:
+            search(searches.arcs, searches.order, *told)
 
-    if batches <= 1:
+    # Next hops take about as long as the searches.
+    share = batches * (2 if next_hops else 1)
+    tell = None if progress is None else lambda done: progress(done / share)
+    if searches.is_short(dtype):
         work(0)
+        if tell is not None and batches > 1:
+            tell(batches)
     else:
-        # Next hops take about as long as the searches.
-        share = batches * (2 if next_hops else 1)
-        tell = None if progress is None else lambda done: progress(done / share)
         run_team(work, workers, state, tell)
     farthest = int(deepest.max()) * length
     if dtype.kind == "i" and farthest >= inner_no_path(dtype):

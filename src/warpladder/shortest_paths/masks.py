@@ -29,6 +29,7 @@ __all__ = [
     "levels_into",
     "settle",
     "write_square",
+    "write_where",
 ]
 
 WORDS = 8
@@ -228,6 +229,27 @@ def write_square(typingctx, tile, v, s, dist, row_of, column, scale, no_path):
         return context.get_dummy_value()
 
     return types.void(*arguments), codegen
+
+
+@intrinsic
+def write_where(typingctx, masks, v, numbers, first, value):
+    """Write a number for each bit of mask v, from a place of a list of numbers on."""
+
+    def codegen(context, builder, signature, args):
+        words = data_of(context, builder, signature, args, 0)
+        data = data_of(context, builder, signature, args, 2)
+        kind = ir.VectorType(context.get_value_type(numbers.dtype), 64)
+        align = numbers.dtype.bitwidth // 8
+        values = everywhere(builder, args[4], 64)
+        for word in range(WORDS):
+            index = builder.add(builder.mul(args[1], _WORD(WORDS)), _WORD(word))
+            marks = builder.bitcast(builder.load(builder.gep(words, [index])), _MARKS)
+            place = vector_at(builder, data, builder.add(args[3], _WORD(64 * word)), kind)
+            kept = builder.load(place, align=align)
+            builder.store(builder.select(marks, values, kept), place, align=align)
+        return context.get_dummy_value()
+
+    return types.void(masks, types.intp, numbers, types.intp, numbers.dtype), codegen
 
 
 def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
