@@ -38,7 +38,7 @@ from warpladder.reduction.rules import (
 from warpladder.reduction.scalars import difference, maximum, minimum, select, strict
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states, shift_type
 
-__all__ = ["LINES", "STRIP", "add_columns", "lines_joined", "takes_columns"]
+__all__ = ["LINES", "STRIP", "add_columns", "column_kernel", "lines_joined", "takes_columns"]
 
 STRIP = 4096
 """Rows that are accumulated side by side: memory is read in long runs, and the accumulators stay in
@@ -86,7 +86,7 @@ def add_columns(spec: FoldSpec, tile: Tile, first: int, states: NDArray[Any]) ->
     states, which are merged in the end: a column sum of 349,525 x 3 takes a tenth of the time.
     """
     data, _, rows, length, pitch, width = tile
-    kernel, joined = _column_kernel(spec), lines_joined(tile)
+    kernel, joined = column_kernel(spec), lines_joined(tile)
     done = 0
     if joined > 1:
         wide = joined * width
@@ -122,7 +122,7 @@ def _column(data: Any, start: Any, begin: Any, end: Any, pitch: Any, buffer: Any
 
 
 @cache
-def _column_kernel(spec: FoldSpec) -> Any:
+def column_kernel(spec: FoldSpec) -> Any:
     """Return the compiled loop ``fold(data, rows, length, pitch, width, first, states)``.
 
     Rows come in panels of ``width``; element i of row k of panel p is

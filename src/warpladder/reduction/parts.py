@@ -253,7 +253,7 @@ class FoldPart(Part):
             found["root"] = ranges.root_of(*squares)
         if "moments" in self.spec.folds:
             tiny, middle, huge = (found[f"{name}deviation"] for name in ("tiny_", "", "huge_"))
-            if tiny.any() or huge.any():
+            if np.count_nonzero(tiny) or np.count_nonzero(huge):
                 found["deviation"] = ranges.sum_of(tiny, middle, huge)
                 found["spread"] = ranges.root_of(tiny / counts, middle / counts, huge / counts)
         if "product" in self.spec.folds and self.spec.sums != "int64":
