@@ -8,7 +8,6 @@ make one tile, so that the bits are those of the long way, to which it leaves al
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import lru_cache
 from math import inf, prod
 from typing import Any
@@ -20,9 +19,11 @@ from warpladder.call import check_option
 from warpladder.reduction import layout
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.intake import check_dtype
-from warpladder.reduction.layout import NO_MASK, Tile, as_stored, with_plain_truths
+from warpladder.reduction.layout import NO_MASK, Tile, as_stored
 from warpladder.reduction.ops import Field, Op, Sums, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
+from warpladder.reduction.quiet import quietly
+from warpladder.reduction.truths import plain_truths
 
 __all__ = ["answer", "answer_of_few"]
 
@@ -161,7 +162,7 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
         if not is_stored:
             row = as_stored(row)
             if plan.counts_truths:
-                row = with_plain_truths(Tile(row, marks, 1, n, n)).data
+                row = plain_truths(row)
         loop(row, marks.ravel() if masked else marks, 1, n, n, 0, states)
         state = states.item()
         ready.append((memory, states))
@@ -191,25 +192,35 @@ def _answer_along(
         return _long_way
     pitch, width = (side, side) if is_across else (length, 0)
     kept, dtype, part = _kept_field(plan), plan.dtypes[0], plan.parts[0]
+    rounds = kept is not None and part.new(1).dtype[kept] != dtype and plan.may_round
+    loop = part.loop if plan.is_plain and not is_across else None
     # An index is the same however lines are joined, which takes longer than few numbers.
     seek = column_kernel(part.spec) if is_across and _is_index(plan) else None
-    rounds = kept is not None and part.new(1).dtype[kept] != dtype and plan.may_round
+    is_stored = values.char not in "e?"
 
     def row_by_row(array: NDArray[Any]) -> NDArray[Any]:
         return array.reshape(-1, length, side).transpose(0, 2, 1) if is_copied else array
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
-        data = as_stored(row_by_row(array).ravel())
+        data = row_by_row(array).ravel()
+        if not is_stored:
+            data = as_stored(data)
+            if plan.counts_truths:
+                data = plain_truths(data)
         mask = row_by_row(marks).ravel() if masked else marks
-        if seek is None:
-            states = plan.complete(Tile(data, mask, rows, length, pitch, width), 0)
-        else:
-            states = plan.new(rows)
+        if loop is not None:
+            states = [part.new(rows)]
+            loop(data, mask, rows, length, pitch, 0, states[0])
+        elif seek is not None:
+            states = [part.new(rows)]
             seek(data, rows, length, pitch, width, 0, states[0])
+        else:
+            tile = Tile(data, mask, rows, length, pitch, width)
+            states = [part.complete(tile, 0)] if plan.is_plain else plan.complete(tile, 0)
         if kept is not None:
             # Half the time of `Plan.finish`: no row is without elements here.
-            with np.errstate(all="ignore") if rounds else nullcontext():
-                found: NDArray[Any] = states[0][kept].astype(dtype)
+            found = states[0][kept]
+            found = quietly(found.astype, dtype) if rounds else found.astype(dtype)
         else:
             (found,) = plan.finish(states, rows, length, ddof)
             if masked:
@@ -223,7 +234,7 @@ def _is_index(plan: Plan) -> bool:
     """Tell whether all that is made of the states is the index of an extremum."""
     op = plan.requests[0].op
     is_extremum = isinstance(op, Op) and op.result == "index" and not op.is_defined_for_nothing
-    return is_extremum and plan.is_plain and not plan.counts_truths
+    return is_extremum and plan.is_plain
 
 
 def _kept_field(plan: Plan) -> str | None:

@@ -30,7 +30,6 @@ __all__ = [
     "as_stored",
     "lent",
     "step_of",
-    "with_plain_truths",
 ]
 
 TILE_BYTES = 16 << 20
@@ -84,23 +83,6 @@ class Tile(NamedTuple):
     length: int
     pitch: int
     across: int = 0
-
-
-def with_plain_truths(tile: Tile) -> Tile:
-    """Return a tile of booleans, given as bytes, in which every true one is 1.
-
-    Memory that something else than NumPy wrote may have other bytes in it. To look for them costs
-    the pass of a maximum, which is less than to ask at every element of every loop.
-
-    Examples
-    --------
-    >>> with_plain_truths(Tile(np.array([0, 2, 1, 9], np.uint8), NO_MASK, 1, 3, 3)).data
-    array([0, 1, 1], dtype=uint8)
-    """
-    lines = tile.rows // tile.across * tile.length if tile.across else tile.rows
-    extent = (lines - 1) * tile.pitch + (tile.across or tile.length) if tile.rows else 0
-    data = tile.data[:extent]
-    return tile._replace(data=np.minimum(data, 1)) if data.max(initial=0) > 1 else tile
 
 
 class Rows(Protocol):

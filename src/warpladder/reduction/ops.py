@@ -88,7 +88,8 @@ def _logsumexp(sums: Sums) -> Any:
     peak = sums.fields["peak"]
     if not isinstance(peak, np.ndarray):
         return peak if isinf(peak) else peak + float(np.log(sums.fields["scaled"]))
-    return np.where(np.isinf(peak), peak, peak + np.log(sums.fields["scaled"]))
+    infinite, found = np.isinf(peak), peak + np.log(sums.fields["scaled"])
+    return np.where(infinite, peak, found) if np.count_nonzero(infinite) else found
 
 
 def _all(sums: Sums) -> Any:
