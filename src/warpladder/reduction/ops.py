@@ -38,7 +38,7 @@ LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
 class Sums(NamedTuple):
     """Fields of one reduction for every row, with the counts of elements and ``ddof``.
 
-    Or those of one row, as plain numbers.
+    Or those of one row, as plain numbers. One number is the count that all rows have.
     """
 
     fields: Fields
@@ -78,7 +78,7 @@ def _std(sums: Sums) -> Any:
     if "spread" in sums.fields:
         # Where the square does not fit, its root may.
         lost = ~((variances > LEAST_VARIANCE) & (variances < np.inf))
-        counts = sums.counts[lost]
+        counts = np.broadcast_to(sums.counts, lost.shape)[lost]
         free = np.maximum(counts - sums.ddof, 0)
         deviations[lost] = sums.fields["spread"][lost] * np.sqrt(counts / free)
     return deviations
