@@ -162,3 +162,18 @@ def test_copies_against_memory(columns):
     expected = wl.reduce(np.ascontiguousarray(values.T), "l2", axis=1)
     assert wl.reduce(values, "l2", axis=0).tobytes() == expected.tobytes()
     assert wl.reduce(values[:, ::-1], "l2", axis=0).tobytes() == expected[::-1].tobytes()
+
+
+@pytest.mark.parametrize("shape", [(5, 40, 512), (40, 5, 512), (3, 40, 64, 16), (130, 2, 256)])
+def test_copies_of_several_axes_against_memory(shape):
+    """Axes that lie as one are copied as one, few lines at a time where they share cache sets."""
+    values = numbers("f4", np.prod(shape)).reshape(shape)
+    mask, whole = values > 0, (values * 100).astype("i4")
+    for axes in ((0,), (1,), (0, 1), (1, 2), (0, 2)):
+        staying = [axis for axis in range(values.ndim) if axis not in axes]
+        turned = np.ascontiguousarray(values.transpose(*staying, *axes))
+        expected = wl.reduce(turned, "l2", axis=tuple(range(len(staying), values.ndim)))
+        assert wl.reduce(values, "l2", axis=axes).tobytes() == expected.tobytes()
+        for array in (whole, np.asfortranarray(whole), whole.astype(">i4")):
+            found = wl.reduce(array, axis=axes, where=mask)
+            np.testing.assert_array_equal(found, whole.sum(axes, where=mask))
