@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ import warpladder as wl
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import few
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.quiet import quietly
 
 
 class Kind(np.ndarray):
@@ -159,3 +161,21 @@ def test_calls_with_axes_at_once_do_not_meet():
             calls = [lambda a=array, axis=axis: wl.reduce(a, axis=axis) for array in arrays]
             for i, found in enumerate(pool.map(lambda ask: ask(), calls)):
                 assert (found == length * i).all()
+
+
+def test_warnings_are_off_in_several_threads_at_once_and_nowhere_else():
+    both = Barrier(2, timeout=30)
+
+    def divide():
+        both.wait()
+        return quietly(lambda: (both.wait(), np.ones(2) / 0)[1])
+
+    said = np.geterr()
+    with ThreadPoolExecutor(2) as pool:
+        for found in pool.map(lambda _: divide(), range(2)):
+            assert np.isinf(found).all()
+    assert np.geterr() == said
+    with np.errstate(all="raise"):
+        assert np.isnan(wl.reduce(np.zeros((2, 1)), "var", axis=1, ddof=1)).all()
+        with pytest.raises(FloatingPointError):
+            np.ones(2) / 0
