@@ -205,14 +205,13 @@ def _finish(
         if not (length and request.skip_nan and op.is_extreme):
             raise InputError(_undefined(request, length, masked))
         result[sums.counts == 0] = np.nan
-    if op.result == "range" and dtype.kind in "iu" and found.size:
-        largest = int(np.maximum.reduce(found))
-        if largest > _largest(dtype):
-            enough = np.min_scalar_type(largest).name
-            raise InputError(
-                f"values: {request.name} is {largest}, which {dtype.name} cannot hold; give "
-                f"dtype='{enough}'"
-            )
+    if op.result == "range" and dtype.kind in "iu" and np.count_nonzero(found > _largest(dtype)):
+        largest = int(found.max())
+        enough = np.min_scalar_type(largest).name
+        raise InputError(
+            f"values: {request.name} is {largest}, which {dtype.name} cannot hold; give "
+            f"dtype='{enough}'"
+        )
     return result
 
 
