@@ -57,13 +57,14 @@ Task = Callable[[], Any]
 
 
 class Cell(NamedTuple):
-    """An operation on numbers of a dtype, over an axis, perhaps where a mask says."""
+    """An operation on numbers of a dtype, over an axis, perhaps with one more option."""
 
     operation: str
     dtype: str
     shape: tuple[int, ...]
     axis: int | None
     masked: bool = False
+    keepdims: bool = False
 
     @property
     def name(self) -> str:
@@ -71,7 +72,8 @@ class Cell(NamedTuple):
         sides = f"2^{math.log2(self.shape[0]):.0f}"
         if self.axis is not None:
             sides = f"{' x '.join(map(str, self.shape))} axis {self.axis}"
-        return f"{self.operation} {self.dtype} {sides}{' masked' if self.masked else ''}"
+        option = " masked" * self.masked + " keepdims" * self.keepdims
+        return f"{self.operation} {self.dtype} {sides}{option}"
 
 
 def main() -> None:
@@ -111,6 +113,10 @@ def _cells() -> Iterator[Cell]:
         for dtype in ("int32", "float32", "float64"):
             for operation in _MASKED_OPERATIONS:
                 yield Cell(operation, dtype, (size,), None, masked=True)
+    for dtype in ("int32", "float32", "float64"):
+        for operation in _OPERATIONS:
+            if dtype.startswith("float") or not operation.startswith("nan"):
+                yield Cell(operation, dtype, (32, 32), 1, keepdims=True)
 
 
 @cache
@@ -151,8 +157,14 @@ def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> 
             options = {"initial": values[mask].min()} if operation == "max" else {}
             peers["where="] = partial(function, values, where=mask, **options)
         return peers
-    peers = {"numpy": partial(function, values, axis=axis)}
-    if _bottleneck() is not None and operation in _OF_BOTTLENECK and cell.dtype != "int8":
+    options = {"keepdims": True} if cell.keepdims else {}
+    peers = {"numpy": partial(function, values, axis=axis, **options)}
+    if (
+        _bottleneck() is not None
+        and not cell.keepdims
+        and operation in _OF_BOTTLENECK
+        and cell.dtype != "int8"
+    ):
         name = _OF_BOTTLENECK[operation]
         peers["bottleneck"] = partial(getattr(_bottleneck(), name), values, axis=axis)
     return peers
@@ -164,6 +176,7 @@ def _time(cell: Cell) -> dict[str, Any]:
     mask = np.random.default_rng(6).random(cell.shape) < 0.5 if cell.masked else None
     peers = _peers(cell, values, mask)
     options: dict[str, Any] = {} if mask is None else {"where": mask}
+    options |= {"keepdims": True} if cell.keepdims else {}
     tasks: dict[str, Task] = {
         "ours": partial(wl.reduce, values, cell.operation, axis=cell.axis, **options),
         **peers,
@@ -207,6 +220,7 @@ def _summary(cells: list[Cell], rows: list[dict[str, Any]]) -> list[dict[str, An
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         kind = "masked" if cell.masked else "flat" if cell.axis is None else "with an axis"
+        kind += ", kept" * cell.keepdims
         size = math.prod(cell.shape)
         sizes = "2^10" if size == _SMALL else "from 2^16 on"
         # Of 2^16 numbers and more it is BLAS that makes it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import islice, product
 
 import numpy as np
 import pytest
@@ -71,7 +71,9 @@ def test_few_numbers(op, dtype):
         for values in kinds(dtype, size):
             check(values, op)
             check(values, op, ddof=1)
+            check(values, op, keepdims=True)
     check(np.empty(0, dtype), op)
+    check(np.ones((), dtype), op, keepdims=True)
     check(np.ones((), dtype), op)
 
 
@@ -81,6 +83,7 @@ def test_few_numbers_over_an_axis(op, dtype):
         for values in islice(kinds(dtype, np.prod(shape)), 5):
             for axis in (0, 1, -1, len(shape)):
                 check(values.reshape(shape), op, axis=axis)
+            check(values.reshape(shape), op, axis=0, keepdims=True)
 
 
 @pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("nanmax", "f8"), *large(*PAIRS[:10])])
@@ -89,6 +92,10 @@ def test_few_numbers_beside_a_mask(op, dtype):
         for values in kinds(dtype, size):
             for mask in (np.arange(size) % 3 == 0, np.zeros(size, bool), np.ones(size, bool)):
                 check(values, op, where=mask)
+    for shape, axis in product(((5, 7, 3), (1, 4), (31,), (0, 3)), (0, -1, 3)):
+        values = numbers(dtype, np.prod(shape)).reshape(shape)
+        for mask in (np.arange(values.size) % 3 == 0, np.arange(values.size) % 7 > 0):
+            check(values, op, axis=axis, where=mask.reshape(shape), keepdims=len(shape) > 1)
     for mask in (np.ones((3, 1), bool), np.ones(3), np.ones((2, 2), bool), [True] * 6):
         check(numbers(dtype, 6).reshape(3, 2), op, where=mask)
 
@@ -155,3 +162,18 @@ def test_copies_against_memory(columns):
     expected = wl.reduce(np.ascontiguousarray(values.T), "l2", axis=1)
     assert wl.reduce(values, "l2", axis=0).tobytes() == expected.tobytes()
     assert wl.reduce(values[:, ::-1], "l2", axis=0).tobytes() == expected[::-1].tobytes()
+
+
+@pytest.mark.parametrize("shape", [(5, 40, 512), (40, 5, 512), (3, 40, 64, 16), (130, 2, 256)])
+def test_copies_of_several_axes_against_memory(shape):
+    """Axes that lie as one are copied as one, few lines at a time where they share cache sets."""
+    values = numbers("f4", np.prod(shape)).reshape(shape)
+    mask, whole = values > 0, (values * 100).astype("i4")
+    for axes in ((0,), (1,), (0, 1), (1, 2), (0, 2)):
+        staying = [axis for axis in range(values.ndim) if axis not in axes]
+        turned = np.ascontiguousarray(values.transpose(*staying, *axes))
+        expected = wl.reduce(turned, "l2", axis=tuple(range(len(staying), values.ndim)))
+        assert wl.reduce(values, "l2", axis=axes).tobytes() == expected.tobytes()
+        for array in (whole, np.asfortranarray(whole), whole.astype(">i4")):
+            found = wl.reduce(array, axis=axes, where=mask)
+            np.testing.assert_array_equal(found, whole.sum(axes, where=mask))

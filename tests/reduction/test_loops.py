@@ -6,11 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numba import njit
 
 import warpladder as wl
 from choosing import large
 from warpladder.device.simd import vector_unit
 from warpladder.reduction import cpu, layout
+from warpladder.reduction.blocks import is_kept
 
 
 @pytest.mark.parametrize("dtype", ["?", "u2", *large("i1", "f2", "f4", "f8")])
@@ -161,3 +163,21 @@ def test_the_first_of_columns_that_are_all_the_least_there_is_behind_nans():
     holes = np.full((700, 5), -np.inf)
     holes[:600] = np.nan
     assert wl.reduce(holes, "nanargmax", axis=0).tolist() == [600] * 5
+
+
+def test_a_loop_that_asks_what_counts_becomes_vectors():
+    """Also where only a call tells whether there is a mask, as of what loops over blocks call."""
+
+    @njit(nogil=True, fastmath={"reassoc", "nsz"})
+    def total_of(block, marks, masked, skip_nan):
+        total = 0.0
+        for i in range(block.size):
+            total += block[i] if is_kept(block, marks, i, masked, skip_nan) else 0.0
+        return total
+
+    values, marks = np.arange(100.0), np.arange(100) % 2 == 0
+    values[4] = np.nan
+    assert total_of(values, marks, True, True) == 2450 - 4
+    (code,) = total_of.inspect_llvm().values()
+    loop = code[: code.index("define", code.index("define") + 1)]
+    assert " x double>" in loop

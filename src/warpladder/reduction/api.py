@@ -217,7 +217,7 @@ def reduce(
         type(values) is np.ndarray
         and (type(op) is str or type(op) is np.ufunc)
         and dtype is None
-        and keepdims is False
+        and type(keepdims) is bool
         and initial is None
         and out is None
         and progress is None
@@ -230,9 +230,9 @@ def reduce(
         and type(device) is str
         and (device == "auto" or device == "cpu")  # noqa: PLR1714 - a tuple to look in costs more
     ):
-        if axis is None and where is None:
+        if axis is None and where is None and not keepdims:
             return answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
-        found = answer_of_few(values, op, axis, where, accuracy, ddof)
+        found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
         if found is not None:
             return found
     key = None

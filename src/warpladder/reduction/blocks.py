@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.device.subroutines import subroutine
 from warpladder.reduction.scalars import half_to_float, strict
 
 __all__ = [
@@ -38,7 +39,10 @@ def bounds(element: Any) -> tuple[Any, Any]:
     return element(limits.min), element(limits.max)
 
 
-@strict
+# It is asked at every element: where references to its arrays were counted, no loop became vectors
+# that learns only as it runs whether there is a mask. The exponentials of 2^20 float64 took 13 ms
+# in place of 1.2.
+@subroutine(fastmath=False, counted=False)
 def is_kept(block: Any, marks: Any, i: Any, masked: Any, skip_nan: Any) -> Any:
     """Return whether an element counts: its mark is set, it is no NaN."""
     kept = True

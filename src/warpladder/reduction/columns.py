@@ -38,7 +38,15 @@ from warpladder.reduction.rules import (
 from warpladder.reduction.scalars import difference, maximum, minimum, select, strict
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states, shift_type
 
-__all__ = ["LINES", "STRIP", "add_columns", "lines_joined", "takes_columns"]
+__all__ = [
+    "LINES",
+    "STRIP",
+    "add_columns",
+    "column_kernel",
+    "lines_joined",
+    "states_of_columns",
+    "takes_columns",
+]
 
 STRIP = 4096
 """Rows that are accumulated side by side: memory is read in long runs, and the accumulators stay in
@@ -85,23 +93,50 @@ def add_columns(spec: FoldSpec, tile: Tile, first: int, states: NDArray[Any]) ->
     Lines shorter than some vectors are taken many at a time as if they were one, with as many more
     states, which are merged in the end: a column sum of 349,525 x 3 takes a tenth of the time.
     """
-    data, _, rows, length, pitch, width = tile
-    kernel, joined = _column_kernel(spec), lines_joined(tile)
-    done = 0
+    joined = lines_joined(tile)
     if joined > 1:
-        wide = joined * width
-        lines = length // joined
-        done = lines * joined
-        found = new_states(spec, wide)
-        kernel(data, wide, lines, wide, wide, 0, found)
-        for name in spec.folds & {"low_at", "high_at"}:
-            found[name] = first + found[name] * joined + np.arange(wide) // width
-        merge = merge_kernel(spec)
-        while wide > width:
-            wide //= 2
-            merge(found[:wide], found[wide : 2 * wide])
-        merge(states, found[:width])
-    if done < length:
+        merge_kernel(spec)(states, _joined_states(spec, tile, first, joined))
+    _add_rest(spec, tile, first, joined, states)
+
+
+def states_of_columns(spec: FoldSpec, tile: Tile, first: int) -> NDArray[Any]:
+    """Return the states of the rows of such a tile, the same numbers with less to do.
+
+    Examples
+    --------
+    >>> spec = FoldSpec(frozenset({"low"}), "int8", "int64")
+    >>> numbers = np.array([3, 1, 2, 5, 0, 2], np.int8)
+    >>> states_of_columns(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3), 0).tolist()
+    [(2, 3), (2, 0), (2, 2)]
+    """
+    joined = lines_joined(tile)
+    if joined > 1:
+        states = _joined_states(spec, tile, first, joined)
+    else:
+        states = new_states(spec, tile.rows)
+    _add_rest(spec, tile, first, joined, states)
+    return states
+
+
+def _joined_states(spec: FoldSpec, tile: Tile, first: int, joined: int) -> NDArray[Any]:
+    """Return the states of rows for as many elements as make whole joined lines."""
+    wide, lines = joined * tile.across, tile.length // joined
+    states, merge = new_states(spec, wide), merge_kernel(spec)
+    column_kernel(spec)(tile.data, wide, lines, wide, wide, 0, states)
+    for name in spec.folds & {"low_at", "high_at"}:
+        states[name] = first + states[name] * joined + np.arange(wide) // tile.across
+    while wide > tile.across:
+        wide //= 2
+        merge(states[:wide], states[wide : 2 * wide])
+    return states[:wide]
+
+
+def _add_rest(spec: FoldSpec, tile: Tile, first: int, joined: int, states: NDArray[Any]) -> None:
+    """Add the elements that make no whole joined lines, all where lines are not joined."""
+    done = tile.length // joined * joined if joined > 1 else 0
+    if done < tile.length:
+        data, _, rows, length, pitch, width = tile
+        kernel = column_kernel(spec)
         kernel(data[done * pitch :], rows, length - done, pitch, width, first + done, states)
 
 
@@ -122,7 +157,7 @@ def _column(data: Any, start: Any, begin: Any, end: Any, pitch: Any, buffer: Any
 
 
 @cache
-def _column_kernel(spec: FoldSpec) -> Any:
+def column_kernel(spec: FoldSpec) -> Any:
     """Return the compiled loop ``fold(data, rows, length, pitch, width, first, states)``.
 
     Rows come in panels of ``width``; element i of row k of panel p is

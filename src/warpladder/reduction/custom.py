@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.blocks import chosen
+from warpladder.reduction.quiet import quietly
 
 __all__ = ["AssociativeOp", "custom_kernel", "custom_states", "fits", "is_real", "merge_custom"]
 
@@ -104,8 +105,7 @@ def custom_states(op: AssociativeOp, dtype: np.dtype[Any], rows: int) -> NDArray
 
 def fits(number: NDArray[Any], dtype: np.dtype[Any]) -> bool:
     """Return whether a dtype can hold a number; a finite float may be rounded, but stays finite."""
-    with np.errstate(all="ignore"):
-        value = number.astype(dtype)
+    value = quietly(number.astype, dtype)
     if dtype.kind == "f":
         return bool(np.isfinite(value) == np.isfinite(number))
     # Of 2^63 as a float int64 makes its largest number or its least.

@@ -8,9 +8,8 @@ make one tile, so that the bits are those of the long way, to which it leaves al
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from functools import cache
-from math import prod
+from functools import lru_cache
+from math import inf, prod
 from typing import Any
 
 import numpy as np
@@ -18,18 +17,34 @@ from numpy.typing import NDArray
 
 from warpladder.call import check_option
 from warpladder.reduction import layout
+from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.intake import check_dtype
 from warpladder.reduction.layout import NO_MASK, Tile, as_stored
 from warpladder.reduction.ops import Field, Op, Sums, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
+from warpladder.reduction.quiet import quietly
+from warpladder.reduction.truths import plain_truths
 
 __all__ = ["answer", "answer_of_few"]
 
+Way = Callable[[NDArray[Any], NDArray[np.bool_], int], Any]
+"""Called with an array, the marks that say which elements count (`NO_MASK` for all), and ``ddof``;
+returns the result, None where the long way has to be gone."""
+
+# 1, 1.0 and True are equal, and so are some dtypes of different scalars: none stands for another.
+_remembered = lru_cache(maxsize=1024, typed=True)
+
 
 def answer_of_few(
-    values: NDArray[Any], op: str | np.ufunc, axis: Any, where: Any, accuracy: str, ddof: int
+    values: NDArray[Any],
+    op: str | np.ufunc,
+    axis: Any,
+    where: Any,
+    accuracy: str,
+    ddof: int,
+    keepdims: bool,
 ) -> Any:
-    """Return the result for a C-contiguous array with an axis or a mask, None where it is not here.
+    """Return the result for a C-contiguous array, None where it is not here.
 
     Parameters
     ----------
@@ -39,27 +54,63 @@ def answer_of_few(
         As for `reduce`, not checked yet.
     ddof
         0 or 1.
+    keepdims
+        As for `reduce`.
     """
-    # However it lies and whatever is asked, that is one tile.
-    if not 0 < values.nbytes <= min(layout.CACHED_BYTES, layout.TILE_BYTES // layout.SHORT_SHARE):
-        return None
+    shape, marks = values.shape, NO_MASK
     if where is not None:
-        is_plain = (
-            axis is None
-            and type(where) is np.ndarray
-            and where.dtype.char == "?"
-            and where.shape == values.shape
-            and where.flags.carray
-        )
-        if not is_plain:
+        if (
+            type(where) is not np.ndarray
+            or where.dtype.char != "?"
+            or where.shape != shape
+            or not where.flags.carray
+        ):
             return None
-        return answer(op, values.dtype, accuracy, True)(values, where.ravel(), ddof)
-    ndim = values.ndim
-    if type(axis) is not int or not -ndim <= axis < ndim:
+        marks = where
+    if axis is not None and type(axis) is not int:
         return None
-    if ndim == 1:
-        return answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
-    return _answer_along(op, values.dtype, accuracy)(values, axis % ndim, ddof)
+    masked = where is not None
+    return _answer_to(op, values.dtype, shape, axis, accuracy, masked, keepdims)(
+        values, marks, ddof
+    )
+
+
+def _long_way(_array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> None:
+    """Take the long way."""
+
+
+@_remembered
+def _answer_to(
+    op: str | np.ufunc,
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    axis: int | None,
+    accuracy: str,
+    masked: bool,
+    keepdims: bool,
+) -> Way:
+    """Return the way to the result over an axis, or all, of arrays of a shape."""
+    size, ndim = prod(shape), len(shape)
+    # However it lies and whatever is asked, that is one tile.
+    most = min(layout.CACHED_BYTES, layout.TILE_BYTES // layout.SHORT_SHARE)
+    if not 0 < size * values.itemsize <= most:
+        return _long_way
+    if axis is not None and not -ndim <= axis < ndim:
+        return _long_way
+    if axis is not None and ndim > 1:
+        return _answer_along(op, values, shape, axis % ndim, accuracy, masked, keepdims)
+    way = answer(op, values, accuracy, masked)
+    left = (1,) * ndim
+    return _kept(way, left) if keepdims and ndim else way
+
+
+def _kept(way: Way, shape: tuple[int, ...]) -> Way:
+    """Return the way to an array of a shape that has the one result of another."""
+
+    def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        return np.asarray(way(array, marks, ddof)).reshape(shape)
+
+    return run
 
 
 def _plan(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool) -> Plan:
@@ -69,14 +120,9 @@ def _plan(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool
     return make_plan(requests, values, None, accuracy, masked)
 
 
-@cache
-def answer(
-    op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool
-) -> Callable[[NDArray[Any], NDArray[np.bool_], int], Any]:
+@_remembered
+def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
     """Return the way to the one result of an operation on a C-contiguous array that is one tile.
-
-    It is called with the array, the marks that say which elements count (`NO_MASK` for all) and
-    ``ddof``.
 
     Raises
     ------
@@ -88,10 +134,10 @@ def answer(
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
         states = plan.new(1)
-        plan.add(Tile(as_stored(array.ravel()), marks, 1, n, n), 0, states)
+        plan.add(Tile(as_stored(array.ravel()), marks.ravel(), 1, n, n), 0, states)
         results = plan.finish(states, 1, n, ddof)
         if masked:
-            check_mask_leaves_some(plan, results, lambda: marks, (0,))
+            check_mask_leaves_some(plan, results, marks.ravel, (0,))
         return results[0][0]
 
     number = _number_maker(plan)
@@ -113,7 +159,11 @@ def answer(
             memory = bytearray(raw)
             states = np.frombuffer(memory, first.dtype)
         row = array.ravel()
-        loop(row if is_stored else as_stored(row), marks, 1, n, n, 0, states)
+        if not is_stored:
+            row = as_stored(row)
+            if plan.counts_truths:
+                row = plain_truths(row)
+        loop(row, marks.ravel() if masked else marks, 1, n, n, 0, states)
         state = states.item()
         ready.append((memory, states))
         result = number(state, ddof)
@@ -122,44 +172,75 @@ def answer(
     return run_fast
 
 
-@cache
 def _answer_along(
-    op: str | np.ufunc, values: np.dtype[Any], accuracy: str
-) -> Callable[[NDArray[Any], int, int], Any]:
+    op: str | np.ufunc,
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    axis: int,
+    accuracy: str,
+    masked: bool,
+    keepdims: bool,
+) -> Way:
     """Return the way to the results over one of several axes, counted from 0."""
-    plan = _plan(op, values, accuracy, False)
-    kept = _kept_field(plan)
-    dtype, rounds = plan.dtypes[0], plan.may_round
+    plan = _plan(op, values, accuracy, masked)
+    length, side = shape[axis], prod(shape[axis + 1 :])
+    rows = prod(shape) // length
+    left = shape[:axis] + (1,) * keepdims + shape[axis + 1 :]
+    is_across = side > 1 and plan.takes_columns
+    is_copied = side > 1 and not is_across
+    if side > 1 and (length == 1 or (is_copied and length > layout.COPIED_COLUMNS)):
+        return _long_way
+    pitch, width = (side, side) if is_across else (length, 0)
+    kept, dtype, part = _kept_field(plan), plan.dtypes[0], plan.parts[0]
+    rounds = kept is not None and part.new(1).dtype[kept] != dtype and plan.may_round
+    loop = part.loop if plan.is_plain and not is_across else None
+    # An index is the same however lines are joined, which takes longer than few numbers.
+    seek = column_kernel(part.spec) if is_across and _is_index(plan) else None
+    is_stored = values.char not in "e?"
 
-    def run(array: NDArray[Any], axis: int, ddof: int) -> Any:
-        shape = array.shape
-        length, side = shape[axis], prod(shape[axis + 1 :])
-        left = shape[:axis] + shape[axis + 1 :]
-        rows = array.size // length
-        if side == 1:
-            tile = Tile(as_stored(array.ravel()), NO_MASK, rows, length, length)
-        elif length == 1 or (length > layout.COPIED_COLUMNS and not plan.takes_columns):
-            return None
-        elif plan.takes_columns:
-            tile = Tile(as_stored(array.ravel()), NO_MASK, rows, length, side, side)
+    def row_by_row(array: NDArray[Any]) -> NDArray[Any]:
+        return array.reshape(-1, length, side).transpose(0, 2, 1) if is_copied else array
+
+    def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        data = row_by_row(array).ravel()
+        if not is_stored:
+            data = as_stored(data)
+            if plan.counts_truths:
+                data = plain_truths(data)
+        mask = row_by_row(marks).ravel() if masked else marks
+        if loop is not None:
+            states = [part.new(rows)]
+            loop(data, mask, rows, length, pitch, 0, states[0])
+        elif seek is not None:
+            states = [part.new(rows)]
+            seek(data, rows, length, pitch, width, 0, states[0])
         else:
-            panels = array.reshape(-1, length, side).transpose(0, 2, 1)
-            tile = Tile(as_stored(panels.ravel()), NO_MASK, rows, length, length)
-        states = plan.complete(tile, 0)
+            tile = Tile(data, mask, rows, length, pitch, width)
+            states = [part.complete(tile, 0)] if plan.is_plain else plan.complete(tile, 0)
         if kept is not None:
             # Half the time of `Plan.finish`: no row is without elements here.
-            with np.errstate(all="ignore") if rounds else nullcontext():
-                found: NDArray[Any] = states[0][kept].astype(dtype).reshape(left)
-                return found
-        return plan.finish(states, rows, length, ddof)[0].reshape(left)
+            found = states[0][kept]
+            found = quietly(found.astype, dtype) if rounds else found.astype(dtype)
+        else:
+            (found,) = plan.finish(states, rows, length, ddof)
+            if masked:
+                check_mask_leaves_some(plan, [found], lambda: marks, (axis,))
+        return found.reshape(left)
 
     return run
+
+
+def _is_index(plan: Plan) -> bool:
+    """Tell whether all that is made of the states is the index of an extremum."""
+    op = plan.requests[0].op
+    is_extremum = isinstance(op, Op) and op.result == "index" and not op.is_defined_for_nothing
+    return is_extremum and plan.is_plain
 
 
 def _kept_field(plan: Plan) -> str | None:
     """Return the field that is the result of every row that has elements, None if there is none."""
     op, part = plan.requests[0].op, plan.parts[0]
-    if not plan.is_plain or part.skip_nan or not isinstance(op, Op):
+    if not plan.is_plain or plan.masked or part.skip_nan or not isinstance(op, Op):
         return None
     finish = op.finish
     if not isinstance(finish, Field) or finish.name not in part.new(1).dtype.names:
@@ -177,12 +258,14 @@ def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
     itself for plans of several operations or parts, and for few others.
     """
     op, part = plan.requests[0].op, plan.parts[0]
-    if not plan.is_plain or plan.counts_truths or not isinstance(op, Op) or not op.takes_numbers:
+    if not plan.is_plain or not isinstance(op, Op):
         return None
     dtype, finish, numbers = plan.dtypes[0], op.finish, part.numbers
     names = part.new(1).dtype.names
     kind, is_float = dtype.type, dtype.kind == "f"
     most = float(np.finfo(dtype).max) if is_float else 0.0
+    # A sum or product wraps, a range is refused where its dtype does not hold it.
+    largest = np.iinfo(dtype).max if op.result == "range" and not is_float else inf
     # Sums are modulo 2^64, kept with a sign.
     modulus = 2**64 if kind is np.uint64 else 0
     counted = names.index("count")
@@ -206,6 +289,8 @@ def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
             return None
         if is_float:
             return kind(result) if -most <= result <= most else None
+        if result > largest:
+            return None
         return kind(result % modulus if modulus else result)
 
     return number

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import prod
+from math import gcd, prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -30,7 +30,6 @@ __all__ = [
     "as_stored",
     "lent",
     "step_of",
-    "with_plain_truths",
 ]
 
 TILE_BYTES = 16 << 20
@@ -54,6 +53,9 @@ COPIED_COLUMNS = 1024
 # Lines that are copied at a time across memory, while they stay in the first-level cache: a tile of
 # int8 takes 1.5 ms in place of 3.8, one of float32 0.5 in place of 0.9.
 _LINES_COPIED = 64
+# Lines that are some multiple of half of this apart are in two sets of that cache, and with more of
+# them none stays: 64 lines of 64,000 float32 take 0.84 ns an element in place of 2.15.
+_WAY_BYTES, _LINES_OF_A_SET = 4096, 16
 
 # Sides of a tile that lies across.
 _ROWS_ACROSS, _MOST_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 17, 1 << 20
@@ -84,23 +86,6 @@ class Tile(NamedTuple):
     length: int
     pitch: int
     across: int = 0
-
-
-def with_plain_truths(tile: Tile) -> Tile:
-    """Return a tile of booleans, given as bytes, in which every true one is 1.
-
-    Memory that something else than NumPy wrote may have other bytes in it. To look for them costs
-    the pass of a maximum, which is less than to ask at every element of every loop.
-
-    Examples
-    --------
-    >>> with_plain_truths(Tile(np.array([0, 2, 1, 9], np.uint8), NO_MASK, 1, 3, 3)).data
-    array([0, 1, 1], dtype=uint8)
-    """
-    lines = tile.rows // tile.across * tile.length if tile.across else tile.rows
-    extent = (lines - 1) * tile.pitch + (tile.across or tile.length) if tile.rows else 0
-    data = tile.data[:extent]
-    return tile._replace(data=np.minimum(data, 1)) if data.max(initial=0) > 1 else tile
 
 
 class Rows(Protocol):
@@ -222,11 +207,11 @@ class ArrayRows:
             tile = _as_one(lines, part.ndim - self._kept, self._dtype)
             if tile is not None:
                 return tile._replace(rows=count, length=length, across=count)
-        data = _copied(part, self._dtype, "data", buffers)
+        data = _copied(part, self._kept, self._dtype, "data", buffers)
         mask = NO_MASK
         if self._where is not None:
             marks = self._where[rows.slices + columns.slices]
-            mask = _copied(marks, np.dtype(np.bool_), "mask", buffers)
+            mask = _copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
         return Tile(as_stored(data), mask, count, length, length)
 
     def _tile_shape(self) -> tuple[int, int]:
@@ -384,16 +369,27 @@ def _spans(shape: tuple[int, ...], limit: int) -> Iterator[Span]:
             begin += (j - i) * inner
 
 
-def _copied(part: NDArray[Any], dtype: np.dtype[Any], name: str, buffers: Buffers) -> NDArray[Any]:
+def _copied(
+    part: NDArray[Any], kept: int, dtype: np.dtype[Any], name: str, buffers: Buffers
+) -> NDArray[Any]:
+    """Return the elements of an array whose first axes are rows, row by row."""
     buffer = buffers.get(name)
     if buffer is None or buffer.size < part.size:
         buffer = buffers[name] = np.empty(part.size, dtype)
     copy = buffer[: part.size]
+    if part.ndim > 2:
+        rows, columns = part.shape[:kept], part.shape[kept:]
+        down, along = step_of(rows, part.strides[:kept]), step_of(columns, part.strides[kept:])
+        if down is not None and along is not None:
+            sides = prod(rows), prod(columns)
+            part = np.lib.stride_tricks.as_strided(part, sides, (down, along))
     copied = copy.reshape(part.shape)
     if part.ndim != 2 or abs(part.strides[0]) >= abs(part.strides[1]):
         np.copyto(copied, part, casting="unsafe")
         return copy
-    for i in range(0, part.shape[1], _LINES_COPIED):
-        few = slice(i, i + _LINES_COPIED)
+    shares_sets = gcd(part.strides[1], _WAY_BYTES) >= _WAY_BYTES // 2
+    lines = _LINES_OF_A_SET if shares_sets else _LINES_COPIED
+    for i in range(0, part.shape[1], lines):
+        few = slice(i, i + lines)
         np.copyto(copied[:, few], part[:, few], casting="unsafe")
     return copy

@@ -23,6 +23,7 @@ from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
+from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LOW_WORD, outdoes, passes
 from warpladder.reduction.scalars import compiled, select
 from warpladder.reduction.states import FoldSpec
@@ -32,6 +33,7 @@ __all__ = ["fields_of_lines", "takes_lines"]
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 
 
+@cache
 def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
     folds = {"total", "whole", "product", "low", "high", "nonzero"}
@@ -114,8 +116,7 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
     elif old.dtype == np.uint8:
         old |= new
     else:
-        with np.errstate(all="ignore"):
-            old += new
+        quietly(np.add, old, new, old)
     old_counts += new_counts
 
 

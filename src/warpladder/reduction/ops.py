@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isinf
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import REAL_NUMBERS
@@ -37,7 +38,7 @@ LEAST_VARIANCE = float(np.finfo(np.float64).tiny)
 class Sums(NamedTuple):
     """Fields of one reduction for every row, with the counts of elements and ``ddof``.
 
-    Or those of one row, as plain numbers.
+    Or those of one row, as plain numbers. One number is the count that all rows have.
     """
 
     fields: Fields
@@ -77,23 +78,28 @@ def _std(sums: Sums) -> Any:
     if "spread" in sums.fields:
         # Where the square does not fit, its root may.
         lost = ~((variances > LEAST_VARIANCE) & (variances < np.inf))
-        counts = sums.counts[lost]
+        counts = np.broadcast_to(sums.counts, lost.shape)[lost]
         free = np.maximum(counts - sums.ddof, 0)
         deviations[lost] = sums.fields["spread"][lost] * np.sqrt(counts / free)
     return deviations
 
 
-def _logsumexp(sums: Sums) -> NDArray[Any]:
+def _logsumexp(sums: Sums) -> Any:
     peak = sums.fields["peak"]
-    return np.where(np.isinf(peak), peak, peak + np.log(sums.fields["scaled"]))
+    if not isinstance(peak, np.ndarray):
+        return peak if isinf(peak) else peak + float(np.log(sums.fields["scaled"]))
+    infinite, found = np.isinf(peak), peak + np.log(sums.fields["scaled"])
+    return np.where(infinite, peak, found) if np.count_nonzero(infinite) else found
 
 
 def _all(sums: Sums) -> Any:
     return sums.fields["nonzero"] == sums.counts
 
 
-def _ptp(sums: Sums) -> NDArray[Any]:
+def _ptp(sums: Sums) -> Any:
     low, high = sums.fields["low"], sums.fields["high"]
+    if not isinstance(low, np.ndarray):
+        return high - low
     # Modulo 2^64 a difference of integers that is not below 0 is what it is. One of floats, rounded
     # to float64 first, is that of a shorter dtype all the same: float64 has twice the digits.
     wide = np.float64 if low.dtype.kind == "f" else np.uint64
@@ -125,8 +131,6 @@ class Op:
         Kinds of dtypes for whose elements it is defined.
     remedy
         What to do with others.
-    takes_numbers
-        Whether ``finish`` takes plain numbers, too.
     """
 
     needs: tuple[str, ...]
@@ -138,7 +142,6 @@ class Op:
     takes_initial: bool = False
     takes: str = "biuf"
     remedy: str = ""
-    takes_numbers: bool = True
 
     @property
     def is_extreme(self) -> bool:
@@ -165,7 +168,6 @@ OPS: dict[str, Op] = {
         "range",
         takes="iuf",
         remedy="use .astype('uint8')",
-        takes_numbers=False,
     ),
     "argmin": _Extremum(("low", "low_at"), Field("low_at"), "index"),
     "argmax": _Extremum(("high", "high_at"), Field("high_at"), "index"),
@@ -175,7 +177,7 @@ OPS: dict[str, Op] = {
     "any": Op(("nonzero",), lambda sums: sums.fields["nonzero"] > 0, "truth"),
     "all": Op(("nonzero",), _all, "truth"),
     "count_nonzero": Op(("nonzero",), Field("nonzero"), "index"),
-    "logsumexp": Op(("exponential",), _logsumexp, "real", can_reproduce=False, takes_numbers=False),
+    "logsumexp": Op(("exponential",), _logsumexp, "real", can_reproduce=False),
     "l1": Op(("absolute",), Field("absolute"), "real"),
     "l2": Op(("square",), Field("root"), "real"),
 }

@@ -22,7 +22,7 @@ from warpladder.reduction import columns, compensated, custom, exact, folds, lin
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.limbs import merge_exact
 from warpladder.reduction.rules import merge_compensated, two_sum
-from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states
+from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states, repeated
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
 
@@ -71,9 +71,11 @@ class Part(ABC):
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """Add a tile, whose columns count from ``first``, to the states of its rows."""
 
-    def complete(self, tile: Tile) -> Any:  # noqa: ARG002 - for those that do
-        """Return what serves as states of the rows of a tile for `fields`, or None."""
-        return None
+    def complete(self, tile: Tile, first: int) -> Any:
+        """Return what serves as states of the rows of a tile for `fields`."""
+        states = self.new(tile.rows)
+        self.add(tile, first, states)
+        return states
 
     def mergeable(self, states: Any, rows: int) -> Any:  # noqa: ARG002 - likewise
         """Return as states what `complete` may have found of so many rows."""
@@ -133,7 +135,7 @@ class FoldPart(Part):
 
     def new(self, rows: int) -> Any:
         """See `Part`."""
-        return self._empty.repeat(rows)
+        return repeated(self._empty, rows)
 
     @cached_property
     def _empty(self) -> Any:
@@ -163,15 +165,13 @@ class FoldPart(Part):
         else:
             self.loop(data, mask, rows, length, pitch, first, states)
 
-    def complete(self, tile: Tile) -> Any:
+    def complete(self, tile: Tile, first: int) -> Any:
         """See `Part`."""
-        if not tile.across or not self._takes_lines:
-            return None
-        return lines.fields_of_lines(self.spec, tile)
-
-    @cached_property
-    def _takes_lines(self) -> bool:
-        return lines.takes_lines(self.spec)
+        if not tile.across:
+            return super().complete(tile, first)
+        takes_lines = lines.takes_lines(self.spec)
+        found = lines.fields_of_lines(self.spec, tile) if takes_lines else None
+        return columns.states_of_columns(self.spec, tile, first) if found is None else found
 
     def mergeable(self, states: Any, rows: int) -> Any:
         """See `Part`."""
@@ -249,11 +249,12 @@ class FoldPart(Part):
         """See `Part`."""
         found: Fields = {name: states[name] for name in self._names}
         if "square" in self.spec.folds:
-            squares = (found[name] for name in ("tiny_square", "square", "huge_square"))
-            found["root"] = ranges.root_of(*squares)
+            tiny, middle, huge = found["tiny_square"], found["square"], found["huge_square"]
+            found["root"] = ranges.root_of(tiny, middle, huge)
         if "moments" in self.spec.folds:
-            tiny, middle, huge = (found[f"{name}deviation"] for name in ("tiny_", "", "huge_"))
-            if tiny.any() or huge.any():
+            tiny, huge = found["tiny_deviation"], found["huge_deviation"]
+            if np.count_nonzero(tiny) or np.count_nonzero(huge):
+                middle = found["deviation"]
                 found["deviation"] = ranges.sum_of(tiny, middle, huge)
                 found["spread"] = ranges.root_of(tiny / counts, middle / counts, huge / counts)
         if "product" in self.spec.folds and self.spec.sums != "int64":

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.initial import as_initial
-from warpladder.reduction.layout import Tile, with_plain_truths
+from warpladder.reduction.layout import Tile
 from warpladder.reduction.ops import Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
     CompensatedPart,
@@ -27,7 +26,9 @@ from warpladder.reduction.parts import (
     FoldPart,
     Part,
 )
+from warpladder.reduction.quiet import quietly
 from warpladder.reduction.states import BLOCK, FoldSpec
+from warpladder.reduction.truths import with_plain_truths
 
 __all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan"]
 
@@ -102,12 +103,13 @@ class Plan:
 
     def complete(self, tile: Tile, first: int) -> list[Any]:
         """Return what to `finish`, or to make `mergeable`, of the rows of a tile."""
-        if self.is_plain and not self.counts_truths:
-            states = self.parts[0].complete(tile)
-            if states is not None:
-                return [states]
+        if self.counts_truths:
+            tile = with_plain_truths(tile)
+        if self.is_plain:
+            return [self.parts[0].complete(tile, first)]
         states = self.new(tile.rows)
-        self.add(tile, first, states)
+        for part, state in zip(self.parts, states, strict=True):
+            part.add(tile, first, state)
         return states
 
     def mergeable(self, states: Sequence[Any], rows: int) -> list[Any]:
@@ -135,14 +137,19 @@ class Plan:
             An operation is not defined for a row without elements.
         """
         if self.initial is not None:
-            with np.errstate(all="ignore"):
-                states = [
-                    part.begin(state, self.initial)
-                    for part, state in zip(self.parts, states, strict=True)
-                ]
+            pairs = zip(self.parts, states, strict=True)
+            states = [quietly(part.begin, state, self.initial) for part, state in pairs]
         if self.is_plain:
             # A third of the time, which is that of adding some thousand numbers.
+            if self.may_round:
+                return [quietly(self._finish_plain, states[0], length, ddof)]
             return [self._finish_plain(states[0], length, ddof)]
+        # What does not fit a float dtype becomes an infinity, what is 0 / 0 a NaN: as documented.
+        return quietly(self._finish_all, states, rows, length, ddof)
+
+    def _finish_all(
+        self, states: Sequence[Any], rows: int, length: int, ddof: float
+    ) -> list[NDArray[Any]]:
         counts: dict[bool, NDArray[np.int64]] = {}
         for part, state in zip(self.parts, states, strict=True):
             if (found := part.counts(state)) is not None:
@@ -151,16 +158,14 @@ class Plan:
             counts[False] = np.full(rows, length)
         fields: dict[bool, Fields] = {False: {}, True: {}}
         results = []
-        # What does not fit a float dtype becomes an infinity, what is 0 / 0 a NaN: as documented.
-        with np.errstate(all="ignore"):
-            for part, state in zip(self.parts, states, strict=True):
-                fields[part.skip_nan] |= part.fields(state, counts[part.skip_nan])
-            for request, dtype in zip(self.requests, self.dtypes, strict=True):
-                if isinstance(request.op, Op):
-                    sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
-                    results.append(_finish(request, request.op, dtype, sums, length, self.masked))
-                else:
-                    results.append(fields[False][f"op {request.name}"].astype(dtype))
+        for part, state in zip(self.parts, states, strict=True):
+            fields[part.skip_nan] |= part.fields(state, counts[part.skip_nan])
+        for request, dtype in zip(self.requests, self.dtypes, strict=True):
+            if isinstance(request.op, Op):
+                sums = Sums(fields[request.skip_nan], counts[request.skip_nan], ddof)
+                results.append(_finish(request, request.op, dtype, sums, length, self.masked))
+            else:
+                results.append(fields[False][f"op {request.name}"].astype(dtype))
         return results
 
     @cached_property
@@ -175,16 +180,20 @@ class Plan:
         op = self.requests[0].op
         return self.dtypes[0].kind == "f" and not (isinstance(op, Op) and op.result == "element")
 
+    @cached_property
+    def _counts_all(self) -> bool:
+        """Whether rows count all their elements, and nothing before them."""
+        return not self.masked and self.initial is None and not self.parts[0].skip_nan
+
     def _finish_plain(self, states: Any, length: int, ddof: float) -> NDArray[Any]:
         """Do what `finish` does for a plain plan."""
         (part,), (request,), (dtype,) = self.parts, self.requests, self.dtypes
         op = request.op
         assert isinstance(op, Op)  # noqa: S101 - or it would not be plain
-        counts = part.counts(states)
-        assert counts is not None  # noqa: S101 - likewise
-        with np.errstate(all="ignore") if self.may_round else nullcontext():
-            sums = Sums(part.fields(states, counts), counts, ddof)
-            return _finish(request, op, dtype, sums, length, self.masked)
+        # One number in place of one for each row takes 2 us off the variances of 32 rows.
+        counts: Any = length if self._counts_all else part.counts(states)
+        sums = Sums(part.fields(states, counts), counts, ddof)
+        return _finish(request, op, dtype, sums, length, self.masked)
 
 
 def _finish(
@@ -192,19 +201,28 @@ def _finish(
 ) -> NDArray[Any]:
     found: NDArray[Any] = op.finish(sums)
     result = found.astype(dtype)
-    if not op.is_defined_for_nothing and np.count_nonzero(sums.counts) < len(sums.counts):
+    if not op.is_defined_for_nothing and found.size and not _all_have_some(sums.counts):
         if not (length and request.skip_nan and op.is_extreme):
             raise InputError(_undefined(request, length, masked))
         result[sums.counts == 0] = np.nan
-    if op.result == "range" and dtype.kind in "iu" and found.size:
+    if op.result == "range" and dtype.kind in "iu" and np.count_nonzero(found > _largest(dtype)):
         largest = int(found.max())
-        if largest > np.iinfo(dtype).max:
-            enough = np.min_scalar_type(largest).name
-            raise InputError(
-                f"values: {request.name} is {largest}, which {dtype.name} cannot hold; give "
-                f"dtype='{enough}'"
-            )
+        enough = np.min_scalar_type(largest).name
+        raise InputError(
+            f"values: {request.name} is {largest}, which {dtype.name} cannot hold; give "
+            f"dtype='{enough}'"
+        )
     return result
+
+
+def _all_have_some(counts: NDArray[np.int64] | int) -> bool:
+    """Tell whether no row is without elements that count."""
+    return counts > 0 if isinstance(counts, int) else np.count_nonzero(counts) == len(counts)
+
+
+@cache
+def _largest(dtype: np.dtype[Any]) -> int:
+    return np.iinfo(dtype).max
 
 
 def check_mask_leaves_some(
@@ -244,7 +262,8 @@ def _undefined(request: Request, length: int, masked: bool) -> str:
     return f"where: {request.name} is not defined where the mask leaves no element"
 
 
-@cache
+# Typed, or what NumPy calls int64 and longlong, which are equal, would get each other's results.
+@lru_cache(maxsize=None, typed=True)
 def make_plan(
     requests: tuple[Request, ...],
     values: np.dtype[Any],

@@ -52,7 +52,7 @@ def multiplied(
 
 def product_of(product: NDArray[Any], exponent: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return products kept in two parts as what they are."""
-    if not exponent.any():
+    if not np.count_nonzero(exponent):
         return product
     power = np.clip(exponent, -MOST, MOST).astype(np.int32)
     return np.asarray(np.ldexp(product, power))
@@ -62,8 +62,8 @@ def root_of(tiny: NDArray[Any], middle: NDArray[Any], huge: NDArray[Any]) -> NDA
     """Return the root of a sum of squares kept in three ranges."""
     roots = np.asarray(np.sqrt(middle))
     # What is NaN belongs to these.
-    wide = (tiny != 0) | (huge != 0)
-    if wide.any():
+    if np.count_nonzero(tiny) or np.count_nonzero(huge):
+        wide = (tiny != 0) | (huge != 0)
         low, high = np.sqrt(tiny[wide]) / SCALE, np.sqrt(huge[wide]) * SCALE
         both = np.hypot(np.hypot(low, roots[wide]), high)
         # To hypot an infinity outweighs a NaN.

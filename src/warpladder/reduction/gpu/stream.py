@@ -25,7 +25,8 @@ from warpladder.device.workspace import Workspace
 from warpladder.reduction.cpu import Cascade, Taker
 from warpladder.reduction.gpu.layout import Field, Matrix
 from warpladder.reduction.gpu.parts import Collect, start
-from warpladder.reduction.layout import Buffers, Rows, Span, Tile, with_plain_truths
+from warpladder.reduction.layout import Buffers, Rows, Span, Tile
+from warpladder.reduction.truths import with_plain_truths
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
