@@ -15,6 +15,8 @@ from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu, frequencies, groups, plan, slices
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
+from warpladder.overlap_join.lanes import COPIED
+from warpladder.overlap_join.listing import END
 from warpladder.overlap_join.masks import aligned_words
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
@@ -216,6 +218,40 @@ def test_rows_are_listed_as_they_were_given(
     np.testing.assert_array_equal(np.bincount(rows.items), rows.frequency)
 
 
+@pytest.mark.parametrize("threshold", [1, 2, 3])
+@pytest.mark.parametrize("masks", [0, 2])
+def test_lists_about_as_long_as_what_is_copied_of_them(masks: int, threshold: int) -> None:
+    # Ids in so many rows each; of the longest, as many rows as are copied at once stand behind one.
+    counts = [1, 2, COPIED - 1, COPIED, COPIED + 1, COPIED + 2, 2 * COPIED, 2 * COPIED + 1] * 3
+    rng = np.random.default_rng(threshold)
+    n = 3 * COPIED
+    chosen = np.zeros((n, len(counts)), np.bool_)
+    for number, count in enumerate(counts):
+        chosen[rng.permutation(n)[:count], number] = True
+    # Rows without ids, at the end too.
+    chosen[[0, 20, n - 1]] = False
+    sets = Sets(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), np.nonzero(chosen)[1])
+    assert isinstance(coded(sets).left, UncodedRows)
+    check(sets, masks, threshold, at_once=True)
+
+
+def test_as_many_rows_as_are_listed_as_they_were_given() -> None:
+    # One more, and what stands behind lists would be a row.
+    for n in (END, END + 1):
+        items = np.concatenate([np.arange(n) // 2, np.arange(n) // 3 + n]).reshape(2, n).T
+        sets = Sets(np.arange(n + 1, dtype=np.int64) * 2, np.ascontiguousarray(items).reshape(-1))
+        codes = coded(sets)
+        assert isinstance(codes.left, UncodedRows) == (n == END)
+        join = Join(codes.left, codes.right, as_rule("count", 2))
+        way = Way("slicing", 0, 0.1, "", masks=1, at_once=True)
+        counted = cpu.CpuEngine(join, way).counted(0, n, lambda _: None)
+        # Of six neighbours three pairs are of one half and of one third.
+        rows = np.arange(n - 1)
+        expected = (rows // 2 == (rows + 1) // 2) & (rows // 3 == (rows + 1) // 3)
+        assert counted.pairs == expected.sum()
+        np.testing.assert_array_equal(counted.of_left[:-1], expected)
+
+
 @pytest.mark.parametrize("change", ["order", "twice"])
 def test_rows_that_do_not_ascend_are_coded_first(change: str) -> None:
     sets = sets_of(300, 60, 20, 5)
@@ -227,15 +263,18 @@ def test_rows_that_do_not_ascend_are_coded_first(change: str) -> None:
     check(sets, 9, 2, at_once=True)
 
 
-def test_more_than_255_lists_of_a_row_are_not_tallied_in_bytes() -> None:
-    # Any two rows share 256 ids, which a byte takes for none.
-    n = 40
-    rows = np.sort(np.stack([np.append(np.arange(256), 256 + i) for i in range(n)]), axis=1)
-    sets = Sets(np.arange(n + 1) * 257, rows.reshape(-1))
+@pytest.mark.parametrize("shared", [1, 2, 7, 8, 9, 255, 256, 257])
+@pytest.mark.parametrize("n", [9, 40])
+def test_rows_that_share_more_lists_than_tallies_tell(n: int, shared: int) -> None:
+    # Any two rows share so many ids; a byte that counts takes 256 for none.
+    rows = np.stack([np.append(np.arange(shared), shared + i) for i in range(n)])
+    sets = Sets(np.arange(n + 1) * (shared + 1), rows.reshape(-1))
     codes = coded(sets)
-    join = Join(codes.left, codes.right, as_rule("count", 2))
-    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", at_once=True))
-    assert engine.counted(0, n, lambda _: None).pairs == n * (n - 1) // 2
+    for threshold in (1, 2):
+        join = Join(codes.left, codes.right, as_rule("count", threshold))
+        engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", at_once=True))
+        counted = engine.counted(0, n, lambda _: None)
+        assert counted.pairs == (n * (n - 1) // 2 if shared >= threshold else 0)
 
 
 def test_more_than_255_shared_ids_in_lists_and_masks_met_at_once() -> None:
@@ -298,7 +337,7 @@ def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_only_rows_met_at_once_need_room_for_copies_of_their_lists(at_once: bool) -> None:
-    size = groups._LISTED // groups.COPIED
+    size = groups._LISTED // COPIED
     sets = Sets(np.array([0, size, 2 * size]), np.tile(np.arange(size), 2))
     codes = coded(sets)
     join = Join(codes.left, codes.right, as_rule("count", 2))

@@ -395,6 +395,7 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     each = {"counting": 9 * m, "slicing": memory_of_scratch(m, way.masks, pairs)}.get(
         way.name, 8 * m
     )
-    # Rows listed as they were given: two tables of up to two places an id, and what is noted.
-    given = 16 * ids_of(join) + 48 * n * workers if way.at_once else 0
+    # Rows listed as they were given: two tables of up to two places an id, and copies of lists,
+    # eight rows or fewer for each id.
+    given = 24 * ids_of(join) + 24 * n * workers if way.at_once else 0
     return given + coded + index + starts + behind + known + workers * (room + each) + waiting
