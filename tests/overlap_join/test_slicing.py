@@ -215,7 +215,7 @@ def test_rows_are_listed_as_they_were_given(
     assert len(rows.counted.cuts) == threads + 1
     check(sets, masks, threshold, at_once=True)
     # Codes are there when they are asked for, each as often as it was said to be.
-    np.testing.assert_array_equal(np.bincount(rows.items), rows.frequency)
+    np.testing.assert_array_equal(np.bincount(rows.items), rows.occurring.of_each)
 
 
 @pytest.mark.parametrize("threshold", [1, 2, 3])
@@ -311,8 +311,8 @@ def test_of_thousands_of_hot_ids_all_may_have_masks() -> None:
     sets = Sets(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), np.nonzero(chosen)[1])
     codes = coded(sets)
     join = Join(codes.left, codes.right, as_rule("count", 2))
-    total = float(np.dot(codes.frequency, codes.frequency)) / 2
-    _, masks, at_once = plan._slicing_of(join, codes.frequency, codes.frequency, total)
+    total = float(np.dot(codes.occurring.listed, codes.occurring.rows)) / 2
+    _, masks, at_once = plan._slicing_of(join, codes.occurring, codes.occurring, total)
     assert masks == universe
     assert not at_once
 
@@ -324,7 +324,7 @@ def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
     sets = Sets(np.arange(n + 1) * size, items)
     codes = coded(sets)
     join = Join(codes.left, codes.right, as_rule("count", 2))
-    way = plan.choose_way(join, codes.frequency)
+    way = plan.choose_way(join, codes.occurring)
     assert way.name == "slicing"
     assert way.at_once
     assert 0 < way.masks < 2 * groups.MASKS_AT_ONCE
@@ -417,9 +417,9 @@ def test_lists_that_are_too_long_have_masks(monkeypatch: pytest.MonkeyPatch) -> 
     items = np.stack([np.zeros(n, np.int64), 1 + np.arange(n) // 2], axis=1).reshape(-1)
     codes = coded(Sets(starts, items))
     join = Join(codes.left, codes.right, as_rule("count", 2))
-    assert plan.choose_way(join, codes.frequency).name != "gathering"
+    assert plan.choose_way(join, codes.occurring).name != "gathering"
     # As if lists cost nothing.
-    nanoseconds, masks, _ = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
+    nanoseconds, masks, _ = plan._slicing_of(join, codes.occurring, codes.occurring, 0.0)
     assert nanoseconds < float("inf")
     assert masks >= 1
     assert wl.overlap_join(Sets(starts, items), 2, count_only=True).pairs == n // 2

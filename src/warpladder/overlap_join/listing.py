@@ -95,25 +95,41 @@ def _lists_to_fill(
     its own: where its part of lists begins, of rows met, of long lists and of marks in masks; in
     the end how many of these there are.
     """
-    counts, cuts = rows.counted.counts, rows.counted.cuts
-    parts = len(cuts) - 1
-    longest = int(rows.frequency[-hot] if hot else rows.frequency.max(initial=0))
-    begins = np.zeros((parts + 1, 4), np.int64)
-
-    def measure(part: int) -> None:
-        begins[part + 1] = _measure_lists(counts, *cuts[part : part + 2], longest)
-
-    each(measure, parts)
-    begins = begins.cumsum(axis=0)
+    counts, bounds = rows.counted.counts, rows.classes.bounds
+    longest = int(rows.occurring.hottest(hot)[-1] if hot else rows.occurring.rows.max(initial=0))
+    room = _room_for(rows, longest)
+    # Each thread has an empty list before its own, and lines of the cache.
+    firsts = [bounds.index(cut) for cut in rows.counted.cuts[:-1]]
+    room[firsts] += _APART, COPIED, 1, 0
+    begins = np.concatenate([np.zeros((1, 4), np.int64), room.cumsum(axis=0)])
     table, lists = np.empty(len(counts), np.int32), np.empty(begins[-1, 0] + COPIED, np.uint16)
+    alone = begins[firsts, 0] + _APART // 2
+    lists[alone] = END
 
     def begin(part: int) -> None:
-        _begin_lists(counts, *cuts[part : part + 2], longest, begins[part, 0], table, lists)
+        own = int(np.searchsorted(firsts, part, side="right")) - 1
+        end = begins[part + 1, 0] - room[part, 0] + (_APART if part in firsts else 0)
+        _begin_lists(counts, *bounds[part : part + 2], longest, end, alone[own], table, lists)
 
-    each(begin, parts)
+    each(begin, len(room))
     if hot:
         table[_hottest(counts, longest, hot)] = ~np.arange(hot, dtype=np.int32)
-    return table, lists, begins
+    return table, lists, begins[[*firsts, -1]]
+
+
+def _room_for(rows: UncodedRows, longest: int) -> NDArray[np.int64]:
+    """Return how much parts of the table need: of lists, rows met, long lists, marks in masks.
+
+    Ids in as many rows as the longest list has may have a list or a mask.
+    """
+    counts = rows.occurring.rows
+    listed = counts[(counts > 1) & (counts <= longest)]
+    marked = counts[counts >= longest]
+    held = rows.classes.held
+    # Behind the rows of a list stand from none to all but one of them.
+    copied = np.minimum(listed, COPIED)
+    each_list = np.stack([listed + 1, copied * (copied - 1) // 2, listed - copied], axis=1)
+    return np.column_stack([held[:, listed] @ each_list, held[:, marked] @ marked])
 
 
 def _hottest(counts: NDArray[Any], least: int, hot: int) -> NDArray[np.int64]:
@@ -127,42 +143,19 @@ def _hottest(counts: NDArray[Any], least: int, hot: int) -> NDArray[np.int64]:
 
 @cached
 @njit(nogil=True)
-def _measure_lists(counts: Any, first: Any, last: Any, longest: Any) -> Any:
-    """Return how much room some places need: lists, rows met, long lists, and marks of masks.
-
-    Ids in as many rows as the longest list has may have a list or a mask.
-    """
-    room, met, long, marks = 2 + _APART, COPIED, 1, 0
-    for place in range(first, last):
-        count = int(counts[place])
-        is_list = (count > 1) & (count <= longest)
-        room += count + 1 if is_list else 0
-        # Behind the rows of a list stand from none to all but one of them.
-        copied = min(count, COPIED)
-        met += copied * (copied - 1) // 2 if is_list else 0
-        long += count - copied if is_list else 0
-        marks += count if count >= longest else 0
-    return room, met, long, marks
-
-
-@cached
-@njit(nogil=True)
 def _begin_lists(
-    counts: Any, first: Any, last: Any, longest: Any, begin: Any, table: Any, lists: Any
+    counts: Any, first: Any, last: Any, longest: Any, begin: Any, alone: Any, table: Any, lists: Any
 ) -> None:
     """Lay out the lists of some places from a place among all of them on.
 
-    The first list stays empty, and is for all ids that are in one row only. Each has room for one
-    row more than stand behind others.
+    Ids that are in one row only have the list at ``alone``. The others have room for one row more
+    than stand behind others.
     """
-    alone = begin + _APART
-    lists[alone] = END
-    begin = alone + 2
     for place in range(first, last):
         count = np.int64(counts[place])
         is_list = (count > 1) & (count <= longest)
         end = begin + (count if is_list else 0)
-        lists[end] = END
+        lists[np.uintp(end)] = END
         table[place] = end if is_list else alone
         begin = end + is_list
 
