@@ -19,7 +19,14 @@ from warpladder.overlap_join.index import list_of, rows_behind
 from warpladder.overlap_join.lanes import COPIED, LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
-from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, ROWS, WORDS
+from warpladder.overlap_join.slices import (
+    AT_ONCE,
+    FEW_AT_ONCE,
+    FEWEST_LEVELS,
+    LEAST_LEVELS,
+    ROWS,
+    WORDS,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -201,6 +208,7 @@ def prepare(
         rows[one, ROW], rows[one, SIZE] = i, size
         rows[one, LEAST] = least if least <= size else 0
         rows[one, LEVELS] = _levels_of(size, least, is_counted)
+        at_once = FEW_AT_ONCE if rows[one, LEVELS] == FEWEST_LEVELS else AT_ONCE
         k = starts[i + 1] - 1
         segments[one, 0] = taken
         for part in range(len(ends_of_rows)):
@@ -217,7 +225,7 @@ def prepare(
                 places[taken] = (items[k] - masks.cold) * WORDS
                 taken += 1
                 k -= 1
-            while (taken - segments[one, segment]) % AT_ONCE:
+            while (taken - segments[one, segment]) % at_once:
                 # Behind the masks of a panel is one without a bit.
                 places[taken] = masks.hot * WORDS
                 taken += 1

@@ -19,10 +19,11 @@ from numba import njit
 
 from warpladder.device.crew import each
 from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.index import ONE_BLOCK, Index, Tails
 from warpladder.overlap_join.lanes import COPIED, copy_until, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, empty_masks
-from warpladder.overlap_join.slices import WORDS
+from warpladder.overlap_join.slices import ROWS, WORDS
 from warpladder.overlap_join.uncoded import UncodedRows
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ _WIDEST_RANGE = 2
 _MOST_IDS = 1 << 29
 # How many ids ahead lists are asked for, and twice as many ahead what says where they begin.
 _AHEAD = 12
+_LINE = 64
 # Elements between the lists of two threads, which then have no line of the cache in common.
 _APART = 64
 
@@ -65,35 +67,25 @@ def listed_rows(join: Join, way: Way) -> tuple[Index, Masks] | None:
     ):
         return None
     masks = empty_masks(rows, way.masks, at_once=True)
-    table, lists, begins = _lists_to_fill(rows, way.masks)
-    _, met, long, hot = begins[-1].tolist()
+    table, tails = _lists_to_fill(rows, way.masks)
     stretches = rows.counted.stretches
-    parts = len(stretches) - 1
-    ends = np.empty((parts, len(rows) + 1, 3), np.int64)
-    ends[:, -1] = begins[:-1, 1:]
-    tails = Tails(
-        np.empty(met, np.uint16), lists, np.empty(long, np.int32), np.empty(hot, np.int32), ends
-    )
 
     def list_part(part: int) -> None:
         _list_rows(
-            rows.values, *stretches[part : part + 2], rows.counted.least, table, tails, ends[part],
-            masks,
+            rows.values, *stretches[part : part + 2], rows.counted.least, table, tails,
+            tails.ends[part], masks,
         )  # fmt: skip
 
-    each(list_part, parts)
+    each(list_part, len(tails.ends))
     nothing = np.zeros(2, np.int64), np.empty(0, np.int32), np.empty(0, np.int64)
     return Index(ONE_BLOCK, 1, 0, *nothing, tails), masks
 
 
-def _lists_to_fill(
-    rows: UncodedRows, hot: int
-) -> tuple[NDArray[np.int32], NDArray[np.uint16], NDArray[np.int64]]:
-    """Return where the list of each place's id ends, or its mask; lists; and parts of `Tails`.
+def _lists_to_fill(rows: UncodedRows, hot: int) -> tuple[NDArray[np.int32], Tails]:
+    """Return where the list of each place's id ends, or its mask; and what rows are written into.
 
     Of a mask it is the complement of its number. Each thread has places, and so lists and masks, of
-    its own: where its part of lists begins, of rows met, of long lists and of marks in masks; in
-    the end how many of these there are.
+    its own, and parts of all else.
     """
     counts, bounds = rows.counted.counts, rows.classes.bounds
     longest = int(rows.occurring.hottest(hot)[-1] if hot else rows.occurring.rows.max(initial=0))
@@ -102,19 +94,41 @@ def _lists_to_fill(
     firsts = [bounds.index(cut) for cut in rows.counted.cuts[:-1]]
     room[firsts] += _APART, COPIED, 1, 0
     begins = np.concatenate([np.zeros((1, 4), np.int64), room.cumsum(axis=0)])
-    table, lists = np.empty(len(counts), np.int32), np.empty(begins[-1, 0] + COPIED, np.uint16)
+    places, met, long, marks = begins[-1].tolist()
+    table, lists, *others = _in_one_block(
+        (len(counts), np.int32), (places + COPIED, np.uint16), (met, np.uint16), (long, np.int32),
+        (marks, np.int32),
+    )  # fmt: skip
     alone = begins[firsts, 0] + _APART // 2
     lists[alone] = END
 
     def begin(part: int) -> None:
         own = int(np.searchsorted(firsts, part, side="right")) - 1
-        end = begins[part + 1, 0] - room[part, 0] + (_APART if part in firsts else 0)
-        _begin_lists(counts, *bounds[part : part + 2], longest, end, alone[own], table, lists)
+        place = begins[part, 0] + (_APART if part in firsts else 0)
+        _begin_lists(counts, *bounds[part : part + 2], longest, place, alone[own], table, lists)
 
     each(begin, len(room))
     if hot:
         table[_hottest(counts, longest, hot)] = ~np.arange(hot, dtype=np.int32)
-    return table, lists, begins[[*firsts, -1]]
+    ends = np.empty((len(firsts), len(rows) + 1, 3), np.int64)
+    ends[:, -1] = begins[firsts, 1:]
+    return table, Tails(others[0], lists, others[1], others[2], ends)
+
+
+def _in_one_block(*wanted: tuple[int, type[np.generic]]) -> list[NDArray[Any]]:
+    """Return arrays of so many elements each, from lines of the cache on.
+
+    For a block as large NumPy asks for pages of 2 MB. Rows are listed in 10 % less time with these,
+    and where 5,000 pages of 4 KB have to be made first, in 30 %.
+    """
+    sizes = [-(-count * np.dtype(kind).itemsize // _LINE) * _LINE for count, kind in wanted]
+    block = np.empty(sum(sizes) + _LINE, np.uint8)
+    first = -block.ctypes.data % _LINE
+    arrays = []
+    for (count, kind), size in zip(wanted, sizes, strict=True):
+        arrays.append(block[first : first + size].view(kind)[:count])
+        first += size
+    return arrays
 
 
 def _room_for(rows: UncodedRows, longest: int) -> NDArray[np.int64]:
@@ -170,13 +184,10 @@ def _list_rows(
 
     ``written`` is the part of `Tails.ends` of these stretches.
     """
-    marked, width = masks.table, (masks.hot + 1) * WORDS
     lists, copies, long_ones, hot_ones = tails.lists, tails.met, tails.long, tails.hot
     rows = len(begins)
     met, long, hot = written[rows, 0], written[rows, 1], written[rows, 2]
     for i in range(rows - 1, -1, -1):
-        at = (i >> PANEL_BITS) * width + ((i >> 6) & (WORDS - 1))
-        bit = _ONE << np.uint64(i & 63)
         # From the beginning of a stretch it is so far to the one before, of the same thread.
         gap = begins[i] - ends[max(i - 1, 0)]
         for k in range(ends[i] - 1, begins[i] - 1, -1):
@@ -190,10 +201,8 @@ def _list_rows(
             slot = np.uintp(values[np.uintp(k)] - least)
             place = table[slot]
             if place < 0:
-                mask = np.int64(~place) * WORDS
-                hot_ones[np.uintp(hot)] = mask
+                hot_ones[np.uintp(hot)] = np.int64(~place) * WORDS
                 hot += 1
-                marked[np.uintp(at + mask)] |= bit
                 continue
             behind = copy_until(copies, met, lists, place, END)
             long_ones[np.uintp(long)] = place
@@ -203,3 +212,20 @@ def _list_rows(
             lists[np.uintp(place - 1)] = i
             table[slot] = place - 1
         written[i, 0], written[i, 1], written[i, 2] = met, long, hot
+        if not i & (ROWS - 1):
+            _mark_panel(i, min(i + ROWS, rows), hot_ones, written, masks)
+
+
+@subroutine(counted=False)
+def _mark_panel(first: Any, last: Any, hot: Any, written: Any, masks: Any) -> None:
+    """Set the bits of a panel's rows in their masks.
+
+    Done while these rows are listed, it would wait for each mask.
+    """
+    marked = masks.table
+    base = (first >> PANEL_BITS) * (masks.hot + 1) * WORDS
+    for i in range(first, last):
+        word = base + ((i >> 6) & (WORDS - 1))
+        bit = _ONE << np.uint64(i & 63)
+        for place in range(written[i + 1, 2], written[i, 2]):
+            marked[np.uintp(word + hot[np.uintp(place)])] |= bit

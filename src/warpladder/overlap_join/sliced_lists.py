@@ -16,11 +16,13 @@ from warpladder.overlap_join.listing import END
 from warpladder.overlap_join.masks import PANEL_BITS
 from warpladder.overlap_join.slices import FEWEST_LEVELS, WORDS
 
-__all__ = ["add_lists", "add_one"]
+__all__ = ["add_lists", "add_one", "fetch_tails"]
 
 _ONE = np.uint64(1)
 # How many lists ahead memory is asked for.
 _AHEAD = 14
+# So many rows of 16 bits are a line of the cache.
+_OF_A_LINE = 32
 
 
 @subroutine(counted=False)
@@ -60,6 +62,18 @@ def add_lists(
         else:
             _add_each(postings, place, last, levels, slices)
     _add_each(met, 0, copied, levels, slices)
+
+
+@subroutine(counted=False)
+def fetch_tails(tails: Any, i: Any) -> None:
+    """Ask for what a row meets in its lists."""
+    for part in range(len(tails.ends)):
+        for place in range(tails.ends[part, i + 1, 0], tails.ends[part, i, 0], _OF_A_LINE):
+            fetch(tails.met, place)
+        for long in range(tails.ends[part, i + 1, 1], tails.ends[part, i, 1]):
+            place = tails.long[np.uintp(long)]
+            fetch(tails.lists, place)
+            fetch(tails.lists, place + _OF_A_LINE)
 
 
 @subroutine(counted=False)

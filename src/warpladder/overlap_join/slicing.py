@@ -54,7 +54,7 @@ from warpladder.overlap_join.groups import (
 from warpladder.overlap_join.lanes import LANES, bits, fetch
 from warpladder.overlap_join.masks import PANEL_BITS
 from warpladder.overlap_join.measures import COUNT
-from warpladder.overlap_join.sliced_lists import add_lists, add_one
+from warpladder.overlap_join.sliced_lists import add_lists, add_one, fetch_tails
 from warpladder.overlap_join.slices import (
     AT_ONCE,
     WORDS,
@@ -167,6 +167,7 @@ def _visit_group(
                         left, index, which, i, rows[one, COLD], levels, met, slices, listed,
                         scratch.tallies,
                     )  # fmt: skip
+                    fetch_tails(index.tails, rows[min(one + 1, size - 1), ROW])
                 for panel in range(met, last):
                     at = ((panel - first) * AT_ONCE + one - eight) * WORDS
                     if masks.at_once:
