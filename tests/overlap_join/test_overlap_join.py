@@ -410,6 +410,10 @@ def test_classes_of_ids_tell_the_same_way_as_all_ids(n: int, threshold: int) -> 
     for most in (0, 1, 7, 100, 900, 1000):
         hottest = codes.occurring.hottest(most).tolist()
         assert hottest == each.hottest(most).tolist() == each.rows[::-1][:most].tolist()
+    numbers = np.arange(len(each.rows) + 1)
+    sums = codes.occurring.sums_of_hottest(codes.occurring.rows, numbers)
+    assert sums.tolist() == each.sums_of_hottest(each.rows, numbers).tolist()
+    assert sums.tolist() == [each.rows[len(each.rows) - number :].sum() for number in numbers]
 
 
 def test_progress_ascends_to_one() -> None:

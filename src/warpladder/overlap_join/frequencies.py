@@ -131,8 +131,14 @@ def count_in_stretches(
     def count(part: int) -> None:
         _count(items, stretches[part], stretches[part + 1], least, counts)
 
-    for part in range(1, parts):
-        _cut(starts, items, least + cuts[part], stretches[part])
+    bounds = parts_of_rows(starts, parts)
+
+    def cut(some: int) -> None:
+        first, last = bounds[some : some + 2]
+        for part in range(1, parts):
+            _cut(starts[first : last + 1], items, least + cuts[part], stretches[part, first:last])
+
+    each(cut, parts)
     each(count, parts)
     return Frequencies(least, counts, cuts, stretches)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -72,3 +72,24 @@ class Occurring(NamedTuple):
         # The class that has the last of them, too.
         classes = int(np.searchsorted(behind, most)) + 1
         return np.repeat(last_first[:classes], self.ids[::-1][:classes])[:most]
+
+    def sums_of_hottest(
+        self, values: NDArray[Any], numbers: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return the sums over so many of the last ids, ascending numbers, of a value by classes.
+
+        Examples
+        --------
+        >>> classes = Occurring(np.array([1, 2, 7]), np.array([40, 3, 1]))
+        >>> classes.sums_of_hottest(classes.rows, np.array([0, 1, 3, 4]))
+        array([ 0.,  7., 11., 13.])
+        """
+        if self.ids is None:
+            all_sums = np.zeros(int(numbers[-1]) + 1)
+            np.cumsum(values[::-1][: numbers[-1]], out=all_sums[1:])
+            return all_sums[numbers]
+        ids = np.concatenate([[0], np.cumsum(self.ids[::-1])])
+        sums = np.concatenate([[0.0], np.cumsum((values * self.ids)[::-1], dtype=np.float64)])
+        # Within a class each id adds the same.
+        between: NDArray[np.float64] = np.interp(numbers, ids, sums)
+        return between

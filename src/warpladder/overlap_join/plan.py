@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -269,12 +269,11 @@ def _slicing_of(
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     common = occurring.number(occurring.rows > len(join.right) / _SCARCE)
     most = min(common, _MOST_MASKS // (8 * WORDS * panels))
-    own_hottest = own.hottest(most)
     # So many are tried: of thousands, it matters little whether a few more have masks.
-    every, some = np.arange(min(most, _TRIED)), np.arange(0, most, MASKS_AT_ONCE // 8)
-    hot = np.unique(np.concatenate((every, some, [most])))
-    masks = _sums(own_hottest)[hot]
-    updates = _sums(own_hottest.astype(np.float64) * occurring.hottest(most))[hot]
+    every, some = np.arange(min(most, _TRIED)), np.arange(_TRIED, most, MASKS_AT_ONCE // 8)
+    hot = np.concatenate((every, some, [most]))
+    masks = own.sums_of_hottest(own.rows, hot)
+    updates = own.sums_of_hottest(own.rows.astype(np.float64) * occurring.rows, hot)
     # Masks are added eight at a time, of which some are empty, and in segments of so many ids.
     segments = -(-hot // MASKS_AT_ONCE)
     added = masks + n * (AT_ONCE // 2) * segments
@@ -296,13 +295,6 @@ def _slicing_of(
         costs[longest[hot] > LONGEST_LIST] = math.inf
     best = int(np.argmin(costs))
     return float(costs[best]), int(hot[best]), bool(at_once[best] < in_chunks[best])
-
-
-def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the sums of the first so many values, from none to all."""
-    sums = np.zeros(len(values) + 1)
-    np.cumsum(values, out=sums[1:])
-    return sums
 
 
 def _matching_of(join: Join, occurring: Occurring, total: float, others: float) -> float:
