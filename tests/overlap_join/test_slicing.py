@@ -16,10 +16,11 @@ from warpladder.overlap_join import cpu, frequencies, groups, plan, slices
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.lanes import COPIED
-from warpladder.overlap_join.listing import END
+from warpladder.overlap_join.listing import END, place_of
 from warpladder.overlap_join.masks import aligned_words
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
+from warpladder.overlap_join.sliced_lists import _row_of
 from warpladder.overlap_join.uncoded import UncodedRows
 
 WORDS, ROWS = slices.WORDS, slices.ROWS
@@ -252,6 +253,34 @@ def test_as_many_rows_as_are_listed_as_they_were_given() -> None:
         np.testing.assert_array_equal(counted.of_left[:-1], expected)
 
 
+@pytest.mark.parametrize("levels", [slices.FEWEST_LEVELS, slices.LEAST_LEVELS])
+def test_tallies_become_slices_by_the_rows_they_are_of(levels: int) -> None:
+    slice_half = slices.slice_in_two if levels == slices.FEWEST_LEVELS else slices.slice_in_four
+
+    @njit
+    def slice_all(places, times, tallies, words):
+        for row in range(len(times)):
+            places[row] = place_of(row)
+            tallies[places[row]] = (1 << times[row]) - 1
+        slice_half(tallies, 0, words, 0)
+        slice_half(tallies, ROWS // 2, words, WORDS // 2)
+
+    times = np.random.default_rng(levels).integers(0, 9, ROWS)
+    places, tallies = np.zeros(ROWS, np.int64), np.zeros(ROWS, np.uint8)
+    words = np.full((levels + 1) * WORDS, 77, np.uint64)
+    slice_all(places, times, tallies, words)
+    assert sorted(places.tolist()) == list(range(ROWS))
+    assert [_row_of.py_func(place) for place in places] == list(range(ROWS))
+    assert not tallies.any()
+    expected = [times >= 1, times >= 2]
+    if levels > slices.FEWEST_LEVELS:
+        expected = [times >> level & 1 for level in range(levels)]
+    for level, bits in enumerate(expected):
+        found = bits_of(words[level * WORDS : (level + 1) * WORDS])
+        assert found.tolist() == bits.astype(int).tolist()
+    assert set(words[levels * WORDS :].tolist()) == {77}
+
+
 @pytest.mark.parametrize("change", ["order", "twice"])
 def test_rows_that_do_not_ascend_are_coded_first(change: str) -> None:
     sets = sets_of(300, 60, 20, 5)
@@ -270,7 +299,7 @@ def test_rows_that_share_more_lists_than_tallies_tell(n: int, shared: int) -> No
     rows = np.stack([np.append(np.arange(shared), shared + i) for i in range(n)])
     sets = Sets(np.arange(n + 1) * (shared + 1), rows.reshape(-1))
     codes = coded(sets)
-    for threshold in (1, 2):
+    for threshold in (1, 2, 3, 7, 8, 9, 255, 256, 257):
         join = Join(codes.left, codes.right, as_rule("count", threshold))
         engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", at_once=True))
         counted = engine.counted(0, n, lambda _: None)

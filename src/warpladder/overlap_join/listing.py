@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from warpladder.overlap_join.forms import Join
     from warpladder.overlap_join.plan import Way
 
-__all__ = ["END", "listed_rows"]
+__all__ = ["END", "listed_rows", "place_of"]
 
 END = (1 << 16) - 1
 """Stands behind each list: there are fewer rows."""
@@ -188,6 +188,7 @@ def _list_rows(
     rows = len(begins)
     met, long, hot = written[rows, 0], written[rows, 1], written[rows, 2]
     for i in range(rows - 1, -1, -1):
+        own = place_of(i)
         # From the beginning of a stretch it is so far to the one before, of the same thread.
         gap = begins[i] - ends[max(i - 1, 0)]
         for k in range(ends[i] - 1, begins[i] - 1, -1):
@@ -209,11 +210,17 @@ def _list_rows(
             # Of a long list what was copied is written over.
             met += behind & (COPIED - 1)
             long += behind >= COPIED
-            lists[np.uintp(place - 1)] = i
+            lists[np.uintp(place - 1)] = own
             table[slot] = place - 1
         written[i, 0], written[i, 1], written[i, 2] = met, long, hot
         if not i & (ROWS - 1):
             _mark_panel(i, min(i + ROWS, rows), hot_ones, written, masks)
+
+
+@subroutine(inline="always")
+def place_of(i: Any) -> Any:
+    """Return the place of a row among tallies, as `slices` takes them."""
+    return (i & ~511) | ((i & 7) << 6) | ((i >> 3) & 63)
 
 
 @subroutine(counted=False)

@@ -11,10 +11,17 @@ import numpy as np
 
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.groups import span_of
-from warpladder.overlap_join.lanes import COPIED, LANES, at_least, clear, copy_some, fetch
+from warpladder.overlap_join.lanes import COPIED, LANES, copy_some, fetch
 from warpladder.overlap_join.listing import END
 from warpladder.overlap_join.masks import PANEL_BITS
-from warpladder.overlap_join.slices import FEWEST_LEVELS, WORDS
+from warpladder.overlap_join.slices import (
+    FEWEST_LEVELS,
+    LEAST_LEVELS,
+    ROWS,
+    WORDS,
+    slice_in_four,
+    slice_in_two,
+)
 
 __all__ = ["add_lists", "add_one", "fetch_tails"]
 
@@ -28,28 +35,31 @@ _OF_A_LINE = 32
 @subroutine(counted=False)
 def add_lists(
     left: Any, index: Any, which: Any, i: Any, cold: Any, levels: Any, first: Any, slices: Any,
-    met: Any, tallies: Any,
+    met: Any, tallies: Any, is_tallied: Any,
 ) -> None:  # fmt: skip
     """Set counts in all panels from the first on to what a row meets in its lists.
 
     Short lists are copied one behind the other, as if all were equally long, and then added in one
     loop: else the end of each is guessed wrong. Of 59 ms for the rows told of in `slicing` that
-    saves 11. Where rows were listed as they were given that has been done; with two slices what
-    they meet is tallied in bytes then, which saves 7 ms of 44.
+    saves 11. Where rows were listed as they were given that has been done; what they meet is
+    tallied in bytes then, where tallies tell enough.
     """
     postings, tails = index.postings, index.tails
-    if len(tails.ends) and levels == FEWEST_LEVELS:
+    if len(tails.ends) and is_tallied and levels <= LEAST_LEVELS:
         _tally_tails(tails, i, tallies)
-        _slice_tallies(tallies, first, slices)
+        _slice_tallies(tallies, first, levels, slices)
         return
     for word in range(first * levels * WORDS, len(slices)):
         slices[word] = 0
     if len(tails.ends):
         for part in range(len(tails.ends)):
-            _add_each(tails.met, tails.ends[part, i + 1, 0], tails.ends[part, i, 0], levels, slices)
+            for place in range(tails.ends[part, i + 1, 0], tails.ends[part, i, 0]):
+                _add_row(_row_of(tails.met[np.uintp(place)]), levels, slices)
             for long in range(tails.ends[part, i + 1, 1], tails.ends[part, i, 1]):
                 place = tails.long[np.uintp(long)]
-                _add_each(tails.lists, place, _end_of(tails.lists, place), levels, slices)
+                while tails.lists[np.uintp(place)] != END:
+                    _add_row(_row_of(tails.lists[np.uintp(place)]), levels, slices)
+                    place += 1
         return
     begin = left.starts[i]
     copied = 0
@@ -76,6 +86,13 @@ def fetch_tails(tails: Any, i: Any) -> None:
             fetch(tails.lists, place + _OF_A_LINE)
 
 
+@subroutine(inline="always")
+def _row_of(place: Any) -> Any:
+    """Return the row that has a place among tallies: the opposite of `listing.place_of`."""
+    place = np.int64(place)
+    return (place & ~511) | ((place & 63) << 3) | ((place >> 6) & 7)
+
+
 @subroutine(counted=False)
 def _tally_tails(tails: Any, i: Any, tallies: Any) -> None:
     """Note in bytes, a bit for each time up to eight, how often a row meets others in its lists."""
@@ -96,39 +113,36 @@ def _tally(tallies: Any, j: Any) -> None:
 
 
 @subroutine(counted=False)
-def _end_of(lists: Any, place: Any) -> Any:
-    while lists[np.uintp(place)] != END:
-        place += 1
-    return place
-
-
-@subroutine(counted=False)
-def _slice_tallies(tallies: Any, first: Any, slices: Any) -> None:
-    """Write the fewest slices that tell 0, 1 and more; begin anew with the bytes."""
-    for panel in range(first, len(tallies) >> PANEL_BITS):
-        for w in range(WORDS):
-            at = (panel << PANEL_BITS) + LANES * w
-            word = panel * FEWEST_LEVELS * WORDS + w
-            slices[np.uintp(word)] = at_least(tallies, at, np.uint8(1))
-            slices[np.uintp(word + WORDS)] = at_least(tallies, at, np.uint8(3))
-            clear(tallies, at)
+def _slice_tallies(tallies: Any, first: Any, levels: Any, slices: Any) -> None:
+    """Write what has been tallied as slices of all panels from the first on, and begin anew."""
+    half = ROWS // 2
+    for at in range(first * ROWS, len(tallies), half):
+        word = (at >> PANEL_BITS) * levels * WORDS + (WORDS // 2 if at & half else 0)
+        if levels == FEWEST_LEVELS:
+            slice_in_two(tallies, at, slices, word)
+        else:
+            slice_in_four(tallies, at, slices, word)
 
 
 @subroutine(counted=False)
 def _add_each(met: Any, first: Any, last: Any, levels: Any, slices: Any) -> None:
     """Add one to the counts of some rows, in slices of all panels."""
     for place in range(first, last):
-        j = np.int64(met[np.uintp(place)])
-        word = (j >> PANEL_BITS) * levels * WORDS + ((j >> 6) & (WORDS - 1))
-        bit = _ONE << np.uint64(j & (LANES - 1))
-        known = slices[np.uintp(word)]
-        slices[np.uintp(word)] = known ^ bit
-        # Carries are rare. Testing for them saves 7 ms of 64 with four slices (the rows of
-        # `slicing`, a threshold of 5), but costs 6 of 51 with two, where there is one way to go.
-        if levels == FEWEST_LEVELS:
-            slices[np.uintp(word + WORDS)] |= known & bit
-        elif known & bit:
-            add_one(slices, word + WORDS, word + (levels - 1) * WORDS, bit)
+        _add_row(np.int64(met[np.uintp(place)]), levels, slices)
+
+
+@subroutine(inline="always")
+def _add_row(j: Any, levels: Any, slices: Any) -> None:
+    word = (j >> PANEL_BITS) * levels * WORDS + ((j >> 6) & (WORDS - 1))
+    bit = _ONE << np.uint64(j & (LANES - 1))
+    known = slices[np.uintp(word)]
+    slices[np.uintp(word)] = known ^ bit
+    # Carries are rare. Testing for them saves 7 ms of 64 with four slices (the rows of
+    # `slicing`, a threshold of 5), but costs 6 of 51 with two, where there is one way to go.
+    if levels == FEWEST_LEVELS:
+        slices[np.uintp(word + WORDS)] |= known & bit
+    elif known & bit:
+        add_one(slices, word + WORDS, word + (levels - 1) * WORDS, bit)
 
 
 @subroutine(inline="always")

@@ -163,9 +163,11 @@ def _visit_group(
                 own = i >> PANEL_BITS
                 met = max(first, own) if which == LATER else first
                 if masks.at_once:
+                    # Tallies tell as many times as slices that are sticky, and no more.
+                    is_tallied = is_counted and least <= 1 << (levels - 1)
                     add_lists(
                         left, index, which, i, rows[one, COLD], levels, met, slices, listed,
-                        scratch.tallies,
+                        scratch.tallies, is_tallied,
                     )  # fmt: skip
                     fetch_tails(index.tails, rows[min(one + 1, size - 1), ROW])
                 for panel in range(met, last):
