@@ -21,7 +21,6 @@ from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
 from warpladder.overlap_join.slices import (
     AT_ONCE,
-    FEW_AT_ONCE,
     FEWEST_LEVELS,
     LEAST_LEVELS,
     ROWS,
@@ -208,7 +207,6 @@ def prepare(
         rows[one, ROW], rows[one, SIZE] = i, size
         rows[one, LEAST] = least if least <= size else 0
         rows[one, LEVELS] = _levels_of(size, least, is_counted)
-        at_once = FEW_AT_ONCE if rows[one, LEVELS] == FEWEST_LEVELS else AT_ONCE
         k = starts[i + 1] - 1
         segments[one, 0] = taken
         for part in range(len(ends_of_rows)):
@@ -225,7 +223,7 @@ def prepare(
                 places[taken] = (items[k] - masks.cold) * WORDS
                 taken += 1
                 k -= 1
-            while (taken - segments[one, segment]) % at_once:
+            while (taken - segments[one, segment]) % AT_ONCE:
                 # Behind the masks of a panel is one without a bit.
                 places[taken] = masks.hot * WORDS
                 taken += 1

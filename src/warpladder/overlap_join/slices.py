@@ -29,7 +29,6 @@ from warpladder.device.llvm import LANE, call_outside, data_of, everywhere, vect
 __all__ = [
     "AT_ONCE",
     "FEWEST_LEVELS",
-    "FEW_AT_ONCE",
     "LEAST_LEVELS",
     "ROWS",
     "WORDS",
@@ -50,8 +49,6 @@ AT_ONCE = 8
 """How many masks are added together; of fewer, the rest are zero."""
 FEWEST_LEVELS, LEAST_LEVELS = 2, 4
 """Counts have so few slices, or so many at least."""
-FEW_AT_ONCE = 4
-"""How many masks are added together where counts have the fewest slices."""
 # Slices that stay in registers beside the last.
 _HELD = 3
 
@@ -93,14 +90,14 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
         word = builder.add(slices_at, builder.mul(level, number(WORDS)))
         return _place(context, builder, signature, args, 0, word)
 
-    def add_to(held: list[Any], add_some: Any, at_once: int) -> None:
-        """Keep some slices in registers while masks are added to them, so many at a time."""
+    def add_to(held: list[Any], add_eight: Any) -> None:
+        """Keep some slices in registers while masks are added to them, eight at a time."""
         slots = [cgutils.alloca_once(builder, _SLICE) for _ in held]
         for level, slot in zip(held, slots, strict=True):
             known = ir.Constant(_SLICE, None) if is_fresh else _load(builder, slice_at(level))
             builder.store(known, slot)
-        with cgutils.for_range(builder, builder.sdiv(count, number(at_once))) as loop:
-            begin = builder.add(first, builder.mul(loop.index, number(at_once)))
+        with cgutils.for_range(builder, builder.sdiv(count, number(AT_ONCE))) as loop:
+            begin = builder.add(first, builder.mul(loop.index, number(AT_ONCE)))
 
             def mask(one: int) -> Any:
                 where = builder.load(builder.gep(places.data, [builder.add(begin, number(one))]))
@@ -108,7 +105,7 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
                 return _load(builder, _place(context, builder, signature, args, 3, word))
 
             known = [builder.load(slot) for slot in slots]
-            for value, slot in zip(add_some(*known, mask), slots, strict=True):
+            for value, slot in zip(add_eight(*known, mask), slots, strict=True):
                 builder.store(value, slot)
         for level, slot in zip(held, slots, strict=True):
             _store(builder, builder.load(slot), slice_at(level))
@@ -116,7 +113,7 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
     last = builder.sub(levels, number(1))
 
     def add_in_two(ones: Any, sticky: Any, mask: Any) -> list[Any]:
-        for one in range(FEW_AT_ONCE):
+        for one in range(AT_ONCE):
             added = mask(one)
             sticky = builder.or_(sticky, builder.and_(ones, added))
             ones = builder.xor(ones, added)
@@ -142,12 +139,12 @@ def _emit_sum(context: Any, builder: Any, signature: Any, args: Any, *, is_fresh
     is_two = builder.icmp_signed("==", levels, number(FEWEST_LEVELS))
     with builder.if_else(is_two) as (in_two, in_many):
         with in_two:
-            add_to([number(0), last], add_in_two, FEW_AT_ONCE)
+            add_to([number(0), last], add_in_two)
         with in_many:
             if is_fresh:
                 with cgutils.for_range(builder, last, start=number(_HELD)) as loop:
                     _store(builder, ir.Constant(_SLICE, None), slice_at(loop.index))
-            add_to([*map(number, range(_HELD)), last], add_in_many, AT_ONCE)
+            add_to([*map(number, range(_HELD)), last], add_in_many)
     return context.get_dummy_value()
 
 
@@ -175,7 +172,7 @@ def sum_masks(typingctx, slices, at, levels, table, base, places, first, count):
         The masks, uint64, and the word from which places are counted.
     places, first, count
         At which words masks begin: int32, ``count`` of them from ``first`` on, a multiple of
-        `AT_ONCE`, or of `FEW_AT_ONCE` where there are `FEWEST_LEVELS`.
+        `AT_ONCE`.
     """
     return _summing(slices, table, places, is_fresh=True)
 
