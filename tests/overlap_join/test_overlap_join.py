@@ -18,6 +18,7 @@ from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
 from warpladder.overlap_join.intake import as_sets
 from warpladder.overlap_join.measures import MEASURES, as_rule
+from warpladder.overlap_join.occurring import Occurring
 from warpladder.overlap_join.plan import Way, choose_way, updates_of
 from warpladder.overlap_join.sample import expected_pairs_of
 
@@ -291,8 +292,8 @@ def test_ids_that_very_many_rows_have_are_coded_by_how_many(
     rows = random_rows(90, 25, 12, 21)
     codes = coded(as_sets([sorted(set(row)) for row in rows], "rows"))
     expected = sorted(np.bincount(list(chain(*map(set, rows)))).tolist())
-    assert codes.frequency.tolist() == [count for count in expected if count]
-    assert codes.frequency.tolist() == np.bincount(codes.left.items).tolist()
+    assert codes.occurring.of_each.tolist() == [count for count in expected if count]
+    assert codes.occurring.of_each.tolist() == np.bincount(codes.left.items).tolist()
     assert list(wl.overlap_join(rows, 3)) == brute(rows, "count", 3)
 
 
@@ -310,7 +311,7 @@ def test_ids_that_several_threads_code_come_by_counts_and_then_in_their_own_orde
     items = rng.permutation(np.repeat(np.arange(50), counts))
     codes = coded(as_sets(items[:, np.newaxis], "rows"))
     ids = np.argsort(counts, kind="stable")[(counts == 0).sum() :]
-    assert codes.frequency.tolist() == counts[ids].tolist()
+    assert codes.occurring.of_each.tolist() == counts[ids].tolist()
     assert ids[codes.left.items].tolist() == items.tolist()
 
 
@@ -337,9 +338,12 @@ def test_ids_that_rows_have_twice_are_in_so_many_rows_less(size: int) -> None:
     distinct = [len(set(row)) for row in rows.tolist()]
     assert np.diff(codes.left.starts).tolist() == distinct
     assert sum(distinct) < rows.size
-    assert codes.frequency.tolist() == np.bincount(codes.left.items).tolist()
+    assert codes.occurring.of_each.tolist() == np.bincount(codes.left.items).tolist()
     against = coded(as_sets(rng.integers(0, 40, (20, size)), "rows"), as_sets(rows, "other"))
-    assert against.frequency.tolist() == np.bincount(against.right.items, minlength=40).tolist()
+    assert (
+        against.occurring.of_each.tolist()
+        == np.bincount(against.right.items, minlength=40).tolist()
+    )
 
 
 @settings(max_examples=40, deadline=None)
@@ -356,16 +360,16 @@ def test_prefixes_are_not_given_up_where_they_cost_less(
     ]
     codes = coded(as_sets(rows, "rows"))
     join = Join(codes.left, codes.right, as_rule("jaccard", threshold))
-    total = float(np.dot(codes.frequency, codes.frequency)) / 2
-    cost = plan._matching_of(join, codes.frequency, total, math.inf)
-    assert plan._matching_of(join, codes.frequency, total, cost) == cost
+    total = float(np.dot(codes.occurring.listed, codes.occurring.rows)) / 2
+    cost = plan._matching_of(join, codes.occurring, total, math.inf)
+    assert plan._matching_of(join, codes.occurring, total, cost) == cost
 
 
 def test_the_way_that_is_chosen() -> None:
     def way(rows: Any, threshold: float = 2, measure: str = "count") -> Way:
         codes = coded(as_sets(rows, "rows"))
         return choose_way(
-            Join(codes.left, codes.right, as_rule(measure, threshold)), codes.frequency
+            Join(codes.left, codes.right, as_rule(measure, threshold)), codes.occurring
         )
 
     rng = np.random.default_rng(1)
@@ -386,10 +390,30 @@ def test_the_way_that_is_chosen() -> None:
 
 def test_updates_beyond_64_bits_are_counted() -> None:
     codes = coded(as_sets([[1, 2], [1]], "rows"))
-    many = codes._replace(frequency=np.array([1, 1 << 31]))
-    assert updates_of(Join(codes.left, codes.left, as_rule("count", 1)), many) == (1 << 30) * (
-        (1 << 31) - 1
-    )
+    join = Join(codes.left, codes.left, as_rule("count", 1))
+    of_one = (1 << 30) * ((1 << 31) - 1)
+    assert updates_of(join, Occurring(np.array([1, 1 << 31]))) == of_one
+    assert updates_of(join, Occurring(np.array([1, 1 << 31]), np.array([9, 3]))) == 3 * of_one
+
+
+@pytest.mark.parametrize("n", [3, 60, 5000])
+@pytest.mark.parametrize("threshold", [1, 2, 9])
+def test_classes_of_ids_tell_the_same_way_as_all_ids(n: int, threshold: int) -> None:
+    rng = np.random.default_rng(n)
+    rows = [np.unique((900 * rng.random(40) ** 3).astype(int)) for _ in range(n)]
+    codes = coded(as_sets(rows, "rows"))
+    join = Join(codes.left, codes.right, as_rule("count", threshold))
+    each = Occurring(codes.occurring.of_each)
+    assert len(each.rows) > len(codes.occurring.rows)
+    assert choose_way(join, codes.occurring) == choose_way(join, each)
+    assert updates_of(join, codes.occurring) == updates_of(join, each)
+    for most in (0, 1, 7, 100, 900, 1000):
+        hottest = codes.occurring.hottest(most).tolist()
+        assert hottest == each.hottest(most).tolist() == each.rows[::-1][:most].tolist()
+    numbers = np.arange(len(each.rows) + 1)
+    sums = codes.occurring.sums_of_hottest(codes.occurring.rows, numbers)
+    assert sums.tolist() == each.sums_of_hottest(each.rows, numbers).tolist()
+    assert sums.tolist() == [each.rows[len(each.rows) - number :].sum() for number in numbers]
 
 
 def test_progress_ascends_to_one() -> None:

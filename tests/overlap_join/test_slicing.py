@@ -15,9 +15,12 @@ from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu, frequencies, groups, plan, slices
 from warpladder.overlap_join.coding import coded
 from warpladder.overlap_join.forms import Join
+from warpladder.overlap_join.lanes import COPIED
+from warpladder.overlap_join.listing import END, place_of
 from warpladder.overlap_join.masks import aligned_words
 from warpladder.overlap_join.measures import as_rule
 from warpladder.overlap_join.plan import Way
+from warpladder.overlap_join.sliced_lists import _row_of
 from warpladder.overlap_join.uncoded import UncodedRows
 
 WORDS, ROWS = slices.WORDS, slices.ROWS
@@ -213,7 +216,69 @@ def test_rows_are_listed_as_they_were_given(
     assert len(rows.counted.cuts) == threads + 1
     check(sets, masks, threshold, at_once=True)
     # Codes are there when they are asked for, each as often as it was said to be.
-    np.testing.assert_array_equal(np.bincount(rows.items), rows.frequency)
+    np.testing.assert_array_equal(np.bincount(rows.items), rows.occurring.of_each)
+
+
+@pytest.mark.parametrize("threshold", [1, 2, 3])
+@pytest.mark.parametrize("masks", [0, 2])
+def test_lists_about_as_long_as_what_is_copied_of_them(masks: int, threshold: int) -> None:
+    # Ids in so many rows each; of the longest, as many rows as are copied at once stand behind one.
+    counts = [1, 2, COPIED - 1, COPIED, COPIED + 1, COPIED + 2, 2 * COPIED, 2 * COPIED + 1] * 3
+    rng = np.random.default_rng(threshold)
+    n = 3 * COPIED
+    chosen = np.zeros((n, len(counts)), np.bool_)
+    for number, count in enumerate(counts):
+        chosen[rng.permutation(n)[:count], number] = True
+    # Rows without ids, at the end too.
+    chosen[[0, 20, n - 1]] = False
+    sets = Sets(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), np.nonzero(chosen)[1])
+    assert isinstance(coded(sets).left, UncodedRows)
+    check(sets, masks, threshold, at_once=True)
+
+
+def test_as_many_rows_as_are_listed_as_they_were_given() -> None:
+    # One more, and what stands behind lists would be a row.
+    for n in (END, END + 1):
+        items = np.concatenate([np.arange(n) // 2, np.arange(n) // 3 + n]).reshape(2, n).T
+        sets = Sets(np.arange(n + 1, dtype=np.int64) * 2, np.ascontiguousarray(items).reshape(-1))
+        codes = coded(sets)
+        assert isinstance(codes.left, UncodedRows) == (n == END)
+        join = Join(codes.left, codes.right, as_rule("count", 2))
+        way = Way("slicing", 0, 0.1, "", masks=1, at_once=True)
+        counted = cpu.CpuEngine(join, way).counted(0, n, lambda _: None)
+        # Of six neighbours three pairs are of one half and of one third.
+        rows = np.arange(n - 1)
+        expected = (rows // 2 == (rows + 1) // 2) & (rows // 3 == (rows + 1) // 3)
+        assert counted.pairs == expected.sum()
+        np.testing.assert_array_equal(counted.of_left[:-1], expected)
+
+
+@pytest.mark.parametrize("levels", [slices.FEWEST_LEVELS, slices.LEAST_LEVELS])
+def test_tallies_become_slices_by_the_rows_they_are_of(levels: int) -> None:
+    slice_half = slices.slice_in_two if levels == slices.FEWEST_LEVELS else slices.slice_in_four
+
+    @njit
+    def slice_all(places, times, tallies, words):
+        for row in range(len(times)):
+            places[row] = place_of(row)
+            tallies[places[row]] = (1 << times[row]) - 1
+        slice_half(tallies, 0, words, 0)
+        slice_half(tallies, ROWS // 2, words, WORDS // 2)
+
+    times = np.random.default_rng(levels).integers(0, 9, ROWS)
+    places, tallies = np.zeros(ROWS, np.int64), np.zeros(ROWS, np.uint8)
+    words = np.full((levels + 1) * WORDS, 77, np.uint64)
+    slice_all(places, times, tallies, words)
+    assert sorted(places.tolist()) == list(range(ROWS))
+    assert [_row_of.py_func(place) for place in places] == list(range(ROWS))
+    assert not tallies.any()
+    expected = [times >= 1, times >= 2]
+    if levels > slices.FEWEST_LEVELS:
+        expected = [times >> level & 1 for level in range(levels)]
+    for level, bits in enumerate(expected):
+        found = bits_of(words[level * WORDS : (level + 1) * WORDS])
+        assert found.tolist() == bits.astype(int).tolist()
+    assert set(words[levels * WORDS :].tolist()) == {77}
 
 
 @pytest.mark.parametrize("change", ["order", "twice"])
@@ -227,15 +292,18 @@ def test_rows_that_do_not_ascend_are_coded_first(change: str) -> None:
     check(sets, 9, 2, at_once=True)
 
 
-def test_more_than_255_lists_of_a_row_are_not_tallied_in_bytes() -> None:
-    # Any two rows share 256 ids, which a byte takes for none.
-    n = 40
-    rows = np.sort(np.stack([np.append(np.arange(256), 256 + i) for i in range(n)]), axis=1)
-    sets = Sets(np.arange(n + 1) * 257, rows.reshape(-1))
+@pytest.mark.parametrize("shared", [1, 2, 7, 8, 9, 255, 256, 257])
+@pytest.mark.parametrize("n", [9, 40])
+def test_rows_that_share_more_lists_than_tallies_tell(n: int, shared: int) -> None:
+    # Any two rows share so many ids; a byte that counts takes 256 for none.
+    rows = np.stack([np.append(np.arange(shared), shared + i) for i in range(n)])
+    sets = Sets(np.arange(n + 1) * (shared + 1), rows.reshape(-1))
     codes = coded(sets)
-    join = Join(codes.left, codes.right, as_rule("count", 2))
-    engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", at_once=True))
-    assert engine.counted(0, n, lambda _: None).pairs == n * (n - 1) // 2
+    for threshold in (1, 2, 3, 7, 8, 9, 255, 256, 257):
+        join = Join(codes.left, codes.right, as_rule("count", threshold))
+        engine = cpu.CpuEngine(join, Way("slicing", 0, 0.1, "", at_once=True))
+        counted = engine.counted(0, n, lambda _: None)
+        assert counted.pairs == (n * (n - 1) // 2 if shared >= threshold else 0)
 
 
 def test_more_than_255_shared_ids_in_lists_and_masks_met_at_once() -> None:
@@ -272,8 +340,8 @@ def test_of_thousands_of_hot_ids_all_may_have_masks() -> None:
     sets = Sets(np.concatenate([[0], np.cumsum(chosen.sum(axis=1))]), np.nonzero(chosen)[1])
     codes = coded(sets)
     join = Join(codes.left, codes.right, as_rule("count", 2))
-    total = float(np.dot(codes.frequency, codes.frequency)) / 2
-    _, masks, at_once = plan._slicing_of(join, codes.frequency, codes.frequency, total)
+    total = float(np.dot(codes.occurring.listed, codes.occurring.rows)) / 2
+    _, masks, at_once = plan._slicing_of(join, codes.occurring, codes.occurring, total)
     assert masks == universe
     assert not at_once
 
@@ -285,7 +353,7 @@ def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
     sets = Sets(np.arange(n + 1) * size, items)
     codes = coded(sets)
     join = Join(codes.left, codes.right, as_rule("count", 2))
-    way = plan.choose_way(join, codes.frequency)
+    way = plan.choose_way(join, codes.occurring)
     assert way.name == "slicing"
     assert way.at_once
     assert 0 < way.masks < 2 * groups.MASKS_AT_ONCE
@@ -298,7 +366,7 @@ def test_few_hot_ids_and_many_rare_ones_are_met_at_once() -> None:
 
 @pytest.mark.parametrize("at_once", [False, True])
 def test_only_rows_met_at_once_need_room_for_copies_of_their_lists(at_once: bool) -> None:
-    size = groups._LISTED // groups.COPIED
+    size = groups._LISTED // COPIED
     sets = Sets(np.array([0, size, 2 * size]), np.tile(np.arange(size), 2))
     codes = coded(sets)
     join = Join(codes.left, codes.right, as_rule("count", 2))
@@ -378,9 +446,9 @@ def test_lists_that_are_too_long_have_masks(monkeypatch: pytest.MonkeyPatch) -> 
     items = np.stack([np.zeros(n, np.int64), 1 + np.arange(n) // 2], axis=1).reshape(-1)
     codes = coded(Sets(starts, items))
     join = Join(codes.left, codes.right, as_rule("count", 2))
-    assert plan.choose_way(join, codes.frequency).name != "gathering"
+    assert plan.choose_way(join, codes.occurring).name != "gathering"
     # As if lists cost nothing.
-    nanoseconds, masks, _ = plan._slicing_of(join, codes.frequency, codes.frequency, 0.0)
+    nanoseconds, masks, _ = plan._slicing_of(join, codes.occurring, codes.occurring, 0.0)
     assert nanoseconds < float("inf")
     assert masks >= 1
     assert wl.overlap_join(Sets(starts, items), 2, count_only=True).pairs == n // 2

@@ -20,14 +20,17 @@ from warpladder.device.kernel_cache import cached
 from warpladder.errors import InputError
 from warpladder.overlap_join.forms import Rows, parts_of_rows
 from warpladder.overlap_join.frequencies import (
+    Classes,
     Frequencies,
     are_ascending,
+    classes_of,
     count_ids,
     count_in_stretches,
     parts_of_table,
     range_of,
     workers_for,
 )
+from warpladder.overlap_join.occurring import Occurring
 from warpladder.overlap_join.sorting import close_gaps, recode_rows, take_off
 from warpladder.overlap_join.uncoded import UncodedRows
 
@@ -55,13 +58,13 @@ class Coded(NamedTuple):
     ----------
     left, right
         The rows; the same object where rows are joined with themselves.
-    frequency
-        In how many right rows each code is: int64.
+    occurring
+        In how many right rows codes are.
     """
 
     left: Rows
     right: Rows
-    frequency: NDArray[np.int64]
+    occurring: Occurring
 
 
 def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None) -> Coded:
@@ -96,7 +99,7 @@ def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None)
         raise InputError(f"rows: there are more than {_MOST_CODES:,} of them")
     values = _comparable(sides)
     counted, distinct = _frequencies(sides, values)
-    classes = _classes_of(counted.counts)
+    classes = _classes_of(counted, len(left))
     if classes.universe > _MOST_CODES:
         raise InputError(f"rows: there are more than {_MOST_CODES:,} distinct ids")
     if len(counted.stretches) and most_rows is None and len(left) < _OFTEN:
@@ -114,11 +117,11 @@ def coded(left: Sets, right: Sets | None = None, most_rows: float | None = None)
         is_kept = np.sum(frequency, axis=0) <= most_rows
         rows = [_without(one, is_kept) for one in rows]
         frequency = [np.where(is_kept, one, 0) for one in frequency]
-    return Coded(rows[0], rows[-1], frequency[-1])
+    return Coded(rows[0], rows[-1], Occurring(frequency[-1]))
 
 
 def _coded_when_asked(
-    sets: Sets, items: NDArray[Any], counted: Frequencies, classes: _Classes
+    sets: Sets, items: NDArray[Any], counted: Frequencies, classes: Classes
 ) -> Coded:
     """Return rows without any id twice: how frequent codes are is known before there are any."""
     ids = classes.held.sum(axis=0)
@@ -130,9 +133,9 @@ def _coded_when_asked(
         return _sorted_rows(sets, items, recode, classes.universe, None).items
 
     starts = np.ascontiguousarray(sets.starts, np.int64)
-    frequency = np.repeat(often, ids[often])
-    rows = UncodedRows(starts, classes.universe, items, counted, frequency, codes)
-    return Coded(rows, rows, frequency)
+    occurring = Occurring(often, ids[often])
+    rows = UncodedRows(starts, classes.universe, items, counted, classes, occurring, codes)
+    return Coded(rows, rows, occurring)
 
 
 def _comparable(sides: Sequence[Sets]) -> list[NDArray[Any]]:
@@ -158,27 +161,6 @@ class _Recode(NamedTuple):
     least: int
     distinct: NDArray[Any]
     table: NDArray[np.int32]
-
-
-class _Classes(NamedTuple):
-    """How many ids are listed how often, by parts of the table of counts.
-
-    Attributes
-    ----------
-    bounds
-        Where the table is cut.
-    held
-        Of each part how many ids are listed how often; the last count is of all that are more
-        often.
-    """
-
-    bounds: list[int]
-    held: NDArray[np.int64]
-
-    @property
-    def universe(self) -> int:
-        """How many ids are listed at all."""
-        return int(self.held[:, 1:].sum())
 
 
 def _frequencies(
@@ -208,16 +190,17 @@ def _frequencies(
     return Frequencies(0, counts, [], uncut), distinct
 
 
-def _classes_of(counts: NDArray[Any]) -> _Classes:
-    parts = workers_for(len(counts), 2 * _OFTEN)
-    bounds = parts_of_table(len(counts), parts)
-    held = np.zeros((parts, _OFTEN), np.int64)
-    each(lambda part: _count_counts(counts, *bounds[part : part + 2], held[part]), parts)
-    return _Classes(bounds, held)
+def _classes_of(counted: Frequencies, rows: int) -> Classes:
+    width = len(counted.counts)
+    even = parts_of_table(width, workers_for(width, 2 * _OFTEN))
+    if not len(counted.stretches):
+        return classes_of(counted.counts, even, _OFTEN)
+    # Of each thread's own part, and about as large as any other. No row has an id twice.
+    return classes_of(counted.counts, sorted({*even, *counted.cuts}), min(_OFTEN, rows + 1))
 
 
 def _codes_by_frequency(
-    counts: NDArray[Any], classes: _Classes
+    counts: NDArray[Any], classes: Classes
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return the code of each place of a table of counts, and how often each code is listed."""
     universe = classes.universe
@@ -284,14 +267,6 @@ def _without(rows: Rows, is_kept: NDArray[np.bool_]) -> Rows:
     before = np.zeros(stays.size + 1, np.int64)
     np.cumsum(stays, out=before[1:])
     return Rows(before[rows.starts], rows.items[stays], rows.universe)
-
-
-@cached
-@njit(nogil=True)
-def _count_counts(counts: Any, first: Any, last: Any, held: Any) -> None:
-    """Count how many ids are listed how often; the last count is of all that are more often."""
-    for place in range(first, last):
-        held[min(counts[place], len(held) - 1)] += 1
 
 
 @cached

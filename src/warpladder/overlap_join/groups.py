@@ -15,11 +15,17 @@ from numba import njit
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.overlap_join.counting import LATER
-from warpladder.overlap_join.index import HOT, list_of, rows_behind
+from warpladder.overlap_join.index import list_of, rows_behind
 from warpladder.overlap_join.lanes import COPIED, LANES, fetch
 from warpladder.overlap_join.masks import PANEL_BITS, Masks, aligned_words
 from warpladder.overlap_join.measures import COUNT, least_shared
-from warpladder.overlap_join.slices import AT_ONCE, FEWEST_LEVELS, LEAST_LEVELS, ROWS, WORDS
+from warpladder.overlap_join.slices import (
+    AT_ONCE,
+    FEWEST_LEVELS,
+    LEAST_LEVELS,
+    ROWS,
+    WORDS,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,6 +194,7 @@ def prepare(
     rows, places, items, starts = scratch.rows, scratch.places, left.items, left.starts
     segments, last_segment = scratch.segments, scratch.segments.shape[1] - 1
     universe = masks.cold + masks.hot
+    hot, ends_of_rows = index.tails.hot, index.tails.ends
     # How far past the threshold a count goes matters to nobody then.
     is_counted = measure == COUNT and not len(scratch.of)
     end = _end_of_group(left, index, masks, which, begin, last, scratch)
@@ -202,9 +209,9 @@ def prepare(
         rows[one, LEVELS] = _levels_of(size, least, is_counted)
         k = starts[i + 1] - 1
         segments[one, 0] = taken
-        for part in range(len(index.notes)):
-            for noted in range(index.notes[part, i, HOT], index.notes[part, i, HOT + 1]):
-                places[taken] = index.hot[noted]
+        for part in range(len(ends_of_rows)):
+            for noted in range(ends_of_rows[part, i + 1, 2], ends_of_rows[part, i, 2]):
+                places[taken] = hot[noted]
                 taken += 1
             k = starts[i] - 1
         for segment in range(last_segment):

@@ -32,17 +32,15 @@ if TYPE_CHECKING:
 __all__ = [
     "AHEAD",
     "BLOCK_BITS",
-    "HOT",
-    "LONG",
     "LONGEST_LIST",
-    "NOTES",
     "ONE_BLOCK",
-    "SHORT",
     "SIZE_BITS",
     "Index",
+    "Tails",
     "bucket_of",
     "build_index",
     "list_of",
+    "no_tails",
     "rows_behind",
 ]
 
@@ -57,14 +55,36 @@ SIZE_BITS = 24
 LONGEST_LIST = (1 << SIZE_BITS) - 1
 """Of rows behind one of a list, `Index.behind` says so many at most."""
 
-SHORT, LONG, HOT = 0, 2, 4
-"""Columns of `Index.notes` where something begins; in the next one it ends."""
-NOTES = 6
-
 # Below so many ids threads cost more than they give.
 _IDS_PER_WORKER = 1 << 17
 AHEAD = 16
 """How many ids ahead memory is asked for: 2 M ids are listed in 67 ms without, in 36 with it."""
+
+
+class Tails(NamedTuple):
+    """What rows meet that were listed as they were given (`listing`): of each list what is behind.
+
+    Attributes
+    ----------
+    met
+        Of each row the rows behind it in its short lists, one list after the other: uint16.
+    lists
+        All lists, each with `END` behind it: uint16.
+    long
+        Of each row where in ``lists`` the rows behind it begin that are too many to be in ``met``:
+        int32.
+    hot
+        Of each row at which words of a panel its masks begin: int32.
+    ends
+        For each part of the ids and each row where in ``met``, ``long`` and ``hot`` what is its own
+        ends; it begins where that of the next row ends: int64, (parts, rows + 1, 3).
+    """
+
+    met: NDArray[np.uint16]
+    lists: NDArray[np.uint16]
+    long: NDArray[np.int32]
+    hot: NDArray[np.int32]
+    ends: NDArray[np.int64]
 
 
 class Index(NamedTuple):
@@ -89,11 +109,8 @@ class Index(NamedTuple):
         For each id of each row, the part of its list with the rows of the same block that come
         after, for `rows_behind` to read. Zeros follow, so that places some way ahead can be read.
         Empty where it was not asked for.
-    hot, notes
-        Where rows were listed as they were given, in parts: at which words of a panel their masks
-        begin, int32, and for each part and row where in ``behind`` its short lists begin and end,
-        where the others, from the last one down, and where in ``hot`` its masks: int64, (parts,
-        rows, `NOTES`). Else both are empty.
+    tails
+        Where rows were listed as they were given, what stands for all of this; else empty.
     """
 
     bits: int
@@ -102,8 +119,7 @@ class Index(NamedTuple):
     starts: NDArray[np.int64]
     postings: NDArray[Any]
     behind: NDArray[np.int64]
-    hot: NDArray[np.int32]
-    notes: NDArray[np.int64]
+    tails: Tails
 
 
 def build_index(
@@ -139,7 +155,7 @@ def build_index(
     if not buckets:
         # Where hot ids are all that rows share, no pass over them is needed.
         no_lists = np.zeros(2, np.int64), np.zeros(COPIED, posting), np.zeros(noted, np.int64)
-        return Index(bits, blocks, first, *no_lists, *_no_notes())
+        return Index(bits, blocks, first, *no_lists, no_tails())
     workers = max(1, min(worker_count(), rows.items.size // max(_IDS_PER_WORKER, buckets)))
     # Each thread has its own rows and its own part of every list, so that lists come out in order.
     bounds = parts_of_rows(rows.starts, workers)
@@ -158,11 +174,13 @@ def build_index(
     behind = np.empty(noted, np.int64)
     behind[rows.items.size :] = 0
     each(lambda part: _fill(*given(part), places[part], starts, postings, behind), workers)
-    return Index(bits, blocks, first, starts, postings, behind, *_no_notes())
+    return Index(bits, blocks, first, starts, postings, behind, no_tails())
 
 
-def _no_notes() -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    return np.empty(0, np.int32), np.empty((0, 0, NOTES), np.int64)
+def no_tails() -> Tails:
+    """Return what stands in an index of rows that were not listed as they were given."""
+    rows, places = np.empty(0, np.uint16), np.empty(0, np.int32)
+    return Tails(rows, rows, places, places, np.empty((0, 0, 3), np.int64))
 
 
 @cached

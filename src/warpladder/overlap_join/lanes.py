@@ -26,12 +26,13 @@ __all__ = [
     "at_least",
     "clear",
     "copy_some",
+    "copy_until",
     "fetch",
     "note",
 ]
 
 COPIED = 16
-"""How many elements `copy_some` copies."""
+"""How many elements `copy_some` and `copy_until` copy."""
 LANES = 64
 """How many counters go together: as many as a word has bits."""
 
@@ -121,6 +122,24 @@ def copy_some(typingctx, target, at, source, place):
         return context.get_dummy_value()
 
     return types.void(target, types.intp, source, types.intp), codegen
+
+
+@intrinsic
+def copy_until(typingctx, target, at, source, place, end):
+    """Copy `COPIED` elements; return how many of them stand before the first that is ``end``."""
+
+    def codegen(context, builder, sig, args):
+        to, of = (data_of(context, builder, sig, args, which) for which in (0, 2))
+        some = ir.VectorType(to.type.pointee, COPIED)
+        known = builder.load(vector_at(builder, of, args[3], some), align=1)
+        builder.store(known, vector_at(builder, to, args[1], some), align=1)
+        are_ends = builder.icmp_unsigned("==", known, everywhere(builder, args[4], COPIED))
+        mask = builder.bitcast(are_ends, ir.IntType(COPIED))
+        # Zero where there is no end: then all of them stand before it.
+        before = builder.cttz(mask, ir.Constant(ir.IntType(1), 0))
+        return builder.zext(before, _WORD)
+
+    return types.int64(target, types.intp, source, types.intp, source.dtype), codegen
 
 
 @intrinsic

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,13 +29,13 @@ from warpladder.overlap_join.groups import GROUP, MASKS_AT_ONCE, memory_of_scrat
 from warpladder.overlap_join.index import BLOCK_BITS, LONGEST_LIST
 from warpladder.overlap_join.lanes import LANES
 from warpladder.overlap_join.masks import are_met_at_once, memory_of_masks
+from warpladder.overlap_join.occurring import Occurring
 from warpladder.overlap_join.prefixes import prefix_frequency, prefix_lengths
 from warpladder.overlap_join.slices import AT_ONCE, ROWS, WORDS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from warpladder.overlap_join.coding import Coded
     from warpladder.overlap_join.forms import Join
 
 __all__ = [
@@ -182,13 +182,12 @@ def _in_time(seconds: float | None) -> str:
     return f"about {seconds / 3600:,.0f} h"
 
 
-def updates_of(join: Join, coded: Coded) -> int:
+def updates_of(join: Join, occurring: Occurring) -> int:
     """Return how many ids all pairs of rows share."""
-    right = coded.frequency
     if join.is_self:
-        shared = right[_lone_ids(join, right) :]
-        return (_product(shared, shared) - int(shared.sum())) // 2
-    return _product(np.bincount(join.left.items, minlength=join.left.universe), right)
+        listed = occurring.listed
+        return (_product(listed, occurring.rows) - int(listed.sum())) // 2
+    return _product(np.bincount(join.left.items, minlength=join.left.universe), occurring.rows)
 
 
 def _product(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
@@ -198,33 +197,37 @@ def _product(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
     return int(np.dot(a, b))
 
 
-def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
-    """Return the way that takes the least time on the CPU."""
-    lone = _lone_ids(join, frequency)
+def choose_way(join: Join, occurring: Occurring) -> Way:
+    """Return the way that takes the least time on the CPU.
+
+    ``occurring`` tells in how many right rows ids are.
+    """
+    # Of rows joined with themselves no two share what is in one row only.
+    shared = occurring.behind(occurring.alone) if join.is_self else occurring
+    universe = join.right.universe
+    lone = universe - shared.universe
     n, m = len(join.left), len(join.right)
     both = 0.5 if join.is_self and not join.both_ways else 1.0
-    own = frequency if join.is_self else np.bincount(
-        join.left.items, minlength=join.left.universe
+    own = shared if join.is_self else Occurring(
+        np.bincount(join.left.items, minlength=join.left.universe)
     )  # fmt: skip
     lists = float(join.left.size)
-    own_shared, shared = own[lone:], frequency[lone:]
-    total = _product(own_shared, shared) * both
+    total = _product(own.listed, shared.rows) * both
 
     looks = n * float(m) * both / LANES
     blocks = max(1, -(-m >> BLOCK_BITS)) * both if m >> BLOCK_BITS else 1.0
     counting = []
-    for hot_bytes in range(_MOST_HOT_BYTES + 1):
-        cold = len(frequency) - 8 * hot_bytes
-        if cold < 0:
-            break
-        updates = total - _product(own[cold:], frequency[cold:]) * both
+    own_hottest, hottest = (one.hottest(8 * _MOST_HOT_BYTES) for one in (own, shared))
+    for hot_bytes in range(min(_MOST_HOT_BYTES, universe // 8) + 1):
+        hot = slice(8 * hot_bytes)
+        updates = total - _product(own_hottest[hot], hottest[hot]) * both
         counting.append(
             updates * _COUNTED + looks * (_LOOK + hot_bytes * _SIGNED) + lists * blocks * _LIST
         )
     hot_bytes = int(np.argmin(counting))
     bits = f"the {8 * hot_bytes} hottest ids as bits" if hot_bytes else ""
     gathering = total * _GATHERED + lists * _GATHERED_LIST + n * _GATHERED_ROW
-    slicing, masks, at_once = _slicing_of(join, own_shared, shared, total)
+    slicing, masks, at_once = _slicing_of(join, own, shared, total)
     others = min(slicing, counting[hot_bytes], gathering)
     matching = _matching_of(join, shared, total, others)
     ways = [
@@ -240,7 +243,7 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
             0,
             slicing * 1e-9,
             f"rows share much; the {masks:,} hottest ids as masks",
-            min(lone, len(frequency) - masks),
+            min(lone, universe - masks),
             masks,
             at_once,
         ),
@@ -249,29 +252,28 @@ def choose_way(join: Join, frequency: NDArray[np.int64]) -> Way:
     ]
     if _may_overflow(join):
         ways = ways[1:]
-    if shared.max(initial=0) > LONGEST_LIST:
+    if shared.rows.max(initial=0) > LONGEST_LIST:
         ways = [way for way in ways if way.name != "gathering"]
     return min(ways, key=lambda way: way.seconds)
 
 
 def _slicing_of(
-    join: Join, own: NDArray[np.int64], frequency: NDArray[np.int64], total: float
+    join: Join, own: Occurring, occurring: Occurring, total: float
 ) -> tuple[float, int, bool]:
     """Return how many nanoseconds slicing takes, how many ids have masks, `Way.at_once`.
 
-    Of ids that rows may share ``own`` and ``frequency`` are in how many left and right rows they
+    Of ids that rows may share ``own`` and ``occurring`` tell in how many left and right rows they
     are; ``total`` is how many updates all take.
     """
     n, panels = len(join.left), max(1, -(-len(join.right) // ROWS))
     both = 0.5 if join.is_self and not join.both_ways else 1.0
-    common = int(np.count_nonzero(frequency > len(join.right) / _SCARCE))
+    common = occurring.number(occurring.rows > len(join.right) / _SCARCE)
     most = min(common, _MOST_MASKS // (8 * WORDS * panels))
-    hottest = slice(None, -most - 1, -1)
     # So many are tried: of thousands, it matters little whether a few more have masks.
-    every, some = np.arange(min(most, _TRIED)), np.arange(0, most, MASKS_AT_ONCE // 8)
-    hot = np.unique(np.concatenate((every, some, [most])))
-    masks = _sums(own[hottest])[hot]
-    updates = _sums(own[hottest].astype(np.float64) * frequency[hottest])[hot]
+    every, some = np.arange(min(most, _TRIED)), np.arange(_TRIED, most, MASKS_AT_ONCE // 8)
+    hot = np.concatenate((every, some, [most]))
+    masks = own.sums_of_hottest(own.rows, hot)
+    updates = own.sums_of_hottest(own.rows.astype(np.float64) * occurring.rows, hot)
     # Masks are added eight at a time, of which some are empty, and in segments of so many ids.
     segments = -(-hot // MASKS_AT_ONCE)
     added = masks + n * (AT_ONCE // 2) * segments
@@ -287,33 +289,18 @@ def _slicing_of(
     )
     at_once[~(are_met_at_once(panels, hot) & (lists > 0))] = math.inf
     costs = np.minimum(in_chunks, at_once) + hot * (panels * _MARKED)
-    if frequency.max(initial=0) > LONGEST_LIST:
+    if occurring.rows.max(initial=0) > LONGEST_LIST:
         # What stands before the masked ones has lists.
-        longest = np.concatenate(([0], np.maximum.accumulate(frequency)))[::-1]
+        longest = np.concatenate(([0], np.maximum.accumulate(occurring.of_each)))[::-1]
         costs[longest[hot] > LONGEST_LIST] = math.inf
     best = int(np.argmin(costs))
     return float(costs[best]), int(hot[best]), bool(at_once[best] < in_chunks[best])
 
 
-def _sums(values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the sums of the first so many values, from none to all."""
-    sums = np.zeros(len(values) + 1)
-    np.cumsum(values, out=sums[1:])
-    return sums
-
-
-def _lone_ids(join: Join, frequency: NDArray[np.int64]) -> int:
-    """Return how many of the first ids are certainly shared by no two rows."""
-    if not join.is_self:
-        return 0
-    is_shared = frequency > 1
-    return int(is_shared.argmax()) if is_shared.any() else len(frequency)
-
-
-def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others: float) -> float:
+def _matching_of(join: Join, occurring: Occurring, total: float, others: float) -> float:
     """Return how many nanoseconds it takes to match prefixes, infinity if more than ``others``.
 
-    ``frequency`` is that of ids that rows may share, ``total`` how many updates these take.
+    ``occurring`` is of ids that rows may share, ``total`` how many updates these take.
     """
     both = 0.5 if join.is_self and not join.both_ways else 1.0
     prefixes = prefix_lengths(join.right, join.rule)
@@ -326,9 +313,10 @@ def _matching_of(join: Join, frequency: NDArray[np.int64], total: float, others:
         # equally frequent, so many candidates would still be left.
         left_out = join.right.size - int(prefixes.sum())
         # They may not ascend where rows have ids twice, or some are left out.
-        is_ascending = bool((frequency[1:] >= frequency[:-1]).all())
-        ascending = frequency if is_ascending else np.sort(frequency)
-        hottest = ascending[: -_CAPPED - 1 : -1].astype(np.float64)
+        rows = occurring.rows
+        is_ascending = bool((rows[1:] >= rows[:-1]).all())
+        ascending = occurring if is_ascending else Occurring(np.sort(occurring.of_each))
+        hottest = ascending.hottest(_CAPPED).astype(np.float64)
         above = np.cumsum(hottest) - hottest * np.arange(1, len(hottest) + 1)
         enough = int(np.searchsorted(above, left_out))
         if enough < len(hottest):
@@ -395,6 +383,7 @@ def memory_of(join: Join, way: Way, most_pairs: int) -> int:
     each = {"counting": 9 * m, "slicing": memory_of_scratch(m, way.masks, pairs)}.get(
         way.name, 8 * m
     )
-    # Rows listed as they were given: two tables of up to two places an id, and what is noted.
-    given = 16 * ids_of(join) + 48 * n * workers if way.at_once else 0
+    # Rows listed as they were given: two tables of up to two places an id, and copies of lists,
+    # eight rows or fewer for each id.
+    given = 24 * ids_of(join) + 24 * n * workers if way.at_once else 0
     return given + coded + index + starts + behind + known + workers * (room + each) + waiting

@@ -151,13 +151,13 @@ def prepared_for(
     with naming_memory("rows", "its ids as codes"):
         codes = coded(sides[0], sides[1] if len(sides) > 1 else None, stop)
     join = Join(codes.left, codes.right, rule, both_ways or (most is not None and len(sides) == 1))
-    way = choose_way(join, codes.frequency)
+    way = choose_way(join, codes.occurring)
     seconds = seconds_of(way, join)
     target = target_for(
         device,
         too_small="" if seconds > _NOT_WORTH_A_GPU else "too little work for a GPU",
     )
-    updates = updates_of(join, codes)
+    updates = updates_of(join, codes.occurring)
     at_most = most_pairs_of(join, updates)
     if most is not None:
         at_most = min(at_most, most * len(join.left))

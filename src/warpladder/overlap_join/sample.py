@@ -9,6 +9,7 @@ import numpy as np
 from warpladder.overlap_join.cpu import CpuEngine
 from warpladder.overlap_join.forms import Join, Rows
 from warpladder.overlap_join.measures import least_shared
+from warpladder.overlap_join.occurring import Occurring
 from warpladder.overlap_join.plan import choose_way, ids_of
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def expected_pairs_of(join: Join) -> int:
     )
     rights = np.arange(0, m, -(-m // _SAMPLED_ROWS))
     part = Join(_taken(join.left, lefts), _taken(join.right, rights), join.rule)
-    frequency = np.bincount(part.right.items, minlength=part.right.universe)
-    engine = CpuEngine(part, choose_way(part, frequency))
+    occurring = Occurring(np.bincount(part.right.items, minlength=part.right.universe))
+    engine = CpuEngine(part, choose_way(part, occurring))
     found = engine.counted(0, len(lefts), lambda _: None).pairs
     if not join.is_self:
         return round(found * (n / len(lefts)) * (m / len(rights)))

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from warpladder.overlap_join.frequencies import Frequencies
+    from warpladder.overlap_join.frequencies import Classes, Frequencies
+    from warpladder.overlap_join.occurring import Occurring
 
 __all__ = ["UncodedRows"]
 
@@ -29,13 +30,16 @@ class UncodedRows(Rows):
         The ids of each row as they were given.
     counted
         How often each is listed.
-    frequency
-        In how many rows each code is: int64, ascending.
+    classes
+        How many are listed how often.
+    occurring
+        In how many rows codes are, ascending.
     """
 
     values: NDArray[Any]
     counted: Frequencies
-    frequency: NDArray[np.int64]
+    classes: Classes
+    occurring: Occurring
     _codes: Callable[[], NDArray[np.int32]]
 
     def __init__(
@@ -44,12 +48,13 @@ class UncodedRows(Rows):
         universe: int,
         values: NDArray[Any],
         counted: Frequencies,
-        frequency: NDArray[np.int64],
+        classes: Classes,
+        occurring: Occurring,
         codes: Callable[[], NDArray[np.int32]],
     ) -> None:
         given = {
             "starts": starts, "universe": universe, "values": values, "counted": counted,
-            "frequency": frequency, "_codes": codes,
+            "classes": classes, "occurring": occurring, "_codes": codes,
         }  # fmt: skip
         for name, value in given.items():
             object.__setattr__(self, name, value)
