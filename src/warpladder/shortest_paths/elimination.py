@@ -122,7 +122,7 @@ def _take_all_out(starts: Any, ends: Any, into_starts: Any, into: Any, most: Any
         fewest = n
         for k in range(left):
             fewest = min(fewest, sizes[remaining[k]])
-        # What is left will have as many neighbours at least.
+        # What is left will keep about as many at least, if it is not in small pieces.
         if kept + fewest * (left - fewest) > most:
             return order[:count], begins, sizes, lists
         if is_crowd(left, fewest):

@@ -173,7 +173,7 @@ def build_lists(
         Where the rows of the block begin in ``items``, and where the last ends: int64, on the
         device.
     items
-        Ids of rows: int32, on the device.
+        Ids of rows, ascending in each: int32, on the device.
     span
         The first and the last of ``starts``, known to the host.
     ids
