@@ -253,3 +253,14 @@ def test_stores_of_something_else_are_refused_when_a_kernel_is_compiled(index, e
 
     with pytest.raises(InputTypeError, match=f"store_16_bytes: .*{said}"):
         compile_kernel(fill, (types.Array(types.int32, 2, "C"),))
+
+
+@needs_tools
+def test_stores_into_what_is_read_only_are_refused_when_a_kernel_is_compiled():
+    @cuda.jit
+    def fill(numbers):
+        store_16_bytes(numbers, 0, (1, 2, 3, 4))
+
+    frozen = types.Array(types.int32, 1, "C", readonly=True)
+    with pytest.raises(InputTypeError, match=r"store_16_bytes: .* is read-only"):
+        compile_kernel(fill, (frozen,))

@@ -100,7 +100,8 @@ def store_16_bytes(typingctx: Any, array: Any, index: Any, elements: Any) -> Any
     Raises
     ------
     InputTypeError
-        When a kernel is compiled for another kind of array, or another number of elements.
+        When a kernel is compiled for another kind of array, one that is read-only, or another
+        number of elements.
 
     Examples
     --------
@@ -120,6 +121,8 @@ def store_16_bytes(typingctx: Any, array: Any, index: Any, elements: Any) -> Any
     """
     del typingctx
     count = _elements("store_16_bytes", array, index)
+    if not array.mutable:
+        raise InputTypeError(f"store_16_bytes: {array} is read-only")
     if not isinstance(elements, types.BaseTuple) or len(elements) != count:
         raise InputTypeError(
             f"store_16_bytes: {elements} is no tuple of the {count} elements of type "

@@ -23,6 +23,8 @@ def _load_four_in_kernels(matrix, row, column):
     del row, column
     if matrix.dtype.bitwidth == 32:
         return lambda matrix, row, column: load_16_bytes(matrix, (uint32(row), uint32(column)))
+    if matrix.dtype.bitwidth != 64:
+        return None
 
     def load_two_and_two(matrix, row, column):
         first = load_16_bytes(matrix, (uint32(row), uint32(column)))
@@ -44,6 +46,8 @@ def _store_four_in_kernels(matrix, row, column, cells):
         return lambda matrix, row, column, cells: store_16_bytes(
             matrix, (uint32(row), uint32(column)), cells
         )
+    if matrix.dtype.bitwidth != 64:
+        return None
 
     def store_two_and_two(matrix, row, column, cells):
         store_16_bytes(matrix, (uint32(row), uint32(column)), (cells[0], cells[1]))
