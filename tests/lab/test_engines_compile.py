@@ -31,8 +31,10 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: Reductions have 64 registers, for four blocks on a multiprocessor; merging states, once for each
 #: piece of 2^19 elements, spills some. Overlaps are counted by as many threads as there are places
 #: for, with 32 registers each; what they spill they need once for each row. The longest strips of
-#: cells leave few registers for what is needed once before and after all steps.
+#: cells leave few registers for what is needed once before and after all steps. Large tiles spill
+#: addresses of operands once for 1,024 relaxations, as those of `register-tiles`.
 SPILLS = {
+    ("relax_large_tiles", 4): 40,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4): 512,
