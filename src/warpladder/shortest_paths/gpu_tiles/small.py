@@ -154,13 +154,12 @@ def store_tile(best, hop, dist, hops, row, column, carry):
     """Write a tile's cells; with next hops those that improved, for of others no hop is known."""
     y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
     if carry:
-        # All of them before any is written: a load behind a store would have to wait for it, as the
-        # compiler cannot know that they are of different cells.
-        known = cuda.local.array(CELLS, best.dtype)
-        load_cells(known, dist, row, column)
+        # A row of them before any is written: a load behind a store would have to wait for it, as
+        # the compiler cannot know that they are of different cells.
         for r in range(4):
+            known = load_four(dist, row + (y << 2) + r, column + (x << 2))
             for c in range(4):
-                if best[r, c] < known[r, c]:
+                if best[r, c] < known[c]:
                     i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
                     dist[i, j] = best[r, c]
                     hops[i, j] = hop[r, c]

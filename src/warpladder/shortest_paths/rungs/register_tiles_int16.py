@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import cuda, int32, uint32
 
-from warpladder.device.grids import round_up
+from warpladder.device.grids import EVERYBODY, round_up
 from warpladder.device.instructions import relax_pairs
 from warpladder.device.kernel_cache import cached
 from warpladder.rung import Bound, Prediction, Ratio, Rung
@@ -91,13 +91,10 @@ def relax_tile(words, row, pivot, column):
     """Relax tile (row, column) through tiles (row, pivot) and (pivot, column)."""
     left = cuda.shared.array(LEFT, int32, 16)
     right = cuda.shared.array(RIGHT, int32, 16)
-    corner = cuda.shared.array(2, int32)
     best = cuda.local.array(CELLS, int32)
     # The mask tells the compiler that no index is negative.
     t = cuda.threadIdx.x & (THREADS - 1)
     y, x = t >> 3, t & 7
-    if t == 0:
-        corner[0], corner[1] = row * TILE, column * WORDS
     # As of single numbers: read before anything is written, addresses found anew in the end.
     for r in range(8):
         i = row * TILE + cell_of(y, r)
@@ -128,11 +125,13 @@ def relax_tile(words, row, pivot, column):
             relax_step(best, left, right, k + 6, y, x)
             relax_step(best, left, right, k + 7, y, x)
         cuda.syncthreads()
+    row = cuda.shfl_sync(EVERYBODY, int32(row), 0)
+    column = cuda.shfl_sync(EVERYBODY, int32(column), 0)
     for r in range(8):
-        i = corner[0] + cell_of(y, r)
+        i = row * TILE + cell_of(y, r)
         for c in range(0, 8, 4):
             cells = best[r, c], best[r, c + 1], best[r, c + 2], best[r, c + 3]
-            store_four(words, i, corner[1] + word_of(x, c), cells)
+            store_four(words, i, column * WORDS + word_of(x, c), cells)
 
 
 @cached
