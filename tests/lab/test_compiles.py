@@ -58,7 +58,7 @@ SPILLS = {
             ("overlapped-panels", "", [(7, 5), (8, 0)], 40),
             ("half-tiles", "half_of_", [(7, 5), (8, 0)], 40),
             ("register-tiles-float32", "", [(7, 5), (8, 0), (9, 0), (10, 0)], 40),
-            ("register-tiles-int16", "", [(8, 0), (10, 0)], 48),
+            ("register-tiles-int16", "", [(7, 5), (8, 0), (10, 0)], 48),
         )
         for kernel in (f"relax_{part}cross", f"relax_{part}rest")
         for target in targets
@@ -160,7 +160,7 @@ def test_nine_of_ten_instructions_of_pairs_relax_two_each(target):
         assert opcodes.count("VIADDMNMX.S16x2") == 512
         assert loop.classes["shared loads"] == {"LDS.128": 32}
         if target == (9, 0):
-            assert len(loop.instructions) == 512 + 32 + 20
+            assert len(loop.instructions) <= 512 + 32 + 16
         assert loop.share({"VIADDMNMX"}) >= 0.899
         fits = occupancy(
             properties_of(target),

@@ -146,7 +146,11 @@ def load_tile(best, hop, dist, hops, row, column, carry):
     """Take a tile's distances into registers, and its next hops where they are wanted."""
     load_cells(best, dist, row, column)
     if carry:
-        load_cells(hop, hops, row, column)
+        # One by one: four at a time take registers that the kernel for many graphs has not.
+        y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
+        for r in range(4):
+            for c in range(4):
+                hop[r, c] = hops[uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)]
 
 
 @cuda.jit(device=True)
@@ -157,10 +161,11 @@ def store_tile(best, hop, dist, hops, row, column, carry):
         # A row of them before any is written: a load behind a store would have to wait for it, as
         # the compiler cannot know that they are of different cells.
         for r in range(4):
-            known = load_four(dist, row + (y << 2) + r, column + (x << 2))
+            i = uint32(row + (y << 2) + r)
+            known = load_four(dist, i, column + (x << 2))
             for c in range(4):
                 if best[r, c] < known[c]:
-                    i, j = uint32(row + (y << 2) + r), uint32(column + (x << 2) + c)
+                    j = uint32(column + (x << 2) + c)
                     dist[i, j] = best[r, c]
                     hops[i, j] = hop[r, c]
     else:
