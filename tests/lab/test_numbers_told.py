@@ -159,7 +159,7 @@ TOLD = {
     },
     "shortest-paths/register-tiles-int16": {
         16383: np.iinfo(np.int16).max // 2,
-        20: "test_compiles.py::test_nine_of_ten_instructions_of_pairs_relax_two_each",
+        16: "test_compiles.py::test_nine_of_ten_instructions_of_pairs_relax_two_each",
     },
     "shortest-paths/pivot-in-run": {
         98: lambda: percent_of_the_rung("shortest-paths/pivot-in-run"),

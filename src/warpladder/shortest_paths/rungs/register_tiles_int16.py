@@ -17,7 +17,7 @@ n grows, so that no distance comes so far.
 Below: for int32 a relaxation is one instruction, but half of the bits that it moves are zeros.
 
 Expect: half of everything outside the diagonal. The eight steps of the inner loop are again 512
-VIADDMNMX, 32 shared loads and 20 others, but now for 1024 relaxations: if the units take a pair as
+VIADDMNMX, 32 shared loads and 16 others, but now for 1024 relaxations: if the units take a pair as
 fast as a number, 128 per multiprocessor and clock. At n = 256 two tiles of eight are diagonal, so
 shared loads fall to (2 + 6 / 2) / 8; bytes to and from memory fall to a half. On 12.0, adding and
 comparing pairs are two instructions; before 9.0 a pair takes nine, so that int32 is faster there.
