@@ -22,6 +22,8 @@ _MACHINE = Path("/proc/meminfo")
 _MACHINE_HAS = "this machine has, with its swap space"
 # Reading the limits takes 0.2 ms, answering for a small graph less.
 _NOT_WORTH_ASKING = 2**26
+# No machine has as much. The first version of control groups has a number that says no limit.
+_NO_LIMIT = 2**60
 
 
 class HostMemory(NamedTuple):
@@ -151,13 +153,9 @@ def _of_control_groups(process: Path) -> Iterator[HostMemory]:
     """Read the limits of the groups that a process is in, and of those around them."""
     for folder, top, names in _control_groups(process):
         for group in (folder, *folder.parents):
-            try:
-                limit = int((group / names.limit).read_text())
-                usage = int((group / names.usage).read_text())
-            except (OSError, ValueError):
-                # The root has no such files; "max" is no limit.
-                pass
-            else:
+            limit = _number(group / names.limit)
+            usage = None if limit is None else _number(group / names.usage)
+            if limit is not None and usage is not None:
                 held = _numbers(group / "memory.stat")
                 usage -= sum(held.get(name, 0) for name in names.reclaimable)
                 source = f"{group / names.limit} allows"
@@ -200,14 +198,24 @@ def _of_process(process: Path) -> Iterator[HostMemory]:
         return
     from resource import RLIM_INFINITY, RLIMIT_AS, RLIMIT_DATA, getrlimit
 
-    used = _numbers(process / "status")
     for kind, name, size in (
         (RLIMIT_AS, "RLIMIT_AS (ulimit -v)", "VmSize"),
         (RLIMIT_DATA, "RLIMIT_DATA (ulimit -d)", "VmData"),
     ):
         limit = getrlimit(kind)[0]
-        if limit != RLIM_INFINITY and size in used:
+        used = _numbers(process / "status") if limit != RLIM_INFINITY else {}
+        if size in used:
             yield HostMemory(max(limit - 1024 * used[size], 0), limit, f"{name} allows")
+
+
+def _number(file: Path) -> int | None:
+    """Read a limit, or how much of it is used; None where there is none."""
+    try:
+        number = int(file.read_text())
+    except (OSError, ValueError):
+        # The root has no such files; "max" is no limit.
+        return None
+    return number if number < _NO_LIMIT else None
 
 
 def _numbers(file: Path) -> dict[str, int]:
