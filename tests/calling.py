@@ -9,9 +9,12 @@ import signal
 import sys
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from subprocess import CompletedProcess
 from typing import Any
 from unittest.mock import patch
+
+import typer.main
 
 from warpladder.cli import main
 from warpladder.device import select
@@ -30,6 +33,9 @@ threading.Thread(target=interrupt, daemon=True).start()
 """
 
 
+#: Typer reads the annotations of all commands at each call, in 30 ms.
+_commands_once = cache(typer.main.get_command)
+
 #: Of the terminal that commands are shown on.
 COLUMNS = 80
 
@@ -45,6 +51,7 @@ def call(*arguments: Any) -> CompletedProcess[str]:
     with (
         patch.object(sys, "argv", command),
         patch.dict(os.environ, {"COLUMNS": str(COLUMNS)}),
+        patch.object(typer.main, "get_command", _commands_once),
         patch.object(select, "_obstacle", lambda: "none is to be used here"),
         warnings.catch_warnings(),
         redirect_stdout(said[0]),

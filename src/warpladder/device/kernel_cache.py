@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from numba.core.caching import IndexDataCacheFile, NullCache
 
+from warpladder.device.one_compiler import alone
 from warpladder.errors import KernelCacheWarning
 
 __all__ = ["are_kept", "cache_folder", "cached"]
@@ -54,11 +55,16 @@ def cached(function: _Compiled) -> _Compiled:
         dispatcher._cache = _NoCache()
         return function
     cache = dispatcher._cache
-    locator = cache._impl.locator
-    cache._cache_file = _KernelFiles(
-        cache.cache_path, cache._impl.filename_base, locator.get_source_stamp()
-    )
+    locator, filename = cache._impl.locator, cache._impl.filename_base
+    cache._cache_file = _KernelFiles(cache.cache_path, filename, locator.get_source_stamp())
     cache.save_overload = _unless_unwritable(cache.save_overload, cache.cache_path)
+    compile_here, lock = dispatcher.compile, Path(cache.cache_path, f"{filename}.lock")
+
+    def compile_alone(signature: Any) -> Any:
+        with alone(lock):
+            return compile_here(signature)
+
+    dispatcher.compile = compile_alone
     return function
 
 

@@ -1,0 +1,119 @@
+"""Of several processes one compiles a function; the others wait for it, but not for ever."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import numba
+import pytest
+
+from warpladder.device import one_compiler
+
+fcntl = pytest.importorskip("fcntl", reason="Windows has no locks of this kind")
+
+_SOURCE = """
+from numba import njit
+from warpladder.device.kernel_cache import cached
+
+@cached
+@njit
+def ends(number):
+    return number
+
+@cached
+@njit
+def goes_on(number):
+    return ends(number) + 1
+"""
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Return what imports a module, each time as a new process would."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    file = tmp_path / "numbers_of.py"
+    file.write_text(_SOURCE)
+
+    def load():
+        spec = importlib.util.spec_from_file_location("numbers_of", file)
+        module = importlib.util.module_from_spec(spec)
+        # Two functions of a name are told apart by their module.
+        monkeypatch.setitem(sys.modules, "numbers_of", module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load
+
+
+def lock_of(function):
+    folder = function._cache.cache_path
+    (lock,) = Path(folder).glob(f"*{function.py_func.__name__}*.lock")
+    return lock
+
+
+@contextmanager
+def held(lock):
+    """Hold a lock as another process would."""
+    with lock.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
+def test_who_waited_compiles_nothing(load, tmp_path):
+    first = load().goes_on
+    assert first(1) == 2
+    lock = lock_of(first)
+    folder, aside = lock.parent, tmp_path / "aside"
+    aside.mkdir()
+    for file in folder.glob("*goes_on*.nb?"):
+        shutil.move(file, aside)
+    second = load().goes_on
+    answers = []
+    with held(lock):
+        waiting = threading.Thread(target=lambda: answers.append(second(1)))
+        waiting.start()
+        waiting.join(0.2)
+        assert not answers
+        for file in aside.iterdir():
+            shutil.move(file, folder)
+    waiting.join(30)
+    assert answers == [2]
+    assert sum(second.stats.cache_hits.values()) == 1
+
+
+def test_nobody_waits_for_ever(load, monkeypatch):
+    monkeypatch.setattr(one_compiler, "_PATIENCE", 0.05)
+    first = load().ends
+    first(1)
+    with held(lock_of(first)):
+        assert first(1.5) == 1.5
+
+
+@pytest.mark.parametrize("wrong", [None, "text"])
+def test_the_lock_is_let_go_of(load, wrong):
+    function = load().goes_on
+    function(1)
+    if wrong is not None:
+        with pytest.raises(numba.TypingError):
+            function(wrong)
+    with held(lock_of(function)):
+        pass
+
+
+def test_a_function_that_needs_itself_does_not_wait_for_itself(tmp_path):
+    lock = tmp_path / "a.lock"
+    with one_compiler.alone(lock):
+        with one_compiler.alone(lock):
+            pass
+        with pytest.raises(BlockingIOError), held(lock):
+            pass
+
+
+def test_where_no_file_can_be_opened_nothing_is_held(tmp_path):
+    with one_compiler.alone(tmp_path / "no_such_folder" / "a.lock"):
+        pass
