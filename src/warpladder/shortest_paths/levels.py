@@ -103,8 +103,9 @@ def _search(arcs, sources, masks, planes, lists, tile, dist, step, no_path, stat
     front, following, unfinished = lists[0], lists[1], lists[2]
     n = dist.shape[0]
     _begin(sources, fronts, reached)
-    front[: sources.size] = sources
     size = sources.size
+    for k in range(size):
+        front[k] = sources[k]
     leaving = _arcs_of(starts, front, size)
     for v in range(n):
         unfinished[v] = v
