@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from warpladder.call import check_option
 from warpladder.reduction import layout
 from warpladder.reduction.columns import column_kernel
+from warpladder.reduction.copies import as_stored
 from warpladder.reduction.intake import check_dtype
-from warpladder.reduction.layout import NO_MASK, Tile, as_stored
+from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import Field, Op, Sums, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.quiet import quietly

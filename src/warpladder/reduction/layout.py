@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import gcd, prod
+from math import prod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from warpladder.reduction.copies import Buffers, as_stored, copied, lent, step_of
 
 __all__ = [
     "CACHED_BYTES",
@@ -27,9 +29,6 @@ __all__ = [
     "Rows",
     "Span",
     "Tile",
-    "as_stored",
-    "lent",
-    "step_of",
 ]
 
 TILE_BYTES = 16 << 20
@@ -50,19 +49,8 @@ NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
 COPIED_COLUMNS = 1024
 """Columns in a tile that has to be copied against the order of memory."""
 
-# Lines that are copied at a time across memory, while they stay in the first-level cache: a tile of
-# int8 takes 1.5 ms in place of 3.8, one of float32 0.5 in place of 0.9.
-_LINES_COPIED = 64
-# Lines that are some multiple of half of this apart are in two sets of that cache, and with more of
-# them none stays: 64 lines of 64,000 float32 take 0.84 ns an element in place of 2.15.
-_WAY_BYTES, _LINES_OF_A_SET = 4096, 16
-
 # Sides of a tile that lies across.
 _ROWS_ACROSS, _MOST_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 17, 1 << 20
-
-_STORED = {"e": np.uint16, "?": np.uint8}
-
-Buffers = dict[str, NDArray[Any]]
 
 
 class Span(NamedTuple):
@@ -107,12 +95,6 @@ class Rows(Protocol):
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
         """Return a tile; a copy goes to buffers, which the next call may use again."""
-
-
-def as_stored(data: NDArray[Any]) -> NDArray[Any]:
-    """Return an array as kernels take it: float16 as its bits, bool as bytes."""
-    kind = _STORED.get(data.dtype.char)
-    return data if kind is None else data.view(kind)
 
 
 class ArrayRows:
@@ -207,11 +189,11 @@ class ArrayRows:
             tile = _as_one(lines, part.ndim - self._kept, self._dtype)
             if tile is not None:
                 return tile._replace(rows=count, length=length, across=count)
-        data = _copied(part, self._kept, self._dtype, "data", buffers)
+        data = copied(part, self._kept, self._dtype, "data", buffers)
         mask = NO_MASK
         if self._where is not None:
             marks = self._where[rows.slices + columns.slices]
-            mask = _copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
+            mask = copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
         return Tile(as_stored(data), mask, count, length, length)
 
     def _tile_shape(self) -> tuple[int, int]:
@@ -295,31 +277,6 @@ def _as_one(values: NDArray[Any], kept: int, dtype: np.dtype[Any]) -> Tile | Non
     return Tile(data, NO_MASK, count, length, pitch)
 
 
-class _Lent:
-    """Elements of an array, one after the other, called writable.
-
-    Numba compiles anew for arrays that are not; kernels only read them anyway.
-    """
-
-    def __init__(self, array: NDArray[Any], extent: int) -> None:
-        self._owner = array
-        kind = np.dtype(_STORED.get(array.dtype.char, array.dtype))
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (extent,),
-            "typestr": kind.str,
-            "data": (array.__array_interface__["data"][0], False),
-        }
-
-
-def lent(array: NDArray[Any], extent: int) -> NDArray[Any]:
-    """Return the first elements of an array's memory as kernels take them."""
-    flags = array.flags
-    if type(array) is np.ndarray and flags.carray and array.size == extent:
-        return as_stored(array.reshape(-1))
-    return np.asarray(_Lent(array, extent))
-
-
 def _pitch(array: NDArray[Any], kept: int) -> int | None:
     """Return how far each row lies behind the last; None where rows are not contiguous."""
     size = array.itemsize
@@ -329,21 +286,6 @@ def _pitch(array: NDArray[Any], kept: int) -> int | None:
     if step != size or pitch is None or pitch < 0 or pitch % size:
         return None
     return pitch // size
-
-
-def step_of(shape: tuple[int, ...], strides: tuple[int, ...], default: int = 1) -> int | None:
-    """Return the distance between neighbours in C order: None where it varies, or a default."""
-    step: int | None = None
-    following = 0
-    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
-        if n == 1:
-            continue
-        if step is None:
-            step = stride
-        elif stride != following:
-            return None
-        following = stride * n
-    return default if step is None else step
 
 
 def _spans(shape: tuple[int, ...], limit: int) -> Iterator[Span]:
@@ -367,29 +309,3 @@ def _spans(shape: tuple[int, ...], limit: int) -> Iterator[Span]:
             slices = (*(slice(o, o + 1) for o in outer), slice(i, j), *whole)
             yield Span(begin, begin + (j - i) * inner, slices)
             begin += (j - i) * inner
-
-
-def _copied(
-    part: NDArray[Any], kept: int, dtype: np.dtype[Any], name: str, buffers: Buffers
-) -> NDArray[Any]:
-    """Return the elements of an array whose first axes are rows, row by row."""
-    buffer = buffers.get(name)
-    if buffer is None or buffer.size < part.size:
-        buffer = buffers[name] = np.empty(part.size, dtype)
-    copy = buffer[: part.size]
-    if part.ndim > 2:
-        rows, columns = part.shape[:kept], part.shape[kept:]
-        down, along = step_of(rows, part.strides[:kept]), step_of(columns, part.strides[kept:])
-        if down is not None and along is not None:
-            sides = prod(rows), prod(columns)
-            part = np.lib.stride_tricks.as_strided(part, sides, (down, along))
-    copied = copy.reshape(part.shape)
-    if part.ndim != 2 or abs(part.strides[0]) >= abs(part.strides[1]):
-        np.copyto(copied, part, casting="unsafe")
-        return copy
-    shares_sets = gcd(part.strides[1], _WAY_BYTES) >= _WAY_BYTES // 2
-    lines = _LINES_OF_A_SET if shares_sets else _LINES_COPIED
-    for i in range(0, part.shape[1], lines):
-        few = slice(i, i + lines)
-        np.copyto(copied[:, few], part[:, few], casting="unsafe")
-    return copy
