@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 
-__all__ = ["Buffers", "as_stored", "copied", "lent", "step_of"]
+__all__ = ["FEW", "Buffers", "as_stored", "copied", "lent", "step_of"]
 
 Buffers = dict[str, NDArray[Any]]
 
 _STORED = {"e": np.uint16, "?": np.uint8}
-# To call the loop takes as long as NumPy takes for so many elements.
-_FEW = 4096
+
+FEW = 1 << 14
+"""Elements that NumPy copies while it takes to call the loop."""
 
 
 def as_stored(data: NDArray[Any]) -> NDArray[Any]:
@@ -108,50 +109,50 @@ def copied(
 
 def _copy(part: NDArray[Any], copy: NDArray[Any], kept: int) -> None:
     """Copy an array whose first axes are rows, lines of memory side by side where it pays."""
-    rows, lines = part.shape[:kept], part.shape[kept:]
-    down, along = step_of(rows, part.strides[:kept]), step_of(lines, part.strides[kept:])
-    outer = 0 if down is None else kept
-    if part.size < _FEW or not part.flags.aligned:
+    if part.size < FEW or not part.flags.aligned:
         np.copyto(copy, part)
-    elif down is None or along is None:
-        if part.size // part.shape[outer] < _FEW:
-            np.copyto(copy, part)
-        else:
-            left = kept - (down is None)
-            for i in range(part.shape[outer]):
-                at = (slice(None),) * outer + (i,)
-                _copy(part[at], copy[at], left)
-    elif abs(down) >= abs(along) or down % part.itemsize or along % part.itemsize:
+        return
+    panels, across, beyond = 1, 0, 0
+    few = part
+    if step_of(part.shape[:kept], part.strides[:kept]) is None:
+        # Rows of several panels of memory: what is done to the first is done to all.
+        panels, across, beyond = part.shape[0], part.strides[0], copy.strides[0]
+        few, kept = part[0], kept - 1
+    rows, lines, size = few.shape[:kept], few.shape[kept:], few.itemsize
+    down, along = step_of(rows, few.strides[:kept]), step_of(lines, few.strides[kept:])
+    steps = (down or 0, along or 0, across)
+    if down is None or along is None or abs(down) >= abs(along) or any(n % size for n in steps):
         np.copyto(copy, part)
-    else:
-        count, length = prod(rows), prod(lines)
-        down, along = down // part.itemsize, along // part.itemsize
-        first = -min(down * (count - 1), 0) - min(along * (length - 1), 0)
-        extent = abs(down) * (count - 1) + abs(along) * (length - 1) + 1
-        pitch = step_of(rows, copy.strides[:kept], length * part.itemsize)
-        assert pitch is not None  # noqa: S101 - of all its rows, or of some side by side
-        bits = f"u{part.itemsize}"
-        memory = lent(part, extent, first).view(bits)
-        place = lent(copy, (count - 1) * pitch + length).view(bits)
-        _copy_lines(memory, first, down, along, count, length, place, pitch // part.itemsize)
+        return
+    sides = prod(rows), prod(lines), panels
+    reach = [n // size * (side - 1) for n, side in zip(steps, sides, strict=True)]
+    first = -sum(n for n in reach if n < 0)
+    memory = lent(part, sum(map(abs, reach)) + 1, first).view(f"u{size}")
+    _copy_lines(
+        *(memory, first, down // size, along // size, across // size),
+        *(sides[0], sides[1], panels),
+        *(lent(copy, copy.size).view(f"u{size}"), beyond // size),
+    )
 
 
 @cached
 @njit(nogil=True)
-def _copy_lines(memory, first, down, along, rows, lines, place, pitch):  # type: ignore[no-untyped-def]
+def _copy_lines(memory, first, down, along, across, rows, lines, panels, place, beyond):  # type: ignore[no-untyped-def]
     # Indices without a sign are not asked whether they count from the end.
-    step, across, apart = np.uintp(down), np.uintp(along), np.uintp(pitch)
+    step, apart, pitch = np.uintp(down), np.uintp(along), np.uintp(lines)
     eights = lines - lines % 8
-    for i in range(0, eights, 8):
-        at, to = np.uintp(first + i * along), np.uintp(i)
-        for _ in range(rows):
-            for n in range(8):
-                place[to + np.uintp(n)] = memory[at + np.uintp(n) * across]
-            at += step
-            to += apart
-    for i in range(eights, lines):
-        at, to = np.uintp(first + i * along), np.uintp(i)
-        for _ in range(rows):
-            place[to] = memory[at]
-            at += step
-            to += apart
+    for panel in range(panels):
+        begin, to_begin = first + panel * across, panel * beyond
+        for i in range(0, eights, 8):
+            at, to = np.uintp(begin + i * along), np.uintp(to_begin + i)
+            for _ in range(rows):
+                for n in range(8):
+                    place[to + np.uintp(n)] = memory[at + np.uintp(n) * apart]
+                at += step
+                to += pitch
+        for i in range(eights, lines):
+            at, to = np.uintp(begin + i * along), np.uintp(to_begin + i)
+            for _ in range(rows):
+                place[to] = memory[at]
+                at += step
+                to += pitch

@@ -20,15 +20,16 @@ from warpladder.reduction.copies import Buffers, as_stored, copied, lent, step_o
 
 __all__ = [
     "CACHED_BYTES",
+    "COLUMNS_ACROSS",
     "COPIED_COLUMNS",
     "NO_MASK",
     "PARALLEL_FROM",
-    "SHORT_SHARE",
     "TILE_BYTES",
     "ArrayRows",
     "Rows",
     "Span",
     "Tile",
+    "most_of_one_tile",
 ]
 
 TILE_BYTES = 16 << 20
@@ -39,8 +40,11 @@ PARALLEL_FROM = 4
 
 # To deal out a tile takes 0.015 ms, to add the least of them 0.05 to 0.12.
 _LARGEST_TILE_BYTES, _TILES = 32 << 20, 16
+# Tiles of fewer bytes are no more than so many: the least of 8 x 2,000,000 int8 over axis 0 takes
+# 0.41 ms in place of 0.6.
+_SMALL_TILE, _FEW_TILES = 2 << 20, 8
 # Rows that are short, and by how much less tiles of them have.
-_SHORT, SHORT_SHARE = 32, 8
+_SHORT, _SHORT_SHARE = 32, 8
 CACHED_BYTES = 1 << 20
 """What is copied, or gone through more than once, should stay in the caches meanwhile."""
 
@@ -50,7 +54,7 @@ COPIED_COLUMNS = 1024
 """Columns in a tile that has to be copied against the order of memory."""
 
 # Sides of a tile that lies across.
-_ROWS_ACROSS, _MOST_ROWS_ACROSS, _COLUMNS_ACROSS = 4096, 1 << 17, 1 << 20
+_ROWS_ACROSS, _MOST_ROWS_ACROSS, COLUMNS_ACROSS = 4096, 1 << 18, 1 << 20
 
 
 class Span(NamedTuple):
@@ -95,6 +99,14 @@ class Rows(Protocol):
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
         """Return a tile; a copy goes to buffers, which the next call may use again."""
+
+
+def most_of_one_tile(length: int) -> int:
+    """Return of how many bytes one tile is made, where rows of a length lie as they should.
+
+    Of short rows each takes some ns, however many bytes it has.
+    """
+    return TILE_BYTES // (_SHORT_SHARE if 0 < length < _SHORT else 1)
 
 
 class ArrayRows:
@@ -150,11 +162,12 @@ class ArrayRows:
         self._together = self._rows_together() if across and self._is_across else 1
         # Rows that do not touch would be a tile each.
         self._may_lie_across = self._together > 1 and where is None
+        self._lines = self._as_lines(self._values) if self._may_lie_across else None
         is_copied = self._whole is None and not self._may_lie_across
-        # Of rows so short each takes some ns, however many bytes it has.
-        whole = TILE_BYTES // (SHORT_SHARE if 0 < self.length < _SHORT else 1)
+        whole = most_of_one_tile(self.length)
         least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
-        tile = min(max(values.nbytes // _TILES, least), _LARGEST_TILE_BYTES)
+        tile = max(values.nbytes // _TILES, least, min(values.nbytes // _FEW_TILES, _SMALL_TILE))
+        tile = min(tile, _LARGEST_TILE_BYTES)
         self._tile_bytes = CACHED_BYTES if is_copied or passes > 1 else tile
 
     def allow_stacks(self) -> None:
@@ -184,9 +197,13 @@ class ArrayRows:
             assert line is not None  # noqa: S101 - or there would be no stacks
             extent = (count // self._together * length - 1) * line + self._together
             return Tile(lent(part, extent), NO_MASK, count, length, line, self._together)
+        if self._lines is not None:
+            # To find out how a part lies takes 0.01 ms, as long as to add a quarter of a tile.
+            begin = columns.begin * self._lines.pitch + rows.begin
+            data = self._lines.data[begin:]
+            return Tile(data, NO_MASK, count, length, self._lines.pitch, count)
         if self._may_lie_across:
-            lines = part.transpose(*range(self._kept, part.ndim), *range(self._kept))
-            tile = _as_one(lines, part.ndim - self._kept, self._dtype)
+            tile = self._as_lines(part)
             if tile is not None:
                 return tile._replace(rows=count, length=length, across=count)
         data = copied(part, self._kept, self._dtype, "data", buffers)
@@ -206,7 +223,7 @@ class ArrayRows:
             # All of a column where that leaves enough side by side: it is merged with nothing.
             rows = max(elements // max(self.length, 1), _ROWS_ACROSS)
             rows = max(min(self._together, rows), 1)
-            return rows, min(elements // rows, _COLUMNS_ACROSS)
+            return rows, min(elements // rows, COLUMNS_ACROSS)
         columns = max(min(self.length, elements), 1)
         if self._is_across:
             # Or each line of memory would be fetched again for every row.
@@ -222,6 +239,11 @@ class ArrayRows:
                 break
             together *= n
         return together
+
+    def _as_lines(self, values: NDArray[Any]) -> Tile | None:
+        """Return the lines of memory that a part of the array makes as the rows of a tile."""
+        lines = values.transpose(*range(self._kept, values.ndim), *range(self._kept))
+        return _as_one(lines, values.ndim - self._kept, self._dtype)
 
     def _line_pitch(self) -> int | None:
         """Return the distance of lines where panels follow one another as `Tile` says."""
