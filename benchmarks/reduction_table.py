@@ -98,7 +98,13 @@ def main() -> None:
     peers = {"numpy": np.__version__, "bottleneck": "not installed"}
     if _bottleneck() is not None:
         peers["bottleneck"] = importlib.metadata.version("bottleneck")
-    document = {"peers": peers, "summary": summary, "targets": targets, "cells": rows}
+    document = {
+        "peers": peers,
+        "above": "NumPy",
+        "summary": summary,
+        "targets": targets,
+        "cells": rows,
+    }
     print(f"wrote {write_results('reduction_table', document).name}")
 
 
@@ -241,7 +247,7 @@ def _summary(cells: list[Cell], rows: list[dict[str, Any]]) -> list[dict[str, An
                 "at_least_0.9": sum(ratio >= 0.9 for ratio in ratios),
                 "least_ratio": ratios[0],
                 "median_ratio": ratios[len(ratios) // 2],
-                "most_us_above_numpy": max(row["us"] - row["numpy_us"] for row in of_group),
+                "most_us_above": max(row["us"] - row["numpy_us"] for row in of_group),
             }
         )
     return found
@@ -253,7 +259,7 @@ def _targets(summary: list[dict[str, Any]]) -> list[Target]:
         if row["case"].startswith("2^10"):
             limit: float = 3 if row["case"].endswith("flat") else 6
             name = f"{row['case']}: us above NumPy"
-            targets.append(Target(name, row["most_us_above_numpy"], limit, at_most=True))
+            targets.append(Target(name, row["most_us_above"], limit, at_most=True))
         else:
             limit = 0.9 if "l2" in row["case"] else 1
             targets.append(Target(f"{row['case']}: least ratio", row["least_ratio"], limit))
