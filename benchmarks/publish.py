@@ -124,11 +124,13 @@ def _write_reductions(results: dict[str, Any]) -> None:
     ]
     small = [row for row in results["summary"] if row["case"].startswith("2^10")]
     above = "; ".join(f"{row['case'][6:]} {row['most_us_above']:.1f}" for row in small)
+    # Earlier records do not say it.
+    beside = results.get("above", "the best peer")
     peers = results["peers"]
     lines.append(
         "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
         "time over ours, the least of calls in turn in one process. Calls on 2^10 numbers take at "
-        f"most so many us more than the best peer's: {above}. {_machine(results)}; NumPy "
+        f"most so many us more than {beside}'s: {above}. {_machine(results)}; NumPy "
         f"{peers['numpy']}, bottleneck {peers['bottleneck']}."
     )
     replace_results("reductions", lines)

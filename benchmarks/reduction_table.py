@@ -52,6 +52,7 @@ _OF_BOTTLENECK = {
 # Rounds of a cell, in seconds and in number; calls shorter than this are timed several at once.
 _SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _SHORT = 0.15, 3, 40, 1e-4
 _SHOWN = 40
+_NOT_NUMPY = ("ours", "bottleneck")
 
 Task = Callable[[], Any]
 
@@ -97,7 +98,13 @@ def main() -> None:
     peers = {"numpy": np.__version__, "bottleneck": "not installed"}
     if _bottleneck() is not None:
         peers["bottleneck"] = importlib.metadata.version("bottleneck")
-    document = {"peers": peers, "summary": summary, "targets": targets, "cells": rows}
+    document = {
+        "peers": peers,
+        "above": "NumPy",
+        "summary": summary,
+        "targets": targets,
+        "cells": rows,
+    }
     print(f"wrote {write_results('reduction_table', document).name}")
 
 
@@ -194,9 +201,11 @@ def _time(cell: Cell) -> dict[str, Any]:
     figures = interleave(timed, min(max(rounds, _LEAST_ROUNDS), _MOST_ROUNDS))
     least = {name: min(seconds) for name, seconds in figures.items()}
     best = min(peers, key=least.__getitem__)
+    of_numpy = min(seconds for name, seconds in least.items() if name not in _NOT_NUMPY)
     return {
         "case": cell.name,
         "us": float(f"{1e6 * least['ours']:.4g}"),
+        "numpy_us": float(f"{1e6 * of_numpy:.4g}"),
         "best_peer_us": float(f"{1e6 * least[best]:.4g}"),
         "best_peer": best,
         "ratio": float(f"{least[best] / least['ours']:.3g}"),
@@ -238,7 +247,7 @@ def _summary(cells: list[Cell], rows: list[dict[str, Any]]) -> list[dict[str, An
                 "at_least_0.9": sum(ratio >= 0.9 for ratio in ratios),
                 "least_ratio": ratios[0],
                 "median_ratio": ratios[len(ratios) // 2],
-                "most_us_above": max(row["us"] - row["best_peer_us"] for row in of_group),
+                "most_us_above": max(row["us"] - row["numpy_us"] for row in of_group),
             }
         )
     return found
@@ -249,7 +258,7 @@ def _targets(summary: list[dict[str, Any]]) -> list[Target]:
     for row in summary:
         if row["case"].startswith("2^10"):
             limit: float = 3 if row["case"].endswith("flat") else 6
-            name = f"{row['case']}: us above the best peer"
+            name = f"{row['case']}: us above NumPy"
             targets.append(Target(name, row["most_us_above"], limit, at_most=True))
         else:
             limit = 0.9 if "l2" in row["case"] else 1

@@ -27,6 +27,7 @@ def test_cells_are_checked_timed_and_counted(table, monkeypatch):
     rows = [table._time(cell) for cell in (small, large)]
     for row in rows:
         assert row["best_peer"] in {"numpy", "bottleneck"}
+        assert row["numpy_us"] >= row["best_peer_us"]
         assert row["ratio"] == pytest.approx(row["best_peer_us"] / row["us"], rel=0.02)
     summary = table._summary([small, large], rows)
     assert [row["case"] for row in summary] == ["2^10, flat", "from 2^16 on, flat"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numba import config, literally, njit
 
-from warpladder.device.subroutines import constants_as_numbers, subroutine
+from warpladder.device.subroutines import constants_as_numbers, entry_for, subroutine
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -92,3 +92,10 @@ def test_no_reference_is_counted(data):
         (code,) = scanner.inspect_llvm().values()
         calls[counted] = code.count("call void @NRT_")
     assert calls[False] == 0
+
+
+def test_an_entry_serves_what_has_the_types_it_was_asked_for(data):
+    counted = njit(after_zeros)
+    entry = entry_for(counted, data[:0], 0)
+    assert [entry(data, at) for at in range(4)] == [counted(data, at) for at in range(4)]
+    assert len(counted.signatures) == 1

@@ -11,6 +11,7 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction import layout
 from warpladder.reduction.columns import LINES, lines_joined
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
@@ -98,6 +99,28 @@ def test_few_numbers_beside_a_mask(op, dtype):
             check(values, op, axis=axis, where=mask.reshape(shape), keepdims=len(shape) > 1)
     for mask in (np.ones((3, 1), bool), np.ones(3), np.ones((2, 2), bool), [True] * 6):
         check(numbers(dtype, 6).reshape(3, 2), op, where=mask)
+
+
+ONE_TILE = (
+    *(("sum", "f4"), ("argmax", "f4"), ("l2", "f8"), ("nanmax", "f8")),
+    *large(("var", "f4"), ("mean", "i8"), ("prod", "f4"), ("any", "i1")),
+)
+
+
+@pytest.mark.parametrize(("op", "dtype"), ONE_TILE)
+def test_what_is_one_large_tile(op, dtype):
+    """More than is copied at a time, and the few elements around what is one tile no more."""
+    for shape in ((300, 1200), (6, 50, 1100), (3, 130_000), (130_000, 3), (3, 400_000)):
+        values = numbers(dtype, np.prod(shape)).reshape(shape)
+        for axis in range(len(shape)):
+            check(values, op, axis=axis)
+        check(values, op, keepdims=True)
+        check(values, op, axis=-1, where=values > 0)
+
+
+def test_columns_that_are_copied_in_more_than_one_tile():
+    values = numbers("f8", (layout.COPIED_COLUMNS + 7) * 30).reshape(-1, 30)
+    check(values, "l2", axis=0)
 
 
 def test_calls_at_once_do_not_meet():

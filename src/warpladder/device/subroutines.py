@@ -22,10 +22,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
-from numba import config, njit, types
+from numba import config, njit, typeof, types
 from numba.core.errors import ForceLiteralArg
 
-__all__ = ["constants_as_numbers", "subroutine"]
+__all__ = ["constants_as_numbers", "entry_for", "subroutine"]
 
 
 def subroutine(
@@ -73,6 +73,20 @@ def subroutine(
 
     dispatcher.add_overload, dispatcher._compile_for_args = keep, refuse
     return constants_as_numbers(dispatcher)
+
+
+def entry_for(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
+    """Return a compiled function for arguments of the types of these, at which it does not look.
+
+    To find out of what types seven arguments are takes 0.36 us of a call's 0.62.
+
+    Examples
+    --------
+    >>> from numba import njit
+    >>> entry_for(njit(lambda number: 2 * number), 1)(21)
+    42
+    """
+    return dispatcher.compile(tuple(map(typeof, arguments)))  # type: ignore[no-any-return]
 
 
 def constants_as_numbers(dispatcher: Any) -> Any:

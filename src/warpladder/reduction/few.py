@@ -1,8 +1,9 @@
-"""Calls on few numbers: the same plan, loops and finish, with the fewest steps around them.
+"""Calls on numbers that make one tile: the same plan, loops and finish, with fewer steps around.
 
 A thousand numbers are reduced in a tenth of a microsecond; to look at every option, to lay out
-tiles and to finish arrays of one result take thirty. What is here serves arrays as they lie that
-make one tile, so that the bits are those of the long way, to which it leaves all that is rare.
+tiles and to finish arrays of one result take thirty, as long as to add a megabyte. What is here
+serves arrays as they lie that make one tile, so that the bits are those of the long way, to which
+it leaves all that is rare.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.call import check_option
+from warpladder.device.subroutines import entry_for
 from warpladder.reduction import layout
 from warpladder.reduction.columns import column_kernel
+from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.intake import check_dtype
-from warpladder.reduction.layout import NO_MASK, Tile, as_stored
+from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import Field, Op, Sums, parse_ops
+from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.truths import plain_truths
@@ -49,7 +53,7 @@ def answer_of_few(
     Parameters
     ----------
     values
-        The array, aligned, writable and in this machine's byte order.
+        The array, aligned and writable.
     op, axis, where, accuracy
         As for `reduce`, not checked yet.
     ddof
@@ -91,17 +95,24 @@ def _answer_to(
 ) -> Way:
     """Return the way to the result over an axis, or all, of arrays of a shape."""
     size, ndim = prod(shape), len(shape)
-    # However it lies and whatever is asked, that is one tile.
-    most = min(layout.CACHED_BYTES, layout.TILE_BYTES // layout.SHORT_SHARE)
-    if not 0 < size * values.itemsize <= most:
+    if not (values.isnative and 0 < size * values.itemsize <= layout.TILE_BYTES):
         return _long_way
     if axis is not None and not -ndim <= axis < ndim:
         return _long_way
     if axis is not None and ndim > 1:
         return _answer_along(op, values, shape, axis % ndim, accuracy, masked, keepdims)
+    plan = _plan(op, values, accuracy, masked)
+    if size * values.itemsize > _most_of_one_tile(plan, size):
+        return _long_way
     way = answer(op, values, accuracy, masked)
     left = (1,) * ndim
     return _kept(way, left) if keepdims and ndim else way
+
+
+def _most_of_one_tile(plan: Plan, length: int) -> int:
+    """Return up to how many bytes an array is one tile of rows of a length."""
+    # What is gone through more than once is cut to fit the caches.
+    return layout.most_of_one_tile(length) if len(plan.parts) == 1 else layout.CACHED_BYTES
 
 
 def _kept(way: Way, shape: tuple[int, ...]) -> Way:
@@ -121,14 +132,29 @@ def _plan(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool
 
 
 @_remembered
+def _loop(
+    op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool
+) -> Callable[..., Any]:
+    """Return the loop over rows of a plan that is plain."""
+    # Kept for all shapes: to find it takes 0.1 ms.
+    part = _plan(op, values, accuracy, masked).parts[0]
+    sample = as_stored(np.empty(0, values))
+    return entry_for(part.loop, sample, NO_MASK, 1, 1, 1, 0, part.new(1))
+
+
+@_remembered
 def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
     """Return the way to the one result of an operation on a C-contiguous array that is one tile.
+
+    It is the long one where numbers are not in this machine's byte order.
 
     Raises
     ------
     InputError, InputTypeError
         As `reduce` does.
     """
+    if not values.isnative:
+        return _long_way
     plan = _plan(op, values, accuracy, masked)
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
@@ -144,8 +170,9 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     if number is None:
         return run
     part = plan.parts[0]
-    loop, first, is_stored = part.loop, part.new(1), values.char not in "e?"
+    first, is_stored = part.new(1), values.char not in "e?"
     raw = first.tobytes()
+    loop = _loop(op, values, accuracy, masked)
     # To make a state takes as long as to add some thousand numbers. Each call takes one that lies
     # ready, so that calls in several threads have one each.
     ready: list[tuple[bytearray, NDArray[Any]]] = []
@@ -188,26 +215,37 @@ def _answer_along(
     left = shape[:axis] + (1,) * keepdims + shape[axis + 1 :]
     is_across = side > 1 and plan.takes_columns
     is_copied = side > 1 and not is_across
-    if side > 1 and (length == 1 or (is_copied and length > layout.COPIED_COLUMNS)):
+    if side > 1 and (length == 1 or length > layout.COLUMNS_ACROSS):
+        return _long_way
+    if is_copied and length > layout.COPIED_COLUMNS:
+        return _long_way
+    size = rows * length * values.itemsize
+    most = layout.CACHED_BYTES if is_copied else _most_of_one_tile(plan, length)
+    if size > most:
         return _long_way
     pitch, width = (side, side) if is_across else (length, 0)
-    kept, dtype, part = _kept_field(plan), plan.dtypes[0], plan.parts[0]
-    rounds = kept is not None and part.new(1).dtype[kept] != dtype and plan.may_round
-    loop = part.loop if plan.is_plain and not is_across else None
-    # An index is the same however lines are joined, which takes longer than few numbers.
-    seek = column_kernel(part.spec) if is_across and _is_index(plan) else None
+    finish, part = _finisher(plan), plan.parts[0]
     is_stored = values.char not in "e?"
+    loop = seek = None
+    if plan.is_plain and not is_across:
+        loop = _loop(op, values, accuracy, masked)
+    elif is_across and _is_index(plan) and size <= layout.CACHED_BYTES:
+        # An index is the same however lines are joined, which takes longer than few numbers.
+        seek = column_kernel(part.spec)
 
     def row_by_row(array: NDArray[Any]) -> NDArray[Any]:
-        return array.reshape(-1, length, side).transpose(0, 2, 1) if is_copied else array
+        if not is_copied:
+            return array.ravel()
+        turned = array.reshape(-1, length, side).transpose(0, 2, 1)
+        return turned.ravel() if array.size < FEW else copied(turned, 2, array.dtype, "", {})
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
-        data = row_by_row(array).ravel()
+        data = row_by_row(array)
         if not is_stored:
             data = as_stored(data)
             if plan.counts_truths:
                 data = plain_truths(data)
-        mask = row_by_row(marks).ravel() if masked else marks
+        mask = row_by_row(marks) if masked else marks
         if loop is not None:
             states = [part.new(rows)]
             loop(data, mask, rows, length, pitch, 0, states[0])
@@ -217,11 +255,8 @@ def _answer_along(
         else:
             tile = Tile(data, mask, rows, length, pitch, width)
             states = [part.complete(tile, 0)] if plan.is_plain else plan.complete(tile, 0)
-        if kept is not None:
-            # Half the time of `Plan.finish`: no row is without elements here.
-            found = states[0][kept]
-            found = quietly(found.astype, dtype) if rounds else found.astype(dtype)
-        else:
+        found = None if finish is None else finish(states[0])
+        if found is None:
             (found,) = plan.finish(states, rows, length, ddof)
             if masked:
                 check_mask_leaves_some(plan, [found], lambda: marks, (axis,))
@@ -237,17 +272,30 @@ def _is_index(plan: Plan) -> bool:
     return is_extremum and plan.is_plain
 
 
-def _kept_field(plan: Plan) -> str | None:
-    """Return the field that is the result of every row that has elements, None if there is none."""
-    op, part = plan.requests[0].op, plan.parts[0]
-    if not plan.is_plain or plan.masked or part.skip_nan or not isinstance(op, Op):
+def _finisher(plan: Plan) -> Callable[[Any], NDArray[Any] | None] | None:
+    """Return what makes the results of states that are one field, or its root, in half the time.
+
+    No row is without elements. It is None for plans of which more is asked, and returns None where
+    numbers came near the ends of their range.
+    """
+    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
+    if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(op, Op)):
         return None
-    finish = op.finish
-    if not isinstance(finish, Field) or finish.name not in part.new(1).dtype.names:
+    if plan.masked or part.skip_nan or not isinstance(op.finish, Field):
         return None
-    # One of floats has a power of two beside it.
-    is_split = finish.name == "product" and plan.dtypes[0].kind == "f"
-    return None if is_split else finish.name
+    is_root = op.finish.name == "root"
+    name = "square" if is_root else op.finish.name
+    rare = part.rare if dtype.kind == "f" else ()
+    rounds = part.new(1).dtype[name] != dtype and plan.may_round
+
+    def finish(states: Any) -> NDArray[Any] | None:
+        for other in rare:
+            if np.count_nonzero(states[other]):
+                return None
+        found: NDArray[Any] = np.sqrt(states[name]) if is_root else states[name]
+        return quietly(found.astype, dtype) if rounds else found.astype(dtype)
+
+    return finish
 
 
 def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:

@@ -56,7 +56,9 @@ from warpladder.reduction.scalars import (
     as_bits,
     as_float,
     difference,
+    max_number,
     maximum,
+    min_number,
     minimum,
     select,
     strict,
@@ -253,9 +255,11 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     if has_product:
                         product *= select(kept, products(v), products(1))
                     if has_low:
-                        low = minimum(low, select(kept, v, above))
+                        counted = select(kept, v, above)
+                        low = min_number(low, counted) if skip_nan else minimum(low, counted)
                     if has_high:
-                        high = maximum(high, select(kept, v, below))
+                        counted = select(kept, v, below)
+                        high = max_number(high, counted) if skip_nan else maximum(high, counted)
                     if has_absolute:
                         absolute += select(kept, abs(real(v)), real(0))
                     if has_square:

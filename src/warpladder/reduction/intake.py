@@ -13,7 +13,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
-from warpladder.reduction.layout import NO_MASK, Buffers, Span, Tile, lent
+from warpladder.reduction.copies import Buffers, lent
+from warpladder.reduction.layout import NO_MASK, Span, Tile
 from warpladder.reduction.ops import Request
 
 __all__ = [

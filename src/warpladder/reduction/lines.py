@@ -180,7 +180,9 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         if is_low or is_high:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
-            return _either(ahead | (new != new), new, kept)  # noqa: PLR0124 - NaN is not itself
+            if not skip_nan:
+                ahead |= new != new  # noqa: PLR0124 - NaN is not itself
+            return _either(ahead, new, kept)
         if is_product:
             return kept * taken(v)
         if until_some:
@@ -213,10 +215,9 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             row = panel * width + left
             answers, counted = first[row : row + run], counts[row : row + run]
             high_words = second[row : row + run]
-            for j in range(run):
-                answers[j] = kind(neutral)
-                if is_whole:
-                    high_words[j] = 0
+            if is_whole:
+                for j in range(run):
+                    answers[j], high_words[j] = 0, 0
             for begin in range(0, length, block_size):
                 end = min(begin + block_size, length)
                 for j in range(run):
@@ -256,6 +257,13 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                             high[j] += np.int64(a[j] >> 32)
                         if skip_nan:
                             numbers[j] += np.int32(a[j] == a[j])
+                if begin == 0 and not is_whole:
+                    # There is nothing to join yet.
+                    for j in range(run):
+                        answers[j] = kind(block[j])
+                        if skip_nan:
+                            counted[j] = numbers[j]
+                    continue
                 for j in range(run):
                     if is_whole:
                         low_word = answers[j] + (block[j] & LOW_WORD)

@@ -146,7 +146,7 @@ class FoldPart(Part):
         return tuple(self._empty.dtype.names)
 
     @cached_property
-    def _rare(self) -> tuple[str, ...]:
+    def rare(self) -> tuple[str, ...]:
         """Fields that are 0 but for numbers near the ends of their range."""
         rare = {"tiny_square", "huge_square", "tiny_deviation", "huge_deviation", "exponent"}
         return tuple(name for name in self._names if name in rare)
@@ -211,7 +211,7 @@ class FoldPart(Part):
     def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:
         """See `Part`."""
         found: dict[str, Any] = dict(zip(self._names, state, strict=True))
-        for name in self._rare:
+        for name in self.rare:
             if found[name]:
                 return None
         return found

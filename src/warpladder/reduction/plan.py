@@ -200,7 +200,8 @@ def _finish(
     request: Request, op: Op, dtype: np.dtype[Any], sums: Sums, length: int, masked: bool
 ) -> NDArray[Any]:
     found: NDArray[Any] = op.finish(sums)
-    result = found.astype(dtype)
+    # A view would keep all states, or be of memory that is used again.
+    result = found.astype(dtype, copy=found.base is not None)
     if not op.is_defined_for_nothing and found.size and not _all_have_some(sums.counts):
         if not (length and request.skip_nan and op.is_extreme):
             raise InputError(_undefined(request, length, masked))
