@@ -53,8 +53,8 @@ def recode_rows(
             else:
                 spare[k - kept] = row[k]
         lengths[i] = kept
-        # Behind the row stands what it has once more. One by one: of a slice as a whole Numba checks
-        # the length, with words for an error that take 1.5 s to compile.
+        # Behind the row stands what it has once more. One by one: of a slice as a whole Numba
+        # checks the length, with words for an error that take 1.5 s to compile.
         for k in range(kept, end - begin):
             row[k] = spare[k - kept]
 

@@ -56,6 +56,7 @@ from warpladder.reduction.scalars import (
     as_bits,
     as_float,
     difference,
+    loose,
     max_number,
     maximum,
     min_number,
@@ -72,7 +73,7 @@ _LEVELS = 64
 _SOUGHT, _HEAD = 256, 8
 
 
-@subroutine(fastmath={"reassoc", "nsz"})
+@loose
 def _squares(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
     total = 0.0
     for i in range(block.size):
@@ -110,7 +111,7 @@ def _exp(x: Any) -> Any:
     return p * power if x > -708.0 else 0.0
 
 
-@subroutine(fastmath={"reassoc", "nsz"})
+@loose
 def _exponentials(block: Any, marks: Any, masked: Any, skip_nan: Any, peak: Any) -> Any:
     total = 0.0
     for i in range(block.size):

@@ -11,17 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import FAR, LARGEST_NUMBER, LEAST_SQUARE, SCALE
-from warpladder.reduction.scalars import difference, maximum, minimum, strict
+from warpladder.reduction.scalars import (
+    difference,
+    loose,
+    maximum,
+    minimum,
+    strict,
+    strict_inline,
+)
 
 __all__ = ["about", "mean_of_block", "moved", "whole_mean_of_block"]
 
 _SMALLER = 2.0**-64
 
 
-@subroutine(fastmath={"reassoc", "nsz"})
+@loose
 def _sum_of_block(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
     total, count = 0.0, 0
     for i in range(block.size):
@@ -31,7 +37,7 @@ def _sum_of_block(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any
     return total, max(count, 1)
 
 
-@strict
+@strict_inline
 def mean_of_block(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
     """Return a finite number near the mean of the elements that count."""
     mean = 0.0
@@ -44,7 +50,7 @@ def mean_of_block(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
     return maximum(minimum(mean, LARGEST_NUMBER), -LARGEST_NUMBER)
 
 
-@subroutine(fastmath={"reassoc", "nsz"})
+@loose
 def _mean_difference(block: Any, marks: Any, masked: Any, shift: Any) -> Any:
     total, count = 0.0, 0
     for i in range(block.size):
@@ -60,7 +66,7 @@ def moved(shift: Any, offset: Any) -> Any:
     return np.int64(shift) + (np.int64(offset) if abs(offset) < FAR else np.int64(0))
 
 
-@strict
+@strict_inline
 def whole_mean_of_block(block: Any, marks: Any, masked: Any) -> Any:
     """Return an integer near the mean of the integers that count, as `moved` does."""
     first = 0
@@ -69,7 +75,7 @@ def whole_mean_of_block(block: Any, marks: Any, masked: Any) -> Any:
     return moved(block[first], _mean_difference(block, marks, masked, block[first]))
 
 
-@subroutine(fastmath={"reassoc", "nsz"})
+@loose
 def _sums_about(
     block: Any, marks: Any, masked: Any, skip_nan: Any, shift: Any, before: Any, after: Any
 ) -> Any:
@@ -82,7 +88,7 @@ def _sums_about(
     return total, squared
 
 
-@strict
+@strict_inline
 def about(block: Any, marks: Any, masked: Any, skip_nan: Any, shift: Any, squared: Any) -> Any:
     """Return shift, sum, sum of squares and scale of differences whose squares were lost.
 

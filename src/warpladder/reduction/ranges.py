@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import SCALE, passes, times
-from warpladder.reduction.scalars import strict
+from warpladder.reduction.scalars import loose, strict_inline
 
 __all__ = ["MOST", "multiplied", "product_of", "root_of", "sum_of"]
 
@@ -25,7 +24,7 @@ MOST = 10_000
 """Two to this, or to minus this, makes an infinity or 0 of any product of moderate size."""
 
 
-@subroutine(fastmath={"reassoc", "nsz"})
+@loose
 def _plain_product(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
     product = 1.0
     for i in range(block.size):
@@ -33,7 +32,7 @@ def _plain_product(block: Any, marks: Any, masked: Any, skip_nan: Any) -> Any:
     return product
 
 
-@strict
+@strict_inline
 def multiplied(
     block: Any, marks: Any, masked: Any, skip_nan: Any, product: Any, exponent: Any
 ) -> Any:
