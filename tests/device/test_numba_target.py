@@ -141,11 +141,12 @@ def driver(request, monkeypatch):
     for module in (numba_target, compiling):
         monkeypatch.setattr(module, "FRONT_END", missing)
     monkeypatch.setattr(probing, "_driver_version", lambda: request.param)
-    select._found.cache_clear()
-    compiling._libdevice.cache_clear()
+    kept = (select._may_find_one, select._found, compiling._libdevice)
+    for function in kept:
+        function.cache_clear()
     yield request.param
-    select._found.cache_clear()
-    compiling._libdevice.cache_clear()
+    for function in kept:
+        function.cache_clear()
 
 
 LINE = r"numba-cuda, which is not installed: pip install 'warpladder\[cu13\]'"
@@ -202,9 +203,14 @@ def test_the_driver_is_asked_for_its_version(monkeypatch):
 
     monkeypatch.setattr("ctypes.CDLL", library)
     assert probing._driver_version() == "12.8"
+    assert probing.has_driver()
 
     def nothing(name):
         raise OSError(name)
 
     monkeypatch.setattr("ctypes.CDLL", nothing)
+    monkeypatch.delenv("NUMBA_CUDA_DRIVER", raising=False)
     assert probing._driver_version() is None
+    assert not probing.has_driver()
+    monkeypatch.setenv("NUMBA_CUDA_DRIVER", "elsewhere/libcuda.so")
+    assert probing.has_driver()

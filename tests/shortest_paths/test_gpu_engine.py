@@ -338,6 +338,7 @@ def test_there_and_back(n: int, side: int, here: str, there: str) -> None:
 
 def test_which_device(monkeypatch: pytest.MonkeyPatch) -> None:
     device = SimulatedDevice()
+    monkeypatch.setattr(select, "_may_find_one", lambda: True)
     monkeypatch.setattr(select, "_obstacle", lambda: "")
     monkeypatch.setattr(select, "gpu", lambda: device)
     assert select.choose_device("auto") == ("cuda", "there is a CUDA GPU")
@@ -354,9 +355,18 @@ def test_which_device(monkeypatch: pytest.MonkeyPatch) -> None:
             select.choose_device(unknown)
 
 
+def test_without_a_driver_nothing_is_imported_to_look_for_a_gpu(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(select, "_may_find_one", lambda: False)
+    monkeypatch.setattr(select, "_obstacle", lambda: pytest.fail("it was looked for"))
+    assert select.choose_device("auto") == ("cpu", "there is no CUDA GPU")
+
+
 def test_an_array_of_a_simulated_device_is_not_on_the_gpu_that_is_asked_for(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(select, "_may_find_one", lambda: True)
     monkeypatch.setattr(select, "_obstacle", lambda: "")
     for there in (gpu.to_device(np.ones((3, 3))), gpu.to_device(np.ones((2, 3, 3)))):
         for asked in ("cuda", "auto"):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 from warpladder.errors import DeviceError
 
-__all__ = ["CudaReport", "Gpu", "probe_cuda"]
+__all__ = ["CudaReport", "Gpu", "has_driver", "probe_cuda"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,16 @@ class CudaReport:
     driver: str | None
     gpus: tuple[Gpu, ...]
     why_not: str
+
+
+def has_driver() -> bool:
+    """Tell whether there may be a GPU: whether there is a driver.
+
+    To import what finds GPUs takes half a second and 60 MB, which most machines without one are
+    spared so.
+    """
+    # Numba takes a driver from elsewhere where that is set.
+    return "NUMBA_CUDA_DRIVER" in os.environ or _driver_version() is not None
 
 
 def probe_cuda() -> CudaReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpladder.device.cuda import CudaReport, probe_cuda
+from warpladder.device.cuda import CudaReport, has_driver, probe_cuda
 from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 __all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of"]
 
 DEVICES = ("auto", "cpu", "cuda")
+
+_NONE = "there is no CUDA GPU"
 
 
 class Choice(NamedTuple):
@@ -58,12 +60,14 @@ def choose_device(asked: Any, *, too_small: str = "") -> Choice:
         return Choice("cpu", "as asked")
     if asked == "auto" and too_small:
         return Choice("cpu", too_small)
+    if asked == "auto" and not _may_find_one():
+        return Choice("cpu", _NONE)
     obstacle = _obstacle()
     if obstacle:
         if asked == "cuda":
             raise DeviceError(f'device="cuda": there is no GPU to use: {obstacle}')
         idle = _found().driver is not None and not _found().gpus
-        return Choice("cpu", obstacle if idle else "there is no CUDA GPU")
+        return Choice("cpu", obstacle if idle else _NONE)
     return Choice("cuda", "as asked" if asked == "cuda" else "there is a CUDA GPU")
 
 
@@ -90,6 +94,12 @@ def gpu_of(array: Any) -> Device:
             f"an array on a GPU lies at {address:#x}, of which the driver knows nothing"
         )
     return gpu(int(number))
+
+
+@cache
+def _may_find_one() -> bool:
+    """Tell whether it is worth looking for a GPU."""
+    return has_driver()
 
 
 @cache
