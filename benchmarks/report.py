@@ -120,10 +120,11 @@ def replace_results(name: str, lines: list[str], path: Path = _README) -> None:
 
 
 def newest_results(pattern: str) -> dict[str, Any]:
-    """Return the results on disk that were written last, of those whose file is named so."""
-    newest = max(_RESULTS.glob(f"{pattern}.json"), key=lambda path: path.stat().st_mtime)
-    found: dict[str, Any] = json.loads(newest.read_text())
-    return found
+    """Return the results that were measured last, of those whose file is named so."""
+    # Not the file written last: in a clone all are of one moment.
+    found = [json.loads(path.read_text()) for path in sorted(_RESULTS.glob(f"{pattern}.json"))]
+    newest: dict[str, Any] = max(found, key=lambda results: str(results["date"]))
+    return newest
 
 
 def write_results(name: str, document: dict[str, Any]) -> Path:

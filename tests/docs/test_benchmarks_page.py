@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import shutil
 import sys
@@ -38,6 +39,15 @@ def test_publishing_again_changes_nothing(program, readme, monkeypatch):
     publisher.main()
     assert changed
     assert readme.read_text(encoding="utf-8") == (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_results_measured_last_are_published_whenever_they_were_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    report = importlib.import_module("report")
+    monkeypatch.setattr(report, "_RESULTS", tmp_path)
+    for name, date in (("table-new-cpu", "2026-11-24"), ("table-old-cpu", "2026-11-23")):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"date": date}))
+    assert report.newest_results("table-*") == {"date": "2026-11-24"}
 
 
 def test_the_site_has_every_table_of_the_readme():
