@@ -123,7 +123,7 @@ def newest_results(pattern: str) -> dict[str, Any]:
     """Return the results that were measured last, of those whose file is named so."""
     # Not the file written last: in a clone all are of one moment.
     found = [json.loads(path.read_text()) for path in sorted(_RESULTS.glob(f"{pattern}.json"))]
-    newest: dict[str, Any] = max(found, key=lambda results: str(results["date"]))
+    newest: dict[str, Any] = max(found, key=lambda results: str(results.get("date", "")))
     return newest
 
 
