@@ -85,6 +85,17 @@ def kernels_of_shortest_paths(dtype, hops, n):
 
 
 @cache
+def kernels_of_hop_counts(dtype):
+    device = Noting(runs=True)
+    chain = wl.Graph.from_edges([0, 1], [1, 2])
+    wl.shortest_paths(chain, dtype=dtype, method="breadth-first", next_hops=True, device=device)
+    assert {kernel.py_func.__name__ for kernel, _ in device.noted} == {
+        "begin_searches", "search_levels", "write_distances", "write_next_hops"
+    }  # fmt: skip
+    return device.noted
+
+
+@cache
 def kernels_of_overlaps(tuning, pairs):
     rows = Rows(np.arange(0, 31, 3), np.tile(np.arange(3, dtype=np.int32), 10), 3)
     join = Join(rows, rows, as_rule("jaccard", 0.5))
@@ -155,12 +166,14 @@ LIMITED = {name: ((-2, -1, 0, 1), name) for name in LIMITERS}
 MIRRORED = {name: ((-1, 0, 1, 2), name) for name in LIMITERS}
 CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
+    (kernels_of_hop_counts, "int32"),
     (kernels_of_reductions, "float64", "sum", "reproducible"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
 ]
 OTHER_CALLS = [
     (kernels_of_shortest_paths, "float64", True, 600),
+    *((kernels_of_hop_counts, dtype) for dtype in ("int16", "int64", "float32", "float64")),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
     (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),

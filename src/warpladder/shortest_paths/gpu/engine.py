@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["floyd_warshall", "seconds"]
+__all__ = ["BYTES_PER_SECOND", "floyd_warshall", "seconds"]
 
 # By multiprocessor, and bytes of a matrix that cross the bus: H200, rounded down.
 _RELAXATIONS_PER_SECOND = 6e10
-_BYTES_PER_SECOND = 5e9
+BYTES_PER_SECOND = 5e9
 
 
 def floyd_warshall(
@@ -86,4 +86,4 @@ def floyd_warshall(
 def seconds(device: Device, n: int, dtype: np.dtype[Any]) -> float:
     """Estimate the time of `floyd_warshall`."""
     rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
-    return float(n**3 / rate + 2 * n**2 * dtype.itemsize / _BYTES_PER_SECOND)
+    return float(n**3 / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND)
