@@ -86,7 +86,7 @@ def test_complete_graphs(gpu):
 def test_some_have_many_arcs_and_some_few(gpu):
     n, rng = 140, np.random.default_rng(4)
     share = np.arange(1, n + 1) ** -0.5
-    ends = rng.permutation(n)[rng.choice(n, (2, 6 * n), p=share / share.sum())]
+    ends = rng.permutation(n)[rng.choice(n, (2, 12 * n), p=share / share.sum())]
     entering = np.diff(arcs_of(Edges(n, *ends, None, directed=True)).into_starts)
     assert 1 < (entering > level_launches._ARCS_OF_A_HUB).sum() < 10
     check(gpu, n, ends)
