@@ -41,8 +41,8 @@ _ROUNDS = 5
 #: Of a graph whose answers take gigabytes, and how many vertices that are.
 _FEW_ROUNDS, _LARGE = 2, 20_000
 _MOST_FOR_FLOYD_WARSHALL = 20_000
-#: Blocks on a multiprocessor, and their threads.
-_VARIANTS = ((1, 1024), (2, 1024), (2, 512), (4, 512))
+#: Blocks on a multiprocessor, and their threads: with 64 registers there is room for 1,024.
+_VARIANTS = ((1, 1024), (1, 512), (2, 512), (4, 256))
 _ENRON = "like email-Enron"
 _VARIED = ("random, 5,000", "grid, 70 x 70", _ENRON)
 
@@ -92,15 +92,15 @@ def main() -> None:
 
 
 def check(device: Any, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Compare random graphs with the CPU engine, bit for bit, in every dtype."""
+    """Compare random graphs in every dtype with what the CPU engine finds as int16."""
     rows: list[dict[str, Any]] = []
     for n in sizes:
         ends = np.random.default_rng(n).integers(0, n, (2, 3 * n))
         for directed in (True, False):
             graph = wl.Graph.from_edges(ends[0], ends[1], n=n, directed=directed)
+            there = _answer(graph, "cpu", next_hops=True)
             for dtype in _DTYPES:
                 here = _answer(graph, device, next_hops=True, dtype=dtype)
-                there = _answer(graph, "cpu", next_hops=True, dtype=dtype)
                 same = _is_same(here, there)
                 rows.append({"n": n, "directed": directed, "dtype": dtype, "same": same})
                 if not same:
@@ -117,11 +117,16 @@ def _answer(graph: wl.Graph, device: Any, **options: Any) -> wl.ShortestPaths:
 
 
 def _is_same(here: wl.ShortestPaths, there: wl.ShortestPaths) -> bool:
-    same = here.dist_matrix.dtype == there.dist_matrix.dtype
-    same &= np.array_equal(here.dist_matrix, there.dist_matrix)
+    """Return whether two answers are the same, up to the dtypes of distances."""
+    dist = there.dist_matrix
+    if here.dist_matrix.dtype != dist.dtype:
+        missing = dist == there.unreachable
+        dist = dist.astype(here.dist_matrix.dtype)
+        dist[missing] = here.unreachable
+    same = np.array_equal(here.dist_matrix, dist)
     if here.next_hops is None or there.next_hops is None:
-        return bool(same)
-    return bool(same and np.array_equal(here.next_hops, there.next_hops))
+        return same
+    return same and np.array_equal(here.next_hops, there.next_hops)
 
 
 def time_graphs(device: Any, graphs: dict[str, wl.Graph]) -> list[dict[str, Any]]:

@@ -42,12 +42,13 @@ def graphs():
 
 @pytest.mark.numba_cuda
 def test_answers_are_compared(bench, gpu, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "_DTYPES", ("int16",))
-    assert [row["same"] for row in bench.check(gpu, (1, 33))] == 4 * [True]
-    assert "4 of 4 checks passed" in capsys.readouterr().out
+    monkeypatch.setattr(bench, "_DTYPES", ("int16", "float32"))
+    assert [row["same"] for row in bench.check(gpu, (1, 33))] == 8 * [True]
+    assert "8 of 8 checks passed" in capsys.readouterr().out
     one = wl.shortest_paths(([0, 1], [1, 2]), next_hops=True)
     for other in (([0, 2], [1, 1]), ([0, 1, 0], [1, 2, 2])):
-        assert not bench._is_same(one, wl.shortest_paths(other, next_hops=True))
+        for dtype in ("int16", "float32"):
+            assert not bench._is_same(wl.shortest_paths(other, next_hops=True, dtype=dtype), one)
 
 
 @pytest.mark.numba_cuda
@@ -83,5 +84,5 @@ def test_variants_leave_the_engine_as_it_was(bench, gpu, graphs, monkeypatch):
     assert [(row["blocks"], row["threads"]) for row in rows] == list(bench._VARIANTS)
     # There are 32 searches to a block, so 40 make two of them.
     found = {entry[1:] for entry in launched if entry[0] == "search_levels"}
-    assert found == {(1, 1024), (2, 1024), (2, 512)}
+    assert found == {(1, 1024), (1, 512), (2, 512), (2, 256)}
     assert (level_launches._RESIDENT, level_launches._THREADS_OF_SEARCHES) == (1, 1024)

@@ -14,7 +14,7 @@ from warpladder.call import Target
 from warpladder.shortest_paths import plan
 from warpladder.shortest_paths.arcs import arcs_of
 from warpladder.shortest_paths.forms import Edges, Matrix
-from warpladder.shortest_paths.gpu import engine, level_launches
+from warpladder.shortest_paths.gpu import engine, level_kernels, level_launches
 from warpladder.shortest_paths.gpu.hop_counts import GpuSearches, hop_counts
 from warpladder.shortest_paths.gpu.level_launches import Layout, layout_for
 from warpladder.shortest_paths.hop_counts import Searches
@@ -156,6 +156,24 @@ class TestLaunches:
         assert layout_of(H200, 132 * 32) == Layout(132, 32, 132 * 32)
         assert layout_of(H200, 132 * 128) == Layout(132, 128, 132 * 128)
         assert layout_of(H200, 132 * 128 + 1) == Layout(132, 65, 132 * 128 + 1)
+
+    def test_vertices_with_most_arcs_come_first(self):
+        """Those that have as many stay in order."""
+        arcs = arcs_of(Edges(5, np.array([0, 1, 2, 0, 3]), np.array([4, 4, 4, 1, 1]), None, True))
+        order = np.array([2, 3, 1, 0, 4], np.int32)
+        names, starts, into = level_launches._numbered_anew(arcs, order)
+        assert names.tolist() == [4, 1, 2, 3, 0]
+        assert starts.tolist() == [0, 3, 5, 5, 5, 5]
+        assert into.tolist() == [0, 1, 2, 0, 3]
+
+    def test_nobody_looks_for_searches_that_are_none(self, one):
+        """A block has 35 of 128 bits; those beyond must not keep vertices at work."""
+        graph = Edges(35, *star(35), None, directed=False)
+        found = GpuSearches.of(one, graph, 1)
+        team = level_launches.LevelSearches(one, found.arcs, found.order, 1, np.dtype(np.int16))
+        team.fill(0, 35, one.empty((35, 35), np.int16))
+        reached = one.to_host(team._masks)[0, level_kernels.REACHED]
+        assert (reached == 0xFFFFFFFF).all()
 
     def test_few_levels_at_a_time(self, one, monkeypatch):
         monkeypatch.setattr(level_launches, "_SECONDS_OF_A_LAUNCH", 3e-5)

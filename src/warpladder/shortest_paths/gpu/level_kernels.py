@@ -32,6 +32,7 @@ from warpladder.shortest_paths.dense import NO_HOP
 
 __all__ = [
     "DIGITS",
+    "REACHED",
     "SOURCES",
     "WORDS",
     "begin_searches",
