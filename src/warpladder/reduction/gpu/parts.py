@@ -20,8 +20,13 @@ from warpladder.reduction.gpu.finish import leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
-from warpladder.reduction.gpu.side_by_side import THREADS_WITH_ROWS, rows_of_thread, side_by_side
-from warpladder.reduction.gpu.walk import OnDevice, across, along
+from warpladder.reduction.gpu.side_by_side import (
+    THREADS_WITH_ROWS,
+    across,
+    alone,
+    rows_of_thread,
+)
+from warpladder.reduction.gpu.walk import OnDevice, along
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
 
 if TYPE_CHECKING:
@@ -118,7 +123,7 @@ def walk_over(
     width = rows_of_thread(there, matrix, pieces)
     if width > 1:
         blocks = min(blocks_for(count // width, THREADS_WITH_ROWS), _MOST_BLOCKS)
-        return Walk(side_by_side(there, leave, width), blocks, THREADS_WITH_ROWS, given)
+        return Walk(alone(there, leave, width), blocks, THREADS_WITH_ROWS, given)
     if is_across:
         is_small = there.dtype.itemsize <= _SMALL_STATE
         kernel = across(there, leave, registers if is_small else None)

@@ -1,9 +1,10 @@
-"""The kernel in which a thread has several rows that lie side by side, from end to end.
+"""The kernels for rows that lie side by side, as the columns of a matrix do.
 
-Where rows are short, or so many that there is a thread for each, `walk.across` has nobody to merge
-with. What is left of its time is waiting for loads of one element each, with as many on their way
-as there are registers for. Here a load of 16 bytes brings an element of several rows. Every row is
-added up in the order of `walk.across`: the bits are the same.
+In `across` a warp reads as many rows as it has threads, and the warps of a block take turns with
+the elements. Where rows are short, or so many that there is a thread for each, nothing is merged,
+and what is left of the time is waiting for loads of one element each, with as many on their way as
+there are registers for. There `alone` gives a thread several rows: a load of 16 bytes brings an
+element of each. Every row is added up in the same order, so the bits are the same.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numba import cuda, uint32, uint64
+from numba import cuda, int32, uint32, uint64
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES, address_of, load_16_bytes
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS, Matrix, beginning
 from warpladder.reduction.gpu.pieces import Pieces
-from warpladder.reduction.gpu.walk import SOME, OnDevice, unpacker
+from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, state_copier, unpacker
 
-__all__ = ["THREADS_WITH_ROWS", "rows_of_thread", "side_by_side"]
+__all__ = ["THREADS_WITH_ROWS", "across", "alone", "rows_of_thread"]
 
 THREADS_WITH_ROWS = 128
 """In a block: they need up to 212 registers each; with more of them many would be left over."""
@@ -33,9 +35,9 @@ _LEAST_BLOCKS = 128
 
 
 def rows_of_thread(part: OnDevice, matrix: Matrix, pieces: Pieces) -> int:
-    """Return how many rows a thread has: as many as a wide load has elements, else 1.
+    """Return how many rows a thread has in `alone`, as many as a wide load has elements.
 
-    1 wherever this kernel is not for such rows.
+    1 for rows that are for other kernels.
     """
     values, mask, count, _, inner, _ = matrix
     width = WIDE_BYTES // np.dtype(part.values).itemsize
@@ -49,6 +51,124 @@ def rows_of_thread(part: OnDevice, matrix: Matrix, pieces: Pieces) -> int:
     is_small = width * part.dtype.itemsize <= _MOST_BYTES[width]
     is_many = count >= _LEAST_BLOCKS * THREADS_WITH_ROWS * width
     return width if is_small and is_many else 1
+
+
+@cache
+def across(part: OnDevice, leave: Any, registers: int | None = None) -> Any:
+    """Return the kernel in which a block has a strip of rows side by side, or a piece of it.
+
+    Called as that of `walk.along`, but the last number of the shape is the logarithm of how many
+    rows a strip has, and there is a ticket for each strip. So many threads read neighbouring
+    elements of a strip's rows; groups of them take turns with the elements, and what the groups
+    have seen is merged in shared memory.
+    """
+    dtype, values, masked, skip_nan, _, reset, _, take_few, take_some, merge = part
+    element, copy = element_type(values), state_copier(dtype)
+    counts_all = not masked and not skip_nan
+
+    @cuda.jit(device=True)
+    def reset_at(of_threads, t):
+        state = cuda.local.array(1, dtype)
+        reset(state)
+        copy(of_threads, t, state, 0)
+
+    @cuda.jit(device=True)
+    def merge_groups(of_threads, strip):
+        t = cuda.threadIdx.x
+        cuda.syncthreads()
+        half = THREADS // 2
+        while half >= strip:
+            if t < half:
+                merge(of_threads, t, of_threads, t + half)
+            cuda.syncthreads()
+            half //= 2
+
+    @cuda.jit(device=True)
+    def merge_pieces(states, of_threads, first, bits, left):
+        """Merge the states of neighbouring pieces, some for each group at a time."""
+        t = cuda.threadIdx.x
+        strip, group, groups = int32(1) << bits, t >> bits, THREADS >> bits
+        column = t & (strip - 1)
+        while left > 1:
+            chunks = -(-left // (SOME * groups))
+            for chunk in range(chunks):
+                begin = (chunk * groups + group) * SOME
+                reset_at(of_threads, t)
+                for piece in range(begin, min(begin + SOME, left)):
+                    merge(of_threads, t, states, first + piece * strip + column)
+                merge_groups(of_threads, strip)
+                if group == 0:
+                    copy(states, first + chunk * strip + column, of_threads, t)
+                cuda.syncthreads()
+            left = chunks
+
+    @cached
+    @cuda.jit(max_registers=registers)
+    @specialised
+    def reduce_across(
+        data, place, mask, mask_place, shape, index, states, tickets, results, option
+    ):
+        state = cuda.local.array(1, dtype)
+        few = cuda.local.array(SOME, element)
+        of_threads = cuda.shared.array(THREADS, dtype)
+        count, inner, length, pieces, piece = shape[:5]
+        bits, t = int32(shape[5]), cuda.threadIdx.x
+        strip, group, groups = int32(1) << bits, t >> bits, THREADS >> bits
+        column = t & (strip - 1)
+        items = ((count + strip - 1) >> bits) * pieces
+        for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
+            number, begin = item, 0
+            if pieces > 1:
+                number = item // pieces
+                begin = (item - number * pieces) * piece
+            row = (number << bits) + column
+            n = min(piece, length - begin) if row < count else 0
+            start = beginning(place, row, inner) + begin * place[2]
+            mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
+            reset(state)
+            hop = uint64(groups * place[2])
+            for i in range(group, n, SOME * groups):
+                if counts_all and i + (SOME - 1) * groups < n:
+                    # Additions: of so few elements, half of the time went into multiplying.
+                    where = uint64(start + i * place[2])
+                    for j in range(SOME):
+                        few[j] = data[where]
+                        where += hop
+                    take_few(state, few, uint32(0), index + begin + i, 1, groups)
+                    continue
+                valid = uint64(0)
+                for j in range(SOME):
+                    at = i + j * groups
+                    counts = at < n
+                    if masked and counts:
+                        counts = mask[uint64(mask_start + at * mask_place[2])] != 0
+                    few[j] = 0
+                    if counts:
+                        few[j] = data[uint64(start + at * place[2])]
+                        if not skip_nan or few[j] == few[j]:
+                            valid |= uint32(1) << uint32(j)
+                take_some(state, few, valid, index + begin + i, 1, groups)
+            if groups == 1 and pieces == 1:
+                # Nobody to merge with, so nobody to wait for.
+                if row < count:
+                    leave(results, row, state, 0, length, option)
+                continue
+            copy(of_threads, t, state, 0)
+            merge_groups(of_threads, strip)
+            if pieces == 1:
+                if group == 0 and row < count:
+                    leave(results, row, of_threads, t, length, option)
+            else:
+                if group == 0:
+                    copy(states, item * strip + column, of_threads, t)
+                if draw_ticket(tickets, number, pieces):
+                    first = number * pieces * strip
+                    merge_pieces(states, of_threads, first, bits, pieces)
+                    if group == 0 and row < count:
+                        leave(results, row, states, first + column, length, option)
+            cuda.syncthreads()
+
+    return reduce_across
 
 
 def _for_each(width: int, make: Any) -> Any:
@@ -144,7 +264,7 @@ def _rest_taker(part: OnDevice, width: int) -> Any:
 
 
 @cache
-def side_by_side(part: OnDevice, leave: Any, width: int) -> Any:
+def alone(part: OnDevice, leave: Any, width: int) -> Any:
     """Return the kernel in which a thread has so many rows, as `rows_of_thread` says.
 
     Called as that of `walk.along`; of the shape only the number of rows, of those in a group and
@@ -156,9 +276,7 @@ def side_by_side(part: OnDevice, leave: Any, width: int) -> Any:
 
     @cached
     @cuda.jit
-    def reduce_side_by_side(
-        data, place, mask, mask_place, shape, index, states, tickets, results, option
-    ):
+    def reduce_alone(data, place, mask, mask_place, shape, index, states, tickets, results, option):
         of_rows = cuda.local.array(width, dtype)
         batch = cuda.local.array(in_batch, element)
         count, inner, length = shape[:3]
@@ -179,4 +297,4 @@ def side_by_side(part: OnDevice, leave: Any, width: int) -> Any:
             for c in range(width):
                 leave(results, row + c, of_rows, c, length, option)
 
-    return reduce_side_by_side
+    return reduce_alone
