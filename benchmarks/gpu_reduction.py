@@ -31,6 +31,8 @@ from warpladder.lab.verify import verify
 from warpladder.reduction.rungs._tasks import Numbers
 
 _LADDER_SIZES = (1 << 10, 1 << 20, 1 << 28, 1 << 30)
+#: Blocks on a multiprocessor, of which one number reads fastest.
+_BLOCKS_EACH = (2, 4, 6, 8, 40)
 _LIBRARY_SIZES = tuple(1 << k for k in (10, 16, 20, 24, 28, 30))
 _BLOCK_SIZES = (32, 64, 128, 256, 512, 1024)
 _VERIFIED_AT = (0, 1, 33, 1025, 70_001)
@@ -112,7 +114,7 @@ class _Bench:
         """Measure how fast memory is read at all, and the bus."""
         out = self.device.full(1, 0, np.int32)
         shapes = []
-        for each in (2, 4, 6, 8, 40):
+        for each in _BLOCKS_EACH:
             for threads in (256, 512):
                 blocks = each * self.device.properties.multiprocessors
                 ms = self.timer.event_ms(
@@ -174,6 +176,7 @@ class _Bench:
         """Time whole calls of `reduce`: arrays of the GPU, then the smallest, then of the host."""
         rows = []
         n = 1 << 28
+        alone: dict[int, float] = {}
         for ops, dtype, accuracy in _CALLS:
             data = self._as(dtype, n)
             op: Any = ops[0] if len(ops) == 1 else ops
@@ -186,12 +189,15 @@ class _Bench:
             )
             call = least_ms(partial(wl.reduce, data, op, **options))
             rate = data.nbytes / kernels * 1000
+            if data.nbytes not in alone:
+                alone[data.nbytes] = self._reading_ms(data.nbytes)
             rows.append(
                 {
                     "case": f"{', '.join(ops)} of {dtype}, {accuracy}",
                     "kernel_ms": kernels,
                     "TB_per_s": rate / 1e12,
                     "percent_of_read": 100 * rate / _read_rate(record),
+                    "percent_of_same": 100 * alone[data.nbytes] / kernels,
                     "call_ms": call,
                     "first_call_s": first,
                 }
@@ -199,6 +205,26 @@ class _Bench:
             del data
         print_table(f"reduce on {n:,} numbers of the GPU", rows)
         return rows + self._other_calls()
+
+    def _reading_ms(self, nbytes: int) -> float:
+        """Return how long it takes to read so many bytes alone, timed as the calls are.
+
+        Of few of them, starting and ending, and writing back what the cache is flushed with, are a
+        larger part than of all.
+        """
+        out = self.device.full(1, 0, np.int32)
+        part = self._there[: nbytes // 4]
+        return min(
+            self.timer.kernel_ms(
+                partial(
+                    self.device.launch,
+                    *(read_only, each * self.device.properties.multiprocessors, threads),
+                    *(part, out),
+                )
+            )
+            for each in _BLOCKS_EACH
+            for threads in (256, 512)
+        )
 
     def _other_calls(self) -> list[dict[str, Any]]:
         small, matrix = self._as("float32", 1000), self._as("float32", 1 << 28)

@@ -42,6 +42,7 @@ def main() -> None:
     advection = _newest("gpu_advection")
     _draw_advection(advection)
     replace_results("GPU results", _engine_table(paths))
+    replace_results("GPU hop counts", _hop_counts_table(_newest("gpu_hop_counts")))
     replace_results(
         "GPU reductions",
         [
@@ -93,6 +94,34 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
     return lines
 
 
+def _hop_counts_table(results: dict[str, Any]) -> list[str]:
+    kernels = "begin_searches_ms", "search_levels_ms", "write_distances_ms"
+    lines = markdown_table(
+        [
+            *("graph", "vertices", "edges", "searches, ms", "with next hops, ms"),
+            *("left there, ms", "whole call, ms", "CPU, ms", "Floyd-Warshall there, ms"),
+        ],
+        (
+            [
+                row["case"],
+                f"{row['n']:,}",
+                f"{row['arcs']:,}",
+                three_digits(searched := sum(row[name] for name in kernels)),
+                three_digits(searched + row["write_next_hops_ms"]),
+                *(three_digits(row[f"{what}_ms"]) for what in ("left", "call", "cpu")),
+                three_digits(row["closed_ms"]) if "closed_ms" in row else "",
+            ]
+            for row in results["graphs"]
+        ),
+    )
+    lines.append(
+        f"\n{_measured(results, 'graphs')}: kernels alone; from edges of the host to distances "
+        "that stay on the GPU; to those on the host; and the CPU engine on the cores of that host. "
+        "All answers are the CPU engine's, bit for bit, next hops included."
+    )
+    return lines
+
+
 def _calls_table(results: dict[str, Any]) -> list[str]:
     """Return whole calls beside PyTorch's: how many are as fast, and the slowest."""
     groups = {
@@ -131,13 +160,21 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
 
 def _reductions_table(results: dict[str, Any]) -> list[str]:
     lines = markdown_table(
-        ["`reduce` of 2^28 numbers there", "kernels, ms", "TB/s", "of reading", "whole call, ms"],
+        [
+            "`reduce` of 2^28 numbers there",
+            "kernels, ms",
+            "TB/s",
+            "of reading",
+            "of reading the same",
+            "whole call, ms",
+        ],
         (
             [
                 row["case"],
                 three_digits(row["kernel_ms"]),
                 three_digits(row["TB_per_s"]),
                 f"{row['percent_of_read']:.0f} %",
+                f"{row['percent_of_same']:.0f} %",
                 three_digits(row["call_ms"]),
             ]
             for row in results["calls"]
@@ -148,8 +185,9 @@ def _reductions_table(results: dict[str, Any]) -> list[str]:
     first = results["calls"][0]
     reading = 100 * first["TB_per_s"] / first["percent_of_read"]
     lines.append(
-        f"\n{_measured(results, 'calls')}, caches cold. Reading alone, measured in the "
-        f"same run: {reading:.2f} TB/s."
+        f"\n{_measured(results, 'calls')}, caches cold. Reading 4 GiB alone, measured in the "
+        f"same run: {reading:.2f} TB/s. Reading alone no more than what is reduced, timed alike: "
+        "the fewer bytes, the more of the time is starting, ending, and emptying the cache."
     )
     return lines
 

