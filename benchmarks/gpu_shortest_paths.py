@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numba import cuda
@@ -31,10 +32,12 @@ from warpladder.lab.gpu_timing import event_times_ms
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import verify
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
+from warpladder.shortest_paths.gpu import halves
 from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import upload
 from warpladder.shortest_paths.gpu_tiles.relaxing import relaxation
+from warpladder.shortest_paths.rungs.half_tiles import relax_half_of_cross
 from warpladder.shortest_paths.symmetry import BY_HALF
 
 _DTYPES = ("int16", "int32", "int64", "float32", "float64")
@@ -52,6 +55,16 @@ _UNDIRECTED = (
     *((n, "int32") for n in (4096, 8192, 16384, 24000)),
     *((8192, dtype) for dtype in ("float32", "int16")),
 )
+#: The same with whole tiles in place of strips, and with the rest at once or after the next cross.
+_OTHER_HALVES = {
+    "by_strips_at_once_ms": halves.SINGLES._replace(cross_first=False),
+    "by_tiles_at_once_ms": halves.SINGLES._replace(
+        cross=relax_half_of_cross, blocks_of_cross=halves.one_block_each, cross_first=False
+    ),
+    "by_tiles_ms": halves.SINGLES._replace(
+        cross=relax_half_of_cross, blocks_of_cross=halves.one_block_each
+    ),
+}
 #: Of whole calls that are checked: just above what one launch closes, no multiple of a tile.
 _HALVED_AT = 2900
 #: Carrega & Ferreira, table II, n = 2048 on a GTX 960: medians of ten runs, in milliseconds.
@@ -208,6 +221,12 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
             weights /= weights.dtype.type(np.pi)
         whole, plan, dist = _closing_times(device, weights, carry=False)
         half, _, by_half = _closing_times(device, weights, carry=False, half=True)
+        others: dict[str, float | str] = {}
+        for what, tiles in _OTHER_HALVES.items():
+            others[what] = ""
+            if n < 10_000 and plan.method == "singles":
+                with patch.object(halves, "SINGLES", tiles):
+                    others[what] = min(_closing_times(device, weights, carry=False, half=True)[0])
         bits, expected = (device.to_host(one.view(np.int32)) for one in (by_half, dist))
         rows.append(
             {
@@ -216,6 +235,7 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
                 "whole_ms": min(whole),
                 "half_ms": min(half),
                 "times_as_fast": min(whole) / min(half),
+                **others,
                 "same_bits": bool(np.array_equal(bits, expected)),
             }
         )

@@ -40,7 +40,6 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: addresses of operands once for 1,024 relaxations, as those of `register-tiles`.
 SPILLS = {
     ("relax_large_tiles", 4): 40,
-    ("relax_half_of_cross", 4): 40,
     ("relax_half_of_rest", 4): 40,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
@@ -103,9 +102,10 @@ def kernels_of_halves(dtype):
     # No matrix of one tile has panels.
     close_half(device, device.empty((3 * TILE, 3 * TILE), dtype))
     names = {kernel.py_func.__name__ for kernel, _ in device.noted}
-    pairs = "_in_pairs" if dtype == "int16" else ""
-    halves = {f"relax_half_of_{part}{pairs}" for part in ("cross", "rest")}
-    assert {"find_unlike", "mirror_all", *halves} <= names
+    own = {"relax_half_of_rest", "relax_strips"}
+    if dtype == "int16":
+        own = {"relax_half_of_rest_in_pairs", "relax_half_of_cross_in_pairs"}
+    assert {"find_unlike", "mirror_all", *own} <= names
     return device.noted
 
 

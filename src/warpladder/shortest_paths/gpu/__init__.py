@@ -6,6 +6,7 @@ for both.
 
 `close`        a matrix that is on the device
 `halves`       a symmetric one that is large
+`strips`       the kernel for its panels
 `transfer`     host matrices there and back, through page-locked memory
 `out_of_core`  matrices that do not fit, in bands of rows that pass by
 `product`      the kernels for that

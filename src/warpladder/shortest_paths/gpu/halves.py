@@ -1,9 +1,9 @@
 """Closing a symmetric matrix by half of its tiles, in rounds that overlap.
 
-What a round relaxes is that of the rung `half-tiles`, and when it does so that of
-`overlapped-panels`: the urgent stream relaxes the next tile of the diagonal and the next panels, on
-and below the diagonal, while the usual one is at the rest of this round. What is above the diagonal
-serves for copies of panels until the end.
+What a round relaxes is that of the rung `half-tiles`, and when is that of `overlapped-panels`: the
+urgent stream relaxes the next tile of the diagonal and the next panels, on and below the diagonal,
+while the usual one is at the rest of this round. What is above the diagonal serves for copies of
+panels until the end.
 
 Why nothing races. Of tiles on and below the diagonal, and of those above it that are read, each is
 named by two vertices of tiles, row and column. While the rest of round p is relaxed, the urgent
@@ -22,12 +22,15 @@ as neither is NaN, in the same order of the vertices between; the diagonal's til
 by the same kernel. So what is relaxed here has the operands that it has in `overlapped-panels`, and
 what is not is a copy of what it would be. Zeros keep their signs, too.
 
-With t tiles in a row the rest of a round is (t - 2) (t - 1) / 2 tiles where it was (t - 2)**2, and
-the urgent stream has t tiles for 2 t - 1 at each of its two steps. It has become the longer way
-where t is small. An H200 has places for 264 tiles at a time; at t = 32 the rest and the urgent
-tiles that go with it are two times as many, while a panel and the diagonal come one after another
-as before. How much of the half is left as time there, and what copying the panels adds, has not
-been timed on a GPU yet.
+With t tiles in a row the rest of a round is (t - 2) (t - 1) / 2 tiles where it was (t - 2)**2. The
+way of the urgent stream is as long as before: the next row and column, the diagonal, the panels,
+one after another. At t = 32 the rest is 465 tiles, and an H200 has places for 264 at a time, so
+that two turns of them are all there is to hide that way behind. So for numbers of 4 bytes it is
+made shorter: rows and columns go in `strips`; and the rest waits for the next row and column, as it
+would take all places and give none back before its first tiles are done. How much of the half is
+left as time at which t, and what these two are good for, has not been measured on a GPU yet: the
+part "undirected" of `benchmarks/gpu_shortest_paths.py` times them beside the whole tiles of the
+rung.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ import numpy as np
 from numba import cuda
 
 from warpladder.device.kernel_cache import cached
+from warpladder.shortest_paths.gpu.strips import blocks_of_strips, relax_strips
 from warpladder.shortest_paths.gpu_tiles.large import THREADS, TILE
 from warpladder.shortest_paths.rungs import register_tiles_int16 as pairs
 from warpladder.shortest_paths.rungs.half_tiles import (
@@ -45,7 +49,6 @@ from warpladder.shortest_paths.rungs.half_tiles import (
     mirror_all,
     mirror_tile,
     pair_of,
-    relax_half_of_cross,
     relax_half_of_rest,
 )
 from warpladder.shortest_paths.rungs.overlapped_panels import Tiles, overlap_rounds
@@ -55,13 +58,13 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["close_half"]
+__all__ = ["SINGLES", "close_half", "one_block_each"]
 
 
 @cached
 @cuda.jit(max_registers=pairs.FOUR_BLOCKS)
 def relax_half_of_cross_in_pairs(words: Any, dist: Any, pivot: Any, cross: Any) -> None:
-    """Do as `relax_half_of_cross` does for a matrix of int16, ``words`` being the same in pairs."""
+    """Do as the rung's `relax_half_of_cross`; ``words`` is ``dist`` by two numbers of int16."""
     other = cuda.blockIdx.x
     if other >= pivot:
         other += 1
@@ -86,13 +89,17 @@ def relax_half_of_rest_in_pairs(words: Any, pivot: Any, skipped: Any) -> None:
     pairs.relax_tile(words, row, pivot, column)
 
 
-def _one_block_each(others: int) -> int:
+def one_block_each(others: int) -> int:
+    """Return the blocks of `relax_half_of_cross`, for so many tiles beside the pivot."""
     return others
 
 
-_SINGLES = Tiles(relax_half_of_cross, relax_half_of_rest, THREADS, _one_block_each, grid_of_pairs)
+#: How numbers of 4 bytes are relaxed.
+SINGLES = Tiles(
+    relax_strips, relax_half_of_rest, THREADS, blocks_of_strips, grid_of_pairs, cross_first=True
+)
 _PAIRS = Tiles(
-    relax_half_of_cross_in_pairs, relax_half_of_rest_in_pairs, pairs.THREADS, _one_block_each,
+    relax_half_of_cross_in_pairs, relax_half_of_rest_in_pairs, pairs.THREADS, one_block_each,
     grid_of_pairs,
 )  # fmt: skip
 
@@ -116,7 +123,7 @@ def close_half(device: Device, dist: Any, progress: Callable[[float], None] | No
     if dist.dtype == np.int16:
         overlap_rounds(device, dist, (dist.view(np.int32), dist), _PAIRS, progress)
     else:
-        overlap_rounds(device, dist, (dist,), _SINGLES, progress)
+        overlap_rounds(device, dist, (dist,), SINGLES, progress)
     count = dist.shape[0] // TILE
     if count > 1:
         device.launch(mirror_all, (count, count), THREADS, dist)
