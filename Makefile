@@ -40,7 +40,7 @@ test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numb
 	  tests/lab/test_explain.py tests/lab/test_own.py tests/lab/test_pictures.py tests/lab/test_verify.py \
 	  tests/cli/test_ladders.py tests/reduction/test_reduction_ladder.py tests/reduction/test_gpu_finish.py \
 	  tests/shortest_paths/test_shortest_paths_ladder.py tests/shortest_paths/test_gpu_engine.py \
-	  tests/shortest_paths/test_gpu_halves.py \
+	  tests/shortest_paths/test_gpu_halves.py tests/shortest_paths/test_gpu_hop_counts.py \
 	  tests/shortest_paths/test_batch_of_blocks.py tests/shortest_paths/test_register_tiles_int16.py \
 	  tests/overlap_join/test_overlap_join_ladder.py tests/overlap_join/test_gpu_engine.py \
 	  tests/advection/test_advection_ladder.py tests/advection/test_gpu_engine.py \
@@ -73,6 +73,7 @@ bench: $(READY)  ## check and time everything; writes JSON, figure and table
 bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figure and tables
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench-gpu]'
 	$(BIN)/python benchmarks/gpu_shortest_paths.py --out benchmarks/results
+	$(BIN)/python benchmarks/gpu_hop_counts.py --out benchmarks/results $(if $(GRAPHS),--graphs $(GRAPHS))
 	$(BIN)/python benchmarks/gpu_reduction.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_calls.py --out benchmarks/results
 	$(BIN)/python benchmarks/gpu_overlap_join.py --out benchmarks/results

@@ -2,11 +2,9 @@
 
     python benchmarks/hop_counts.py [--graphs FOLDER] [--large]
 
-``--graphs`` names a folder with ``power.graph`` and ``celegans_metabolic.graph`` (NetworKit),
-``lagraph_fw_1000.mtx`` (LAGraph) and ``openflights_routes.dat`` (OpenFlights), which are not part
-of this project; weights that they have are left away. Graphs of other kinds are made. ``--large``
-adds one of the size of SNAP's email-Enron, and with as uneven degrees: 36,692 vertices, 183,831
-edges.
+``--graphs`` names a folder with the four files of which `unweighted_graphs` tells. Graphs of other
+kinds are made. ``--large`` adds one of the size of SNAP's email-Enron, and with as uneven degrees:
+36,692 vertices, 183,831 edges.
 
 Peers: SciPy's ``shortest_path(unweighted=True)``, rustworkx's ``distance_matrix`` on all cores and
 igraph's ``distances``. Each gets its own kind of graph, made before; ours
@@ -35,13 +33,12 @@ from scipy.sparse.csgraph import dijkstra, shortest_path
 
 import warpladder as wl
 from report import Target, interleave, print_table, print_targets, quantiles, write_results
+from unweighted_graphs import from_files, like_email_enron, made
 from warpladder.device.environment import worker_count
 
 _ROUNDS = 3
 _MOST_FOR_FLOYD_WARSHALL = 5000
 _SOME = 150
-_FILES = ("celegans_metabolic.graph", "lagraph_fw_1000.mtx", "power.graph")
-_ROUTES = "openflights_routes.dat"
 Ends = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -52,7 +49,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="a minute and 6 GB more")
     asked = parser.parse_args()
     targets: list[Target] = []
-    graphs = {**_from_files(asked.graphs), **_made()}
+    graphs = {**from_files(asked.graphs), **made()}
     rows = [_time(name, graph, targets) for name, graph in graphs.items()]
     _print("all hop counts", rows)
     versions = {name: importlib.metadata.version(name) for name in ("scipy", "rustworkx", "igraph")}
@@ -63,40 +60,6 @@ def main() -> None:
         _print("the size of email-Enron", document["large"])
     print_targets(targets)
     print(f"wrote {write_results('hop_counts', {**document, 'targets': targets}).name}")
-
-
-def _from_files(folder: Path | None) -> dict[str, wl.Graph]:
-    if folder is None:
-        return {}
-    graphs = {}
-    for name in _FILES:
-        graph = wl.read_graph(folder / name)
-        ends = graph.sources, graph.targets
-        graphs[Path(name).stem] = wl.Graph.from_edges(
-            ends[0], ends[1], n=graph.n, directed=graph.directed
-        )
-    routes = [line.split(",") for line in (folder / _ROUTES).read_text().splitlines()]
-    airports = [[route[end] for route in routes] for end in (2, 4)]
-    graphs["openflights"] = wl.Graph.from_edges(airports[0], airports[1])
-    return graphs
-
-
-def _made() -> dict[str, wl.Graph]:
-    """Return graphs whose distances are near, far and in between."""
-    rng = np.random.default_rng(1)
-    side = np.arange(4900).reshape(70, 70)
-    grid = (
-        np.r_[side[:, 1:].ravel(), side[1:].ravel()],
-        np.r_[side[:, :-1].ravel(), side[:-1].ravel()],
-    )
-    random = rng.integers(0, 5000, (2, 25_000))
-    dense = np.nonzero(rng.random((1000, 1000)) < 0.5)
-    return {
-        "random, 5,000": wl.Graph.from_edges(random[0], random[1], n=5000, directed=False),
-        "grid, 70 x 70": wl.Graph.from_edges(grid[0], grid[1], directed=False),
-        "path, 4,000": wl.Graph.from_edges(np.arange(3999), np.arange(1, 4000), directed=False),
-        "half of all edges, 1,000": wl.Graph.from_edges(dense[0], dense[1], n=1000),
-    }
 
 
 def _arcs(graph: wl.Graph) -> Ends:
@@ -145,14 +108,10 @@ def _time(name: str, graph: wl.Graph, targets: list[Target]) -> dict[str, Any]:
 
 
 def _time_large(targets: list[Target]) -> dict[str, Any]:
-    n, edges = 36_692, 183_831
-    rng = np.random.default_rng(1)
-    share = np.arange(1, n + 1) ** -0.75
-    ends = rng.permutation(n)[rng.choice(n, (2, edges), p=share / share.sum())]
-    graph = wl.Graph.from_edges(ends[0], ends[1], n=n, directed=False)
-    arcs = _arcs(graph)
+    graph = like_email_enron()
+    n, arcs = graph.n, _arcs(graph)
     matrix = csr_array((np.ones(arcs[0].size), arcs), shape=(n, n))
-    some = rng.choice(n, _SOME, replace=False)
+    some = np.random.default_rng(1).choice(n, _SOME, replace=False)
     figures: dict[str, list[float]] = {}
     tasks: dict[str, Callable[[], object]] = {
         "ours": partial(wl.shortest_paths, graph, device="cpu"),

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
+import signal
 import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
 
-from warpladder.device import one_compiler
+from warpladder.device import kernel_cache, one_compiler
 
 fcntl = pytest.importorskip("fcntl", reason="Windows has no locks of this kind")
 
@@ -50,9 +53,13 @@ def load(tmp_path, monkeypatch):
     return load
 
 
-def lock_of(function):
+def locks_of(function):
     folder = function._cache.cache_path
-    (lock,) = Path(folder).glob(f"*{function.py_func.__name__}*.lock")
+    return list(Path(folder).glob(f"*{function.py_func.__name__}*.lock"))
+
+
+def lock_of(function):
+    (lock,) = locks_of(function)
     return lock
 
 
@@ -88,10 +95,44 @@ def test_who_waited_compiles_nothing(load, tmp_path):
 
 def test_nobody_waits_for_ever(load, monkeypatch):
     monkeypatch.setattr(one_compiler, "_PATIENCE", 0.05)
+    monkeypatch.setattr(one_compiler, "_in_vain", set())
     first = load().ends
     first(1)
-    with held(lock_of(first)):
+    lock = lock_of(first)
+    # The number that stands for the types of arguments is left to chance: whatever comes is held.
+    monkeypatch.setattr(
+        kernel_cache, "sha256", lambda _: SimpleNamespace(hexdigest=lambda: "0" * 64)
+    )
+    with held(lock.with_name(lock.name.rsplit(".", 2)[0] + ".00.lock")):
         assert first(1.5) == 1.5
+        monkeypatch.setattr(one_compiler, "_PATIENCE", 1000)
+        assert first(2j) == 2j
+
+
+def test_what_is_on_disk_is_not_waited_for(load, monkeypatch):
+    first = load().ends
+    first(1)
+    second = load().ends
+    monkeypatch.setattr(one_compiler, "_wait_for", lambda *_: pytest.fail("nothing to wait for"))
+    with held(lock_of(first)):
+        assert second(1) == 1
+    assert sum(second.stats.cache_hits.values()) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_who_is_forked_meanwhile_keeps_no_lock(tmp_path):
+    lock = tmp_path / "a.lock"
+    with one_compiler.alone(lock):
+        child = os.fork()
+        if not child:
+            signal.pause()
+    try:
+        with held(lock):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
 @pytest.mark.parametrize("wrong", [None, "text"])
@@ -101,8 +142,10 @@ def test_the_lock_is_let_go_of(load, wrong):
     if wrong is not None:
         with pytest.raises(numba.TypingError):
             function(wrong)
-    with held(lock_of(function)):
-        pass
+    assert locks_of(function)
+    for lock in locks_of(function):
+        with held(lock):
+            pass
 
 
 def test_a_function_that_needs_itself_does_not_wait_for_itself(tmp_path):

@@ -94,10 +94,8 @@ def kernels_of_shortest_paths(dtype, hops, n):
 def kernels_of_halves(dtype):
     device = Noting(runs=True)
     with patch.object(closing, "_ONE_LAUNCH_UP_TO", 0):
-        assert (
-            BY_HALF
-            in wl.shortest_paths(device.to_device(np.ones((3, 3), dtype)), device=device).why
-        )
+        there = device.to_device(np.ones((3, 3), dtype))
+        assert BY_HALF in wl.shortest_paths(there, device=device).why
     device.runs = False
     # No matrix of one tile has panels.
     close_half(device, device.empty((3 * TILE, 3 * TILE), dtype))
@@ -106,6 +104,17 @@ def kernels_of_halves(dtype):
     if dtype == "int16":
         own = {"relax_half_of_rest_in_pairs", "relax_half_of_cross_in_pairs"}
     assert {"find_unlike", "mirror_all", *own} <= names
+    return device.noted
+
+
+@cache
+def kernels_of_hop_counts(dtype):
+    device = Noting(runs=True)
+    chain = wl.Graph.from_edges([0, 1], [1, 2])
+    wl.shortest_paths(chain, dtype=dtype, method="breadth-first", next_hops=True, device=device)
+    assert {kernel.py_func.__name__ for kernel, _ in device.noted} == {
+        "begin_searches", "search_levels", "write_distances", "write_next_hops"
+    }  # fmt: skip
     return device.noted
 
 
@@ -151,7 +160,11 @@ def kernels_of_reductions(dtype, op, accuracy):
     there = device.to_device(np.ones((2, 1000), dtype))
     for axis in (None, 0):
         wl.reduce(there, op, axis=axis, accuracy=accuracy, device=device)
-    return device.noted
+    # So many columns that a thread has several.
+    wide = Noting(runs=False)
+    if accuracy != "reproducible":
+        wl.reduce(wide.to_device(np.ones((2, 1 << 17), dtype)), op, axis=0, device=wide)
+    return device.noted | wide.noted
 
 
 @cache
@@ -181,6 +194,7 @@ MIRRORED = {name: ((-1, 0, 1, 2), name) for name in LIMITERS}
 CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
     (kernels_of_halves, "int16"),
+    (kernels_of_hop_counts, "int32"),
     (kernels_of_reductions, "float64", "sum", "reproducible"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
@@ -188,6 +202,7 @@ CALLS = [
 OTHER_CALLS = [
     *((kernels_of_halves, dtype) for dtype in ("int32", "float32")),
     (kernels_of_shortest_paths, "float64", True, 600),
+    *((kernels_of_hop_counts, dtype) for dtype in ("int16", "int64", "float32", "float64")),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
     (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),

@@ -118,6 +118,31 @@ def test_what_is_one_large_tile(op, dtype):
         check(values, op, axis=-1, where=values > 0)
 
 
+@pytest.mark.parametrize(
+    ("op", "dtype", "shape", "axis"),
+    [
+        # More rows than lie side by side in a tile, the last ones a stack of their own.
+        ("var", "int8", (4097, 33, 64), 1),
+        *large(
+            # Tiles of 1, 2 and 16 MB, and a little more.
+            ("nansum", "float32", ((1 << 18) + 1,), None),
+            ("var", "float32", ((1 << 22) + 1,), None),
+            ("var", "float32", (1 << 12, (1 << 10) + 1), 1),
+            ("var", "float32", ((1 << 16) + 1, 8), 1),
+            ("nansum", "float32", (513, 512), 0),
+            ("logsumexp", "float32", (1025, 512), 0),
+            ("var", "int8", ((1 << 20) + 1, 2), 0),
+        ),
+    ],
+)
+def test_more_than_a_tile_has_the_bits_of_the_long_way(op, dtype, shape, axis):
+    values = (np.random.default_rng(0).standard_normal(shape) * 50).astype(dtype)
+    short = wl.reduce(values, op, axis=axis)
+    # Of these nothing is known beforehand.
+    values.flags.writeable = False
+    np.testing.assert_array_equal(short, wl.reduce(values, op, axis=axis))
+
+
 def test_columns_that_are_copied_in_more_than_one_tile():
     values = numbers("f8", (layout.COPIED_COLUMNS + 7) * 30).reshape(-1, 30)
     check(values, "l2", axis=0)

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 from numba.core.caching import IndexDataCacheFile, NullCache
+from numba.core.compiler_lock import global_compiler_lock
 
 from warpladder.device.one_compiler import alone
 from warpladder.errors import KernelCacheWarning
@@ -58,14 +60,37 @@ def cached(function: _Compiled) -> _Compiled:
     locator, filename = cache._impl.locator, cache._impl.filename_base
     cache._cache_file = _KernelFiles(cache.cache_path, filename, locator.get_source_stamp())
     cache.save_overload = _unless_unwritable(cache.save_overload, cache.cache_path)
-    compile_here, lock = dispatcher.compile, Path(cache.cache_path, f"{filename}.lock")
+    _compile_alone(dispatcher, cache, filename)
+    return function
+
+
+def _compile_alone(dispatcher: Any, cache: Any, filename: str) -> None:
+    """Let a dispatcher compile what is not on disk while no other process does, see `alone`."""
+    compile_here, load = dispatcher.compile, cache.load_overload
+    # Of what is being compiled, the innermost last: to compile one may take another.
+    under_way: list[ExitStack] = []
+
+    def load_or_wait(signature: Any, context: Any) -> Any:
+        found = load(signature, context)
+        if found is None and under_way:
+            key = repr(cache._index_key(signature, context.codegen()))
+            # Files of no size; so many of a function will do.
+            number = sha256(key.encode()).hexdigest()[:2]
+            under_way[-1].enter_context(alone(Path(cache.cache_path, f"{filename}.{number}.lock")))
+            found = load(signature, context)
+        return found
 
     def compile_alone(signature: Any) -> Any:
-        with alone(lock):
-            return compile_here(signature)
+        # First, as in all that compiles: the other way round two threads would wait for each other.
+        with global_compiler_lock, ExitStack() as held:
+            under_way.append(held)
+            try:
+                return compile_here(signature)
+            finally:
+                under_way.pop()
 
+    cache.load_overload = load_or_wait
     dispatcher.compile = compile_alone
-    return function
 
 
 def cache_folder(function: Any) -> Path | None:

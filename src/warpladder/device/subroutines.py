@@ -78,7 +78,9 @@ def subroutine(
 def entry_for(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     """Return a compiled function for arguments of the types of these, at which it does not look.
 
-    To find out of what types seven arguments are takes 0.36 us of a call's 0.62.
+    Whoever calls it sees to it that arrays have that dtype and layout, and numbers that kind: what
+    is otherwise is read as if it were so, wherever that is in memory. To find out of what types
+    seven arguments are takes 0.36 us of a call's 0.62.
 
     Examples
     --------

@@ -147,7 +147,8 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
 
 def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:
     """Return the result, or several under the names of their operations."""
-    if isinstance(op, Operation):
+    # To look into the union takes longer than all the rest.
+    if type(op) is str or isinstance(op, Operation):
         return results[0]
     return _record(tuple(request.name for request in requests))(*results)
 

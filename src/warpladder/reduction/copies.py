@@ -119,7 +119,8 @@ def _copy(part: NDArray[Any], copy: NDArray[Any], kept: int) -> None:
         panels, across, beyond = part.shape[0], part.strides[0], copy.strides[0]
         few, kept = part[0], kept - 1
     rows, lines, size = few.shape[:kept], few.shape[kept:], few.itemsize
-    down, along = step_of(rows, few.strides[:kept]), step_of(lines, few.strides[kept:])
+    down = step_of(rows, few.strides[:kept], size)
+    along = step_of(lines, few.strides[kept:], size)
     steps = (down or 0, along or 0, across)
     if down is None or along is None or abs(down) >= abs(along) or any(n % size for n in steps):
         np.copyto(copy, part)

@@ -217,6 +217,8 @@ def _answer_along(
     is_copied = side > 1 and not is_across
     if side > 1 and (length == 1 or length > layout.COLUMNS_ACROSS):
         return _long_way
+    if is_across and rows > layout.MOST_ROWS_ACROSS:
+        return _long_way
     if is_copied and length > layout.COPIED_COLUMNS:
         return _long_way
     size = rows * length * values.itemsize

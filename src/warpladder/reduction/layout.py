@@ -22,6 +22,7 @@ __all__ = [
     "CACHED_BYTES",
     "COLUMNS_ACROSS",
     "COPIED_COLUMNS",
+    "MOST_ROWS_ACROSS",
     "NO_MASK",
     "PARALLEL_FROM",
     "TILE_BYTES",
@@ -53,8 +54,10 @@ NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
 COPIED_COLUMNS = 1024
 """Columns in a tile that has to be copied against the order of memory."""
 
-# Sides of a tile that lies across.
-_ROWS_ACROSS, _MOST_ROWS_ACROSS, COLUMNS_ACROSS = 4096, 1 << 18, 1 << 20
+MOST_ROWS_ACROSS, COLUMNS_ACROSS = 1 << 18, 1 << 20
+"""Sides of a tile that lies across, at the most."""
+
+_ROWS_ACROSS = 4096
 
 
 class Span(NamedTuple):
@@ -216,7 +219,7 @@ class ArrayRows:
     def _tile_shape(self) -> tuple[int, int]:
         elements = self._tile_bytes // self._dtype.itemsize
         if self._may_lie_across:
-            elements = max(min(elements, _MOST_ROWS_ACROSS * self.length), 1)
+            elements = max(min(elements, MOST_ROWS_ACROSS * self.length), 1)
             panel = max(self._together * self.length, 1)
             if self._stacks and panel <= elements:
                 return elements // panel * self._together, self.length

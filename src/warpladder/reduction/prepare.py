@@ -97,18 +97,20 @@ class PreparedReduction:
                 f"values: this was prepared for {self._told}, laid out as the array that was given "
                 "then; call reduce.prepare for others"
             )
-        from warpladder.device.cuda_streams import handle_of
-        from warpladder.reduction.gpu.prepared import results_like
+        if stream is None:
+            handle = library.stream(values)
+        else:
+            from warpladder.device.cuda_streams import handle_of
 
-        handle = library.stream(values) if stream is None else handle_of(stream)
+            handle = handle_of(stream)
         outs = as_outs(out, self._op, len(self._plan.requests))
         if outs is None:
-            results, places = results_like(self._bound.device, values, self.shape, self.dtypes)
+            results = self._bound.arrays(library, values, self.shape, handle)
         else:
             check_outs(outs, self._plan, self.shape, self._bound.device)
             results = list(outs)
             places = [self._place(each) for each in outs]
-        self._bound.into(self._bound.memory(library, values), places, handle)
+            self._bound.into(self._bound.memory(library, values), places, handle)
         return named(self._plan.requests, results, self._op)
 
     def _place(self, out: Any) -> Any:

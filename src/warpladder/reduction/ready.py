@@ -36,18 +36,17 @@ class Ready(NamedTuple):
 
     def __call__(self, library: Library, values: Any, op: Any, stream: int) -> Any:
         """Return the results for an array laid out as the one that this was made for."""
-        from warpladder.reduction.gpu.prepared import results_like
-
         bound, requests, shape = self
-        memory = bound.memory(library, values)
-        if not shape:
-            return named(requests, bound.numbers(memory, stream), op)
-        results, places = results_like(bound.device, values, shape, bound.dtypes)
-        bound.into(memory, places, stream)
+        if shape:
+            results = bound.arrays(library, values, shape, stream)
+        else:
+            results = bound.numbers(bound.memory(library, values), stream)
         return named(requests, results, op)
 
 
 _ready: dict[tuple[Any, ...], Ready] = {}
+# Looked at one by one, the arguments of a call take as long as its array.
+_plain_kinds: set[tuple[type, ...]] = set()
 
 
 def key_of(values: Any, *given: Any) -> tuple[Any, ...] | None:
@@ -62,11 +61,14 @@ def key_of(values: Any, *given: Any) -> tuple[Any, ...] | None:
         return None
     # 1, 1.0 and True are equal, and mean different things.
     kinds = tuple(map(type, given))
-    for kind, each in zip(kinds, given, strict=True):
-        if kind is tuple and all(type(name) is str for name in each):
-            continue
-        if kind not in _PLAIN:
-            return None
+    if kinds not in _plain_kinds:
+        for kind, each in zip(kinds, given, strict=True):
+            if kind is tuple and all(type(name) is str for name in each):
+                continue
+            if kind not in _PLAIN:
+                return None
+        if tuple not in kinds:
+            _plain_kinds.add(kinds)
     stream = library.stream(values)
     return None if stream == _OF_EACH_THREAD else (library, layout, given, kinds, stream)
 

@@ -6,6 +6,6 @@ that becomes), `plan` (dtype and method), `solve` (what makes the answer right),
 loop), `result` (output). Graphs without weights go another way: `hop_counts` (the engine), `levels`
 (its searches), `masks` (their vector steps), for full ones `bit_rows`, for long thin ones
 `elimination`, `crowded` (its end), `sweeps` (what finds distances then) and `strips` (its vector
-steps), or `queues`; and so do sparse ones with weights: `dijkstra` (the engine), `by_source` (its
-searches), `lanes` (their vector steps).
+steps), or `queues`, and on a GPU `gpu.hop_counts`; and so do sparse ones with weights: `dijkstra`
+(the engine), `by_source` (its searches), `lanes` (their vector steps).
 """

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.batch_result import ShortestPathsBatch
     from warpladder.shortest_paths.dijkstra import SourceSearches
+    from warpladder.shortest_paths.gpu.hop_counts import GpuSearches
     from warpladder.shortest_paths.hop_counts import Searches
     from warpladder.shortest_paths.solve import Close
 
@@ -114,9 +115,9 @@ def shortest_paths(
     method
         ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (32 sources at a
         time on all cores, for sparse graphs without negative weights),
-        ``"breadth-first"`` (512 searches at a time on all cores, where all edges have the same
-        length: graphs without weights; long thin ones by elimination of vertices instead) or
-        ``"auto"``, which estimates all.
+        ``"breadth-first"`` (512 searches at a time on all cores, or 128 to a thread block of a GPU,
+        where all edges have the same length: graphs without weights; long thin ones on the CPU by
+        elimination of vertices instead) or ``"auto"``, which estimates all.
     device
         ``"cpu"``; ``"cuda"``, the first GPU; ``"auto"``, a GPU where there is one and the graph is
         not small; or a `warpladder.device.base.Device`: ``CudaDevice(1)`` for another GPU, a
@@ -135,7 +136,7 @@ def shortest_paths(
         stand for the default.
     progress
         Called about ten times a second, in the calling thread, with the fraction done, while all
-        cores are at work; not at all for a few hundred vertices.
+        cores are at work; not at all for a few hundred vertices. On a GPU between launches.
 
     Returns
     -------
@@ -169,10 +170,11 @@ def shortest_paths(
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Half as many relaxations, and the
     same bits, for a symmetric matrix or an undirected graph without next hops: on the CPU; on a GPU
     where a number has at most 4 bytes, from some thousand vertices on, in its memory.
-    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; elimination
-    of vertices O(n f), where f neighbours are kept in the end, a few for each vertex where it is
-    taken. Both give the same distances bit for bit: they are taken only where every multiple of
-    the length of an edge is exact.
+    Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; on a GPU
+    O(n (n + m) l) for paths of up to l edges, 128 at once. Elimination of vertices takes O(n f),
+    where f neighbours are kept in the end, a few for each vertex where it is taken. All give the
+    same distances bit for bit: they are taken only where every multiple of the length of an edge is
+    exact.
 
     An integer distance is exact or refused: an integer dtype holds distances below half its range.
     A float distance is the rounded sum along its path, with a relative error of at most n units in
@@ -236,11 +238,10 @@ def _of_graph(
     rounded = remark_on_rounding(graph.given, kind)
     engine = _engine(target.device, graph.given, options)
     with naming_memory("graph", f"all distances between {graph.n:,} vertices"):
-        searches = None
-        if method == "breadth-first" or target.device is None or not target.is_asked:
-            searches = searches_for(
-                graph.given, kind, method, engine.seconds, overwrite=options.overwrite
-            )
+        searches = searches_for(
+            graph.given, kind, method, engine.seconds, target,
+            overwrite=options.overwrite, next_hops=options.next_hops,
+        )  # fmt: skip
         chosen = choose_method(
             graph.given, kind, method, engine.seconds, searches, next_hops=options.next_hops
         )
@@ -322,25 +323,36 @@ def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _
 
 
 def _by_searches(
-    graph: Graph, method: str, ready: Searches | SourceSearches, dtype: np.dtype[Any],
-    options: Options, why: str,
+    graph: Graph, method: str, ready: Searches | GpuSearches | SourceSearches,
+    dtype: np.dtype[Any], options: Options, why: str,
 ) -> ShortestPaths:  # fmt: skip
     from warpladder.shortest_paths import dijkstra, hop_counts
     from warpladder.shortest_paths.widening import in_fitting_dtype
 
-    def compute(tried: np.dtype[Any]) -> tuple[Any, Any]:
+    def compute(tried: np.dtype[Any]) -> tuple[Any, Any, str]:
         next_hops, progress = options.next_hops, options.progress
         if isinstance(ready, hop_counts.Searches):
-            return hop_counts.hop_counts(ready, tried, next_hops=next_hops, progress=progress)
-        return dijkstra.dijkstra(ready, tried, next_hops=next_hops, progress=progress)
+            found = hop_counts.hop_counts(ready, tried, next_hops=next_hops, progress=progress)
+        elif isinstance(ready, dijkstra.SourceSearches):
+            found = dijkstra.dijkstra(ready, tried, next_hops=next_hops, progress=progress)
+        else:
+            from warpladder.shortest_paths.gpu.hop_counts import hop_counts as on_gpu
 
-    (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
+            return on_gpu(ready, tried, next_hops=next_hops, progress=progress)
+        return *found, ""
+
+    (dist, hops, remark), note = in_fitting_dtype(compute, dtype, widen=options.widen)
     if isinstance(ready, hop_counts.Searches):
-        workers, how = ready.workers(dist.dtype), ready.how
+        where = _on_cores(ready.how, ready.workers(dist.dtype))
+    elif isinstance(ready, dijkstra.SourceSearches):
+        where = _on_cores("Dijkstra from every vertex", dijkstra.workers_for(graph.n))
     else:
-        workers, how = dijkstra.workers_for(graph.n), "Dijkstra from every vertex"
-    where = f"{how} on {workers} CPU core{'s' if workers > 1 else ''}"
-    return ShortestPaths(dist, hops, graph, method, joined(where, why, note))
+        where = f"breadth-first searches on {ready.device.properties.name}"
+    return ShortestPaths(dist, hops, graph, method, joined(where, remark, why, note))
+
+
+def _on_cores(how: str, workers: int) -> str:
+    return f"{how} on {workers} CPU core{'s' if workers > 1 else ''}"
 
 
 def _check_memory(given: Edges | Matrix | Batch, dtype: np.dtype[Any], options: Options) -> None:

@@ -31,16 +31,13 @@ from numba import cuda, int32, uint32, uint64
 
 from warpladder.device.grids import EVERYBODY, WARP
 from warpladder.device.kernel_cache import cached
+from warpladder.device.kernels import either_of_warp
 from warpladder.device.shared_adds import shared_address
 from warpladder.device.wide_loads import load_16_bytes
 from warpladder.overlap_join.gpu_counters.adding import add_words
 from warpladder.overlap_join.gpu_counters.lists import SPARE_WORDS
 from warpladder.overlap_join.gpu_counters.packed import layout_of, reached, threshold_words
-from warpladder.overlap_join.gpu_counters.prefix import (
-    either_of_warp,
-    sum_up_to,
-    sum_warp,
-)
+from warpladder.overlap_join.gpu_counters.prefix import sum_up_to, sum_warp
 from warpladder.overlap_join.measures import counts
 
 __all__ = ["ALL", "BOTH_WAYS", "LATER", "MOST_WORDS_OF_A_THREAD", "Shape", "counting_kernel"]

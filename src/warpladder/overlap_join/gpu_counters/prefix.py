@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cuda, int32, uint32
+from numba import cuda, int32
 
 from warpladder.device.grids import EVERYBODY, WARP, blocks_for
 from warpladder.device.kernel_cache import cached
@@ -19,7 +19,7 @@ from warpladder.device.kernel_cache import cached
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["either_of_warp", "running_sums", "sum_up_to", "sum_warp"]
+__all__ = ["running_sums", "sum_up_to", "sum_warp"]
 
 #: The mask of all threads of a warp.
 _THREADS, _ONE_BLOCK = 256, 1024
@@ -48,16 +48,6 @@ def sum_warp(value):
         value = int32(value + cuda.shfl_xor_sync(EVERYBODY, value, distance))
         distance //= 2
     return value
-
-
-@cuda.jit(device=True)
-def either_of_warp(word):
-    """Return which bits are set in the word of any thread of a warp, uint32."""
-    distance, mine = WARP // 2, int32(word)
-    while distance:
-        mine = int32(mine | cuda.shfl_xor_sync(EVERYBODY, mine, distance))
-        distance //= 2
-    return uint32(mine)
 
 
 @cuda.jit(device=True)

@@ -19,7 +19,7 @@ from warpladder.device.foreign import like
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.finish import leave_results
-from warpladder.reduction.gpu.layout import THREADS, Matrix
+from warpladder.reduction.gpu.layout import Matrix
 from warpladder.reduction.gpu.parts import walk_over
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Bound:
             device.empty(matrix.rows, dtype) for dtype in plan.dtypes
         )
         self._launch = device.bind(
-            walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
+            walk.kernel, walk.blocks, walk.threads, *walk.given, samples, float(ddof),
             moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
         )  # fmt: skip
         self.wait = self._launch.wait
@@ -95,6 +95,15 @@ class Bound:
         """Put on a stream what leaves the results in memory, one for each operation."""
         marks = memory if self._marks is None else self._marks
         self._launch((memory, marks, *results), stream)
+
+    def arrays(
+        self, library: Library, values: Any, shape: tuple[int, ...], stream: Any = 0
+    ) -> list[Any]:
+        """Return new arrays of a library for the results, which are put into them on a stream."""
+        results = [library.empty(values, shape, dtype) for dtype in self.dtypes]
+        places = [library.memory(result) for result in results]
+        self.into(self.memory(library, values), places, stream)
+        return results
 
     def numbers(self, memory: Any, stream: Any = 0) -> list[Any]:
         """Return the results of the only row, as numbers of the host; waits for the stream."""

@@ -13,6 +13,8 @@ for both.
 `engine`       all together: what `shortest_paths` calls
 `resident`     weights that are on the GPU already
 `batches`      batches of small graphs in one launch
+`hop_counts`   graphs whose edges all have the same length, by breadth-first searches
+`level_launches`, `level_kernels`  how these are launched, and what each does
 `kernels`      weights taken in, first next hops, answers given out
 """
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["floyd_warshall", "seconds"]
+__all__ = ["BYTES_PER_SECOND", "floyd_warshall", "seconds"]
 
 # By multiprocessor, and bytes of a matrix that cross the bus: H200, rounded down.
 _RELAXATIONS_PER_SECOND = 6e10
-_BYTES_PER_SECOND = 5e9
+BYTES_PER_SECOND = 5e9
 
 
 def floyd_warshall(
@@ -96,4 +96,4 @@ def seconds(device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False)
     if half and (plan := plan_for(device, n, dtype, carry=False)).takes_half:
         # By their number, tiles of the diagonal being whole; how long they take is not known yet.
         relaxations *= (1 + large.TILE / plan.side) / 2
-    return relaxations / rate + 2 * n**2 * dtype.itemsize / _BYTES_PER_SECOND
+    return relaxations / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND

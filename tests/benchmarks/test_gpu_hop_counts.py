@@ -1,0 +1,88 @@
+"""The benchmark of hop counts on GPUs, tried on a simulated one with few vertices."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from warpladder.shortest_paths.gpu import level_launches
+from warpladder.simulator import SimulatedDevice
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+KERNELS = ("begin_searches", "search_levels", "write_distances", "write_next_hops")
+
+
+@pytest.fixture
+def bench():
+    pytest.importorskip("cuda.core")
+    known, path = set(sys.modules), list(sys.path)
+    sys.path.insert(0, str(BENCHMARKS))
+    yield importlib.import_module("gpu_hop_counts")
+    sys.path[:] = path
+    for name in set(sys.modules) - known:
+        if name in {"gpu_hop_counts", "gpu_timing", "report", "unweighted_graphs"}:
+            del sys.modules[name]
+
+
+@pytest.fixture
+def gpu():
+    return SimulatedDevice(checks=False, counters=False, multiprocessors=1)
+
+
+@pytest.fixture
+def graphs():
+    ends = np.random.default_rng(1).integers(0, 40, (2, 100))
+    return {"random": wl.Graph.from_edges(ends[0], ends[1], n=40)}
+
+
+@pytest.mark.numba_cuda
+def test_answers_are_compared(bench, gpu, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "_DTYPES", ("int16", "float32"))
+    assert [row["same"] for row in bench.check(gpu, (1, 33))] == 8 * [True]
+    assert "8 of 8 checks passed" in capsys.readouterr().out
+    one = wl.shortest_paths(([0, 1], [1, 2]), next_hops=True)
+    for other in (([0, 2], [1, 1]), ([0, 1, 0], [1, 2, 2])):
+        for dtype in ("int16", "float32"):
+            assert not bench._is_same(wl.shortest_paths(other, next_hops=True, dtype=dtype), one)
+
+
+@pytest.mark.numba_cuda
+def test_what_differs_is_told(bench, gpu, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "_DTYPES", ("int16",))
+    monkeypatch.setattr(bench, "_is_same", lambda *_: False)
+    bench.check(gpu, (1,))
+    assert "WRONG: 1 vertices, directed=True, int16" in capsys.readouterr().out
+
+
+@pytest.mark.numba_cuda
+def test_kernels_and_calls_are_timed(bench, gpu, graphs, monkeypatch):
+    monkeypatch.setattr(bench, "_MOST_FOR_FLOYD_WARSHALL", 0)
+    (row,) = bench.time_graphs(gpu, graphs)
+    assert row["same"]
+    timed = (*KERNELS, "left", "call", "call_with_next_hops", "cpu", "cpu_with_next_hops")
+    assert all(row[f"{name}_ms"] > 0 for name in timed)
+    assert "closed_ms" not in row
+    assert "simulated" in row["why"][0]
+
+
+@pytest.mark.numba_cuda
+def test_variants_leave_the_engine_as_it_was(bench, gpu, graphs, monkeypatch):
+    launched = []
+    launch = gpu.launch
+    monkeypatch.setattr(
+        gpu, "launch", lambda kernel, grid, block, *rest: (
+            launched.append((kernel.py_func.__name__, grid, block)),
+            launch(kernel, grid, block, *rest),
+        ),
+    )  # fmt: skip
+    rows = bench.time_variants(gpu, graphs)
+    assert [(row["blocks"], row["threads"]) for row in rows] == list(bench._VARIANTS)
+    # There are 32 searches to a block, so 40 make two of them.
+    found = {entry[1:] for entry in launched if entry[0] == "search_levels"}
+    assert found == {(1, 1024), (1, 512), (2, 512), (2, 256)}
+    assert (level_launches._RESIDENT, level_launches._THREADS_OF_SEARCHES) == (1, 1024)
