@@ -40,7 +40,7 @@ test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numb
 	  tests/lab/test_explain.py tests/lab/test_own.py tests/lab/test_pictures.py tests/lab/test_verify.py \
 	  tests/cli/test_ladders.py tests/reduction/test_reduction_ladder.py tests/reduction/test_gpu_finish.py \
 	  tests/shortest_paths/test_shortest_paths_ladder.py tests/shortest_paths/test_gpu_engine.py \
-	  tests/shortest_paths/test_gpu_hop_counts.py \
+	  tests/shortest_paths/test_gpu_halves.py tests/shortest_paths/test_gpu_hop_counts.py \
 	  tests/shortest_paths/test_batch_of_blocks.py tests/shortest_paths/test_register_tiles_int16.py \
 	  tests/overlap_join/test_overlap_join_ladder.py tests/overlap_join/test_gpu_engine.py \
 	  tests/advection/test_advection_ladder.py tests/advection/test_gpu_engine.py \

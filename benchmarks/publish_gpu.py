@@ -91,6 +91,28 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
         f"{ceiling:.1f} T/s for int32. A first call takes "
         f"{results['cold_start_seconds']:.0f} s where nothing is compiled yet."
     )
+    if "undirected" in results:
+        lines += ["", *_undirected_table(results)]
+    return lines
+
+
+def _undirected_table(results: dict[str, Any]) -> list[str]:
+    """Return what half of the relaxations takes beside all of them."""
+    rows = [
+        [
+            row["case"],
+            three_digits(row["whole_ms"]),
+            three_digits(row["half_ms"]),
+            f"{row['times_as_fast']:.2f} x",
+        ]
+        for row in results["undirected"]["rows"]
+    ]
+    heads = "undirected, vertices", "all tiles, ms", "half of them, ms", "as fast"
+    lines = markdown_table(heads, rows)
+    lines.append(
+        f"\n{_measured(results, 'undirected')}, kernels alone, both in the same run, of the same "
+        "weights."
+    )
     return lines
 
 

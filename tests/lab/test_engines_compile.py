@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -21,6 +22,10 @@ from warpladder.overlap_join.forms import Join, Rows
 from warpladder.overlap_join.gpu.engine import GpuEngine as OverlapEngine
 from warpladder.overlap_join.gpu.tuning import Tuning
 from warpladder.overlap_join.measures import as_rule
+from warpladder.shortest_paths.gpu import close as closing
+from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu_tiles.large import TILE
+from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatures, signature_types
@@ -35,6 +40,7 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: addresses of operands once for 1,024 relaxations, as those of `register-tiles`.
 SPILLS = {
     ("relax_large_tiles", 4): 40,
+    ("relax_half_of_rest", 4): 40,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4): 512,
@@ -82,6 +88,23 @@ def kernels_of_shortest_paths(dtype, hops, n):
     assert {tiles, "import_rows", "import_batch"} <= names
     assert not hops or {"go_further", "mark_circles"} <= names
     return noted
+
+
+@cache
+def kernels_of_halves(dtype):
+    device = Noting(runs=True)
+    with patch.object(closing, "_ONE_LAUNCH_UP_TO", 0):
+        there = device.to_device(np.ones((3, 3), dtype))
+        assert BY_HALF in wl.shortest_paths(there, device=device).why
+    device.runs = False
+    # No matrix of one tile has panels.
+    close_half(device, device.empty((3 * TILE, 3 * TILE), dtype))
+    names = {kernel.py_func.__name__ for kernel, _ in device.noted}
+    own = {"relax_half_of_rest", "relax_strips"}
+    if dtype == "int16":
+        own = {"relax_half_of_rest_in_pairs", "relax_half_of_cross_in_pairs"}
+    assert {"find_unlike", "mirror_all", *own} <= names
+    return device.noted
 
 
 @cache
@@ -170,12 +193,14 @@ LIMITED = {name: ((-2, -1, 0, 1), name) for name in LIMITERS}
 MIRRORED = {name: ((-1, 0, 1, 2), name) for name in LIMITERS}
 CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
+    (kernels_of_halves, "int16"),
     (kernels_of_hop_counts, "int32"),
     (kernels_of_reductions, "float64", "sum", "reproducible"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
 ]
 OTHER_CALLS = [
+    *((kernels_of_halves, dtype) for dtype in ("int32", "float32")),
     (kernels_of_shortest_paths, "float64", True, 600),
     *((kernels_of_hop_counts, dtype) for dtype in ("int16", "int64", "float32", "float64")),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
@@ -206,7 +231,12 @@ OTHER_CALLS = [
 
 
 def has_places(call, target):
-    """Whether a multiprocessor of the target has places for the threads of a tuning, if any."""
+    """Whether a multiprocessor of the target has places for the threads of a tuning, if any.
+
+    And whether it has the instruction without which int16 does not go in pairs.
+    """
+    if call == (kernels_of_halves, "int16") and target < closing._PAIRS_FROM:
+        return False
     most = properties_of(target).max_threads_per_multiprocessor
     return all(one.threads * one.resident <= most for one in call if isinstance(one, Tuning))
 

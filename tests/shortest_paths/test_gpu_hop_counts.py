@@ -292,7 +292,7 @@ class TestChoice:
 
     def test_what_is_said(self, one, monkeypatch):
         graph = wl.Graph.from_edges(*random_edges(100, 300, 1), n=100)
-        monkeypatch.setattr(engine, "seconds", lambda *_: 1.0)
+        monkeypatch.setattr(engine, "seconds", lambda *_, **_options: 1.0)
         answer = wl.shortest_paths(graph, device=one)
         told = f"breadth-first searches on {one.properties.name}; all edges are of one length; "
         assert answer.why.startswith(f"{told}estimated ")

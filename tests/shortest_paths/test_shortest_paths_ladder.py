@@ -17,7 +17,7 @@ from warpladder.shortest_paths.ladder import LADDER
 from warpladder.shortest_paths.rungs import _launching, _tasks
 from warpladder.shortest_paths.rungs._tasks import Weights
 from warpladder.shortest_paths.rungs.flag_barrier import meet
-from warpladder.shortest_paths.rungs.half_tiles import pair_of
+from warpladder.shortest_paths.rungs.half_tiles import grid_of_pairs, pair_of
 from warpladder.simulator import SimulatedDevice
 
 ALL = (*LADDER.rungs, *(broken.rung for broken in LADDER.wrong))
@@ -304,7 +304,8 @@ def test_hochbergs_six_vertices(name):
 
 @pytest.mark.parametrize("others", range(1, 10))
 def test_each_pair_of_tiles_is_made_once(others):
-    blocks = [(x, y) for y in range(others // 2 + 1) for x in range(others)]
+    columns, rows = grid_of_pairs(others)
+    blocks = [(x, y) for y in range(rows) for x in range(columns)]
     made = [pair_of.py_func(x, y, others) for x, y in blocks]
     assert sorted(pair for pair in made if pair != (-1, -1)) == [
         (row, column) for row in range(others) for column in range(row + 1)

@@ -14,7 +14,7 @@ from warpladder.errors import NegativeCycleError
 from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.api import _engine
 from warpladder.shortest_paths.solve import Options
-from warpladder.shortest_paths.symmetry import is_symmetric
+from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 
 shortest_paths = partial(wl.shortest_paths, device="cpu")
 
@@ -37,7 +37,7 @@ def directed(monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr(cpu, "is_symmetric", lambda _: False)
             found = shortest_paths(graph, **options)
-        assert cpu.BY_HALF not in found.why
+        assert BY_HALF not in found.why
         return found
 
     return answer
@@ -53,7 +53,7 @@ def test_half_has_the_bits_of_the_whole(n, dtype, directed):
     if weights.dtype.kind == "f":
         weights /= weights.dtype.type(np.pi)
     answer, whole = shortest_paths(weights), directed(weights)
-    assert cpu.BY_HALF in answer.why
+    assert BY_HALF in answer.why
     assert answer.dist_matrix.tobytes() == whole.dist_matrix.tobytes()
     assert not (answer.dist_matrix[:7, 7:] != absent(dtype)).any()
     if n < 500:
@@ -76,7 +76,7 @@ def test_zeros_keep_their_signs(directed):
     weights = rng.choice(kinds, (300, 300), p=[0.004, 0.004, 0.01, 0.982])
     weights = np.where(np.tri(300, dtype=np.bool_), weights, weights.T)
     answer = shortest_paths(weights)
-    assert cpu.BY_HALF in answer.why
+    assert BY_HALF in answer.why
     signs = np.signbit(answer.dist_matrix)
     assert signs.any()
     assert not signs[answer.dist_matrix == 0].all()
@@ -88,7 +88,7 @@ def test_one_edge_that_leads_one_way_makes_a_digraph(cell):
     weights = both_ways(random_weights(300, "float32", density=0.02, seed=4))
     weights[cell] = 0.5
     answer = shortest_paths(weights)
-    assert cpu.BY_HALF not in answer.why
+    assert BY_HALF not in answer.why
     assert np.array_equal(as_float(answer.dist_matrix), distances(weights))
 
 
@@ -117,13 +117,13 @@ def test_edges_of_an_undirected_graph_and_a_matrix_with_its_own_no_edge(directed
     ends, weights = rng.integers(0, 400, (2, 900)), rng.integers(1, 99, 900)
     graph = wl.Graph.from_edges(*ends, weights, n=400, directed=False)
     answer = shortest_paths(graph, dtype="int16", method="floyd-warshall")
-    assert cpu.BY_HALF in answer.why
+    assert BY_HALF in answer.why
     matrix = np.full((400, 400), -1, np.int16)
     for u, v, weight in zip(*ends.tolist(), weights.tolist(), strict=True):
         lighter = weight if matrix[u, v] < 0 else min(weight, matrix[u, v])
         matrix[u, v] = matrix[v, u] = lighter
     marked = shortest_paths(matrix, no_edge=-1)
-    assert cpu.BY_HALF in marked.why
+    assert BY_HALF in marked.why
     whole = directed(graph, dtype="int16", method="floyd-warshall").dist_matrix
     for found in (answer, marked):
         assert np.array_equal(found.dist_matrix, whole)
@@ -147,7 +147,7 @@ def test_a_dtype_that_is_too_narrow_is_widened_all_the_same():
     matrix[vertices[1:], vertices[:-1]] = matrix[vertices[:-1], vertices[1:]] = 200
     answer = shortest_paths(matrix, method="floyd-warshall")
     assert "int32 because int16 cannot hold" in answer.why
-    assert cpu.BY_HALF in answer.why
+    assert BY_HALF in answer.why
     assert np.array_equal(answer.dist_matrix, 200 * np.abs(vertices[:, None] - vertices))
 
 
@@ -160,7 +160,7 @@ def test_progress_rises_to_one():
 
 def test_small_graphs_are_not_halved():
     weights = both_ways(random_weights(cpu.SERIAL_UP_TO, "float32"))
-    assert cpu.BY_HALF not in shortest_paths(weights).why
+    assert BY_HALF not in shortest_paths(weights).why
 
 
 @pytest.mark.parametrize(("directed", "next_hops"), [(True, False), (False, True), (False, False)])

@@ -167,8 +167,9 @@ def shortest_paths(
 
     Notes
     -----
-    Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall; on the CPU half as many relaxations
-    for a symmetric matrix or an undirected graph without next hops, and the same bits.
+    Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Half as many relaxations, and the
+    same bits, for a symmetric matrix or an undirected graph without next hops: on the CPU; on a GPU
+    where a number has at most 4 bytes, from some thousand vertices on, in its memory.
     Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; on a GPU
     O(n (n + m) l) for paths of up to l edges, 128 at once. Elimination of vertices takes O(n f),
     where f neighbours are kept in the end, a few for each vertex where it is taken. All give the
@@ -304,21 +305,21 @@ def _too_small(n: int) -> str:
 
 
 def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _Engine:
+    both_ways = isinstance(given, Edges) and not given.directed
+    half = both_ways and not options.next_hops
     if device is not None:
         from warpladder.shortest_paths.gpu import engine
 
         return _Engine(
             device.properties.name,
             partial(engine.floyd_warshall, device),
-            partial(engine.seconds, device),
+            partial(engine.seconds, device, half=half),
         )
     from warpladder.shortest_paths import cpu
 
     workers = cpu.workers_for(given.n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
-    both_ways = isinstance(given, Edges) and not given.directed
-    seconds = partial(cpu.seconds, half=both_ways and not options.next_hops)
-    return _Engine(cores, cpu.floyd_warshall, seconds)
+    return _Engine(cores, cpu.floyd_warshall, partial(cpu.seconds, half=half))
 
 
 def _by_searches(

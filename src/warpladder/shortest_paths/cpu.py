@@ -20,16 +20,13 @@ from warpladder.device.simd import vector_unit
 from warpladder.device.team import new_state, run_team
 from warpladder.shortest_paths.blocked import close_range, close_team
 from warpladder.shortest_paths.dense import inner_no_path
-from warpladder.shortest_paths.symmetry import is_symmetric
+from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 from warpladder.shortest_paths.tiles import PANEL_UNIT
 
-__all__ = ["BY_HALF", "SERIAL_UP_TO", "floyd_warshall", "seconds", "workers_for"]
+__all__ = ["SERIAL_UP_TO", "floyd_warshall", "seconds", "workers_for"]
 
 SERIAL_UP_TO = 256
 """Number of vertices up to which one core is faster: starting threads costs more than they give."""
-
-BY_HALF = "half of the relaxations, as the graph is undirected"
-"""What is said of a symmetric matrix."""
 
 # 32-bit relaxations per second, measured on the machine named in benchmarks/results.
 _RELAXATIONS_PER_VECTOR_BYTE = 0.6e9

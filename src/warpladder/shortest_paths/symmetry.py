@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.dense import over_rows
 
-__all__ = ["is_symmetric"]
+__all__ = ["BY_HALF", "is_symmetric"]
+
+BY_HALF = "half of the relaxations, as the graph is undirected"
+"""What an engine says of a symmetric matrix."""
 
 # Of the squares that are compared at a time: the lines of both stay in the first-level cache.
 _SIDE = 16

@@ -1,9 +1,12 @@
 """The GPU engine: which kernels close a matrix, and how it gets to the GPU and back.
 
 A matrix is closed by the ladder's top rungs themselves (`one_launch`, `overlapped_panels`,
-`batch_of_blocks`); the code of tiles, which `product` needs too, is in `gpu_tiles` for both.
+`half_tiles`, `batch_of_blocks`); the code of tiles, which `product` needs too, is in `gpu_tiles`
+for both.
 
 `close`        a matrix that is on the device
+`halves`       a symmetric one that is large
+`strips`       the kernel for its panels
 `transfer`     host matrices there and back, through page-locked memory
 `out_of_core`  matrices that do not fit, in bands of rows that pass by
 `product`      the kernels for that

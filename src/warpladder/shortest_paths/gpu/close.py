@@ -2,7 +2,8 @@
 
 Small matrices, numbers of 8 bytes and all with next hops are closed as in the rung `one-launch`,
 large ones of fewer bytes as in `overlapped-panels`: int32 and float32 one number at a time, int16
-in pairs where the GPU has instructions for that, and as int32 where not.
+in pairs where the GPU has instructions for that, and as int32 where not. Of these, symmetric ones
+are closed by half of their tiles, as told in `halves`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from warpladder.device.grids import round_up
+from warpladder.shortest_paths.gpu.halves import close_half
 from warpladder.shortest_paths.gpu_tiles import large, small
 from warpladder.shortest_paths.rungs.one_launch import close_rounds
 from warpladder.shortest_paths.rungs.overlapped_panels import close_overlapped
@@ -48,6 +50,11 @@ class Plan(NamedTuple):
     side: int
     dtype: np.dtype[Any]
 
+    @property
+    def takes_half(self) -> bool:
+        """Whether half of a symmetric matrix is enough."""
+        return self.method != "one launch"
+
 
 def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Plan:
     """Return how n vertices are closed, with next hops if ``carry``.
@@ -74,6 +81,8 @@ def close(
     hops: Any,
     no_path: Any,
     progress: Callable[[float], None] | None = None,
+    *,
+    half: bool = False,
 ) -> None:
     """Replace weights by distances, in place.
 
@@ -92,13 +101,18 @@ def close(
         What stands where there is no edge; twice it fits the dtype.
     progress
         Called now and then with the fraction done.
+    half
+        Whether the weights are the same as their transpose, bit for bit, and the plan takes half.
 
     Notes
     -----
-    ``side**3`` relaxations. The last launch may still be at work on return.
+    ``side**3`` relaxations, or half as many with the same bits. The last launch may still be at
+    work on return.
     """
     if plan.method == "one launch":
         _close_in_few_launches(device, dist, hops, no_path, progress)
+    elif half:
+        close_half(device, dist, progress)
     else:
         close_overlapped(device, dist, progress)
 

@@ -12,6 +12,8 @@ from warpladder.shortest_paths.gpu import out_of_core
 from warpladder.shortest_paths.gpu.close import close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import download, upload
+from warpladder.shortest_paths.gpu_tiles import large
+from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +32,10 @@ def floyd_warshall(
     dist: NDArray[Any],
     hops: NDArray[Any],
     progress: Callable[[float], None] | None = None,
-) -> None:
+) -> str:
     """Replace weights by distances, in place: `cpu.floyd_warshall` on a GPU.
+
+    Of a symmetric matrix half is enough from the size on at which `close` takes rounds.
 
     Parameters
     ----------
@@ -62,14 +66,15 @@ def floyd_warshall(
     """
     n = len(dist)
     if n == 0:
-        return
+        return ""
     carry = bool(hops.size)
     no_path = inner_no_path(dist.dtype).item()
     plan = plan_for(device, n, dist.dtype, carry=carry)
     needed = plan.side**2 * (plan.dtype.itemsize + (4 if carry else 0))
     if needed > out_of_core.room(device):
         out_of_core.floyd_warshall(device, dist, hops, progress)
-        return
+        return ""
+    half = plan.takes_half and is_symmetric(dist)
     shape = (plan.side, plan.side)
     matrix = device.empty(shape, plan.dtype)
     links = device.empty(shape, np.int32) if carry else None
@@ -77,13 +82,18 @@ def floyd_warshall(
     if carry:
         blocks = min(plan.side, 32 * device.properties.multiprocessors)
         device.launch(write_first_hops, blocks, THREADS, matrix, links, no_path)
-    close(device, plan, matrix, links, no_path, progress)
+    close(device, plan, matrix, links, no_path, progress, half=half)
     download(device, matrix, dist)
     if carry:
         download(device, links, hops)
+    return BY_HALF if half else ""
 
 
-def seconds(device: Device, n: int, dtype: np.dtype[Any]) -> float:
-    """Estimate the time of `floyd_warshall`."""
+def seconds(device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False) -> float:
+    """Estimate the time of `floyd_warshall`, where ``half`` for a symmetric matrix."""
     rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
-    return float(n**3 / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND)
+    relaxations = float(n) ** 3
+    if half and (plan := plan_for(device, n, dtype, carry=False)).takes_half:
+        # By their number, tiles of the diagonal being whole; how long they take is not known yet.
+        relaxations *= (1 + large.TILE / plan.side) / 2
+    return relaxations / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND

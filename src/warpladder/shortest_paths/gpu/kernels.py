@@ -7,13 +7,27 @@ import math
 import numpy as np
 from numba import cuda
 
+from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.dense import NO_HOP
 
-__all__ = ["THREADS", "export_rows", "import_batch", "import_rows", "write_first_hops"]
+__all__ = [
+    "PARTS_OF_ROW",
+    "THREADS",
+    "export_rows",
+    "find_unlike",
+    "import_batch",
+    "import_rows",
+    "write_first_hops",
+]
 
 THREADS = 256
-"""In a block of each of these kernels; a block or a warp takes whole rows."""
+"""In a block of each of these kernels; a block or a warp takes whole rows, but to compare."""
+
+PARTS_OF_ROW = 8
+"""Of the rows that `find_unlike` compares with columns: more blocks than there are rows of 32."""
+
+_SQUARE = (WARP, WARP + 1)
 
 
 @cached
@@ -92,6 +106,34 @@ def import_batch(source, dist, absent, no_path, least, greatest, found):
         import_row(source[graph], dist[graph], i, absent, no_path, least, greatest, high, low, nan)
         if t & 31 == 0:
             found[0, row], found[1, row], found[2, row] = high[t], low[t], nan[t]
+
+
+@cached
+@cuda.jit
+def find_unlike(bits, unlike):
+    """Find where a matrix differs from its transpose.
+
+    Block (x, y) compares 32 rows from ``32 * y`` on with columns, as far as the diagonal, one
+    square in `PARTS_OF_ROW`. It leaves in ``unlike[y, x]`` whether a number differs. One square is
+    read by rows and goes through shared memory, so that the other is read by rows, too.
+    """
+    square = cuda.shared.array(_SQUARE, bits.dtype)
+    t = cuda.threadIdx.x
+    y, x = t >> 5, t & 31
+    row, found = cuda.blockIdx.y << 5, 0
+    for column in range(cuda.blockIdx.x << 5, row + 1, PARTS_OF_ROW << 5):
+        for r in range(y, WARP, THREADS // WARP):
+            square[r, x] = bits[row + r, column + x]
+        cuda.syncthreads()
+        for r in range(y, WARP, THREADS // WARP):
+            if bits[column + r, row + x] != square[x, r]:
+                found = 1
+        # The next square may be written from here on; and one difference is enough.
+        found = cuda.syncthreads_or(found)
+        if found:
+            break
+    if t == 0:
+        unlike[cuda.blockIdx.y, cuda.blockIdx.x] = found
 
 
 @cached

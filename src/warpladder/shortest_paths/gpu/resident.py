@@ -6,7 +6,8 @@ that may overflow, next hops that lead in circles, more memory than there is) ta
 over the host, with the GPU closing the matrix, and the answer goes back to the GPU.
 
 Small matrices are closed before anybody has looked at what the weights are: that makes no sense of
-those that need care, does no harm, and the host need not wait between two launches.
+those that need care, does no harm, and the host need not wait between two launches. It has to wait
+where half of a symmetric matrix is enough, and then sees both at a time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from warpladder.call import joined
 from warpladder.device.foreign import like, numpy_dtype
+from warpladder.device.grids import WARP
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import (
@@ -28,11 +30,13 @@ from warpladder.shortest_paths.dense import (
 )
 from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu.circles import circling
-from warpladder.shortest_paths.gpu.close import close, plan_for
+from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.engine import floyd_warshall
 from warpladder.shortest_paths.gpu.kernels import (
+    PARTS_OF_ROW,
     THREADS,
     export_rows,
+    find_unlike,
     import_rows,
     write_first_hops,
 )
@@ -41,12 +45,14 @@ from warpladder.shortest_paths.paths import may_loop
 from warpladder.shortest_paths.prepare import check_summary, surely_fits
 from warpladder.shortest_paths.result import ShortestPaths
 from warpladder.shortest_paths.solve import Options, solve
+from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.shortest_paths.widening import in_fitting_dtype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from warpladder.device.base import Device
+    from warpladder.device.workspace import Workspace
     from warpladder.shortest_paths.batch import Batch
 
 __all__ = [
@@ -92,12 +98,13 @@ def shortest_paths_on_gpu(
     if options.progress:
         options = options._replace(progress=_onward(options.progress))
 
-    def compute(one: np.dtype[Any]) -> tuple[Any, Any]:
+    def compute(one: np.dtype[Any]) -> tuple[Any, Any, str]:
         return solve_there(device, given, one, options)
 
     obstacle = ""
     try:
-        (dist, hops), note = in_fitting_dtype(compute, dtype, widen=options.widen)
+        (dist, hops, how), widened = in_fitting_dtype(compute, dtype, widen=options.widen)
+        note = joined(how, widened)
     except NeedsHostError as reason:
         obstacle = str(reason)
     # Not in the handler: as long as the fault lives, so do the arrays of the attempt.
@@ -151,8 +158,8 @@ def solve_there(
     dtype: np.dtype[Any],
     options: Options,
     out: tuple[Any, Any] | None = None,
-) -> tuple[Any, Any]:
-    """Return distances, and next hops or None, without a detour over the host.
+) -> tuple[Any, Any, str]:
+    """Return distances, next hops or None, and how, without a detour over the host.
 
     Parameters
     ----------
@@ -178,6 +185,7 @@ def solve_there(
             matrix = space.empty(device, "matrix", shape, plan.dtype)
             rows = space.empty(device, "rows", (3, plan.side), plan.dtype)
             hops = device.empty(shape, np.int32) if next_hops else None
+            unlike = _room_to_compare(device, plan, space)
             dist, found = out or (
                 device.empty((n, n), dtype),
                 device.empty((n, n) if next_hops else (0, 0), np.int32),
@@ -185,20 +193,32 @@ def solve_there(
         except TooLargeError:
             raise NeedsHostError("not enough memory beside the graph") from None
         import_there(device, import_rows, given, matrix, no_path, rows)
-        look_first, may_circle = n > _CLOSED_UNSEEN, False
+        if unlike is not None:
+            # Bit by bit: 0.0 equals -0.0 but may be added up to another zero.
+            bits = matrix.view(f"i{plan.dtype.itemsize}")
+            device.launch(find_unlike, unlike.shape[::-1], THREADS, bits, unlike)
+        look_first, may_circle = n > _CLOSED_UNSEEN or unlike is not None, False
         if look_first:
             may_circle = _need_no_care(device, rows, n, dtype)
+        half = unlike is not None and not device.to_host(unlike).any()
         blocks = min(plan.side, 32 * device.properties.multiprocessors)
         if hops is not None:
             device.launch(write_first_hops, blocks, THREADS, matrix, hops, no_path)
-        close(device, plan, matrix, hops, no_path, options.progress)
+        close(device, plan, matrix, hops, no_path, options.progress, half=half)
         links = found if hops is None else hops
         device.launch(export_rows, blocks, THREADS, matrix, links, dist, found, no_path, outer)
         if not look_first:
             may_circle = _need_no_care(device, rows, n, dtype)
     if next_hops and may_circle:
         _refuse_circles(device, found)
-    return dist, found if next_hops else None
+    return dist, found if next_hops else None, BY_HALF if half else ""
+
+
+def _room_to_compare(device: Device, plan: Plan, space: Workspace) -> Any:
+    """Return where `find_unlike` writes; None where it makes no difference what it would find."""
+    if not plan.takes_half:
+        return None
+    return space.empty(device, "unlike", (plan.side // WARP, PARTS_OF_ROW), np.int32)
 
 
 def _need_no_care(device: Device, rows: Any, n: int, dtype: np.dtype[Any]) -> bool:

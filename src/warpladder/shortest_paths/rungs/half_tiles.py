@@ -56,25 +56,36 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["RUNG", "pair_of", "run"]
+__all__ = [
+    "RUNG",
+    "grid_of_pairs",
+    "mirror_all",
+    "mirror_tile",
+    "pair_of",
+    "relax_half_of_cross",
+    "relax_half_of_rest",
+    "run",
+]
 
 SQUARE = (WARP, WARP + 1)
-ROWS_AT_A_TIME = THREADS // WARP
 
 
 @cuda.jit(device=True)
-def mirror_tile(dist, row, column):
-    """Copy the tile whose first cell is (row, column) to (column, row), transposed."""
+def mirror_tile(dist, row, column, threads):
+    """Copy the tile whose first cell is (row, column) to (column, row), transposed.
+
+    By all ``threads`` of a block, a power of two.
+    """
     square = cuda.shared.array(SQUARE, dist.dtype)
     # The mask tells the compiler that no index is negative.
-    t = cuda.threadIdx.x & (THREADS - 1)
+    t = cuda.threadIdx.x & (threads - 1)
     y, x = t >> 5, t & 31
     for i in range(row, row + TILE, WARP):
         for j in range(column, column + TILE, WARP):
-            for r in range(y, WARP, ROWS_AT_A_TIME):
+            for r in range(y, WARP, threads // WARP):
                 square[r, x] = dist[uint32(i + r), uint32(j + x)]
             cuda.syncthreads()
-            for c in range(y, WARP, ROWS_AT_A_TIME):
+            for c in range(y, WARP, threads // WARP):
                 dist[uint32(j + c), uint32(i + x)] = square[x, c]
             cuda.syncthreads()
 
@@ -90,30 +101,42 @@ def pair_of(one, further, others):
     return max(one, other), min(one, other)
 
 
+def grid_of_pairs(others: int) -> tuple[int, int]:
+    """Return the blocks that make all pairs of places in a ring by `pair_of`."""
+    return others, others // 2 + 1
+
+
 @cached
 @cuda.jit(max_registers=TWO_BLOCKS)
-def relax_half_of_cross(dist, pivot):
-    """Relax the tiles of row and column ``pivot`` below the diagonal, and mirror them."""
+def relax_half_of_cross(dist, pivot, cross):
+    """Relax the tiles of row and column ``cross`` on and below the diagonal.
+
+    With ``cross`` = ``pivot`` these are the panels, which are mirrored.
+    """
     other = cuda.blockIdx.x
     if other >= pivot:
         other += 1
-    row, column = max(pivot, other) * TILE, min(pivot, other) * TILE
+    row, column = max(cross, other) * TILE, min(cross, other) * TILE
     relax_tile(dist, dist, dist, row, column, (pivot * TILE, pivot * TILE, TILE))
-    cuda.syncthreads()
-    mirror_tile(dist, row, column)
+    if cross == pivot:
+        cuda.syncthreads()
+        mirror_tile(dist, row, column, THREADS)
 
 
 @cached
 @cuda.jit(max_registers=TWO_BLOCKS)
-def relax_half_of_rest(dist, pivot):
-    """Relax the tiles on and below the diagonal that are in neither row nor column ``pivot``."""
+def relax_half_of_rest(dist, pivot, skipped):
+    """Relax the tiles on and below the diagonal but those of ``skipped`` rows and columns.
+
+    These are from ``pivot`` on.
+    """
     row, column = pair_of(cuda.blockIdx.x, cuda.blockIdx.y, cuda.gridDim.x)
     if row < 0:
         return
     if row >= pivot:
-        row += 1
+        row += skipped
     if column >= pivot:
-        column += 1
+        column += skipped
     pivots = pivot * TILE, pivot * TILE, TILE
     relax_tile(dist, dist, dist, row * TILE, column * TILE, pivots)
 
@@ -123,7 +146,7 @@ def relax_half_of_rest(dist, pivot):
 def mirror_all(dist):
     """Copy all tiles below the diagonal to the other side of it."""
     if cuda.blockIdx.x < cuda.blockIdx.y:
-        mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE)
+        mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE, THREADS)
 
 
 def refuse_digraph(matrix: NDArray[Any]) -> None:
@@ -148,9 +171,8 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     for pivot in range(count):
         device.launch(close_diagonal, 1, THREADS, dist, pivot)
         if others:
-            device.launch(relax_half_of_cross, others, THREADS, dist, pivot)
-            pairs = others, others // 2 + 1
-            device.launch(relax_half_of_rest, pairs, THREADS, dist, pivot)
+            device.launch(relax_half_of_cross, others, THREADS, dist, pivot, pivot)
+            device.launch(relax_half_of_rest, grid_of_pairs(others), THREADS, dist, pivot, 1)
     if count > 1:
         device.launch(mirror_all, (count, count), THREADS, dist)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])

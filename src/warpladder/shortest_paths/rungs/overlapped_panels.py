@@ -42,26 +42,33 @@ from warpladder.shortest_paths.rungs.register_tiles import close_diagonal
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from warpladder.device.base import Device
+    from warpladder.device.base import Device, Grid
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["RUNG", "close_overlapped", "run"]
+__all__ = ["RUNG", "Tiles", "close_overlapped", "overlap_rounds", "run"]
 
 #: What is ahead of the GPU when the host waits for it: enough to keep it busy, little enough that
 #: progress and Ctrl-C come soon.
 _ROUNDS_AHEAD = 8
 
 
-class _Tiles(NamedTuple):
-    """How tiles are relaxed: two kernels, and the threads of their blocks."""
+class Tiles(NamedTuple):
+    """How tiles are relaxed: two kernels, the threads of their blocks, and the blocks.
+
+    Those of row and column ``cross`` by the number of other rows; of a square by its rows. If
+    ``cross_first``, the rest waits for the next row and column.
+    """
 
     cross: Any
     rest: Any
     threads: int
+    blocks_of_cross: Callable[[int], Grid] = lambda others: (others, 2)
+    blocks_of_rest: Callable[[int], Grid] = lambda rows: (rows, rows)
+    cross_first: bool = False
 
 
-_SINGLES = _Tiles(register_tiles.relax_cross, register_tiles.relax_rest, THREADS)
-_PAIRS = _Tiles(
+_SINGLES = Tiles(register_tiles.relax_cross, register_tiles.relax_rest, THREADS)
+_PAIRS = Tiles(
     register_tiles_int16.relax_cross, register_tiles_int16.relax_rest, register_tiles_int16.THREADS
 )
 
@@ -80,21 +87,38 @@ def close_overlapped(
     progress
         Called now and then with the fraction done.
     """
-    tiles, matrix = _SINGLES, dist
     if dist.dtype == np.int16:
-        tiles, matrix = _PAIRS, dist.view(np.int32)
+        overlap_rounds(device, dist, (dist.view(np.int32),), _PAIRS, progress)
+    else:
+        overlap_rounds(device, dist, (dist,), _SINGLES, progress)
+
+
+def overlap_rounds(
+    device: Device,
+    dist: Any,
+    operands: tuple[Any, ...],
+    tiles: Tiles,
+    progress: Callable[[float], None] | None,
+) -> None:
+    """Do the same with these kernels: panels take all ``operands``, the rest the first of them."""
     count = dist.shape[0] // TILE
     others = count - 1
     urgent, usual = device.stream(urgent=True), device.stream()
-    ready, done = device.event(), [device.event() for _ in range(_ROUNDS_AHEAD)]
+    ready, crossed = device.event(), device.event()
+    done = [device.event() for _ in range(_ROUNDS_AHEAD)]
+
+    def relax_cross(pivot: int, cross: int) -> None:
+        blocks = tiles.blocks_of_cross(others)
+        device.launch(tiles.cross, blocks, tiles.threads, *operands, pivot, cross, stream=urgent)
+
+    def relax_rest(pivot: int, skipped: int) -> None:
+        blocks = tiles.blocks_of_rest(count - skipped)
+        device.launch(tiles.rest, blocks, tiles.threads, operands[0], pivot, skipped, stream=usual)
 
     def close_and_relax_panels(pivot: int) -> None:
         device.launch(close_diagonal, 1, THREADS, dist, pivot, stream=urgent)
         if others:
-            device.launch(
-                tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot,
-                stream=urgent,
-            )  # fmt: skip
+            relax_cross(pivot, pivot)
         ready.record(urgent)
 
     close_and_relax_panels(0)
@@ -106,20 +130,17 @@ def close_overlapped(
                 progress((pivot - _ROUNDS_AHEAD) / count)
         if pivot:
             urgent.wait(done[(pivot - 1) % _ROUNDS_AHEAD])
-        device.launch(
-            tiles.cross, (others, 2), tiles.threads, matrix, pivot, pivot + 1,
-            stream=urgent,
-        )  # fmt: skip
+        relax_cross(pivot, pivot + 1)
+        if tiles.cross_first:
+            crossed.record(urgent)
+            usual.wait(crossed)
         close_and_relax_panels(pivot + 1)
         if count > 2:
-            device.launch(
-                tiles.rest, (count - 2, count - 2), tiles.threads, matrix, pivot, 2,
-                stream=usual,
-            )  # fmt: skip
+            relax_rest(pivot, 2)
         done[pivot % _ROUNDS_AHEAD].record(usual)
     usual.wait(ready)
     if others:
-        device.launch(tiles.rest, (others, others), tiles.threads, matrix, others, 1, stream=usual)
+        relax_rest(others, 1)
     device.synchronize()
 
 

@@ -1,0 +1,290 @@
+"""Half of a symmetric matrix on a GPU: the same bits as the whole, in any order of two streams."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from oracles import absent, as_float, distances, random_weights
+
+import warpladder as wl
+from choosing import large, only
+from warpladder.shortest_paths.api import _engine
+from warpladder.shortest_paths.gpu import close as closing
+from warpladder.shortest_paths.gpu import engine
+from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.kernels import PARTS_OF_ROW, THREADS, find_unlike
+from warpladder.shortest_paths.gpu_tiles.large import TILE
+from warpladder.shortest_paths.rungs.overlapped_panels import close_overlapped
+from warpladder.shortest_paths.solve import Options
+from warpladder.shortest_paths.symmetry import BY_HALF
+from warpladder.simulator import SimulatedDevice
+
+
+@pytest.fixture(autouse=True)
+def _rounds_from_one_vertex_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closing, "_ONE_LAUNCH_UP_TO", 0)
+
+
+@pytest.fixture(scope="module")
+def gpu() -> SimulatedDevice:
+    """Return one that checks: no block may race with another."""
+    return SimulatedDevice(counters=False, multiprocessors=1)
+
+
+def both_ways(weights: NDArray[Any]) -> NDArray[Any]:
+    """Return the lighter weight of both directions."""
+    return np.minimum(weights, weights.T)
+
+
+def undirected(n: int, dtype: str) -> NDArray[Any]:
+    """Return a graph with detours, rounded sums, pairs without a path, and zeros of both signs."""
+    weights = both_ways(random_weights(n, dtype, density=3 / n, seed=n))
+    weights[:7], weights[:, :7] = absent(dtype), absent(dtype)
+    if weights.dtype.kind == "f":
+        weights /= weights.dtype.type(np.pi)
+        zeros = np.random.default_rng(n).integers(7, n, (4, 40))
+        for i, j, zero in ((*zeros[:2], 0.0), (*zeros[2:], -0.0)):
+            weights[i, j], weights[j, i] = zero, zero
+    return weights
+
+
+# ---- the same bits -------------------------------------------------------------------------------
+
+#: Two tiles in a row and three: with the latter a round has a rest while the next one begins.
+SIZES = (260, 130, 256, 384)
+#: In rounds and in pairs; int32 and float32 take the same way.
+CHOSEN = {(260, "float32"), (130, "int16")}
+
+
+@pytest.mark.parametrize(
+    ("n", "dtype"), only(lambda *one: one in CHOSEN, SIZES, ["float32", "int16", "int32"])
+)
+def test_half_has_the_bits_of_the_whole(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, n: int, dtype: str
+) -> None:
+    weights = undirected(n, dtype)
+    # Nothing new is to be checked there.
+    hasty = SimulatedDevice(checks=False, counters=False, multiprocessors=1)
+    answer = wl.shortest_paths(weights, device=gpu)
+    resident = wl.shortest_paths(hasty.to_device(weights), device=hasty)
+    monkeypatch.setattr(engine, "is_symmetric", lambda _: False)
+    whole = wl.shortest_paths(weights, device=hasty)
+    assert [BY_HALF in one.why for one in (answer, resident, whole)] == [True, True, False]
+    found = answer.dist_matrix
+    assert found.dtype == dtype
+    assert found.tobytes() == whole.dist_matrix.tobytes()
+    assert found.tobytes() == hasty.to_host(resident.dist_matrix).tobytes()
+    assert (found[:7, 7:] == absent(dtype)).all()
+    if weights.dtype.kind == "f":
+        signs = np.signbit(found)
+        assert signs.any()
+        assert not signs[found == 0].all()
+    assert np.allclose(as_float(found), distances(weights), rtol=n * 1e-7, atol=0)
+
+
+# ---- what is symmetric ---------------------------------------------------------------------------
+
+
+def is_found_unlike(device: SimulatedDevice, matrix: NDArray[Any]) -> bool:
+    unlike = device.empty((len(matrix) // 32, PARTS_OF_ROW), np.int32)
+    bits = matrix.view(f"i{matrix.itemsize}")
+    device.launch(find_unlike, unlike.shape[::-1], THREADS, device.to_device(bits), unlike)
+    return bool(device.to_host(unlike).any())
+
+
+@pytest.mark.parametrize(
+    ("n", "dtype"),
+    only(lambda n, dtype: (n, dtype) != (384, "int16"), [128, 384], ["float32", "int16"]),
+)
+def test_one_cell_makes_a_matrix_unlike_its_transpose(
+    gpu: SimulatedDevice, n: int, dtype: str
+) -> None:
+    matrix = both_ways(random_weights(n, dtype, density=0.5, seed=n))
+    assert not is_found_unlike(gpu, matrix)
+    rng = np.random.default_rng(n)
+    corners = [(n - 1, n - 2), (n - 2, n - 1), (n - 1, 0), (0, n - 1), (33, 32), (0, 1), (5, 5)]
+    for i, j in [*corners, *rng.integers(0, n, (5, 2)).tolist()]:
+        changed = matrix.copy()
+        changed[i, j] = 100
+        assert is_found_unlike(gpu, changed) == (i != j)
+
+
+def test_zeros_of_two_signs_are_unlike(gpu: SimulatedDevice) -> None:
+    matrix = np.ones((128, 128), np.float32)
+    matrix[127, 126], matrix[126, 127] = 0.0, -0.0
+    assert is_found_unlike(gpu, matrix)
+    matrix[127, 126] = -0.0
+    assert not is_found_unlike(gpu, matrix)
+
+
+@pytest.mark.parametrize("resident", [False, True])
+@pytest.mark.parametrize("kind", ["edge", *large("zero")])
+def test_one_edge_of_the_last_tile_makes_a_digraph(
+    gpu: SimulatedDevice, kind: str, resident: bool
+) -> None:
+    weights = both_ways(random_weights(130, "float32", density=0.02, seed=4))
+    there, back = (0.5, 60) if kind == "edge" else (0.0, -0.0)
+    weights[129, 128], weights[128, 129] = there, back
+    answer = wl.shortest_paths(gpu.to_device(weights) if resident else weights, device=gpu)
+    assert BY_HALF not in answer.why
+    assert np.array_equal(answer.with_infinities(), distances(weights))
+
+
+def test_next_hops_and_small_graphs_are_not_halved(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = undirected(40, "int32")
+    for given in (weights, gpu.to_device(weights)):
+        assert BY_HALF not in wl.shortest_paths(given, device=gpu, next_hops=True).why
+    monkeypatch.undo()
+    for given in (weights, gpu.to_device(weights)):
+        assert BY_HALF not in wl.shortest_paths(given, device=gpu).why
+
+
+@pytest.mark.parametrize(("directed", "next_hops"), [(True, False), (False, True), (False, False)])
+def test_what_is_halved_is_estimated_so(
+    gpu: SimulatedDevice, directed: bool, next_hops: bool
+) -> None:
+    given = wl.Graph.from_edges([0], [1], n=50_000, directed=directed).given
+    options = Options(True, next_hops, overwrite=False, mark=False, progress=None)
+    for dtype, takes_half in ((np.dtype("int32"), True), (np.dtype("int64"), False)):
+        whole = engine.seconds(gpu, 50_000, dtype)
+        estimated = _engine(gpu, given, options).seconds(50_000, dtype)
+        halved = takes_half and not directed and not next_hops
+        assert (whole / 2 < estimated < 0.55 * whole) if halved else estimated == whole
+
+
+# ---- two streams ---------------------------------------------------------------------------------
+
+Tile = tuple[int, int]
+
+
+class Launch(NamedTuple):
+    """What a launch reads and writes, in tiles, and which launches are certainly done before."""
+
+    reads: set[Tile]
+    writes: set[Tile]
+    before: frozenset[int]
+
+
+class Queue:
+    """A stream, an event, or the host: what is done when all that was put there is."""
+
+    def __init__(self) -> None:
+        self.done: frozenset[int] = frozenset()
+
+    def wait(self, event: Queue) -> None:
+        self.done |= event.done
+
+    def record(self, stream: Queue) -> None:
+        self.done = stream.done
+
+
+class Streams:
+    """A device that notes in which order launches are bound to run; of a matrix of tiles."""
+
+    def __init__(self, tiles: int) -> None:
+        self.tiles = tiles
+        self.launches: list[Launch] = []
+        self.host = Queue()
+        self.streams: list[Queue] = []
+
+    def stream(self, *, urgent: bool = False) -> Queue:
+        del urgent
+        self.streams.append(Queue())
+        return self.streams[-1]
+
+    def event(self) -> Any:
+        host, event = self.host, Queue()
+        event.synchronize = lambda: host.wait(event)  # type: ignore[attr-defined]
+        return event
+
+    def synchronize(self) -> None:
+        for stream in self.streams:
+            self.host.wait(stream)
+
+    def launch(
+        self, kernel: Any, grid: Any, threads: Any, *args: Any, stream: Queue | None = None
+    ) -> None:
+        del threads
+        if stream is None:
+            # The default stream waits for all others.
+            self.synchronize()
+        numbers = [one for one in args if isinstance(one, int)]
+        reads, writes = touched(kernel.py_func.__name__, grid, self.tiles, *numbers)
+        before = self.host.done | (stream.done if stream else frozenset())
+        self.launches.append(Launch(reads, writes, before))
+        (stream or self.host).done |= {len(self.launches) - 1}
+
+
+def touched(
+    kernel: str, grid: Any, count: int, pivot: int = 0, other: int = 0
+) -> tuple[set[Tile], set[Tile]]:
+    """Return the tiles that a kernel of `close_overlapped` or `close_half` reads and writes."""
+    every = range(count)
+    halved = "half" in kernel or kernel == "relax_strips"
+    match kernel:
+        case "close_diagonal":
+            tiles = {(pivot, pivot)}
+            return tiles, tiles
+        case "mirror_all":
+            below = {(i, j) for i in every for j in range(i)}
+            return below, {(j, i) for i, j in below}
+        case "relax_cross" | "relax_strips" | "relax_half_of_cross_in_pairs":
+            tiles = {(other, k) for k in every if k != pivot}
+            tiles |= {(k, other) for k in every if k != pivot}
+            blocks = (count - 1, 2)
+            if halved:
+                blocks = (4, count - 1) if kernel == "relax_strips" else count - 1
+        case _:
+            assert kernel in {"relax_rest", "relax_half_of_rest", "relax_half_of_rest_in_pairs"}
+            left_out = range(pivot, pivot + other)
+            kept = [k for k in every if k not in left_out]
+            tiles = {(i, j) for i in kept for j in kept}
+            rows = len(kept)
+            blocks = (rows, rows // 2 + 1) if halved else (rows, rows)
+    assert grid == blocks
+    if halved:
+        tiles = {(i, j) for i, j in tiles if i >= j}
+    reads = tiles | {(i, pivot) for i, _ in tiles} | {(pivot, j) for _, j in tiles}
+    if kernel == "relax_strips":
+        # Of panels it reads what is below the diagonal, or above.
+        reads |= {(j, i) for i, j in reads - tiles}
+    mirrored = halved and "rest" not in kernel and pivot == other
+    return reads, tiles | ({(j, i) for i, j in tiles} if mirrored else set())
+
+
+@pytest.mark.parametrize("close", [close_half, close_overlapped])
+@pytest.mark.parametrize("dtype", ["int32", "int16"])
+@pytest.mark.parametrize("tiles", [1, 2, 3, 4, 12])
+def test_launches_that_touch_the_same_tiles_are_in_order(
+    close: Any, dtype: str, tiles: int
+) -> None:
+    device, told = Streams(tiles), []
+    matrix = np.empty((tiles * TILE, tiles * TILE), dtype)
+    close(device, matrix, told.append)
+    assert told == sorted(told)
+    assert bool(told) == (tiles > 8)
+    beside = 0
+    for (number, one), (_, other) in combinations(enumerate(device.launches), 2):
+        if number not in other.before:
+            beside += 1
+            assert not one.writes & (other.reads | other.writes)
+            assert not one.reads & other.writes
+    # Beside the rest of each round but the last are the next diagonal and panels; where it has not
+    # waited for that, the next cross, too.
+    strips = close == close_half and dtype == "int32"
+    assert beside == ((2 if strips else 3) * (tiles - 1) if tiles > 2 else 0)
+
+
+def test_every_tile_below_the_diagonal_is_relaxed_through_every_other() -> None:
+    count = 7
+    device = Streams(count)
+    close_half(device, np.empty((count * TILE, count * TILE), np.int32))
+    written = sum(len({t for t in one.writes if t[0] >= t[1]}) for one in device.launches)
+    # Each tile once in each round, those of the diagonal by being closed.
+    assert written == count * count * (count + 1) / 2
