@@ -55,16 +55,10 @@ _UNDIRECTED = (
     *((n, "int32") for n in (4096, 8192, 16384, 24000)),
     *((8192, dtype) for dtype in ("float32", "int16")),
 )
-#: The same with whole tiles in place of strips, and with the rest at once or after the next cross.
-_OTHER_HALVES = {
-    "by_strips_at_once_ms": halves.SINGLES._replace(cross_first=False),
-    "by_tiles_at_once_ms": halves.SINGLES._replace(
-        cross=relax_half_of_cross, blocks_of_cross=halves.one_block_each, cross_first=False
-    ),
-    "by_tiles_ms": halves.SINGLES._replace(
-        cross=relax_half_of_cross, blocks_of_cross=halves.one_block_each
-    ),
-}
+#: The same with whole tiles in place of strips.
+_BY_TILES = halves.SINGLES._replace(
+    cross=relax_half_of_cross, blocks_of_cross=halves.one_block_each
+)
 #: Of whole calls that are checked: just above what one launch closes, no multiple of a tile.
 _HALVED_AT = 2900
 #: Carrega & Ferreira, table II, n = 2048 on a GTX 960: medians of ten runs, in milliseconds.
@@ -221,12 +215,10 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
             weights /= weights.dtype.type(np.pi)
         whole, plan, dist = _closing_times(device, weights, carry=False)
         half, _, by_half = _closing_times(device, weights, carry=False, half=True)
-        others: dict[str, float | str] = {}
-        for what, tiles in _OTHER_HALVES.items():
-            others[what] = ""
-            if n < 10_000 and plan.method == "singles":
-                with patch.object(halves, "SINGLES", tiles):
-                    others[what] = min(_closing_times(device, weights, carry=False, half=True)[0])
+        by_tiles: float | str = ""
+        if n < 10_000 and plan.method == "singles":
+            with patch.object(halves, "SINGLES", _BY_TILES):
+                by_tiles = min(_closing_times(device, weights, carry=False, half=True)[0])
         bits, expected = (device.to_host(one.view(np.int32)) for one in (by_half, dist))
         rows.append(
             {
@@ -235,7 +227,7 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
                 "whole_ms": min(whole),
                 "half_ms": min(half),
                 "times_as_fast": min(whole) / min(half),
-                **others,
+                "by_tiles_ms": by_tiles,
                 "same_bits": bool(np.array_equal(bits, expected)),
             }
         )

@@ -275,10 +275,8 @@ def test_launches_that_touch_the_same_tiles_are_in_order(
             beside += 1
             assert not one.writes & (other.reads | other.writes)
             assert not one.reads & other.writes
-    # Beside the rest of each round but the last are the next diagonal and panels; where it has not
-    # waited for that, the next cross, too.
-    strips = close == close_half and dtype == "int32"
-    assert beside == ((2 if strips else 3) * (tiles - 1) if tiles > 2 else 0)
+    # Beside the rest of each round but the last are the next cross, diagonal and panels.
+    assert beside == (3 * (tiles - 1) if tiles > 2 else 0)
 
 
 def test_every_tile_below_the_diagonal_is_relaxed_through_every_other() -> None:

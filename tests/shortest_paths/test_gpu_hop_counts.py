@@ -276,7 +276,7 @@ class TestChoice:
 
     def test_long_small_and_dense_ones_are_closed(self):
         assert self.choice(self.edges(4000, path(4000))).name == "floyd-warshall"
-        assert self.choice(self.edges(300, random_edges(300, 900, 1))).ready is None
+        assert self.choice(self.edges(100, random_edges(100, 300, 1))).ready is None
         half = np.nonzero(np.random.default_rng(1).random((700, 700)) < 0.5)
         assert self.choice(self.edges(700, half)).ready is None
 
@@ -303,7 +303,7 @@ class TestChoice:
         long, short = (
             GpuSearches.of(H200, self.edges(3000, ends), 1) for ends in (path(3000), star(3000))
         )
-        assert long.seconds(int16) > 10 * short.seconds(int16)
+        assert long.seconds(int16) > 5 * short.seconds(int16)
         assert short.seconds(int16, next_hops=True) > short.seconds(int16)
 
 

@@ -94,6 +94,6 @@ def seconds(device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False)
     rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
     relaxations = float(n) ** 3
     if half and (plan := plan_for(device, n, dtype, carry=False)).takes_half:
-        # By their number, tiles of the diagonal being whole; how long they take is not known yet.
+        # By their number, tiles of the diagonal being whole.
         relaxations *= (1 + large.TILE / plan.side) / 2
     return relaxations / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND

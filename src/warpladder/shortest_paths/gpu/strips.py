@@ -2,8 +2,8 @@
 
 Of t tiles in a row few are in one row and column, and until they are relaxed nothing of the next
 round can begin. A block of `half-tiles` has one of them whole, and most multiprocessors have none.
-Here a block has 32 of its rows: four times as many blocks with a quarter of the work each. How much
-time that saves has not been measured on a GPU yet.
+Here a block has 32 of its rows: four times as many blocks with a quarter of the work each. What
+that saves is told in `halves`.
 
 A symmetric matrix lets every tile (other, cross) be taken by rows of ``other``, wherever it lies.
 If ``other`` is the lesser it lies below the diagonal as (cross, other), so its cells are read and

@@ -55,8 +55,7 @@ _ROUNDS_AHEAD = 8
 class Tiles(NamedTuple):
     """How tiles are relaxed: two kernels, the threads of their blocks, and the blocks.
 
-    Those of row and column ``cross`` by the number of other rows; of a square by its rows. If
-    ``cross_first``, the rest waits for the next row and column.
+    Those of row and column ``cross`` by the number of other rows; of a square by its rows.
     """
 
     cross: Any
@@ -64,7 +63,6 @@ class Tiles(NamedTuple):
     threads: int
     blocks_of_cross: Callable[[int], Grid] = lambda others: (others, 2)
     blocks_of_rest: Callable[[int], Grid] = lambda rows: (rows, rows)
-    cross_first: bool = False
 
 
 _SINGLES = Tiles(register_tiles.relax_cross, register_tiles.relax_rest, THREADS)
@@ -104,7 +102,7 @@ def overlap_rounds(
     count = dist.shape[0] // TILE
     others = count - 1
     urgent, usual = device.stream(urgent=True), device.stream()
-    ready, crossed = device.event(), device.event()
+    ready = device.event()
     done = [device.event() for _ in range(_ROUNDS_AHEAD)]
 
     def relax_cross(pivot: int, cross: int) -> None:
@@ -131,9 +129,6 @@ def overlap_rounds(
         if pivot:
             urgent.wait(done[(pivot - 1) % _ROUNDS_AHEAD])
         relax_cross(pivot, pivot + 1)
-        if tiles.cross_first:
-            crossed.record(urgent)
-            usual.wait(crossed)
         close_and_relax_panels(pivot + 1)
         if count > 2:
             relax_rest(pivot, 2)
