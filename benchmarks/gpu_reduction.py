@@ -240,10 +240,15 @@ class _Bench:
         }
         rows = []
         for name, (values, options) in cases.items():
-            ms = least_ms(partial(wl.reduce, values, **options))
+            ms = least_ms(partial(self._waited_for, values, options))
             rows.append({"case": name, "call_ms": ms, "GB_per_s": values.nbytes / ms / 1e6})
         print_table("other calls", rows)
         return rows
+
+    def _waited_for(self, values: Any, options: dict[str, Any]) -> None:
+        """Reduce, and wait for results that stay on the GPU."""
+        wl.reduce(values, **options)
+        self.device.synchronize()
 
     def _as(self, dtype: str, n: int) -> Any:
         """Return numbers of a dtype on the GPU: those of the benchmark, or made of them."""

