@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
 from warpladder.simulator import SimulatedDevice
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 LIMITS = {"float32_per_second": 2e12, "float64_per_second": 1e12, "copy_bytes_per_second": 8e12}
 
 
@@ -28,15 +25,9 @@ class Timed(SimulatedDevice):
 
 
 @pytest.fixture
-def bench():
+def bench(program):
     pytest.importorskip("cuda.core")
-    known, path = set(sys.modules), list(sys.path)
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module("gpu_advection")
-    sys.path[:] = path
-    for name in set(sys.modules) - known:
-        if name in {"gpu_advection", "gpu_timing", "report"}:
-            del sys.modules[name]
+    return program("gpu_advection")
 
 
 def upwind(bench, dtype):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,20 +9,13 @@ import warpladder as wl
 from warpladder.shortest_paths.gpu import level_launches
 from warpladder.simulator import SimulatedDevice
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 KERNELS = ("begin_searches", "search_levels", "write_distances", "write_next_hops")
 
 
 @pytest.fixture
-def bench():
+def bench(program):
     pytest.importorskip("cuda.core")
-    known, path = set(sys.modules), list(sys.path)
-    sys.path.insert(0, str(BENCHMARKS))
-    yield importlib.import_module("gpu_hop_counts")
-    sys.path[:] = path
-    for name in set(sys.modules) - known:
-        if name in {"gpu_hop_counts", "gpu_timing", "report", "unweighted_graphs"}:
-            del sys.modules[name]
+    return program("gpu_hop_counts")
 
 
 @pytest.fixture

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 @pytest.fixture
-def table(monkeypatch):
-    known = set(sys.modules)
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    yield importlib.import_module("reduction_table")
-    for name in set(sys.modules) - known:
-        if name in {"reduction_table", "report"}:
-            del sys.modules[name]
+def table(program):
+    return program("reduction_table")
 
 
 def test_cells_are_checked_timed_and_counted(table, monkeypatch):

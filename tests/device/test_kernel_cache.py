@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import importlib
-import importlib.util
 import pickle
 import re
 import shutil
@@ -47,19 +46,8 @@ def nothing_said(monkeypatch):
 
 
 @pytest.fixture
-def load(tmp_path, monkeypatch):
-    """Return what imports a module of two functions, each time as a new process would."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    file = tmp_path / "numbers_of.py"
-    file.write_text(_SOURCE)
-
-    def load():
-        spec = importlib.util.spec_from_file_location("numbers_of", file)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        return module
-
-    return load
+def load(as_new_processes):
+    return as_new_processes(_SOURCE)
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import signal
-import sys
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -36,21 +34,8 @@ def goes_on(number):
 
 
 @pytest.fixture
-def load(tmp_path, monkeypatch):
-    """Return what imports a module, each time as a new process would."""
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
-    file = tmp_path / "numbers_of.py"
-    file.write_text(_SOURCE)
-
-    def load():
-        spec = importlib.util.spec_from_file_location("numbers_of", file)
-        module = importlib.util.module_from_spec(spec)
-        # Two functions of a name are told apart by their module.
-        monkeypatch.setitem(sys.modules, "numbers_of", module)
-        spec.loader.exec_module(module)
-        return module
-
-    return load
+def load(as_new_processes):
+    return as_new_processes(_SOURCE)
 
 
 def locks_of(function):
@@ -95,7 +80,7 @@ def test_who_waited_compiles_nothing(load, tmp_path):
 
 def test_nobody_waits_for_ever(load, monkeypatch):
     monkeypatch.setattr(one_compiler, "_PATIENCE", 0.05)
-    monkeypatch.setattr(one_compiler, "_in_vain", set())
+    monkeypatch.setattr(one_compiler, "_gave_up", threading.Event())
     first = load().ends
     first(1)
     lock = lock_of(first)

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from time import monotonic, sleep
 
 __all__ = ["alone"]
@@ -24,7 +25,7 @@ if sys.platform != "win32":
 # Seconds. Few functions take more than ten; a process that was stopped must not stop others.
 _PATIENCE, _PAUSE = 60.0, 0.01
 _held: set[Path] = set()
-_in_vain: set[Path] = set()
+_gave_up = Event()
 
 
 @contextmanager
@@ -40,7 +41,7 @@ def alone(path: Path) -> Iterator[None]:
         return
     with file:
         with suppress(OSError):
-            _wait_for(file.fileno(), path)
+            _wait_for(file.fileno())
         _held.add(path)
         try:
             yield
@@ -51,15 +52,15 @@ def alone(path: Path) -> Iterator[None]:
                 flock(file.fileno(), LOCK_UN)
 
 
-def _wait_for(number: int, path: Path) -> None:
+def _wait_for(number: int) -> None:
     """Wait for the lock on an open file; not for ever, and in vain only once in a process."""
-    end = monotonic() + (0 if _in_vain else _PATIENCE)
+    end = monotonic() + (0 if _gave_up.is_set() else _PATIENCE)
     while sys.platform != "win32":
         try:
             flock(number, LOCK_EX | LOCK_NB)
         except BlockingIOError:
             if monotonic() > end:
-                _in_vain.add(path)
+                _gave_up.set()
                 return
             sleep(_PAUSE)
         else:

@@ -100,8 +100,7 @@ class Bound:
         self, library: Library, values: Any, shape: tuple[int, ...], stream: Any = 0
     ) -> list[Any]:
         """Return new arrays of a library for the results, which are put into them on a stream."""
-        results = [library.empty(values, shape, dtype) for dtype in self.dtypes]
-        places = [library.memory(result) for result in results]
+        results, places = _made_by(library, values, shape, self.dtypes)
         self.into(self.memory(library, values), places, stream)
         return results
 
@@ -119,11 +118,17 @@ def results_like(
     """Return new arrays of the library of ``values``, and their memory as a launch takes it."""
     library = library_of(values)
     if library is not None:
-        arrays = [library.empty(values, shape, dtype) for dtype in dtypes]
-        return arrays, [library.memory(array) for array in arrays]
+        return _made_by(library, values, shape, dtypes)
     there = [device.empty(prod(shape), dtype) for dtype in dtypes]
     shaped = [like(array.reshape(shape), values) for array in there]
     return shaped, [memory_of(array) for array in there]
+
+
+def _made_by(
+    library: Library, values: Any, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]
+) -> tuple[list[Any], list[Any]]:
+    arrays = [library.empty(values, shape, dtype) for dtype in dtypes]
+    return arrays, [library.memory(array) for array in arrays]
 
 
 def memory_of(array: Any) -> Any:

@@ -30,7 +30,8 @@ __all__ = ["THREADS_WITH_ROWS", "across", "alone", "rows_of_thread"]
 THREADS_WITH_ROWS = 128
 """In a block: they need up to 212 registers each; with more of them many would be left over."""
 
-# Bytes of the states of a thread's rows, by their number; with more, registers are spilled.
+# Bytes of the states of a thread's rows, by their number; with more, registers are spilled. The
+# least state has 16, too many for the 16 rows of one-byte elements.
 _MOST_BYTES = {2: 192, 4: 192, 8: 128, 16: 128}
 # Fewer blocks would leave multiprocessors of a large GPU without any.
 _LEAST_BLOCKS = 128
