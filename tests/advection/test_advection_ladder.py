@@ -268,7 +268,7 @@ def test_a_thin_halo_is_right_within_a_tile_and_wrong_by_little_beyond():
 
 @needs_tools
 @pytest.mark.parametrize("target", [(9, 0), *large(((7, 5),), ((8, 0),), ((10, 0),))])
-@pytest.mark.parametrize("strip", [48, 128])
+@pytest.mark.parametrize("strip", [*large(48), 128])
 def test_nearly_all_instructions_of_the_top_compute(strip, target):
     (variant,) = launched_variants(tuned.RUNG)
     kernel = strips_kernel(tuned.FORM, "float32", strip, (False, False), ring=False, alike=True)

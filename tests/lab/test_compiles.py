@@ -88,9 +88,9 @@ def allowed_spills():
 
 #: What calls run, and what else is large: compiled by default, for one target.
 TOPS = {
-    *(f"shortest-paths/{name}" for name in ("register-tiles", "register-tiles-int16")),
+    "shortest-paths/register-tiles",
     *("reduction/tuned", "reduction/one-word-finish", "advection/tuned", "primer/local-array"),
-    *("overlap-join/inverted-index", "overlap-join/bitmap-tiles"),
+    "overlap-join/inverted-index",
 }
 
 

@@ -193,16 +193,17 @@ LIMITED = {name: ((-2, -1, 0, 1), name) for name in LIMITERS}
 MIRRORED = {name: ((-1, 0, 1, 2), name) for name in LIMITERS}
 CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
-    (kernels_of_halves, "int16"),
-    (kernels_of_hop_counts, "int32"),
-    (kernels_of_reductions, "float64", "sum", "reproducible"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
 ]
 OTHER_CALLS = [
-    *((kernels_of_halves, dtype) for dtype in ("int32", "float32")),
+    *((kernels_of_halves, dtype) for dtype in ("int16", "int32", "float32")),
     (kernels_of_shortest_paths, "float64", True, 600),
-    *((kernels_of_hop_counts, dtype) for dtype in ("int16", "int64", "float32", "float64")),
+    *(
+        (kernels_of_hop_counts, dtype)
+        for dtype in ("int16", "int32", "int64", "float32", "float64")
+    ),
+    (kernels_of_reductions, "float64", "sum", "reproducible"),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
     (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),

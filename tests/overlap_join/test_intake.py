@@ -222,7 +222,7 @@ REFUSED = [
     ([[1], [10**5000]], "row 1 has one of 16610 bits, which is beyond"),
     ([[1], [np.uint64(2**63)]], "row 1 has 9223372036854775808, which is beyond"),
     ([np.array([-1]), np.array([2**63], "u8")], "row 0 has 9223372036854775808, which is beyond"),
-    ([[np.timedelta64(1)]], "row 0 has .*timedelta64.*, which is no id"),
+    ([[np.timedelta64(1, "s")]], "row 0 has .*timedelta64.*, which is no id"),
     ({1: [1], "a": [2]}, "the id of row 1 has 'a' where others are integers"),
     ({1: [1], None: [2]}, "the id of row 1 has None, which is no id; drop it"),
     ({1: [1], 2.5: [2]}, "the id of row 1 has 2.5, a float"),

@@ -117,8 +117,7 @@ NUMBERS = {
 @pytest.mark.parametrize(
     ("dtype", "carry"),
     [
-        ("int16", True),
-        *large(*((dtype, True) for dtype in DTYPES[1:])),
+        *large(*((dtype, True) for dtype in DTYPES)),
         *large(*((dtype, False) for dtype in DTYPES)),
     ],
 )

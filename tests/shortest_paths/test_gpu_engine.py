@@ -14,6 +14,7 @@ import warpladder as wl
 from choosing import large, only
 from warpladder import errors
 from warpladder.device import select, staging
+from warpladder.device.cuda import CudaReport
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import transfer
 from warpladder.simulator import SimulatedDevice
@@ -105,7 +106,7 @@ def test_with_all_checks_around_a_tile(strict_gpu: SimulatedDevice, n: int, resi
 @pytest.mark.parametrize(
     ("n", "side", "dtype"),
     # The rungs of these kernels are shown right in nine tiles.
-    [(130, 256, "int32"), (130, 256, "int16"), *large((260, 384, "int32"), (260, 384, "int16"))],
+    [(130, 256, "int16"), *large((130, 256, "int32"), (260, 384, "int32"), (260, 384, "int16"))],
 )
 def test_large_tiles_on_two_streams(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, n: int, side: int, dtype: str
@@ -254,6 +255,7 @@ def zeros_and_ones(n: int) -> NDArray[np.int32]:
     return matrix
 
 
+@pytest.mark.large
 def test_progress_does_not_go_back_where_circles_are_mended(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,7 +349,11 @@ def test_which_device(monkeypatch: pytest.MonkeyPatch) -> None:
     assert select.choose_device("auto", too_small="tiny") == ("cpu", "tiny")
     assert select.choose_device(device) == ("cuda", "as asked")
     monkeypatch.setattr(select, "_obstacle", lambda: "no driver")
+    monkeypatch.setattr(select, "_found", lambda: CudaReport(None, (), "no driver"))
     assert select.choose_device("auto") == ("cpu", "there is no CUDA GPU")
+    # A driver that finds nothing is one that nothing here can use: that is worth a word.
+    monkeypatch.setattr(select, "_found", lambda: CudaReport("13.0", (), "no driver"))
+    assert select.choose_device("auto") == ("cpu", "no driver")
     with pytest.raises(errors.DeviceError, match="there is no GPU to use: no driver"):
         select.choose_device("cuda")
     for unknown in ("gpu", 3, None):

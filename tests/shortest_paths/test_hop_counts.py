@@ -245,7 +245,7 @@ class TestElimination:
         gone = eliminate(searches.arcs, 1 << 20, 1 << 30)
         narrow, wide = (np.iinfo(kind).max // 2 for kind in ("int16", "int32"))
         out, back = (
-            np.where(steps == narrow, wide, steps).astype("int32")
+            np.where(steps == narrow, wide, steps.astype("int32"))
             for steps in (gone.out, gone.back)
         )
         expected = every_way(given, dtype, 3)[0]

@@ -159,7 +159,7 @@ class TestLabels:
             graph.vertex(0)
 
     def test_mixed_types_stay_apart(self):
-        graph = Graph.from_edges([1, "a"], ["a", "b"], [2, 3])
+        graph = Graph.from_edges([1, "a"], ["a", "b"], np.array([2, 3], "int32"))
         assert list(graph.labels) == [1, "a", "b"]
         assert wl.shortest_paths(graph, next_hops=True).path(1, "b") == [1, "a", "b"]
 
