@@ -272,6 +272,7 @@ def test_cases_have_names_of_their_own(validation):
     assert all(set(case.expected) <= {*case.rows, ""} for case in cases)
 
 
+@pytest.mark.large
 def test_rehearsal_of_the_whole(validation, tmp_path, monkeypatch):
     # The occupancy part alone: the machine's part and the report go with it.
     monkeypatch.setitem(os.environ, "PYTHONWARNINGS", "default")

@@ -122,7 +122,7 @@ def test_zeros_of_two_signs_are_unlike(gpu: SimulatedDevice) -> None:
     assert not is_found_unlike(gpu, matrix)
 
 
-@pytest.mark.parametrize("resident", [False, True])
+@pytest.mark.parametrize("resident", [*large(False), True])
 @pytest.mark.parametrize("kind", ["edge", *large("zero")])
 def test_one_edge_of_the_last_tile_makes_a_digraph(
     gpu: SimulatedDevice, kind: str, resident: bool

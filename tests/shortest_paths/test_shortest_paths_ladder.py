@@ -177,8 +177,12 @@ TILED = [
 ]
 
 
-#: test_register_tiles_int16.py has the one, the engine's tests the kernels of the other.
-ELSEWHERE = [rung for rung in QUICK if rung.name.endswith(("-int16", "-float32"))]
+#: test_register_tiles_int16.py has the one, the engine's tests the kernels of the others.
+ELSEWHERE = [
+    rung
+    for rung in QUICK
+    if rung.name.endswith(("-int16", "-float32")) or rung.name == "half-tiles"
+]
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,7 @@ def test_a_mistake_in_a_ladder_of_ones_own_stands_in_its_report(tmp_path):
         Examiner.on_simulator().examine(job)
 
 
+@pytest.mark.large
 def test_other_processes_examine_too():
     document = gather([], ["schemes"], None, processes=2)
     (schemes,) = document["explorations"]
