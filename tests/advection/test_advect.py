@@ -358,12 +358,21 @@ def test_the_system_that_is_too_fast_is_named():
         wl.advect(np.ones((2, 5)), courant=[0.5, 1.25], steps=1)
 
 
-@pytest.mark.parametrize("device", ["cpu", SimulatedDevice()])
-def test_too_large(device, monkeypatch):
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("cpu", "phi: the cells and what is kept of them take"),
+        (SimulatedDevice(), r"save_every: 1,073,741,825 snapshots .* take .*; simulated .* free"),
+    ],
+)
+def test_too_large(device, message, monkeypatch):
+    paused = wl.advect(np.zeros(1 << 20), courant=0.5, steps=0, device=device)
     # Of 2**30 steps the list alone takes seconds on a CPU and took minutes on a machine with a GPU.
     monkeypatch.setattr(running, "saved_steps", lambda *_, **__: pytest.fail("steps are listed"))
-    with pytest.raises(wl.TooLargeError, match="phi: the cells and what is kept of them take"):
+    with pytest.raises(wl.TooLargeError, match=message):
         wl.advect(np.zeros(1 << 20), courant=0.5, steps=1 << 30, save_every=1, device=device)
+    with pytest.raises(wl.TooLargeError, match=r"save_every: 1,073,741,825 snapshots .* take"):
+        paused.resume(1 << 30, save_every=1)
 
 
 def test_plan():

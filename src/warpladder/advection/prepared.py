@@ -19,14 +19,13 @@ from warpladder.advection.snapshots import check_target, saved_count
 from warpladder.call import Target, check_option, joined, target_for
 from warpladder.device.environment import require_compiler, worker_count
 from warpladder.device.foreign import device_of, numpy_dtype
-from warpladder.device.host_memory import in_words, require_memory
-from warpladder.errors import InputError, InputTypeError, TooLargeError
+from warpladder.device.host_memory import require_memory
+from warpladder.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from warpladder.advection.forms import Engine
-    from warpladder.device.base import Device
 
 __all__ = ["Prepared", "as_save_every", "engines_for", "prepare"]
 
@@ -110,24 +109,9 @@ def prepare(
     every, path = as_save_every(save_every), check_target(out)
     engines = engines_for(setup, cells, device, count)
     plan = _plan(setup, cells, engines, count, every, path)
-    if is_refused:
-        _require_memory(plan, engines.device)
+    if is_refused and engines.device is None:
+        require_memory(plan.memory, "phi: the cells and what is kept of them")
     return Prepared(setup, cells, count, engines, every, path, plan)
-
-
-def _require_memory(plan: Plan, device: Device | None) -> None:
-    """Refuse what does not fit the memory that it is to lie in."""
-    what = "phi: the cells and what is kept of them"
-    if device is None:
-        require_memory(plan.memory, what)
-        return
-    # Listing the steps of so many snapshots takes minutes: long before a GPU refuses their memory.
-    free = device.free_bytes()
-    if plan.result_memory > free:
-        raise TooLargeError(
-            f"{what} take {in_words(plan.result_memory)}, of which {device.properties.name} has "
-            f"{in_words(free)} free; keep fewer (save_every), or write them to a file (out)"
-        )
 
 
 def engines_for(setup: Setup, cells: Cells, device: Any, steps: int) -> Engines:

@@ -13,7 +13,7 @@ from warpladder.advection.boundaries import edge_of
 from warpladder.advection.forms import Engine, Limited, Problem, Stencil
 from warpladder.advection.schemes import rule_of
 from warpladder.advection.setup import Setup
-from warpladder.advection.snapshots import keeper, saved_steps
+from warpladder.advection.snapshots import check_room, keeper, saved_count, saved_steps
 from warpladder.call import Progress
 from warpladder.device.foreign import is_on_gpu, like
 from warpladder.errors import InputError
@@ -112,6 +112,8 @@ def run(
             progress(min(done / steps, 1.0))
 
     stepper = _Stepper(setup, engines)
+    if out is None:
+        check_room(setup, saved_count(steps, save_every, is_written=False), device)
     saved = saved_steps(steps, save_every, is_written=out is not None)
     ends = saved[1:] if len(saved) else np.array([steps])
     with keeper(setup, first + saved, out, device) as kept:

@@ -23,14 +23,14 @@ from numpy.typing import NDArray
 from warpladder.advection.about import as_document
 from warpladder.advection.setup import Setup, cells_at, times_of
 from warpladder.device.foreign import is_on_gpu, like, to_numpy
-from warpladder.device.host_memory import require_memory
-from warpladder.errors import InputError, InputTypeError, MissingExtraError
+from warpladder.device.host_memory import in_words, require_memory
+from warpladder.errors import InputError, InputTypeError, MissingExtraError, TooLargeError
 from warpladder.formats.atomic import atomic_write, check_writable
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["check_target", "keeper", "saved_count", "saved_steps"]
+__all__ = ["check_room", "check_target", "keeper", "saved_count", "saved_steps"]
 
 _SUFFIXES = (".npz", ".zarr")
 # Cells in a chunk of Zarr.
@@ -73,6 +73,26 @@ def saved_count(steps: int, save_every: int | None, *, is_written: bool) -> int:
     if save_every is None:
         return min(steps, 1) + 1 if is_written else 0
     return -(-steps // save_every) + 1
+
+
+def check_room(setup: Setup, count: int, device: Device | None) -> None:
+    """Refuse more snapshots than memory holds: listing their steps alone can take minutes.
+
+    Raises
+    ------
+    TooLargeError
+        The memory of the host, or of the device that the cells are on, does not hold them.
+    """
+    needed = count * setup.systems * setup.cells * setup.dtype.itemsize
+    what = f"save_every: {count:,} snapshots (out=... writes them to a file instead)"
+    if device is None:
+        require_memory(needed, what)
+        return
+    free = device.free_bytes()
+    if needed > free:
+        raise TooLargeError(
+            f"{what} take {in_words(needed)}; {device.properties.name} has {in_words(free)} free"
+        )
 
 
 def check_target(out: Any) -> Path | None:
@@ -135,10 +155,6 @@ class _Kept:
         shape = (count, setup.systems, setup.cells)
         self._all: Any = None
         if count and device is None:
-            needed = count * setup.systems * setup.cells * setup.dtype.itemsize
-            require_memory(
-                needed, f"save_every: {count:,} snapshots (out=... writes them to a file instead)"
-            )
             self._all = np.empty(shape, setup.dtype)
         elif count and device is not None:
             self._all = device.empty(shape, setup.dtype)
