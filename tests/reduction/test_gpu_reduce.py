@@ -336,6 +336,51 @@ def test_reproducible_sums_of_odd_numbers(gpu: SimulatedDevice) -> None:
         np.testing.assert_array_equal(there, here)
 
 
+def numbers_of_all_sizes(dtype: str, n: int) -> dict[str, np.ndarray]:
+    """Return such that windows of 22 bits, four of which a thread has, are left in every way."""
+    rng = np.random.default_rng(2)
+    kind = np.finfo(dtype)
+    least, largest = float(kind.smallest_normal), float(kind.max)
+    z = rng.standard_normal(n)
+    growing = np.geomspace(least, largest / n, n) * rng.choice([-1, 1], n)
+    return {
+        "of one size": z,
+        "beyond two windows": np.clip(z * np.exp(3 * z[::-1]), -largest / n, largest / n),
+        "of any size": growing[rng.permutation(n)],
+        "growing": growing,
+        "falling": growing[::-1],
+        # A batch of a thread has one of them at the most.
+        "one is large": np.where(np.arange(n) % 4099 == 77, largest / n, z),
+        "two sizes in turn": np.where(np.arange(n) // 4096 % 2, z * least * 99, z * largest / n),
+        "subnormal": rng.integers(-99, 99, n) * float(kind.smallest_subnormal),
+        # The third window would stand below float32's last bit.
+        "nearly subnormal": np.where(z > 0, z * min(2.0**37 * least, 1), z * least / 999),
+        "largest": rng.choice([-largest, largest], n),
+        "infinite": np.where(np.arange(n) == 4097, np.inf, z),
+        "no number": np.where(np.arange(n) == 4097, np.nan, z),
+        "negative zeros": np.full(n, -0.0),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4"])
+def test_reproducible_sums_of_short_numbers_have_the_same_bits(
+    gpu: SimulatedDevice, dtype: str
+) -> None:
+    n = 9001
+    rng = np.random.default_rng(3)
+    for name, given in numbers_of_all_sizes(dtype, n).items():
+        values = given.astype(dtype)
+        if name in {"beyond two windows", "of any size", "nearly subnormal"}:
+            # Their last bits are what is left.
+            values = np.concatenate([values, -rng.permutation(values), values[:1]])
+        there = wl.reduce(gpu.to_device(values), ("sum", "l1"), accuracy="reproducible", device=gpu)
+        here = wl.reduce(values, ("sum", "l1"), accuracy="reproducible", device="cpu")
+        assert np.array_equal(there, here, equal_nan=True), name
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(values).all()
+            assert not finite or there.sum == values.dtype.type(math.fsum(values.tolist())), name
+
+
 def test_compensated_sums_keep_their_bound(gpu: SimulatedDevice) -> None:
     rng = np.random.default_rng(1)
     values = rng.standard_normal(9000) * 10.0 ** rng.integers(-8, 8, 9000)

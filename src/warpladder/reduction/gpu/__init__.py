@@ -6,7 +6,7 @@
 `walk`         how these go over the rows of a matrix, whatever they accumulate
 `folds`        sums, products, extrema, moments and the like
 `compensated`  sums as if added in twice the precision
-`exact`        exact sums, added in the `windows` of each thread
+`exact`        exact sums, added in the `windows` of each thread, or its `narrow_windows`
 `moments`      means and squared deviations
 `custom`       a caller's operation
 `parts`        which of these answers a `Part`, and what is left to the host

@@ -1,15 +1,11 @@
 """Exact sums on a GPU: the limbs of `warpladder.reduction.exact`, filled by blocks.
 
-Each thread sums its batches in two windows, 51 bits each, that it moves where its numbers are; the
-comments of the module named say why no bit is lost. What leaves a window, and numbers that do not
-fit both, go to limbs in shared memory by atomic additions. At the end a block carries, so that
-32 bits are in each limb, and adds its limbs to those of the row. Integers add up to the same sum
-in any order: the result has the bits that the CPU's has.
-
-A batch of float64 takes 6 additions for each number, one of float32 that fits the upper window 2:
-where a GPU has 64 units for float64 to 128 for float32, registers are what limits (there is room
-for half as many threads as memory needs for float32: 2.35 of 4.4 TB/s on an H200, 3.9 for float64);
-where it has 2, float64 is.
+Each thread sums its batches in windows that it moves where its numbers are: float64 in two of 51
+bits, see `windows`, numbers of up to 24 bits in four of 22, see `narrow_windows`; the comments of
+`warpladder.reduction.exact` say why no bit is lost. What leaves a window, and numbers that do not
+fit all, go to limbs in shared memory by atomic additions. At the end of its piece a block carries,
+so that 32 bits are in each limb, and adds its limbs to those of the row. Integers add up to the
+same sum in any order: the result has the bits that the CPU's has.
 """
 
 from __future__ import annotations
@@ -22,24 +18,29 @@ from numba import cuda, int64, uint32
 from numba.cuda import libdevice
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.specialised import specialised
 from warpladder.device.wide_loads import WIDE_BYTES
-from warpladder.reduction.blocks import element_type
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.gpu.layout import THREADS, beginning
+from warpladder.reduction.gpu.narrow_windows import (
+    NARROW_WINDOWS,
+    empty_narrow_together,
+    narrow_adder,
+    place_narrow,
+)
 from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, scanner
 from warpladder.reduction.gpu.windows import (
     WINDOWS,
     batch_adder,
     empty_together,
     place_windows,
-    short_adder,
     whole_adder,
 )
 from warpladder.reduction.limbs import SQUARES_WITH_ERRORS, carry, deposit_number
 
 __all__ = ["exact_kernel"]
 
-# Numbers stay in registers until they have found their windows: as float64, so fewer of them.
+# Numbers stay in registers until they have found their windows: of float64 fewer.
 _BATCH, _SHORT_BATCH = 8, 16
 
 
@@ -56,8 +57,8 @@ def has_rounded_squares(spec: ExactSpec) -> bool:
 def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
     is_absolute, is_square = spec.term == "absolute", spec.term == "square"
     has_errors = has_rounded_squares(spec)
-    add_batch, add_short = batch_adder(size), short_adder(size)
-    element, is_short = element_type(spec.values), has_short_numbers(spec)
+    add_batch, add_narrow = batch_adder(size), narrow_adder(size)
+    is_short = has_short_numbers(spec)
     is_whole = spec.values in {"int64", "uint64"}
     add_wholes = whole_adder(size, spec.term)
     least, largest = SQUARES_WITH_ERRORS
@@ -71,19 +72,23 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
                     batch[j] = 0
             add_wholes(windows, limbs, batch)
             return
+        if is_short:
+            short = cuda.local.array(size, np.float32)
+            for j in range(size):
+                if some and not (valid >> uint32(j)) & uint32(1):
+                    batch[j] = 0
+                short[j] = np.float32(batch[j])
+                if is_absolute:
+                    short[j] = abs(short[j])
+            add_narrow(windows, limbs, short)
+            return
         numbers = cuda.local.array(size, np.float64)
-        top = cuda.local.array(1, element)
-        top[0] = 0
         for j in range(size):
             if some and not (valid >> uint32(j)) & uint32(1):
                 batch[j] = 0
             numbers[j] = np.float64(batch[j])
             if is_absolute:
                 numbers[j] = abs(numbers[j])
-            if is_short:
-                top[0] = max(top[0], abs(batch[j]))
-        if is_short and add_short(windows, numbers, top[0]):
-            return
         if is_square:
             errors = cuda.local.array(size, np.float64)
             squares = cuda.local.array(size, np.float64)
@@ -125,10 +130,14 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
     scan = scanner(part)
     has_errors = spec.term == "square" and has_rounded_squares(spec)
 
+    is_short = has_short_numbers(spec)
+    kept = NARROW_WINDOWS if is_short else WINDOWS
+
     @cached
     @cuda.jit
+    @specialised
     def add_exactly(data, place, mask, mask_place, shape, states, tickets, joined):
-        windows = cuda.local.array(2, WINDOWS)
+        windows = cuda.local.array(2, kept)
         of_block = cuda.shared.array(limbs, np.int64)
         count, inner, length, pieces, piece = shape
         t = cuda.threadIdx.x
@@ -139,8 +148,10 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
             mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             for i in range(t, limbs, THREADS):
                 of_block[i] = 0
-            place_windows(windows, 0, int64(0))
-            if has_errors:
+            if is_short:
+                place_narrow(windows)
+            else:
+                place_windows(windows, 0, int64(0))
                 place_windows(windows, 1, int64(0))
             cuda.syncthreads()
             state = (windows, of_block)
@@ -148,9 +159,12 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
             scan(
                 state, data, start, place[2], mask, mask_start, mask_place[2], n, begin, t, THREADS
             )
-            empty_together(windows, 0, of_block)
-            if has_errors:
-                empty_together(windows, 1, of_block)
+            if is_short:
+                empty_narrow_together(windows, of_block)
+            else:
+                empty_together(windows, 0, of_block)
+                if has_errors:
+                    empty_together(windows, 1, of_block)
             cuda.syncthreads()
             if t == 0:
                 carry(of_block)
