@@ -80,7 +80,9 @@ def tile_shape(dtype: DTypeLike, *, hops: bool = False) -> TileShape:
     if unit.registers >= 32:
         if hops:
             return TileShape(4, 3, lanes)
-        return TileShape(3, 6, lanes) if np.dtype(dtype).kind == "f" else TileShape(6, 3, lanes)
+        if np.dtype(dtype).kind != "f":
+            return TileShape(6, 3, lanes)
+        return TileShape(8, 3, lanes) if _folds_broadcasts() else TileShape(3, 6, lanes)
     return TileShape(4, 1, lanes) if hops else TileShape(6, 2, lanes)
 
 
@@ -154,6 +156,7 @@ class _TileEmitter:
         self.shape = tile_shape(str(dtype), hops=hops)
         self.vector = ir.VectorType(context.get_value_type(dtype), self.shape.lanes)
         self.one = self._opaque_one() if self.is_float and _uses_fma() else None
+        self.folds = self.is_float and not hops and _folds_broadcasts()
 
     def element(self, array_type: Any, array: Any, offset: Any) -> Any:
         """Return the address of an element of a packed panel."""
@@ -195,6 +198,9 @@ class _TileEmitter:
             hop_vector = tiles[1][0][0].type.pointee
             start.append(dict.fromkeys(cells, ir.Constant(hop_vector, [0] * shape.lanes)))
 
+        if self.folds:
+            left = [self._opaque_address(left[0]) for _ in range(shape.vectors)]
+
         before = builder.block
         loop = builder.append_basic_block("relax")
         after = builder.append_basic_block("relaxed")
@@ -215,8 +221,13 @@ class _TileEmitter:
                 everywhere(builder, builder.load(builder.gep(base, [offset])), shape.lanes)
                 for base in left
             ]
+            if self.folds:
+                each, hop = [a, *hop], []
+            else:
+                each = [a] * shape.vectors
             for v in range(shape.vectors):
-                candidate = self._add(a, b_row[v], fused=v > 0)
+                right_hand = self._opaque_copy(b_row[v], r) if self.folds else b_row[v]
+                candidate = self._add(each[v], right_hand, fused=self.folds or v > 0)
                 current = accumulators[0][r, v]
                 better = self._less(candidate, current)
                 updated[0][r, v] = builder.select(better, candidate, current)
@@ -265,6 +276,17 @@ class _TileEmitter:
         function = ir.FunctionType(self.vector, [self.vector])
         return self.builder.asm(function, "", f"={register},0", [one], side_effect=False)
 
+    def _opaque_address(self, address: Any) -> Any:
+        """Return an address that the optimiser takes for one of its own."""
+        function = ir.FunctionType(address.type, [address.type])
+        return self.builder.asm(function, "", "=r,0", [address], side_effect=True)
+
+    def _opaque_copy(self, value: Any, number: int) -> Any:
+        register = vector_unit().asm_class
+        function = ir.FunctionType(self.vector, [self.vector, _INDEX])
+        constraint = f"={register},0,i"
+        return self.builder.asm(function, "", constraint, [value, _INDEX(number)], side_effect=False)
+
     def _vector_at(self, base: Any, k: Any, offset: int) -> Any:
         row = self.builder.mul(k, _INDEX(self.shape.columns))
         return vector_at(self.builder, base, self.builder.add(row, _INDEX(offset)), self.vector)
@@ -288,6 +310,10 @@ def _is_none(numba_type) -> bool:
 def _uses_fma() -> bool:
     unit = vector_unit()
     return unit.fused_multiply_add and unit.asm_class is not None
+
+
+def _folds_broadcasts() -> bool:
+    return vector_unit().name == "AVX-512"
 
 
 def _element_bytes(vector: Any) -> int:
