@@ -169,7 +169,7 @@ def close_team(
             task = next_task(state)
 
 
-@subroutine
+@subroutine(counted=False)
 def _close_diagonal(matrix, carry, k0, k1):
     """Floyd-Warshall by the book on a block that stays in the first-level cache."""
     dist, hops = matrix
@@ -187,7 +187,7 @@ def _close_diagonal(matrix, carry, k0, k1):
                     hops[i, k0 + j] = hops[i, k] if better else hops[i, k0 + j]
 
 
-@subroutine
+@subroutine(counted=False)
 def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, packed, edge):
     """Relax the panel's rows in columns ``[j0, j1)`` and pack them for the third phase."""
     dist, _ = matrix
@@ -199,7 +199,7 @@ def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, 
     _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
 
 
-@subroutine
+@subroutine(counted=False)
 def _relax_rows(
     matrix, carry, i0, i1, k0, k1, low, high, panel, pad, half, left, right_diagonal, right, edge
 ):  # fmt: skip
@@ -248,7 +248,7 @@ def _strip(index, low, k0, k1, high, columns):
     return j0, min(j0 + columns, high)
 
 
-@subroutine
+@subroutine(counted=False)
 def _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, right, depth, edge):
     """Relax rows ``[first, i1)`` of one strip of columns; all tiles share the strip of ``right``.
 
@@ -260,7 +260,7 @@ def _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, right, depth, edge)
         _relax(matrix, carry, i, i_end, j0, j1, left, (i - i0) * depth, right, depth, edge)
 
 
-@subroutine
+@subroutine(counted=False)
 def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     """Relax one tile; one that hangs over the edge is relaxed in a scratch tile of full size."""
     dist, _ = matrix
@@ -272,7 +272,7 @@ def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
     _copy_block(edge, carry, 0, 0, matrix, i0, j0, i1 - i0, j1 - j0)
 
 
-@subroutine
+@subroutine(counted=False)
 def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
     dist, hops = matrix
     if carry is None:
@@ -281,7 +281,7 @@ def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
         relax_tile_with_hops(dist, hops, i, j, left[0], left[1], left_at, right, depth)
 
 
-@subroutine
+@subroutine(counted=False)
 def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
     for i in range(height):
         for j in range(width):
@@ -290,7 +290,7 @@ def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
                 target[1][i1 + i, j1 + j] = source[1][i0 + i, j0 + j]
 
 
-@subroutine
+@subroutine(counted=False)
 def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
     """Pack rows ``[i0, i1)`` in columns ``[k0, k1)`` as strips of rows, k by k."""
     dist, hops = matrix
@@ -311,7 +311,7 @@ def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
                     left[0][start + k * rows + i] = pad
 
 
-@subroutine
+@subroutine(counted=False)
 def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
     """Pack columns ``[j0, j1)`` in rows ``[k0, k1)`` as strips of columns, k by k."""
     at = 0
@@ -327,7 +327,7 @@ def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
             at += columns
 
 
-@subroutine
+@subroutine(counted=False)
 def _transpose(dist, i0, i1, j0, j1):
     """Copy rows ``[i0, i1)`` of columns ``[j0, j1)`` to where rows and columns change places."""
     for i in range(i0, i1, _SIDE):
@@ -337,7 +337,7 @@ def _transpose(dist, i0, i1, j0, j1):
                     dist[c, r] = dist[r, c]
 
 
-@subroutine
+@subroutine(counted=False)
 def _mirror_rows(dist, i0, i1, low):
     """Copy rows ``[i0, i1)``, from column ``low`` to the diagonal, to the other side of it."""
     for i in range(i0, i1, _SIDE):
