@@ -296,19 +296,22 @@ def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
     dist, hops = matrix
     depth = k1 - k0
     for strip in range(i0, i1, rows):
-        start = (strip - i0) * depth
+        begin = (strip - i0) * depth
+        end = begin + rows * depth
+        packed = left[0][begin:end].reshape((depth, rows))
         for i in range(rows):
             if strip + i < i1:
                 row = dist[strip + i, k0:k1]
                 for k in range(depth):
-                    left[0][start + k * rows + i] = row[k]
+                    packed[k, i] = row[k]
                 if carry is not None:
+                    packed_hops = left[1][begin:end].reshape((depth, rows))
                     hop_row = hops[strip + i, k0:k1]
                     for k in range(depth):
-                        left[1][start + k * rows + i] = hop_row[k]
+                        packed_hops[k, i] = hop_row[k]
             else:
                 for k in range(depth):
-                    left[0][start + k * rows + i] = pad
+                    packed[k, i] = pad
 
 
 @subroutine(counted=False)
