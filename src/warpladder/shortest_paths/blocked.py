@@ -284,10 +284,16 @@ def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
 @subroutine(counted=False)
 def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
     for i in range(height):
+        # Slices: of an index that could be negative Numba makes each number's own address.
+        row = source[0][i0 + i, j0 : j0 + width]
+        into = target[0][i1 + i, j1 : j1 + width]
         for j in range(width):
-            target[0][i1 + i, j1 + j] = source[0][i0 + i, j0 + j]
-            if carry is not None:
-                target[1][i1 + i, j1 + j] = source[1][i0 + i, j0 + j]
+            into[j] = row[j]
+        if carry is not None:
+            hop_row = source[1][i0 + i, j0 : j0 + width]
+            into_hops = target[1][i1 + i, j1 : j1 + width]
+            for j in range(width):
+                into_hops[j] = hop_row[j]
 
 
 @subroutine(counted=False)
