@@ -80,9 +80,9 @@ def tile_shape(dtype: DTypeLike, *, hops: bool = False) -> TileShape:
     if unit.registers >= 32:
         if hops:
             return TileShape(4, 3, lanes)
-        if np.dtype(dtype).kind != "f":
-            return TileShape(6, 3, lanes)
-        return TileShape(8, 3, lanes) if _folds_broadcasts() else TileShape(3, 6, lanes)
+        if _folds_broadcasts() and np.dtype(dtype).itemsize >= 4:
+            return TileShape(8, 3, lanes)
+        return TileShape(3, 6, lanes) if np.dtype(dtype).kind == "f" else TileShape(6, 3, lanes)
     return TileShape(4, 1, lanes) if hops else TileShape(6, 2, lanes)
 
 
@@ -156,7 +156,7 @@ class _TileEmitter:
         self.shape = tile_shape(str(dtype), hops=hops)
         self.vector = ir.VectorType(context.get_value_type(dtype), self.shape.lanes)
         self.one = self._opaque_one() if self.is_float and _uses_fma() else None
-        self.folds = self.is_float and not hops and _folds_broadcasts()
+        self.folds = self.shape.rows == 8
 
     def element(self, array_type: Any, array: Any, offset: Any) -> Any:
         """Return the address of an element of a packed panel."""
@@ -226,7 +226,7 @@ class _TileEmitter:
             else:
                 each = [a] * shape.vectors
             for v in range(shape.vectors):
-                right_hand = self._opaque_copy(b_row[v], r) if self.folds else b_row[v]
+                right_hand = self._opaque_copy(b_row[v], r) if self.folds and self.is_float else b_row[v]
                 candidate = self._add(each[v], right_hand, fused=self.folds or v > 0)
                 current = accumulators[0][r, v]
                 better = self._less(candidate, current)
