@@ -80,7 +80,7 @@ def tile_shape(dtype: DTypeLike, *, hops: bool = False) -> TileShape:
     if unit.registers >= 32:
         if hops:
             return TileShape(4, 3, lanes)
-        if _folds_broadcasts() and np.dtype(dtype).itemsize >= 4:
+        if _folds(dtype, hops=hops):
             return TileShape(8, 3, lanes)
         return TileShape(3, 6, lanes) if np.dtype(dtype).kind == "f" else TileShape(6, 3, lanes)
     return TileShape(4, 1, lanes) if hops else TileShape(6, 2, lanes)
@@ -156,7 +156,7 @@ class _TileEmitter:
         self.shape = tile_shape(str(dtype), hops=hops)
         self.vector = ir.VectorType(context.get_value_type(dtype), self.shape.lanes)
         self.one = self._opaque_one() if self.is_float and _uses_fma() else None
-        self.folds = self.shape.rows == 8
+        self.folds = _folds(str(dtype), hops=hops)
 
     def element(self, array_type: Any, array: Any, offset: Any) -> Any:
         """Return the address of an element of a packed panel."""
@@ -199,8 +199,8 @@ class _TileEmitter:
             start.append(dict.fromkeys(cells, ir.Constant(hop_vector, [0] * shape.lanes)))
 
         if self.folds:
+            # Of equal addresses LLVM makes one load, and it folds none that serves two additions.
             left = [self._opaque_address(left[0]) for _ in range(shape.vectors)]
-
         before = builder.block
         loop = builder.append_basic_block("relax")
         after = builder.append_basic_block("relaxed")
@@ -217,17 +217,14 @@ class _TileEmitter:
         updated: list[dict[tuple[int, int], Any]] = [{} for _ in tiles]
         for r in range(shape.rows):
             offset = builder.add(builder.mul(k, _INDEX(shape.rows)), _INDEX(r))
-            a, *hop = [
+            broadcast = [
                 everywhere(builder, builder.load(builder.gep(base, [offset])), shape.lanes)
                 for base in left
             ]
-            if self.folds:
-                each, hop = [a, *hop], []
-            else:
-                each = [a] * shape.vectors
+            a = broadcast if self.folds else broadcast[:1] * shape.vectors
+            hop = [] if self.folds else broadcast[1:]
             for v in range(shape.vectors):
-                right_hand = self._opaque_copy(b_row[v], r) if self.folds and self.is_float else b_row[v]
-                candidate = self._add(each[v], right_hand, fused=self.folds or v > 0)
+                candidate = self._add(a[v], b_row[v], r, v)
                 current = accumulators[0][r, v]
                 better = self._less(candidate, current)
                 updated[0][r, v] = builder.select(better, candidate, current)
@@ -260,11 +257,14 @@ class _TileEmitter:
         compare = self.builder.fcmp_ordered if self.is_float else self.builder.icmp_signed
         return compare("<", a, b)
 
-    def _add(self, a: Any, b: Any, *, fused: bool) -> Any:
+    def _add(self, a: Any, b: Any, r: int, v: int) -> Any:
+        """Return the sums of a cell of the tile."""
         if not self.is_float:
             return self.builder.add(a, b)
-        if self.one is None or not fused:
+        if self.one is None or (v == 0 and not self.folds):
             return self.builder.fadd(a, b)
+        if self.folds:
+            b = self._opaque_copy(b, r)
         bits = 8 * _element_bytes(self.vector)
         name = f"llvm.fma.v{self.shape.lanes}f{bits}"
         return call_outside(self.builder, name, self.vector, b, self.one, a)
@@ -277,15 +277,22 @@ class _TileEmitter:
         return self.builder.asm(function, "", f"={register},0", [one], side_effect=False)
 
     def _opaque_address(self, address: Any) -> Any:
-        """Return an address that the optimiser takes for one of its own."""
+        """Return an address of which the optimiser cannot see that others are the same."""
         function = ir.FunctionType(address.type, [address.type])
+        # With no side effects, it would take equal ones for one.
         return self.builder.asm(function, "", "=r,0", [address], side_effect=True)
 
     def _opaque_copy(self, value: Any, number: int) -> Any:
-        register = vector_unit().asm_class
+        """Return a copy that a fused addition may write over.
+
+        It has to write over something. If that were needed later, LLVM would load the broadcast
+        into a register of its own, to have that written over, rather than copy one. ``number``
+        tells copies of one value apart; side effects would do it too, but keep loads in their
+        place, so that none is folded.
+        """
         function = ir.FunctionType(self.vector, [self.vector, _INDEX])
-        constraint = f"={register},0,i"
-        return self.builder.asm(function, "", constraint, [value, _INDEX(number)], side_effect=False)
+        constraint, given = f"={vector_unit().asm_class},0,i", [value, _INDEX(number)]
+        return self.builder.asm(function, "", constraint, given, side_effect=False)
 
     def _vector_at(self, base: Any, k: Any, offset: int) -> Any:
         row = self.builder.mul(k, _INDEX(self.shape.columns))
@@ -312,8 +319,9 @@ def _uses_fma() -> bool:
     return unit.fused_multiply_add and unit.asm_class is not None
 
 
-def _folds_broadcasts() -> bool:
-    return vector_unit().name == "AVX-512"
+def _folds(dtype: DTypeLike, *, hops: bool) -> bool:
+    """Tell whether additions take ``a`` from memory: AVX-512 has that for 32 and 64 bits."""
+    return vector_unit().name == "AVX-512" and np.dtype(dtype).itemsize >= 4 and not hops
 
 
 def _element_bytes(vector: Any) -> int:
