@@ -14,8 +14,8 @@ float32 per core: 29 with plain additions, 46 with fused ones, 50 with one vecto
 58 is the limit without loads.
 
 AVX-512 can also *fold* a broadcast: an addition reads its ``a`` from memory, as one number for all
-lanes, of 32 or 64 bits. With operands in the caches that reaches the limit. Measured on
-one core of that CPU (AMD EPYC, Zen 4, 2026-11-25), in G relaxations/s of float32, with 384 ``k``:
+lanes, of 32 or 64 bits. With operands in the caches that reaches the limit. Measured on one core of
+an AMD EPYC (Zen 4, 2026-11-25), in G relaxations/s of float32, with 384 values of ``k``:
 
 ===================  =========================================  =====
 rows x vectors       additions                                  rate
@@ -26,9 +26,10 @@ rows x vectors       additions                                  rate
 8 x 3                fused, folded                              57.6
 ===================  =========================================  =====
 
-Why is not known, as no counters were at hand. Of int32 the folded tile does 57.7 and one of 6 x 3
-with a broadcast for a row 57.9, of int64 28.6 and 27.8. A folded operand needs no register, so 8 x 3
-accumulators fit. Next hops need the broadcasts' registers anyway, and nothing folds 16 bits.
+Why is not known, as no counters were at hand. Integers gain less: of int32 the folded tile does
+57.7 and one of 6 x 3 with a broadcast for a row 57.9, of int64 28.6 and 27.8. A folded operand needs
+no register, which leaves room for 8 x 3 accumulators. With next hops nothing is folded; that was
+not tried.
 
 The tile's accumulators start empty and meet ``c`` only after the last ``k``: its cache lines are
 fetched while the loop runs, and no relaxation ever waits for memory.
