@@ -29,6 +29,8 @@ diagonal to the other side.
 What belongs together travels together: ``matrix`` is (dist, hops), ``left`` a packed operand and
 its hops, ``edge`` a scratch tile and its hops, ``tile`` the rows and columns of a register tile,
 and ``pad`` the "no path" that fills clipped tiles.
+
+References to arrays are not counted in here: on one core that makes n = 512 1.05 times as fast.
 """
 
 from __future__ import annotations
@@ -284,7 +286,8 @@ def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
 @subroutine(counted=False)
 def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
     for i in range(height):
-        # Slices: of an index that could be negative Numba makes each number's own address.
+        # Rows, not cells by two indices: those may be negative, which is asked of each. On one core
+        # n = 200 is 1.13 times as fast so, n = 512 1.04 times.
         row = source[0][i0 + i, j0 : j0 + width]
         into = target[0][i1 + i, j1 : j1 + width]
         for j in range(width):
@@ -304,6 +307,7 @@ def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
     for strip in range(i0, i1, rows):
         begin = (strip - i0) * depth
         end = begin + rows * depth
+        # As a matrix: 0.37 ns a number, by an index of its own 0.89.
         packed = left[0][begin:end].reshape((depth, rows))
         for i in range(rows):
             if strip + i < i1:

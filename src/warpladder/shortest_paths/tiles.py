@@ -27,9 +27,9 @@ rows x vectors       additions                                  rate
 ===================  =========================================  =====
 
 Why is not known, as no counters were at hand. Integers gain less: of int32 the folded tile does
-57.7 and one of 6 x 3 with a broadcast for a row 57.9, of int64 28.6 and 27.8. A folded operand needs
-no register, which leaves room for 8 x 3 accumulators. With next hops nothing is folded; that was
-not tried.
+57.7 and one of 6 x 3 with a broadcast for a row 57.9, of int64 28.6 and 27.8. A folded operand
+needs no register, which leaves room for 8 x 3 accumulators. With next hops nothing is folded; that
+was not tried.
 
 The tile's accumulators start empty and meet ``c`` only after the last ``k``: its cache lines are
 fetched while the loop runs, and no relaxation ever waits for memory.
