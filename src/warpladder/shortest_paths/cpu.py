@@ -31,10 +31,10 @@ SERIAL_UP_TO = 256
 # 32-bit relaxations per second, measured on the machine named in benchmarks/results.
 _RELAXATIONS_PER_VECTOR_BYTE = 0.72e9
 # Seconds that a vertex costs beside its relaxations: on one core, and in a team, which packs panels
-# and waits at barriers. Of float32, 256 vertices take 0.55 ms; two cores take 1.0 for 300, 2.5 for
-# 512 and 100 for 2,048.
-_VERTEX_SECONDS = 0.7e-6
-_VERTEX_SECONDS_OF_TEAM = 2.5e-6
+# and waits at barriers, and for a call as a whole: of float32 the engine alone takes 0.55 ms for 256
+# vertices, 2.5 for 512 and 100 for 2,048, but of int16 a call with 1,500 in lists takes 38.
+_VERTEX_SECONDS = 2e-6
+_VERTEX_SECONDS_OF_TEAM = 7e-6
 # Of the time that the relaxations of a whole matrix take: tiles on the diagonal stay whole.
 _SHARE_OF_HALF = 0.57
 # 16 cores, n = 1000: 16 workers take 23 ms and 8 of them 17; there must be a panel for each.
