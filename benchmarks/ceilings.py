@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
-from warpladder.shortest_paths.tiles import tile_shape
+from warpladder.shortest_paths.tiles import TileShape, tile_shape
 
 __all__ = ["relaxations_per_second"]
 
@@ -34,6 +34,18 @@ def relaxations_per_second(dtype: str) -> dict[str, float]:
     return {**rates, "best": max(rates.values())}
 
 
+def _shape(dtype: str) -> TileShape:
+    """Return a tile of which all operands fit the registers.
+
+    Where the engine's tiles take operands from memory, they have more accumulators than that.
+    """
+    shape = tile_shape(dtype)
+    if vector_unit().registers < 32:
+        return shape
+    rows, vectors = (3, 6) if np.dtype(dtype).kind == "f" else (6, 3)
+    return shape._replace(rows=rows, vectors=vectors)
+
+
 def _has_fma() -> bool:
     unit = vector_unit()
     return unit.fused_multiply_add and unit.asm_class is not None
@@ -47,7 +59,7 @@ def _rate(dtype: str, *, fused: bool) -> float:
     if kernel is None:
         kernel = _KERNELS[dtype, fused] = _make_kernel(fused=fused)
     cell = np.ones(1, dtype)
-    shape = tile_shape(dtype)
+    shape = _shape(dtype)
     repeats = 1000
     kernel(cell, 1)
     while (seconds := _time(kernel, cell, repeats)) < _SECONDS / 4:
@@ -88,7 +100,7 @@ def _emit(context: Any, builder: Any, signature: Any, args: Any, *, fused: bool)
     """Emit a tile of accumulators and a loop in which only they and opaque operands take part."""
     dtype = signature.args[0].dtype
     is_float = isinstance(dtype, types.Float)
-    shape = tile_shape(str(dtype))
+    shape = _shape(str(dtype))
     vector = ir.VectorType(context.get_value_type(dtype), shape.lanes)
     data = context.make_array(signature.args[0])(context, builder, args[0]).data
     undefined = ir.Constant(vector, ir.Undefined)

@@ -29,9 +29,10 @@ SERIAL_UP_TO = 256
 """Number of vertices up to which one core is faster: starting threads costs more than they give."""
 
 # 32-bit relaxations per second, measured on the machine named in benchmarks/results.
-_RELAXATIONS_PER_VECTOR_BYTE = 0.6e9
+_RELAXATIONS_PER_VECTOR_BYTE = 0.72e9
 # Seconds that a vertex costs beside its relaxations: on one core, and in a team, which packs panels
-# and waits at barriers. There, 256 vertices take 1.0 ms, 512 take 6 and 2,048 take 125.
+# and waits at barriers, and for a call as a whole. Of float32 the engine alone takes 0.55 ms for
+# 256 vertices, 2.5 for 512 and 100 for 2,048, but of int16 a call with 1,500 in lists takes 38.
 _VERTEX_SECONDS = 2e-6
 _VERTEX_SECONDS_OF_TEAM = 7e-6
 # Of the time that the relaxations of a whole matrix take: tiles on the diagonal stay whole.
