@@ -37,7 +37,8 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: piece of 2^19 elements, spills some. Overlaps are counted by as many threads as there are places
 #: for, with 32 registers each; what they spill they need once for each row. The longest strips of
 #: cells leave few registers for what is needed once before and after all steps. Large tiles spill
-#: addresses of operands once for 1,024 relaxations, as those of `register-tiles`.
+#: addresses of operands once for 1,024 relaxations, as those of `register-tiles`. Exact sums of
+#: float32 have 64 registers as well; what few numbers need spills.
 SPILLS = {
     ("relax_large_tiles", 4): 40,
     ("relax_half_of_rest", 4): 40,
@@ -45,6 +46,7 @@ SPILLS = {
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4): 512,
     ("count_in_shared", 8): 240,
+    ("add_exactly", 4): 200,
     ("advance_strips", 4, 64): 36,
     ("advance_strips", 4, 128): 72,
 }
@@ -203,7 +205,7 @@ OTHER_CALLS = [
         (kernels_of_hop_counts, dtype)
         for dtype in ("int16", "int32", "int64", "float32", "float64")
     ),
-    (kernels_of_reductions, "float64", "sum", "reproducible"),
+    *((kernels_of_reductions, dtype, "sum", "reproducible") for dtype in ("float32", "float64")),
     (kernels_of_reductions, "float32", ("max", "var"), "fast"),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
     (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),

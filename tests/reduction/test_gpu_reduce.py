@@ -352,11 +352,15 @@ def numbers_of_all_sizes(dtype: str, n: int) -> dict[str, np.ndarray]:
         # A batch of a thread has one of them at the most.
         "one is large": np.where(np.arange(n) % 4099 == 77, largest / n, z),
         "two sizes in turn": np.where(np.arange(n) // 4096 % 2, z * least * 99, z * largest / n),
+        "large and subnormal": np.where(
+            np.arange(n) % 2, largest / n, rng.integers(1, 99, n) * float(kind.smallest_subnormal)
+        ),
         "subnormal": rng.integers(-99, 99, n) * float(kind.smallest_subnormal),
         # The third window would stand below float32's last bit.
         "nearly subnormal": np.where(z > 0, z * min(2.0**37 * least, 1), z * least / 999),
         "largest": rng.choice([-largest, largest], n),
         "infinite": np.where(np.arange(n) == 4097, np.inf, z),
+        "minus infinite": np.where(np.arange(n) == 4097, -np.inf, z),
         "no number": np.where(np.arange(n) == 4097, np.nan, z),
         "negative zeros": np.full(n, -0.0),
     }
@@ -370,7 +374,7 @@ def test_reproducible_sums_of_short_numbers_have_the_same_bits(
     rng = np.random.default_rng(3)
     for name, given in numbers_of_all_sizes(dtype, n).items():
         values = given.astype(dtype)
-        if name in {"beyond two windows", "of any size", "nearly subnormal"}:
+        if name.startswith(("beyond", "of any", "nearly", "large and")):
             # Their last bits are what is left.
             values = np.concatenate([values, -rng.permutation(values), values[:1]])
         there = wl.reduce(gpu.to_device(values), ("sum", "l1"), accuracy="reproducible", device=gpu)

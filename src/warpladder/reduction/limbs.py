@@ -28,6 +28,7 @@ __all__ = [
     "halves",
     "merge_exact",
     "scale_for",
+    "spread",
     "square_pieces",
     "window_constant",
 ]
@@ -71,17 +72,27 @@ def carry(limbs: Any) -> None:
 
 
 @rule
-def deposit(limbs: Any, value: Any, exponent: Any) -> None:
-    """Add value * 2^exponent, the value below 2^62."""
+def spread(limbs: Any, value: Any, exponent: Any) -> Any:
+    """Return what a value * 2^exponent adds to limbs: the first one's number, and to each of three.
+
+    The value is below 2^62; what the second takes has 33 bits, and the last has the sign.
+    """
     position = exponent + 16 * (limbs.size - 1)
     i, shift = position >> 5, position & 31
     low = (value & LOW_WORD) << shift
     high = (value >> 32) << shift
-    add_at(limbs, i, low & LOW_WORD)
-    add_at(limbs, i + 1, (low >> 32) + (high & LOW_WORD))
+    return i, low & LOW_WORD, (low >> 32) + (high & LOW_WORD), high >> 32
+
+
+@rule
+def deposit(limbs: Any, value: Any, exponent: Any) -> None:
+    """Add value * 2^exponent, the value below 2^62."""
+    i, low, middle, high = spread(limbs, value, exponent)
+    add_at(limbs, i, low)
+    add_at(limbs, i + 1, middle)
     # Near the top of the range the value is small and this is nothing.
     if i + 2 < limbs.size - 1:
-        add_at(limbs, i + 2, high >> 32)
+        add_at(limbs, i + 2, high)
 
 
 @rule

@@ -42,6 +42,9 @@ __all__ = ["exact_kernel"]
 
 # Numbers stay in registers until they have found their windows: of float64 fewer.
 _BATCH, _SHORT_BATCH = 8, 16
+# For four blocks on a multiprocessor. What most batches take fits; for compute capability 10.0 the
+# rest spills.
+_SHORT_REGISTERS = 64
 
 
 def has_short_numbers(spec: ExactSpec) -> bool:
@@ -134,7 +137,7 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
     kept = NARROW_WINDOWS if is_short else WINDOWS
 
     @cached
-    @cuda.jit
+    @cuda.jit(max_registers=_SHORT_REGISTERS if is_short else None)
     @specialised
     def add_exactly(data, place, mask, mask_place, shape, states, tickets, joined):
         windows = cuda.local.array(2, kept)
@@ -152,7 +155,8 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
                 place_narrow(windows)
             else:
                 place_windows(windows, 0, int64(0))
-                place_windows(windows, 1, int64(0))
+                if has_errors:
+                    place_windows(windows, 1, int64(0))
             cuda.syncthreads()
             state = (windows, of_block)
             n = min(piece, length - begin)

@@ -31,10 +31,9 @@ from warpladder.reduction.scalars import as_bits, as_float
 __all__ = [
     "WINDOWS",
     "batch_adder",
-    "deposit_together",
     "empty_together",
-    "highest_of_warp",
     "place_windows",
+    "sum_of_warp",
     "whole_adder",
 ]
 
@@ -66,11 +65,8 @@ def place_windows(windows, which, scale):
 def empty_windows(windows, which, limbs):
     """Add what windows hold to the limbs."""
     row = windows[which]
-    # Atomic additions of a warp to one limb take turns.
-    if row.total != 0:
-        deposit(limbs, row.total, row.scale)
-    if row.rest != 0:
-        deposit(limbs, row.rest, row.lower)
+    deposit(limbs, row.total, row.scale)
+    deposit(limbs, row.rest, row.lower)
     row.total, row.rest = 0, 0
 
 
@@ -85,32 +81,20 @@ def sum_of_warp(value):
 
 
 @cuda.jit(device=True)
-def highest_of_warp(value):
-    """Return the greatest of what all have."""
-    lanes = 16
-    while lanes:
-        value = max(value, cuda.shfl_xor_sync(EVERYBODY, value, lanes))
-        lanes //= 2
-    return value
-
-
-@cuda.jit(device=True)
-def deposit_together(limbs, value, scale):
-    """Add the values of a whole warp, multiples of the same power of two, to the limbs."""
-    # In halves, so that 32 of them fit.
-    low, high = sum_of_warp(value & LOW_WORD), sum_of_warp(value >> 32)
-    if cuda.threadIdx.x % 32 == 0:
-        deposit(limbs, low, scale)
-        deposit(limbs, high, scale + 32)
-
-
-@cuda.jit(device=True)
 def empty_together(windows, which, limbs):
     """Empty the windows of a whole warp, at once where all stand at the same scale."""
     row = windows[which]
     if cuda.all_sync(EVERYBODY, row.scale == cuda.shfl_sync(EVERYBODY, row.scale, 0)):
-        deposit_together(limbs, row.total, row.scale)
-        deposit_together(limbs, row.rest, row.lower)
+        # In halves, so that 32 of them fit.
+        total_low = sum_of_warp(row.total & LOW_WORD)
+        total_high = sum_of_warp(row.total >> 32)
+        rest_low = sum_of_warp(row.rest & LOW_WORD)
+        rest_high = sum_of_warp(row.rest >> 32)
+        if cuda.threadIdx.x % 32 == 0:
+            deposit(limbs, total_low, row.scale)
+            deposit(limbs, total_high, row.scale + 32)
+            deposit(limbs, rest_low, row.lower)
+            deposit(limbs, rest_high, row.lower + 32)
     else:
         empty_windows(windows, which, limbs)
 

@@ -36,16 +36,7 @@ def number_of(bits: Any) -> Any:
 
 
 def add_together(array: Any, i: Any, number: Any) -> None:
-    # Shared memory adds 32 bits by itself; of 64 it makes a loop that lasts until nobody else came
-    # between reading and writing.
-    words = array.view(np.uint32)
-    low = np.uint32(number & LOW_WORD)
-    high = np.int64(number) >> 32
-    if low != 0:
-        before = cuda.atomic.add(words, 2 * i, low)
-        high += (np.int64(before) + np.int64(low)) >> 32
-    if high != 0:
-        cuda.atomic.add(words, 2 * i + 1, np.uint32(high & LOW_WORD))
+    cuda.atomic.add(array, i, number)
 
 
 def mark_together(array: Any, i: Any, bits: Any) -> None:
