@@ -173,27 +173,31 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     first, is_stored = part.new(1), values.char not in "e?"
     raw = first.tobytes()
     loop = _loop(op, values, accuracy, masked)
+    field = _field_as_it_stands(plan)
     # To make a state takes as long as to add some thousand numbers. Each call takes one that lies
     # ready, so that calls in several threads have one each.
-    ready: list[tuple[bytearray, NDArray[Any]]] = []
+    ready: list[tuple[memoryview, NDArray[Any], NDArray[Any]]] = []
 
     def run_fast(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
         try:
-            memory, states = ready.pop()
+            kept = ready.pop()
+            memory, states, found = kept
             memory[:] = raw
         except IndexError:
-            memory = bytearray(raw)
+            # Written through a view: that takes 0.05 us, through the bytes themselves 0.11.
+            memory = memoryview(bytearray(raw))
             states = np.frombuffer(memory, first.dtype)
-        row = array.ravel()
+            found = states[field or "count"]
+            kept = memory, states, found
+        row = array if array.ndim == 1 else array.ravel()
         if not is_stored:
             row = as_stored(row)
             if plan.counts_truths:
                 row = plain_truths(row)
         loop(row, marks.ravel() if masked else marks, 1, n, n, 0, states)
-        state = states.item()
-        ready.append((memory, states))
-        result = number(state, ddof)
+        result = found[0] if field is not None and n else number(states.item(), ddof)
+        ready.append(kept)
         return run(array, marks, ddof) if result is None else result
 
     return run_fast
@@ -298,6 +302,21 @@ def _finisher(plan: Plan) -> Callable[[Any], NDArray[Any] | None] | None:
         return quietly(found.astype, dtype) if rounds else found.astype(dtype)
 
     return finish
+
+
+def _field_as_it_stands(plan: Plan) -> str | None:
+    """Return which field of a state is the result for any elements, bit by bit; None for others.
+
+    A NumPy scalar taken out of an array is made in 0.04 us, one of a plain number in 0.2.
+    """
+    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
+    if not (isinstance(part, FoldPart) and isinstance(op, Op) and isinstance(op.finish, Field)):
+        return None
+    name, states = op.finish.name, part.new(1)
+    if plan.masked or part.skip_nan or part.rare or name not in (states.dtype.names or ()):
+        return None
+    # Dtypes that are equal may have scalars of their own.
+    return name if states.dtype[name].type is dtype.type else None
 
 
 def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
