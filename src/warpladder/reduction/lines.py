@@ -24,19 +24,20 @@ from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.rules import LOW_WORD, outdoes, passes
-from warpladder.reduction.scalars import compiled, select
+from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, LOW_WORD, outdoes, passes
+from warpladder.reduction.scalars import compiled, select, times_itself
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["fields_of_lines", "takes_lines"]
 
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
+_ZERO: NDArray[np.float64] = np.zeros(1)
 
 
 @cache
 def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
-    folds = {"total", "whole", "product", "low", "high", "nonzero"}
+    folds = {"total", "whole", "product", "low", "high", "nonzero", "square"}
     is_one = len(spec.folds) == 1 and spec.folds <= folds
     return is_one and not spec.masked and spec.values != "float16"
 
@@ -75,6 +76,10 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
         return {"count": counts, "whole_low": first, "whole_high": second}
     if may_leave_range and not _are_in_range(first):
         return None
+    if fold == "square":
+        if spec.values == "float64" and not _lost_nothing(first):
+            return None
+        return {"count": counts, fold: first, "tiny_square": _ZERO, "huge_square": _ZERO}
     if fold == "product":
         # Of what is in range, and of integers, the power of two is 0.
         return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
@@ -85,6 +90,13 @@ def _are_in_range(products: NDArray[Any]) -> bool:
     """Tell whether none of the products has overflowed or vanished."""
     sizes = np.abs(products)
     return bool(passes(1.0, sizes.min()) and passes(1.0, sizes.max()))
+
+
+def _lost_nothing(squares: NDArray[Any]) -> bool:
+    """Tell whether no square has overflowed or vanished; a sum of 0 may be of such."""
+    # The methods take half a microsecond more each.
+    least, largest = np.minimum.reduce(squares), np.maximum.reduce(squares)
+    return bool(least >= LEAST_SQUARE and largest <= LARGEST_SQUARE)
 
 
 def _folded(
@@ -129,7 +141,7 @@ def _kind(spec: FoldSpec) -> Any:
     if fold == "nonzero":
         # Whether there is one takes a byte.
         return np.uint8 if spec.until == "some" else np.int64
-    return np.int64 if spec.sums == "int64" else np.float64
+    return np.int64 if spec.sums == "int64" and fold != "square" else np.float64
 
 
 @compiled
@@ -152,6 +164,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     skip_nan, until_some = spec.skip_nan, spec.until == "some"
     is_total, is_whole, is_product = fold == "total", fold == "whole", fold == "product"
     is_low, is_high, is_nonzero = fold == "low", fold == "high", fold == "nonzero"
+    is_square = fold == "square"
     in_two_words = is_whole and spec.values in {"int64", "uint64"}
     element, kind = element_type(spec.values), _kind(spec)
     # What a block of lines is added in, as in `columns`.
@@ -170,6 +183,11 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             return lanes(v != 0)
         if in_two_words:
             return lanes(v & LOW_WORD)
+        if is_square:
+            square = times_itself(np.float64(v))
+            if skip_nan:
+                return _either(v == v, square, neutral)  # noqa: PLR0124 - NaN is not itself
+            return square
         if skip_nan:
             return _either(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
         return lanes(v)

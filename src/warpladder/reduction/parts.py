@@ -148,7 +148,10 @@ class FoldPart(Part):
     @cached_property
     def rare(self) -> tuple[str, ...]:
         """Fields that are 0 but for numbers near the ends of their range."""
-        rare = {"tiny_square", "huge_square", "tiny_deviation", "huge_deviation", "exponent"}
+        rare = {"exponent"}
+        if self.spec.values == "float64":
+            # Squares of all other elements fit it.
+            rare |= {"tiny_square", "huge_square", "tiny_deviation", "huge_deviation"}
         return tuple(name for name in self._names if name in rare)
 
     @cached_property
