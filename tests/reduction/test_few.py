@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, product
 
@@ -201,6 +202,29 @@ def test_products_over_lines(dtype):
         assert not isinstance(plan.complete(tile, 0)[0], dict)
         wanted = np.float64(odd) if odd != np.finfo(dtype).max else np.inf
         np.testing.assert_equal(wl.reduce(values, "prod", axis=0)[7], wanted)
+
+
+@pytest.mark.parametrize(("op", "dtype"), [("nanmax", "f8"), *large(("nanmin", "f4"))])
+def test_extrema_of_nothing_over_lines(op, dtype):
+    """What stands where there is nothing may be an element, in a strip or in lines that join."""
+    worst = -np.inf if op == "nanmax" else np.inf
+    plan = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", masked=False)
+    for length, side in ((5, 4200), (2 * LINES + 3, 33), (101, 3), (71, 2)):
+        values = numbers(dtype, length * side).reshape(length, side)
+        values[::3] = np.nan
+        values[:, 0] = np.nan
+        for other in (values[1, 1], worst, np.nan):
+            values[:, -1] = np.nan
+            values[length // 2, -1] = other
+            tile = Tile(values.ravel(), NO_MASK, side, length, side, side)
+            whole = plan.complete(tile, 0)
+            assert isinstance(whole[0], dict)
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                expected = getattr(np, op)(values, axis=0)
+            merged = plan.mergeable(whole, side)
+            plan.merge(merged, plan.mergeable(plan.complete(tile, 0), side))
+            for states in (whole, merged):
+                np.testing.assert_array_equal(plan.finish(states, side, length, 0)[0], expected)
 
 
 @pytest.mark.parametrize(

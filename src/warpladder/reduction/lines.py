@@ -31,6 +31,7 @@ from warpladder.reduction.states import FoldSpec
 __all__ = ["fields_of_lines", "takes_lines"]
 
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
+_ONE: NDArray[np.int64] = np.ones(1, np.int64)
 _ZERO: NDArray[np.float64] = np.zeros(1)
 
 
@@ -72,6 +73,8 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     first, second, counts = found
     if not spec.skip_nan:
         counts = np.array([length])
+    elif _is_extreme_of_some(spec):
+        counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else _ONE
     if fold == "whole":
         return {"count": counts, "whole_low": first, "whole_high": second}
     if may_leave_range and not _are_in_range(first):
@@ -104,7 +107,9 @@ def _folded(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return a number for each of the rows that are left, another where sums have two, counts."""
     kernel, kind, in_two_words = _lines_kernel(spec)
-    counts = np.zeros(rows, np.int64) if spec.skip_nan else _NOTHING
+    counts: NDArray[Any] = _NOTHING
+    if spec.skip_nan:
+        counts = np.zeros(rows, np.uint8 if _is_extreme_of_some(spec) else np.int64)
     second = np.empty(rows, np.int64) if in_two_words else _NOTHING
     first = np.empty(rows, kind)
     kernel(data, rows, length, pitch, width, left, first, second, counts)
@@ -115,11 +120,11 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
     """Let what is left of rows take in that of their later elements, as `rules` does."""
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
     if fold in {"low", "high"}:
-        leads = outdoes(new, old, new < old if fold == "low" else new > old)
-        if new_counts.size:
-            leads = (new_counts > 0) & (leads | (old_counts == 0))
-        np.copyto(old, new, where=leads)
-    elif fold == "product":
+        # Where nothing counts stands what all are ahead of.
+        np.copyto(old, new, where=outdoes(new, old, new < old if fold == "low" else new > old))
+        old_counts &= new_counts
+        return
+    if fold == "product":
         old *= new
     elif fold == "whole":
         old += new
@@ -130,6 +135,16 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
     else:
         quietly(np.add, old, new, old)
     old_counts += new_counts
+
+
+@cache
+def _is_extreme_of_some(spec: FoldSpec) -> bool:
+    """Tell whether it is an extremum that skips NaNs, which shows by itself that there was more.
+
+    But where it is what all others are ahead of: then the row is looked through. In place of counts
+    such rows have marks, which are set where there was nothing.
+    """
+    return spec.skip_nan and spec.folds <= {"low", "high"}
 
 
 @cache
@@ -164,6 +179,8 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     skip_nan, until_some = spec.skip_nan, spec.until == "some"
     is_total, is_whole, is_product = fold == "total", fold == "whole", fold == "product"
     is_low, is_high, is_nonzero = fold == "low", fold == "high", fold == "nonzero"
+    is_extreme_of_some = _is_extreme_of_some(spec)
+    is_counted = skip_nan and not is_extreme_of_some
     is_square = fold == "square"
     in_two_words = is_whole and spec.values in {"int64", "uint64"}
     element, kind = element_type(spec.values), _kind(spec)
@@ -194,12 +211,14 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
 
     @compiled
     def with_next(kept, v):  # type: ignore[no-untyped-def]
+        if is_extreme_of_some:
+            # One instruction, which leaves what is kept where there is a NaN.
+            return _either(v < kept if is_low else v > kept, v, kept)
         # Of equals, which zeros of both signs are, the last is taken, as in `columns`.
         if is_low or is_high:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
-            if not skip_nan:
-                ahead |= new != new  # noqa: PLR0124 - NaN is not itself
+            ahead |= new != new  # noqa: PLR0124 - NaN is not itself
             return _either(ahead, new, kept)
         if is_product:
             return kept * taken(v)
@@ -209,6 +228,8 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
 
     @compiled
     def joined(old, new, old_count, new_count):  # type: ignore[no-untyped-def]
+        if is_extreme_of_some:
+            return _either(new < old if is_low else new > old, new, old)
         if is_low or is_high:
             leads = outdoes(new, old, new < old if is_low else new > old)
             return _either((new_count > 0) & (leads | (old_count == 0)), new, old)
@@ -242,7 +263,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     block[j] = neutral
                     if in_two_words:
                         high[j] = 0
-                    if skip_nan:
+                    if is_counted:
                         numbers[j] = 0
                 fours = (end - begin) // 4 * 4
                 for i in range(begin, begin + fours, 4):
@@ -260,7 +281,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                                 + np.int64(c[j] >> 32)
                                 + np.int64(d[j] >> 32)
                             )
-                        if skip_nan:
+                        if is_counted:
                             numbers[j] += (
                                 np.int32(a[j] == a[j])
                                 + np.int32(b[j] == b[j])
@@ -273,13 +294,13 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         block[j] = with_next(block[j], a[j])
                         if in_two_words:
                             high[j] += np.int64(a[j] >> 32)
-                        if skip_nan:
+                        if is_counted:
                             numbers[j] += np.int32(a[j] == a[j])
                 if begin == 0 and not is_whole:
                     # There is nothing to join yet.
                     for j in range(run):
                         answers[j] = kind(block[j])
-                        if skip_nan:
+                        if is_counted:
                             counted[j] = numbers[j]
                     continue
                 for j in range(run):
@@ -289,11 +310,24 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         if in_two_words:
                             high_words[j] += high[j]
                         answers[j] = low_word & LOW_WORD
-                    elif skip_nan:
+                    elif is_counted:
                         answers[j] = joined(answers[j], block[j], counted[j], numbers[j])
                         counted[j] += numbers[j]
                     else:
                         answers[j] = joined(answers[j], block[j], begin, 1)
+            if is_extreme_of_some:
+                in_doubt = False
+                for j in range(run):
+                    in_doubt |= answers[j] == neutral
+                if in_doubt:
+                    for j in range(run):
+                        if answers[j] == neutral:
+                            counted[j] = 1
+                            for i in range(length):
+                                v = data[start + i * pitch + j]
+                                if v == v:  # noqa: PLR0124 - NaN is not itself
+                                    counted[j] = 0
+                                    break
         while rows > rows_left:
             rows //= 2
             for j in range(rows):
@@ -301,6 +335,9 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     low_word = first[j] + first[rows + j]
                     second[j] += second[rows + j] + (low_word >> 32)
                     first[j] = low_word & LOW_WORD
+                elif is_extreme_of_some:
+                    first[j] = joined(first[j], first[rows + j], 1, 1)
+                    counts[j] &= counts[rows + j]
                 elif skip_nan:
                     first[j] = joined(first[j], first[rows + j], counts[j], counts[rows + j])
                     counts[j] += counts[rows + j]
