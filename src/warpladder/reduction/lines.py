@@ -24,7 +24,14 @@ from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, LOW_WORD, outdoes, passes
+from warpladder.reduction.rules import (
+    LARGEST_PRODUCT,
+    LARGEST_SQUARE,
+    LEAST_PRODUCT,
+    LEAST_SQUARE,
+    LOW_WORD,
+    outdoes,
+)
 from warpladder.reduction.scalars import compiled, select, times_itself
 from warpladder.reduction.states import FoldSpec
 
@@ -59,8 +66,7 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     data, _, rows, length, pitch, width = tile
     joined = lines_joined(tile)
     lines = length // joined
-    may_leave_range = fold == "product" and spec.sums != "int64"
-    if may_leave_range and (joined > 1 or length > LINES):
+    if fold == "product" and _may_leave_range(spec) and (joined > 1 or length > LINES):
         return None
     if joined == 1:
         found = _folded(spec, data, rows, length, pitch, width, rows)
@@ -77,11 +83,9 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
         counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else _ONE
     if fold == "whole":
         return {"count": counts, "whole_low": first, "whole_high": second}
-    if may_leave_range and not _are_in_range(first):
+    if _may_leave_range(spec) and second[0]:
         return None
     if fold == "square":
-        if spec.values == "float64" and not _lost_nothing(first):
-            return None
         return {"count": counts, fold: first, "tiny_square": _ZERO, "huge_square": _ZERO}
     if fold == "product":
         # Of what is in range, and of integers, the power of two is 0.
@@ -89,17 +93,11 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     return {"count": counts, fold: first}
 
 
-def _are_in_range(products: NDArray[Any]) -> bool:
-    """Tell whether none of the products has overflowed or vanished."""
-    sizes = np.abs(products)
-    return bool(passes(1.0, sizes.min()) and passes(1.0, sizes.max()))
-
-
-def _lost_nothing(squares: NDArray[Any]) -> bool:
-    """Tell whether no square has overflowed or vanished; a sum of 0 may be of such."""
-    # The methods take half a microsecond more each.
-    least, largest = np.minimum.reduce(squares), np.maximum.reduce(squares)
-    return bool(least >= LEAST_SQUARE and largest <= LARGEST_SQUARE)
+@cache
+def _may_leave_range(spec: FoldSpec) -> bool:
+    """Tell whether products or squares may overflow or vanish; 0 may be of such."""
+    of_products = spec.folds == {"product"} and spec.sums != "int64"
+    return of_products or (spec.folds == {"square"} and spec.values == "float64")
 
 
 def _folded(
@@ -111,6 +109,8 @@ def _folded(
     if spec.skip_nan:
         counts = np.zeros(rows, np.uint8 if _is_extreme_of_some(spec) else np.int64)
     second = np.empty(rows, np.int64) if in_two_words else _NOTHING
+    if _may_leave_range(spec):
+        second = np.zeros(1, np.int64)
     first = np.empty(rows, kind)
     kernel(data, rows, length, pitch, width, left, first, second, counts)
     return (first, second, counts) if left == rows else (first[:left], second[:left], counts[:left])
@@ -133,6 +133,8 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
     elif old.dtype == np.uint8:
         old |= new
     else:
+        if fold == "square":
+            old_high |= new_high
         quietly(np.add, old, new, old)
     old_counts += new_counts
 
@@ -181,6 +183,10 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     is_low, is_high, is_nonzero = fold == "low", fold == "high", fold == "nonzero"
     is_extreme_of_some = _is_extreme_of_some(spec)
     is_counted = skip_nan and not is_extreme_of_some
+    may_leave_range = _may_leave_range(spec)
+    least_size, largest_size = LEAST_SQUARE, LARGEST_SQUARE
+    if is_product:
+        least_size, largest_size = LEAST_PRODUCT, LARGEST_PRODUCT
     is_square = fold == "square"
     in_two_words = is_whole and spec.values in {"int64", "uint64"}
     element, kind = element_type(spec.values), _kind(spec)
@@ -343,5 +349,12 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     counts[j] += counts[rows + j]
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
+        if may_leave_range:
+            # Here the numbers are in a cache still, and no array is made for it.
+            are_lost = False
+            for j in range(rows):
+                size = abs(first[j])
+                are_lost |= (size < least_size) | (size > largest_size) | (size != size)  # noqa: PLR0124 - NaN is not itself
+            second[0] = are_lost
 
     return fold_lines, kind, is_whole
