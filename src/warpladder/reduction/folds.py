@@ -153,6 +153,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     # What a block's sum is made in: of small integers it fits 32 bits, twice as many to a vector.
     lanes = np.int32 if is_narrow and not is_real else sums
     words = np.int32 if is_narrow else np.int64
+    # A count of a block fits 16 bits.
+    counters = np.int16 if is_narrow and spec.block < 1 << 15 else np.int32
     products = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
     apart = shift_type(spec.values)
@@ -224,7 +226,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         mean = mean_of_block(block, marks, masked, skip_nan)
                     shift, offset, deviation = differing(mean), real(0), real(0)
                 if has_nonzero:
-                    nonzero = np.int32(0)
+                    nonzero = counters(0)
                 if until_some or until_none:
                     found = False
                 if has_exponential:
@@ -263,7 +265,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         offset += d
                         deviation += d * d
                     if has_nonzero:
-                        nonzero = np.int32(nonzero + np.int32((v != 0) & kept))
+                        nonzero = counters(nonzero + counters((v != 0) & kept))
                     if until_some:
                         found |= (v != 0) & kept
                     if until_none:
