@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 __all__ = ["reduce"]
 
 _ARRAY = np.ndarray
+# To see that an argument was not given takes 0.01 us, to look at its type and value 0.03 to 0.04.
+_FAST: Any = "fast"
+_NO_DDOF: Any = 0
+_AUTO: Any = "auto"
 
 
 @preparable(prepare)
@@ -224,11 +228,9 @@ def reduce(
         # Looked at one by one, types take as long as to add some thousand numbers.
         and (keepdims is False or keepdims is True)
         and (type(op) is str or type(op) is np.ufunc)
-        and type(accuracy) is str
-        and type(ddof) is int
-        and 0 <= ddof <= 1
-        and type(device) is str
-        and (device == "auto" or device == "cpu")  # noqa: PLR1714 - a tuple to look in costs more
+        and (accuracy is _FAST or type(accuracy) is str)
+        and (ddof is _NO_DDOF or (type(ddof) is int and 0 <= ddof <= 1))
+        and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))
         and values.nbytes <= TILE_BYTES
         and values.flags.carray
     ):
