@@ -6,6 +6,8 @@ import dis
 import importlib
 import inspect
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +265,21 @@ def test_the_loops_of_reductions_are_rid_of_what_they_do_not_need() -> None:
         )
     }
     assert len(sizes) > 1
+
+
+def test_threads_make_trees_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module(specialised.__module__)
+    inside, most, definition = [], [], module._definition
+
+    def slow(text: str) -> Any:
+        inside.append(text)
+        time.sleep(1e-3)
+        most.append(len(inside))
+        inside.pop()
+        return definition(text)
+
+    monkeypatch.setattr(module, "_definition", slow)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda n: function_of(a=n > 1, b=True)(1)[0], range(4)))
+    assert found[:2] == found[1:2] * 2 != found[2:]
+    assert max(most) == 1

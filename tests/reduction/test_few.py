@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, product
 
@@ -145,7 +146,7 @@ def test_more_than_a_tile_has_the_bits_of_the_long_way(op, dtype, shape, axis):
 
 def test_columns_that_are_copied_in_more_than_one_tile():
     values = numbers("f8", (layout.COPIED_COLUMNS + 7) * 30).reshape(-1, 30)
-    check(values, "l2", axis=0)
+    check(values, "l2", axis=0, where=values > 0)
 
 
 def test_calls_at_once_do_not_meet():
@@ -203,25 +204,80 @@ def test_products_over_lines(dtype):
         np.testing.assert_equal(wl.reduce(values, "prod", axis=0)[7], wanted)
 
 
+@pytest.mark.parametrize(("op", "dtype"), [("nanmax", "f8"), *large(("nanmin", "f4"))])
+def test_extrema_of_nothing_over_lines(op, dtype):
+    """What stands where there is nothing may be an element, in a strip or in lines that join."""
+    worst = -np.inf if op == "nanmax" else np.inf
+    plan = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", masked=False)
+    for length, side in ((5, 4200), (2 * LINES + 3, 33), (101, 3), (71, 2)):
+        values = numbers(dtype, length * side).reshape(length, side)
+        values[::3] = np.nan
+        values[:, 0] = np.nan
+        for other in (values[1, 1], worst, np.nan):
+            values[:, -1] = np.nan
+            values[length // 2, -1] = other
+            tile = Tile(values.ravel(), NO_MASK, side, length, side, side)
+            whole = plan.complete(tile, 0)
+            assert isinstance(whole[0], dict)
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                expected = getattr(np, op)(values, axis=0)
+            merged = plan.mergeable(whole, side)
+            plan.merge(merged, plan.mergeable(plan.complete(tile, 0), side))
+            for states in (whole, merged):
+                np.testing.assert_array_equal(plan.finish(states, side, length, 0)[0], expected)
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"), [("l2", "f4"), ("l2", "f8"), *large(("nanl2", "f8"), ("l2", "i4"))]
+)
+def test_squares_over_lines(op, dtype):
+    """Without records but for squares that leave the range of float64; with records the same."""
+    plan = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", masked=False)
+    for length, side in ((2 * LINES + 3, 33), (700, 300), (71, 2), (8, 4097)):
+        values = numbers(dtype, length * side).reshape(length, side)
+        tile = Tile(values.ravel(), NO_MASK, side, length, side, side)
+        odd = [np.inf, 0, 1e200, 1e-200] if dtype == "f8" else [1e30, 1e-30, 0, np.inf, np.nan]
+        for number in (None, *(odd if dtype[0] == "f" else ())):
+            if number is not None:
+                values[:, 1] = number
+            is_lost = dtype == "f8" and number is not None
+            assert isinstance(plan.complete(tile, 0)[0], dict) is not is_lost
+            records = plan.new(side)
+            plan.add(tile, 0, records)
+            expected = plan.finish(records, side, length, 0)[0]
+            assert plan.finish(plan.complete(tile, 0), side, length, 0)[0].tobytes() == (
+                expected.tobytes()
+            )
+            wide = values.astype(np.longdouble)
+            with np.errstate(over="ignore", under="ignore"):
+                norms = np.sqrt(np.sum(wide * wide, axis=0)).astype(expected.dtype)
+            np.testing.assert_allclose(expected, norms, rtol=1e-14 if dtype != "f4" else 1.2e-7)
+
+
 @pytest.mark.parametrize("columns", [1, 63, 64, 65, 130])
 def test_copies_against_memory(columns):
-    """There is no loop over lines for l2: they are copied, some at a time."""
+    """There is no loop over lines beside a mask: they are copied, some at a time."""
     values = numbers("f4", columns * 3001).reshape(columns, 3001)
-    expected = wl.reduce(np.ascontiguousarray(values.T), "l2", axis=1)
-    assert wl.reduce(values, "l2", axis=0).tobytes() == expected.tobytes()
-    assert wl.reduce(values[:, ::-1], "l2", axis=0).tobytes() == expected[::-1].tobytes()
+    mask = values < 2
+    turned, marks = np.ascontiguousarray(values.T), np.ascontiguousarray(mask.T)
+    expected = wl.reduce(turned, "l2", axis=1, where=marks)
+    assert wl.reduce(values, "l2", axis=0, where=mask).tobytes() == expected.tobytes()
+    found = wl.reduce(values[:, ::-1], "l2", axis=0, where=mask[:, ::-1])
+    assert found.tobytes() == expected[::-1].tobytes()
 
 
 @pytest.mark.parametrize("shape", [(5, 40, 512), (40, 5, 512), (3, 40, 64, 16), (130, 2, 256)])
 def test_copies_of_several_axes_against_memory(shape):
     """Axes that lie as one are copied as one, few lines at a time where they share cache sets."""
-    values = numbers("f4", np.prod(shape)).reshape(shape)
+    # Whole numbers, whose squares add up to the same in any order.
+    values = np.rint(numbers("f4", np.prod(shape)).reshape(shape))
     mask, whole = values > 0, (values * 100).astype("i4")
     for axes in ((0,), (1,), (0, 1), (1, 2), (0, 2)):
         staying = [axis for axis in range(values.ndim) if axis not in axes]
         turned = np.ascontiguousarray(values.transpose(*staying, *axes))
-        expected = wl.reduce(turned, "l2", axis=tuple(range(len(staying), values.ndim)))
-        assert wl.reduce(values, "l2", axis=axes).tobytes() == expected.tobytes()
+        along = tuple(range(len(staying), values.ndim))
+        expected = wl.reduce(turned, "l2", axis=along, where=turned > 0)
+        assert wl.reduce(values, "l2", axis=axes, where=mask).tobytes() == expected.tobytes()
         for array in (whole, np.asfortranarray(whole), whole.astype(">i4")):
             found = wl.reduce(array, axis=axes, where=mask)
             np.testing.assert_array_equal(found, whole.sum(axes, where=mask))

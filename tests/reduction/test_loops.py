@@ -62,12 +62,13 @@ def test_extremes_of_booleans_are_settled_early_and_right(monkeypatch, alone):
 
 @pytest.mark.parametrize("dtype", ["i2", "u2", *large("i1", "u1")])
 def test_sums_of_small_integers_at_their_limits(dtype):
-    """Within a block they are made in 32 bits, which the largest just fit."""
+    """Within a block they are made in 32 bits, which the largest just fit, and counted in 16."""
     for limit in (np.iinfo(dtype).min, np.iinfo(dtype).max):
         for n in (4096, 16_384, 16_385, 100_000):
             values = np.full(n, limit, dtype)
             answer = wl.reduce(values, ("sum", "mean"))
             assert answer.sum == n * int(limit)
+            assert wl.reduce(values, "count_nonzero") == np.count_nonzero(values)
             assert answer.mean == limit
             assert wl.reduce(values, where=np.arange(n) % 2 == 0) == (n + 1) // 2 * int(limit)
 

@@ -319,3 +319,16 @@ def test_products_of_powers_of_two_are_exact(powers, negative):
     expected = np.ldexp(-1.0 if negative else 1.0, power) if power <= 1023 else np.inf
     found = wl.reduce(values, "prod")
     assert found == (-expected if negative and power > 1023 else expected)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_norms_of_float32_whose_squares_do_not_fit_it(axis):
+    """Alone in a block, beside others, and zeros."""
+    for scale in (1e-30, 1e-22, 1.0, 1e22, 1e30):
+        values = np.random.default_rng(3).uniform(1, 2, (3, 9000)).astype("f4")
+        values[1, :] *= np.float32(scale)
+        values[2, :5000] *= np.float32(scale)
+        values[2, 5000:] = 0
+        expected = np.sqrt(np.sum(values.astype("f8") ** 2, axis=1)).astype("f4")
+        found = wl.reduce(values if axis else np.ascontiguousarray(values.T), "l2", axis=axis)
+        np.testing.assert_allclose(found, expected, rtol=3e-7)

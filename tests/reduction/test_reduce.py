@@ -398,18 +398,28 @@ def test_progress(monkeypatch):
         assert all(a <= b for a, b in pairwise(seen))
 
 
-def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch):
+@pytest.mark.parametrize("kind", [cpu._Sheet, cpu._Job])
+def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch, kind):
+    jobs = []
+
     class HeldUp:
         def submit(self, run_all):
             job = run_all.__self__
             # It takes a tile, and is never heard of again.
             with job._changed:
+                number = job.total - job.left
                 job.left -= 1
+            jobs.append(job)
+            if kind is cpu._Sheet:
+                # What it has written by then is in nobody's way.
+                job._loop(*job._calls[number])
 
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     monkeypatch.setattr(cpu, "worker_count", lambda: 3)
     monkeypatch.setattr(crew, "_crew", lambda _: HeldUp())
+    if kind is cpu._Job:
+        monkeypatch.setattr(cpu, "_MOST_STATES", 0)
     values = numbers(40_001, "f8")
     seen = []
     answer = wl.reduce(values, OPS, progress=seen.append)
@@ -417,7 +427,11 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch):
     assert answer.argmin == values.argmin()
     assert seen[-1] == 1
     rows = values[:40_000].reshape(400, 100)
-    np.testing.assert_array_equal(wl.reduce(rows, ("max",), axis=1).max, rows.max(axis=1))
+    found = wl.reduce(rows, ("max", "sum", "count_nonzero"), axis=1)
+    np.testing.assert_array_equal(found.max, rows.max(axis=1))
+    np.testing.assert_allclose(found.sum, rows.sum(axis=1))
+    assert (found.count_nonzero == 100).all()
+    assert {type(job) for job in jobs} == {kind}
 
 
 def test_what_a_late_thread_brings_is_not_taken():

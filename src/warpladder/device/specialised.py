@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import inspect
 from functools import cache
+from threading import Lock
 from tokenize import TokenError
 from types import CellType, CodeType, FunctionType
 from typing import Any, TypeVar
@@ -23,6 +24,8 @@ _SCOPES = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef,
     ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
 )  # fmt: skip
+
+_ONE_AT_A_TIME = Lock()
 
 
 def specialised(function: _Function) -> _Function:
@@ -48,6 +51,13 @@ def specialised(function: _Function) -> _Function:
     >>> adder(doubles=True)(1, 2), adder(doubles=False)(1, 2)
     (4, 3)
     """
+    # Python 3.11 counts how deep it is in a text for all threads together, and gives up where two
+    # make trees at once: "AST constructor recursion depth mismatch".
+    with _ONE_AT_A_TIME:
+        return _specialised(function)
+
+
+def _specialised(function: _Function) -> _Function:
     whole: Any = function
     cells = dict(zip(whole.__code__.co_freevars, whole.__closure__ or (), strict=True))
     known = {name: cell.cell_contents for name, cell in cells.items() if _is_bool(cell)}

@@ -23,11 +23,12 @@ from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.moments import about, moved
-from warpladder.reduction.ranges import multiplied
+from warpladder.reduction.ranges import multiplied, squares_of
 from warpladder.reduction.rules import (
     LARGEST_SQUARE,
     LEAST_SQUARE,
     LOW_WORD,
+    SCALE,
     add_moments,
     is_new_high,
     is_new_low,
@@ -36,7 +37,7 @@ from warpladder.reduction.rules import (
     passes,
     times,
 )
-from warpladder.reduction.scalars import difference, maximum, minimum, select, strict
+from warpladder.reduction.scalars import difference, maximum, minimum, select, strict, times_itself
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states, shift_type
 
 __all__ = [
@@ -69,7 +70,7 @@ def takes_columns(spec: FoldSpec) -> bool:
     True
     """
     folds = {"total", "whole", "product", "low", "high", "low_at", "high_at"}
-    folds |= {"absolute", "nonzero", "moments"}
+    folds |= {"absolute", "square", "nonzero", "moments"}
     return not spec.masked and spec.values != "float16" and spec.folds <= folds
 
 
@@ -189,6 +190,7 @@ def column_kernel(spec: FoldSpec) -> Any:
     has_whole, in_two_words = has("whole"), spec.values in {"int64", "uint64"}
     has_low_at, has_high_at = has("low_at"), has("high_at")
     has_absolute, has_nonzero, has_moments = map(has, ("absolute", "nonzero", "moments"))
+    has_square = has("square")
 
     @cached
     @njit(nogil=True, fastmath={"reassoc", "nsz", "contract"})
@@ -209,6 +211,8 @@ def column_kernel(spec: FoldSpec) -> Any:
             high, high_at = np.empty(STRIP, element), np.empty(STRIP, np.int32)
         if has_absolute:
             absolute = np.empty(STRIP, real)
+        if has_square:
+            square = np.empty(STRIP)
         if has_nonzero:
             nonzero = np.empty(STRIP, np.int32)
         if has_moments:
@@ -242,6 +246,8 @@ def column_kernel(spec: FoldSpec) -> Any:
                         high_at[j] = -1
                     if has_absolute:
                         absolute[j] = real(0)
+                    if has_square:
+                        square[j] = 0.0
                     if has_nonzero:
                         nonzero[j] = 0
                     if has_moments:
@@ -286,6 +292,8 @@ def column_kernel(spec: FoldSpec) -> Any:
                             high[j] = maximum(high[j], select(kept, v, least))
                         if has_absolute:
                             absolute[j] += select(kept, abs(real(v)), real(0))
+                        if has_square:
+                            square[j] += select(kept, times_itself(np.float64(v)), 0.0)
                         if has_nonzero:
                             nonzero[j] += np.int32(kept & (v != 0))
                         if has_moments:
@@ -341,6 +349,17 @@ def column_kernel(spec: FoldSpec) -> Any:
                             row.high_at = first + begin + high_at[j]
                     if has_absolute:
                         row.absolute += absolute[j]
+                    if has_square:
+                        squares, tiny, huge = square[j], 0.0, 0.0
+                        if may_be_extreme and not LEAST_SQUARE <= squares <= LARGEST_SQUARE:
+                            column = _column(data, start + j, begin, end, pitch, few)
+                            if squares < LEAST_SQUARE:
+                                tiny = squares_of(column, no_marks, False, skip_nan, SCALE)
+                            if squares > LARGEST_SQUARE:
+                                huge = squares_of(column, no_marks, False, skip_nan, 1 / SCALE)
+                        row.tiny_square += tiny
+                        row.square += 0.0 if tiny + huge > 0 else squares
+                        row.huge_square += huge
                     if has_nonzero:
                         row.nonzero += nonzero[j]
                     if has_moments:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import inf, prod
+from math import inf, prod, sqrt
 from typing import Any
 
 import numpy as np
@@ -173,27 +173,42 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     first, is_stored = part.new(1), values.char not in "e?"
     raw = first.tobytes()
     loop = _loop(op, values, accuracy, masked)
+    field, finished = _one_field(plan)
     # To make a state takes as long as to add some thousand numbers. Each call takes one that lies
     # ready, so that calls in several threads have one each.
-    ready: list[tuple[bytearray, NDArray[Any]]] = []
+    ready: list[tuple[memoryview, NDArray[Any], NDArray[Any], NDArray[Any]]] = []
 
     def run_fast(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
         try:
-            memory, states = ready.pop()
+            kept = ready.pop()
+            memory, states, found, place = kept
             memory[:] = raw
         except IndexError:
-            memory = bytearray(raw)
+            # Written through a view: that takes 0.05 us, through the bytes themselves 0.11.
+            memory = memoryview(bytearray(raw))
             states = np.frombuffer(memory, first.dtype)
-        row = array.ravel()
+            found, place = states[field or "count"], np.empty(1, plan.dtypes[0])
+            kept = memory, states, found, place
+        row = array if array.ndim == 1 else array.ravel()
         if not is_stored:
             row = as_stored(row)
             if plan.counts_truths:
                 row = plain_truths(row)
         loop(row, marks.ravel() if masked else marks, 1, n, n, 0, states)
-        state = states.item()
-        ready.append((memory, states))
-        result = number(state, ddof)
+        if field is None or not n:
+            result = number(states.item(), ddof)
+        elif finished is None:
+            result = found[0]
+            ready.append(kept)
+            return result
+        else:
+            result = finished(found.item())
+        if result is not None:
+            # A NumPy scalar is made so in 0.08 us, of a plain number in 0.2.
+            place[0] = result
+            result = place[0]
+        ready.append(kept)
         return run(array, marks, ddof) if result is None else result
 
     return run_fast
@@ -300,24 +315,37 @@ def _finisher(plan: Plan) -> Callable[[Any], NDArray[Any] | None] | None:
     return finish
 
 
+def _one_field(plan: Plan) -> tuple[str | None, Callable[[Any], Any] | None]:
+    """Return the field of which results of any elements are made, None where it takes more.
+
+    With it comes what makes a plain number of it, as `_number_maker` says; None where the field is
+    the result bit by bit. To read one field takes a quarter of the time that all take.
+    """
+    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
+    if not (isinstance(part, FoldPart) and isinstance(op, Op) and isinstance(op.finish, Field)):
+        return None, None
+    if plan.masked or part.skip_nan or part.rare:
+        return None, None
+    checked = _checker(op, dtype)
+    if op.finish.name == "root":
+        return "square", lambda square: checked(sqrt(square))
+    # Dtypes that are equal may have scalars of their own.
+    stands = part.new(1).dtype[op.finish.name].type is dtype.type
+    return op.finish.name, None if stands else checked
+
+
 def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
     """Return what makes the result of a row's state and ``ddof``, as `Plan.finish` does.
 
-    The state comes as a tuple of plain numbers, and what a plain number cannot be it returns None
-    for: results that do not fit their dtype, divisions by zero, rows without elements. It is None
-    itself for plans of several operations or parts, and for few others.
+    The state comes as a tuple of plain numbers, the result as one, and what a plain number cannot
+    be it returns None for: results that do not fit their dtype, divisions by zero, rows without
+    elements. It is None itself for plans of several operations or parts, and for few others.
     """
     op, part = plan.requests[0].op, plan.parts[0]
     if not plan.is_plain or not isinstance(op, Op):
         return None
-    dtype, finish, numbers = plan.dtypes[0], op.finish, part.numbers
+    finish, numbers, checked = op.finish, part.numbers, _checker(op, plan.dtypes[0])
     names = part.new(1).dtype.names
-    kind, is_float = dtype.type, dtype.kind == "f"
-    most = float(np.finfo(dtype).max) if is_float else 0.0
-    # A sum or product wraps, a range is refused where its dtype does not hold it.
-    largest = np.iinfo(dtype).max if op.result == "range" and not is_float else inf
-    # Sums are modulo 2^64, kept with a sign.
-    modulus = 2**64 if kind is np.uint64 else 0
     counted = names.index("count")
     read = part.reader(finish.name) if isinstance(finish, Field) else None
 
@@ -335,12 +363,25 @@ def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
                 result = finish(Sums(fields, count, ddof))
             except ZeroDivisionError:
                 return None
-        if result is None:
-            return None
-        if is_float:
-            return kind(result) if -most <= result <= most else None
-        if result > largest:
-            return None
-        return kind(result % modulus if modulus else result)
+        return None if result is None else checked(result)
 
     return number
+
+
+def _checker(op: Op, dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    """Return what makes a plain number one that a dtype holds, or None of it."""
+    is_float = dtype.kind == "f"
+    most = float(np.finfo(dtype).max) if is_float else 0.0
+    # A sum or product wraps, a range is refused where its dtype does not hold it.
+    largest = np.iinfo(dtype).max if op.result == "range" and not is_float else inf
+    # Sums are modulo 2^64, kept with a sign.
+    modulus = 2**64 if dtype.type is np.uint64 else 0
+
+    def checked(result: Any) -> Any:
+        if is_float:
+            return result if -most <= result <= most else None
+        if result > largest:
+            return None
+        return result % modulus if modulus else result
+
+    return checked

@@ -37,7 +37,7 @@ from warpladder.reduction.blocks import (
     widened,
 )
 from warpladder.reduction.moments import about, mean_of_block, moved, whole_mean_of_block
-from warpladder.reduction.ranges import multiplied
+from warpladder.reduction.ranges import multiplied, squares_of
 from warpladder.reduction.rules import (
     LARGEST_SQUARE,
     LEAST_SQUARE,
@@ -71,15 +71,6 @@ __all__ = ["fold_kernel"]
 _LEVELS = 64
 # Elements looked at together for an index; short rows are spared the preparations.
 _SOUGHT, _HEAD = 256, 8
-
-
-@loose
-def _squares(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
-    total = 0.0
-    for i in range(block.size):
-        scaled = np.float64(block[i]) * scale
-        total += scaled * scaled if is_kept(block, marks, i, masked, skip_nan) else 0.0
-    return total
 
 
 @subroutine(fastmath={"contract"})
@@ -162,6 +153,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     # What a block's sum is made in: of small integers it fits 32 bits, twice as many to a vector.
     lanes = np.int32 if is_narrow and not is_real else sums
     words = np.int32 if is_narrow else np.int64
+    # A count of a block fits 16 bits.
+    counters = np.int16 if is_narrow and spec.block < 1 << 15 else np.int32
     products = np.float64 if is_real else np.int64
     real = sums if is_real else np.float64
     apart = shift_type(spec.values)
@@ -180,6 +173,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     has_exponential = has("exponential")
     has_nonzero = has("nonzero") and not (until_some or until_none)
     has_real_total = has_total and is_real
+    # What float32 squared cannot be, float64 is: no other squares than its own leave its range.
+    has_single_squares = has_square and real is np.float32
     in_pairs = has_real_total or has_absolute or has_square
 
     # What it calls has to be global: with a compiled function among the variables of this scope,
@@ -219,7 +214,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 if has_absolute:
                     absolute = real(0)
                 if has_square:
-                    square = 0.0
+                    square = real(0)
                 if has_moments:
                     if is_wide and row.count:
                         mean = moved(row.shift, row.offset)
@@ -231,7 +226,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         mean = mean_of_block(block, marks, masked, skip_nan)
                     shift, offset, deviation = differing(mean), real(0), real(0)
                 if has_nonzero:
-                    nonzero = np.int32(0)
+                    nonzero = counters(0)
                 if until_some or until_none:
                     found = False
                 if has_exponential:
@@ -264,13 +259,13 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     if has_absolute:
                         absolute += select(kept, abs(real(v)), real(0))
                     if has_square:
-                        square += select(kept, np.float64(v) * np.float64(v), 0.0)
+                        square += select(kept, real(v) * real(v), real(0))
                     if has_moments:
                         d = select(kept, difference(differing(v), shift), real(0))
                         offset += d
                         deviation += d * d
                     if has_nonzero:
-                        nonzero = np.int32(nonzero + np.int32((v != 0) & kept))
+                        nonzero = counters(nonzero + counters((v != 0) & kept))
                     if until_some:
                         found |= (v != 0) & kept
                     if until_none:
@@ -309,14 +304,20 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 if has_absolute:
                     push(stack[1], blocks, np.float64(absolute))
                 if has_square:
-                    tiny, huge = 0.0, 0.0
-                    if square < LEAST_SQUARE:
-                        tiny = _squares(block, marks, masked, skip_nan, SCALE)
-                    if square > LARGEST_SQUARE:
-                        huge = _squares(block, marks, masked, skip_nan, 1 / SCALE)
-                    push(stack[2], blocks, tiny)
-                    push(stack[3], blocks, 0.0 if tiny + huge > 0 else square)
-                    push(stack[4], blocks, huge)
+                    squares = np.float64(square)
+                    if has_single_squares and not least_square <= squares <= largest_square:
+                        squares = squares_of(block, marks, masked, skip_nan, 1.0)
+                    if may_be_extreme:
+                        tiny, huge = 0.0, 0.0
+                        if squares < LEAST_SQUARE:
+                            tiny = squares_of(block, marks, masked, skip_nan, SCALE)
+                        if squares > LARGEST_SQUARE:
+                            huge = squares_of(block, marks, masked, skip_nan, 1 / SCALE)
+                        push(stack[2], blocks, tiny)
+                        push(stack[4], blocks, huge)
+                        push(stack[3], blocks, 0.0 if tiny + huge > 0 else squares)
+                    else:
+                        push(stack[3], blocks, squares)
                 if has_moments:
                     near, scale = apart(shift), 1.0
                     distance, squared = np.float64(offset), np.float64(deviation)
@@ -353,9 +354,10 @@ def fold_kernel(spec: FoldSpec) -> Any:
             if has_absolute:
                 row.absolute += drain(stack[1], blocks)
             if has_square:
-                row.tiny_square += drain(stack[2], blocks)
                 row.square += drain(stack[3], blocks)
-                row.huge_square += drain(stack[4], blocks)
+                if may_be_extreme:
+                    row.tiny_square += drain(stack[2], blocks)
+                    row.huge_square += drain(stack[4], blocks)
             end_of_row = begin_of_row + length
             if has_low_at and low_begin >= 0:
                 end = min(low_begin + block_size, end_of_row)

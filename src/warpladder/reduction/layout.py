@@ -173,6 +173,11 @@ class ArrayRows:
         tile = min(tile, _LARGEST_TILE_BYTES)
         self._tile_bytes = CACHED_BYTES if is_copied or passes > 1 else tile
 
+    @property
+    def whole(self) -> Tile | None:
+        """All of it as one tile, where rows lie as they should."""
+        return self._whole
+
     def allow_stacks(self) -> None:
         """Let tiles that lie across have more than one panel."""
         self._stacks = self._may_lie_across and self._line_pitch() is not None

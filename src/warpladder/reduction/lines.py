@@ -24,19 +24,28 @@ from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.rules import LOW_WORD, outdoes, passes
-from warpladder.reduction.scalars import compiled, select
+from warpladder.reduction.rules import (
+    LARGEST_PRODUCT,
+    LARGEST_SQUARE,
+    LEAST_PRODUCT,
+    LEAST_SQUARE,
+    LOW_WORD,
+    outdoes,
+)
+from warpladder.reduction.scalars import compiled, select, times_itself
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["fields_of_lines", "takes_lines"]
 
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
+_ONE: NDArray[np.int64] = np.ones(1, np.int64)
+_ZERO: NDArray[np.float64] = np.zeros(1)
 
 
 @cache
 def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
-    folds = {"total", "whole", "product", "low", "high", "nonzero"}
+    folds = {"total", "whole", "product", "low", "high", "nonzero", "square"}
     is_one = len(spec.folds) == 1 and spec.folds <= folds
     return is_one and not spec.masked and spec.values != "float16"
 
@@ -57,8 +66,7 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     data, _, rows, length, pitch, width = tile
     joined = lines_joined(tile)
     lines = length // joined
-    may_leave_range = fold == "product" and spec.sums != "int64"
-    if may_leave_range and (joined > 1 or length > LINES):
+    if fold == "product" and _may_leave_range(spec) and (joined > 1 or length > LINES):
         return None
     if joined == 1:
         found = _folded(spec, data, rows, length, pitch, width, rows)
@@ -71,20 +79,25 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     first, second, counts = found
     if not spec.skip_nan:
         counts = np.array([length])
+    elif _is_extreme_of_some(spec):
+        counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else _ONE
     if fold == "whole":
         return {"count": counts, "whole_low": first, "whole_high": second}
-    if may_leave_range and not _are_in_range(first):
+    if _may_leave_range(spec) and second[0]:
         return None
+    if fold == "square":
+        return {"count": counts, fold: first, "tiny_square": _ZERO, "huge_square": _ZERO}
     if fold == "product":
         # Of what is in range, and of integers, the power of two is 0.
         return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
     return {"count": counts, fold: first}
 
 
-def _are_in_range(products: NDArray[Any]) -> bool:
-    """Tell whether none of the products has overflowed or vanished."""
-    sizes = np.abs(products)
-    return bool(passes(1.0, sizes.min()) and passes(1.0, sizes.max()))
+@cache
+def _may_leave_range(spec: FoldSpec) -> bool:
+    """Tell whether products or squares may overflow or vanish; 0 may be of such."""
+    of_products = spec.folds == {"product"} and spec.sums != "int64"
+    return of_products or (spec.folds == {"square"} and spec.values == "float64")
 
 
 def _folded(
@@ -92,8 +105,12 @@ def _folded(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Return a number for each of the rows that are left, another where sums have two, counts."""
     kernel, kind, in_two_words = _lines_kernel(spec)
-    counts = np.zeros(rows, np.int64) if spec.skip_nan else _NOTHING
+    counts: NDArray[Any] = _NOTHING
+    if spec.skip_nan:
+        counts = np.zeros(rows, np.uint8 if _is_extreme_of_some(spec) else np.int64)
     second = np.empty(rows, np.int64) if in_two_words else _NOTHING
+    if _may_leave_range(spec):
+        second = np.zeros(1, np.int64)
     first = np.empty(rows, kind)
     kernel(data, rows, length, pitch, width, left, first, second, counts)
     return (first, second, counts) if left == rows else (first[:left], second[:left], counts[:left])
@@ -103,11 +120,11 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
     """Let what is left of rows take in that of their later elements, as `rules` does."""
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
     if fold in {"low", "high"}:
-        leads = outdoes(new, old, new < old if fold == "low" else new > old)
-        if new_counts.size:
-            leads = (new_counts > 0) & (leads | (old_counts == 0))
-        np.copyto(old, new, where=leads)
-    elif fold == "product":
+        # Where nothing counts stands what all are ahead of.
+        np.copyto(old, new, where=outdoes(new, old, new < old if fold == "low" else new > old))
+        old_counts &= new_counts
+        return
+    if fold == "product":
         old *= new
     elif fold == "whole":
         old += new
@@ -116,8 +133,20 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
     elif old.dtype == np.uint8:
         old |= new
     else:
+        if fold == "square":
+            old_high |= new_high
         quietly(np.add, old, new, old)
     old_counts += new_counts
+
+
+@cache
+def _is_extreme_of_some(spec: FoldSpec) -> bool:
+    """Tell whether it is an extremum that skips NaNs, which shows by itself that there was more.
+
+    But where it is what all others are ahead of: then the row is looked through. In place of counts
+    such rows have marks, which are set where there was nothing.
+    """
+    return spec.skip_nan and spec.folds <= {"low", "high"}
 
 
 @cache
@@ -129,7 +158,7 @@ def _kind(spec: FoldSpec) -> Any:
     if fold == "nonzero":
         # Whether there is one takes a byte.
         return np.uint8 if spec.until == "some" else np.int64
-    return np.int64 if spec.sums == "int64" else np.float64
+    return np.int64 if spec.sums == "int64" and fold != "square" else np.float64
 
 
 @compiled
@@ -152,6 +181,13 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     skip_nan, until_some = spec.skip_nan, spec.until == "some"
     is_total, is_whole, is_product = fold == "total", fold == "whole", fold == "product"
     is_low, is_high, is_nonzero = fold == "low", fold == "high", fold == "nonzero"
+    is_extreme_of_some = _is_extreme_of_some(spec)
+    is_counted = skip_nan and not is_extreme_of_some
+    may_leave_range = _may_leave_range(spec)
+    least_size, largest_size = LEAST_SQUARE, LARGEST_SQUARE
+    if is_product:
+        least_size, largest_size = LEAST_PRODUCT, LARGEST_PRODUCT
+    is_square = fold == "square"
     in_two_words = is_whole and spec.values in {"int64", "uint64"}
     element, kind = element_type(spec.values), _kind(spec)
     # What a block of lines is added in, as in `columns`.
@@ -170,18 +206,25 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             return lanes(v != 0)
         if in_two_words:
             return lanes(v & LOW_WORD)
+        if is_square:
+            square = times_itself(np.float64(v))
+            if skip_nan:
+                return _either(v == v, square, neutral)  # noqa: PLR0124 - NaN is not itself
+            return square
         if skip_nan:
             return _either(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
         return lanes(v)
 
     @compiled
     def with_next(kept, v):  # type: ignore[no-untyped-def]
+        if is_extreme_of_some:
+            # One instruction, which leaves what is kept where there is a NaN.
+            return _either(v < kept if is_low else v > kept, v, kept)
         # Of equals, which zeros of both signs are, the last is taken, as in `columns`.
         if is_low or is_high:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
-            if not skip_nan:
-                ahead |= new != new  # noqa: PLR0124 - NaN is not itself
+            ahead |= new != new  # noqa: PLR0124 - NaN is not itself
             return _either(ahead, new, kept)
         if is_product:
             return kept * taken(v)
@@ -191,6 +234,8 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
 
     @compiled
     def joined(old, new, old_count, new_count):  # type: ignore[no-untyped-def]
+        if is_extreme_of_some:
+            return _either(new < old if is_low else new > old, new, old)
         if is_low or is_high:
             leads = outdoes(new, old, new < old if is_low else new > old)
             return _either((new_count > 0) & (leads | (old_count == 0)), new, old)
@@ -224,7 +269,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     block[j] = neutral
                     if in_two_words:
                         high[j] = 0
-                    if skip_nan:
+                    if is_counted:
                         numbers[j] = 0
                 fours = (end - begin) // 4 * 4
                 for i in range(begin, begin + fours, 4):
@@ -242,7 +287,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                                 + np.int64(c[j] >> 32)
                                 + np.int64(d[j] >> 32)
                             )
-                        if skip_nan:
+                        if is_counted:
                             numbers[j] += (
                                 np.int32(a[j] == a[j])
                                 + np.int32(b[j] == b[j])
@@ -255,13 +300,13 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         block[j] = with_next(block[j], a[j])
                         if in_two_words:
                             high[j] += np.int64(a[j] >> 32)
-                        if skip_nan:
+                        if is_counted:
                             numbers[j] += np.int32(a[j] == a[j])
                 if begin == 0 and not is_whole:
                     # There is nothing to join yet.
                     for j in range(run):
                         answers[j] = kind(block[j])
-                        if skip_nan:
+                        if is_counted:
                             counted[j] = numbers[j]
                     continue
                 for j in range(run):
@@ -271,11 +316,24 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         if in_two_words:
                             high_words[j] += high[j]
                         answers[j] = low_word & LOW_WORD
-                    elif skip_nan:
+                    elif is_counted:
                         answers[j] = joined(answers[j], block[j], counted[j], numbers[j])
                         counted[j] += numbers[j]
                     else:
                         answers[j] = joined(answers[j], block[j], begin, 1)
+            if is_extreme_of_some:
+                in_doubt = False
+                for j in range(run):
+                    in_doubt |= answers[j] == neutral
+                if in_doubt:
+                    for j in range(run):
+                        if answers[j] == neutral:
+                            counted[j] = 1
+                            for i in range(length):
+                                v = data[start + i * pitch + j]
+                                if v == v:  # noqa: PLR0124 - NaN is not itself
+                                    counted[j] = 0
+                                    break
         while rows > rows_left:
             rows //= 2
             for j in range(rows):
@@ -283,10 +341,20 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     low_word = first[j] + first[rows + j]
                     second[j] += second[rows + j] + (low_word >> 32)
                     first[j] = low_word & LOW_WORD
+                elif is_extreme_of_some:
+                    first[j] = joined(first[j], first[rows + j], 1, 1)
+                    counts[j] &= counts[rows + j]
                 elif skip_nan:
                     first[j] = joined(first[j], first[rows + j], counts[j], counts[rows + j])
                     counts[j] += counts[rows + j]
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
+        if may_leave_range:
+            # Here the numbers are in a cache still, and no array is made for it.
+            are_lost = False
+            for j in range(rows):
+                size = abs(first[j])
+                are_lost |= (size < least_size) | (size > largest_size) | (size != size)  # noqa: PLR0124 - NaN is not itself
+            second[0] = are_lost
 
     return fold_lines, kind, is_whole

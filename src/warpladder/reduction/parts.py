@@ -148,8 +148,9 @@ class FoldPart(Part):
     @cached_property
     def rare(self) -> tuple[str, ...]:
         """Fields that are 0 but for numbers near the ends of their range."""
-        rare = {"tiny_square", "huge_square", "tiny_deviation", "huge_deviation", "exponent"}
-        return tuple(name for name in self._names if name in rare)
+        # Squares of all elements but its own fit float64.
+        rare = ("exponent", "tiny", "huge") if self.spec.values == "float64" else ("exponent",)
+        return tuple(name for name in self._names if name.startswith(rare))
 
     @cached_property
     def loop(self) -> Any:

@@ -16,12 +16,22 @@ from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import SCALE, passes, times
 from warpladder.reduction.scalars import loose, strict_inline
 
-__all__ = ["MOST", "multiplied", "product_of", "root_of", "sum_of"]
+__all__ = ["MOST", "multiplied", "product_of", "root_of", "squares_of", "sum_of"]
 
 # Elements multiplied at a time where a block's product is out of range.
 _FEW = 64
 MOST = 10_000
 """Two to this, or to minus this, makes an infinity or 0 of any product of moderate size."""
+
+
+@loose
+def squares_of(block: Any, marks: Any, masked: Any, skip_nan: Any, scale: Any) -> Any:
+    """Return the sum of the squares of a block, scaled before they are squared."""
+    total = 0.0
+    for i in range(block.size):
+        scaled = np.float64(block[i]) * scale
+        total += scaled * scaled if is_kept(block, marks, i, masked, skip_nan) else 0.0
+    return total
 
 
 @loose

@@ -20,7 +20,9 @@ from warpladder.reduction.scalars import compiled, difference, rule
 __all__ = [
     "FAR",
     "LARGEST_NUMBER",
+    "LARGEST_PRODUCT",
     "LARGEST_SQUARE",
+    "LEAST_PRODUCT",
     "LEAST_SQUARE",
     "LIMITS_OF_SQUARES",
     "LOW_WORD",
@@ -90,7 +92,7 @@ _STEP = 600
 # Factors between these have a product that float64 holds; `SCALE` brings others there.
 _LEAST_FACTOR, _LARGEST_FACTOR = 2.0**-500, 2.0**500
 # What is between these has neither overflowed nor vanished.
-_LEAST_PRODUCT, _LARGEST_PRODUCT = 2.0**-1000, 2.0**1000
+LEAST_PRODUCT, LARGEST_PRODUCT = 2.0**-1000, 2.0**1000
 
 
 @rule
@@ -111,7 +113,7 @@ def passes(product: Any, factor: Any) -> Any:
     Beside a zero it may have, as long as there is no infinity among them.
     """
     size = abs(factor)
-    return _LEAST_PRODUCT <= size <= _LARGEST_PRODUCT or (product == 0 and size < math.inf)
+    return LEAST_PRODUCT <= size <= LARGEST_PRODUCT or (product == 0 and size < math.inf)
 
 
 @rule

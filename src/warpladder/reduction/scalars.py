@@ -36,6 +36,7 @@ __all__ = [
     "select",
     "strict",
     "strict_inline",
+    "times_itself",
 ]
 
 #: Compile a function whose floating-point operations stay as they are written. That has to be said:
@@ -143,6 +144,12 @@ def difference(a: Any, b: Any) -> Any:
     Strictly, or LLVM may take a sum of differences for a difference of sums.
     """
     return _difference(a, b)
+
+
+@compiled
+def times_itself(number: Any) -> Any:
+    """Return a number times itself, rounded before it is added to anything."""
+    return number * number
 
 
 @intrinsic
