@@ -227,6 +227,18 @@ def test_extrema_of_nothing_over_lines(op, dtype):
                 np.testing.assert_array_equal(plan.finish(states, side, length, 0)[0], expected)
 
 
+@pytest.mark.parametrize("op", ["min", "nanmin", *large("max", "nanmax")])
+def test_the_last_of_zeros_of_both_signs_over_lines(op):
+    """As in other loops, so that it is the same beside other operations."""
+    for lines in (2, 70, 2 * LINES):
+        for first in (0.0, -0.0):
+            values = np.full((lines, 33), first, "f4")
+            values[lines // 2 :] = -first
+            alone = wl.reduce(values, op, axis=0)
+            beside = wl.reduce(values, (op, "count_nonzero"), axis=0)[0]
+            np.testing.assert_array_equal(np.signbit(alone), np.signbit(beside))
+
+
 @pytest.mark.parametrize(
     ("op", "dtype"), [("l2", "f4"), ("l2", "f8"), *large(("nanl2", "f8"), ("l2", "i4"))]
 )

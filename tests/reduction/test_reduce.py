@@ -434,6 +434,34 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch, kind):
     assert {type(job) for job in jobs} == {kind}
 
 
+def test_tiles_come_in_while_an_early_answer_is_made(monkeypatch):
+    """Other threads may still be at tiles behind the one that settled it."""
+
+    class Calls(list):
+        job: cpu._Sheet
+
+        def __getitem__(self, number):
+            self.job._found[self.job.total + len(self.job._found)] = None
+            return super().__getitem__(number)
+
+    def conclude_meanwhile(job):
+        calls = Calls(job._calls)
+        calls.job, job._calls = job, calls
+        conclude(job)
+        concluded.append(job)
+
+    concluded = []
+    conclude = cpu._Sheet._conclude
+    monkeypatch.setattr(cpu._Sheet, "_conclude", conclude_meanwhile)
+    monkeypatch.setattr(layout, "TILE_BYTES", 8192)
+    monkeypatch.setattr(layout, "_TILES", 1 << 30)
+    values = np.zeros(200_000, np.int8)
+    values[100_000] = 1
+    assert wl.reduce(values, ("any",)).any
+    assert not wl.reduce(values[:100_000], ("any",)).any
+    assert len(concluded) == 2
+
+
 def test_what_a_late_thread_brings_is_not_taken():
     taken = []
     rows = layout.ArrayRows(np.ones((4, 100)), [1], None, np.dtype("f8"), ordered=False)

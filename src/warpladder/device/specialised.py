@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 from functools import cache
 from threading import Lock
 from tokenize import TokenError
@@ -26,6 +27,13 @@ _SCOPES = (
 )  # fmt: skip
 
 _ONE_AT_A_TIME = Lock()
+if hasattr(os, "register_at_fork"):
+    # Held over a fork by nobody else, who would not be there to release it in the forked process.
+    os.register_at_fork(
+        before=_ONE_AT_A_TIME.acquire,
+        after_in_parent=_ONE_AT_A_TIME.release,
+        after_in_child=_ONE_AT_A_TIME.release,
+    )
 
 
 def specialised(function: _Function) -> _Function:

@@ -279,7 +279,9 @@ class _Sheet(_Job):
     def _conclude(self) -> None:
         """Merge the states of all rows, run by run of columns."""
         width, count, states = len(self._columns), self._rows.count, self._states
-        repeated = [n for n, own in self._found.items() if own is not self._calls[n][-1]]
+        # Not all that is found: where an answer was settled early, others may still be at tiles.
+        needed = range(self._needed)
+        repeated = [n for n in needed if self._found[n] is not self._calls[n][-1]]
         if repeated:
             # Whoever is at it still may write into the old ones.
             states = states.copy()

@@ -38,8 +38,6 @@ from warpladder.reduction.states import FoldSpec
 __all__ = ["fields_of_lines", "takes_lines"]
 
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
-_ONE: NDArray[np.int64] = np.ones(1, np.int64)
-_ZERO: NDArray[np.float64] = np.zeros(1)
 
 
 @cache
@@ -80,13 +78,18 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     if not spec.skip_nan:
         counts = np.array([length])
     elif _is_extreme_of_some(spec):
-        counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else _ONE
+        counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else np.ones(1, np.int64)
     if fold == "whole":
         return {"count": counts, "whole_low": first, "whole_high": second}
     if _may_leave_range(spec) and second[0]:
         return None
     if fold == "square":
-        return {"count": counts, fold: first, "tiny_square": _ZERO, "huge_square": _ZERO}
+        return {
+            "count": counts,
+            fold: first,
+            "tiny_square": np.zeros(1),
+            "huge_square": np.zeros(1),
+        }
     if fold == "product":
         # Of what is in range, and of integers, the power of two is 0.
         return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
@@ -217,10 +220,10 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
 
     @compiled
     def with_next(kept, v):  # type: ignore[no-untyped-def]
-        if is_extreme_of_some:
-            # One instruction, which leaves what is kept where there is a NaN.
-            return _either(v < kept if is_low else v > kept, v, kept)
         # Of equals, which zeros of both signs are, the last is taken, as in `columns`.
+        if is_extreme_of_some:
+            # Where there is a NaN that leaves what is kept.
+            return _either(v <= kept if is_low else v >= kept, v, kept)
         if is_low or is_high:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
