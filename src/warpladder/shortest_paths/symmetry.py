@@ -19,8 +19,9 @@ __all__ = ["BY_HALF", "is_symmetric"]
 BY_HALF = "half of the relaxations, as the graph is undirected"
 """What an engine says of a symmetric matrix."""
 
-# Of the squares that are compared at a time: the lines of both stay in the first-level cache.
-_SIDE = 16
+# Of what is compared at a time: four columns, read as rows elsewhere, whose lines stay in the
+# first-level cache. At n = 4096 a number of float32 takes 1.6 ns, in squares of 16 2.8.
+_ROWS, _COLUMNS = 64, 4
 
 
 def is_symmetric(matrix: NDArray[Any]) -> bool:
@@ -54,11 +55,11 @@ def is_symmetric(matrix: NDArray[Any]) -> bool:
 @njit(nogil=True)
 def _is_mirrored(bits: Any, first: Any, last: Any) -> Any:
     """Return whether rows ``[first, last)`` equal the columns, as far as the diagonal."""
-    for i in range(first, last, _SIDE):
-        i_end = min(i + _SIDE, last)
-        for j in range(0, i_end, _SIDE):
+    for i in range(first, last, _ROWS):
+        i_end = min(i + _ROWS, last)
+        for j in range(0, i_end, _COLUMNS):
             for r in range(i, i_end):
-                for c in range(j, min(j + _SIDE, r)):
+                for c in range(j, min(j + _COLUMNS, r)):
                     if bits[r, c] != bits[c, r]:
                         return False
     return True
