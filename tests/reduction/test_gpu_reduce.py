@@ -366,7 +366,7 @@ def numbers_of_all_sizes(dtype: str, n: int) -> dict[str, np.ndarray]:
     }
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4"])
+@pytest.mark.parametrize("dtype", ["f4", *large("f2")])
 def test_reproducible_sums_of_short_numbers_have_the_same_bits(
     gpu: SimulatedDevice, dtype: str
 ) -> None:
