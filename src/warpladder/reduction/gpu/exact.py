@@ -48,7 +48,7 @@ _SHORT_REGISTERS = 64
 
 
 def has_short_numbers(spec: ExactSpec) -> bool:
-    """Tell whether most batches fit one window: those of numbers of up to 24 bits."""
+    """Tell whether numbers have up to 24 bits, for which there are narrow windows."""
     return spec.values in {"float16", "float32"} and spec.term != "square"
 
 
@@ -62,6 +62,7 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
     has_errors = has_rounded_squares(spec)
     add_batch, add_narrow = batch_adder(size), narrow_adder(size)
     is_short = has_short_numbers(spec)
+    real = np.float32 if is_short else np.float64
     is_whole = spec.values in {"int64", "uint64"}
     add_wholes = whole_adder(size, spec.term)
     least, largest = SQUARES_WITH_ERRORS
@@ -69,29 +70,20 @@ def _taker(spec: ExactSpec, size: int, *, some: bool) -> Any:
     @cuda.jit(device=True)
     def take(state, batch, valid, first, width, hop):
         windows, limbs = state
-        if is_whole:
-            for j in range(size):
-                if some and not (valid >> uint32(j)) & uint32(1):
-                    batch[j] = 0
-            add_wholes(windows, limbs, batch)
-            return
-        if is_short:
-            short = cuda.local.array(size, np.float32)
-            for j in range(size):
-                if some and not (valid >> uint32(j)) & uint32(1):
-                    batch[j] = 0
-                short[j] = np.float32(batch[j])
-                if is_absolute:
-                    short[j] = abs(short[j])
-            add_narrow(windows, limbs, short)
-            return
-        numbers = cuda.local.array(size, np.float64)
         for j in range(size):
             if some and not (valid >> uint32(j)) & uint32(1):
                 batch[j] = 0
-            numbers[j] = np.float64(batch[j])
+        if is_whole:
+            add_wholes(windows, limbs, batch)
+            return
+        numbers = cuda.local.array(size, real)
+        for j in range(size):
+            numbers[j] = real(batch[j])
             if is_absolute:
                 numbers[j] = abs(numbers[j])
+        if is_short:
+            add_narrow(windows, limbs, numbers)
+            return
         if is_square:
             errors = cuda.local.array(size, np.float64)
             squares = cuda.local.array(size, np.float64)

@@ -60,6 +60,13 @@ def _bits_of(number):
 
 
 @cuda.jit(device=True)
+def _rounded(x, constant):
+    """Return the bits of what x makes of a window's constant, and what does not go into it."""
+    shifted = x + constant
+    return _bits_of(shifted), x - (shifted - constant)
+
+
+@cuda.jit(device=True)
 def _power_of_two(exponent, fraction):
     """Return 2^exponent, or with the fraction's bits set a larger number; it is a normal one."""
     cell = cuda.local.array(1, np.int32)
@@ -206,18 +213,12 @@ def narrow_adder(size: int) -> Any:
             # NaN does not fit.
             fits = abs(x) < row.limit
             rest = x if fits else np.float32(0)
-            shifted = rest + c0
-            sum0 = int32(sum0 + _bits_of(shifted))
-            rest -= shifted - c0
-            shifted = rest + c1
-            sum1 = int32(sum1 + _bits_of(shifted))
-            rest -= shifted - c1
-            shifted = rest + c2
-            sum2 = int32(sum2 + _bits_of(shifted))
-            rest -= shifted - c2
-            shifted = rest + c3
-            sum3 = int32(sum3 + _bits_of(shifted))
-            rest -= shifted - c3
+            bits0, rest = _rounded(rest, c0)
+            bits1, rest = _rounded(rest, c1)
+            bits2, rest = _rounded(rest, c2)
+            bits3, rest = _rounded(rest, c3)
+            sum0, sum1 = int32(sum0 + bits0), int32(sum1 + bits1)
+            sum2, sum3 = int32(sum2 + bits2), int32(sum3 + bits3)
             numbers[j] = rest if fits else x
             left |= _bits_of(numbers[j])
         row.total0 += int32(sum0 - size * _bits_of(c0))
@@ -240,13 +241,11 @@ def narrow_adder(size: int) -> Any:
         top = np.float32(0)
         for j in range(size):
             x = numbers[j]
-            shifted = x + row.constant
-            total = int32(total + _bits_of(shifted))
-            remainder = x - (shifted - row.constant)
-            shifted = remainder + row.lower_constant
-            rest = int32(rest + _bits_of(shifted))
+            upper, remainder = _rounded(x, row.constant)
+            lower, remainder = _rounded(remainder, row.lower_constant)
+            total, rest = int32(total + upper), int32(rest + lower)
             # What is not zero here: bits below both, and NaN.
-            left |= _bits_of(remainder - (shifted - row.lower_constant))
+            left |= _bits_of(remainder)
             top = max(top, abs(x))
         if top < row.limit and left & _MAGNITUDE == 0:
             row.total0 += int32(total - size * _bits_of(row.constant))
