@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from warpladder.reduction import layout
+from warpladder.reduction import few, layout
 from warpladder.reduction.gpu import stream
 from warpladder.simulator import SimulatedDevice
+
+
+@pytest.fixture(autouse=True)
+def _as_if_not_called(request: pytest.FixtureRequest) -> Iterator[None]:
+    """How arrays are cut is remembered; with other sizes of tiles it is not to be."""
+    changes_sizes = "monkeypatch" in request.fixturenames
+    if changes_sizes:
+        few._answer_to.cache_clear()
+    yield
+    if changes_sizes:
+        few._answer_to.cache_clear()
 
 
 @pytest.fixture(scope="module")

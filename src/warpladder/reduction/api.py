@@ -231,10 +231,9 @@ def reduce(
         and (accuracy is _FAST or type(accuracy) is str)
         and (ddof is _NO_DDOF or (type(ddof) is int and 0 <= ddof <= 1))
         and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))
-        and values.nbytes <= TILE_BYTES
         and values.flags.carray
     ):
-        if axis is None and where is None and keepdims is False:
+        if axis is None and where is None and keepdims is False and values.nbytes <= TILE_BYTES:
             found = answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
         else:
             found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)

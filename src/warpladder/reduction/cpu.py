@@ -11,16 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Condition
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.reduction.copies import Buffers
-from warpladder.reduction.layout import PARALLEL_FROM, ArrayRows, Rows, Span, Tile
+from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
 
-__all__ = ["Cascade", "accumulate"]
+__all__ = ["Cascade", "Taker", "accumulate", "accumulator_for"]
 
+# Tiles that are remembered, of larger arrays than that Python would matter.
+_MOST_KEPT = 1 << 10
 # Kept at once for a `_Sheet`, in the second-level cache.
 _MOST_STATES = 1 << 14
 
@@ -89,10 +94,47 @@ def accumulate(
             progress(1.0)
         return
     whole = rows.whole if isinstance(rows, ArrayRows) else None
-    if whole is not None and len(columns) * rows.count <= _MOST_STATES and _is_one_loop(plan):
-        job: _Job = _Sheet(plan, rows, runs, columns, take, first, whole)
+    if whole is not None and _is_sheet(plan, rows, columns):
+        pieces = _pieces(rows.count, whole.pitch, runs, columns, first)
+        job: _Job = _Sheet(plan, rows, runs, columns, take, pieces, whole.data, whole.mask)
     else:
         job = _Job(plan, rows, runs, columns, take, first)
+    _work_at(job, progress)
+
+
+def accumulator_for(
+    plan: Plan, lies_alike: ArrayRows
+) -> Callable[[NDArray[Any], Taker], None] | None:
+    """Return `accumulate` for matrices that lie as one does in other memory.
+
+    It is called with their elements as they lie there, and with what takes runs of rows. How they
+    are cut is found here, and no element read. It is None where tiles would be copied.
+    """
+    lies_alike.allow_stacks()
+    columns, runs = lies_alike.column_spans(), list(lies_alike.row_spans())
+    whole = lies_alike.whole
+    if len(runs) * len(columns) > _MOST_KEPT:
+        return None
+    if whole is not None and _is_sheet(plan, lies_alike, columns):
+        pieces = _pieces(lies_alike.count, whole.pitch, runs, columns, 0)
+
+        def run_sheet(data: NDArray[Any], take: Taker) -> None:
+            job = _Sheet(plan, lies_alike, runs, columns, take, pieces, data, NO_MASK)
+            _work_at(job, None)
+
+        return run_sheet
+    moved = lies_alike.moved()
+    if moved is None:
+        return None
+
+    def run(data: NDArray[Any], take: Taker) -> None:
+        _work_at(_Job(plan, moved(data), runs, columns, take, 0), None)
+
+    return run
+
+
+def _work_at(job: _Job, progress: Callable[[float], None] | None) -> None:
+    """Do a job, with the help of other threads where it is long."""
     buffers: Buffers = {}
     helpers = min(worker_count() - 1, job.left) if job.total >= PARALLEL_FROM else 0
     began = perf_counter()
@@ -216,9 +258,35 @@ class _Job:
             self._changed.notify()
 
 
-def _is_one_loop(plan: Plan) -> bool:
-    """Tell whether all that is done with a tile is to call one loop."""
-    return len(plan.parts) == 1 and plan.parts[0].loop is not None and not plan.counts_truths
+class _Piece(NamedTuple):
+    """A tile of a `_Sheet`: where its elements begin, how they lie, and which states are its."""
+
+    tail: slice
+    lies: tuple[int, int, int, int]
+    states: slice
+
+
+def _is_sheet(plan: Plan, rows: Rows, columns: list[Span]) -> bool:
+    """Tell whether all that is done with a tile is to call one loop, and states are not many."""
+    is_one_loop = len(plan.parts) == 1 and plan.parts[0].loop is not None
+    are_few = len(columns) * rows.count <= _MOST_STATES
+    return is_one_loop and are_few and not plan.counts_truths
+
+
+def _pieces(
+    count: int, pitch: int, runs: list[Span], columns: list[Span], first: int
+) -> list[_Piece]:
+    """Return the tiles of a `_Sheet` of so many rows."""
+    return [
+        _Piece(
+            slice(run.begin * pitch + column.begin, None),
+            (run.end - run.begin, column.end - column.begin, pitch, first + column.begin),
+            # Those of each run of columns together: rows are merged all at once.
+            slice(place * count + run.begin, place * count + run.end),
+        )
+        for run in runs
+        for place, column in enumerate(columns)
+    ]
 
 
 class _Sheet(_Job):
@@ -235,26 +303,17 @@ class _Sheet(_Job):
         runs: list[Span],
         columns: list[Span],
         take: Taker,
-        first: int,
-        whole: Tile,
+        pieces: list[_Piece],
+        data: NDArray[Any],
+        mask: NDArray[np.bool_],
     ) -> None:
-        super().__init__(plan, rows, runs, columns, take, first)
+        super().__init__(plan, rows, runs, columns, take, 0)
         (self._part,) = plan.parts
         self._loop, self._settles = self._part.loop, len(runs) == 1 and len(columns) > 1
-        # Those of each run of columns together: rows are merged all at once.
-        self._states = self._part.new(len(columns) * rows.count)
-        data, mask, _, _, pitch, _ = whole
-        self._calls = []
-        for run in runs:
-            for place, column in enumerate(columns):
-                begin, at = run.begin * pitch + column.begin, place * rows.count
-                self._calls.append(
-                    (
-                        *(data[begin:], mask[begin:], run.end - run.begin),
-                        *(column.end - column.begin, pitch, first + column.begin),
-                        self._states[at + run.begin : at + run.end],
-                    )
-                )
+        states = self._states = self._part.new(len(columns) * rows.count)
+        self._calls = [
+            (data[tail], mask[tail], *lies, states[place]) for tail, lies, place in pieces
+        ]
 
     def _repeat(self, number: int, buffers: Buffers) -> None:  # noqa: ARG002 - see `_Job`
         """Accumulate a tile that another thread is at, whose states are not to be touched."""

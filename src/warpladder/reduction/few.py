@@ -3,14 +3,14 @@
 A thousand numbers are reduced in a tenth of a microsecond; to look at every option, to lay out
 tiles and to finish arrays of one result take thirty, as long as to add a megabyte. What is here
 serves arrays as they lie that make one tile, so that the bits are those of the long way, to which
-it leaves all that is rare.
+it leaves all that is rare. Of more than one tile `many` remembers how it is cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from math import inf, prod, sqrt
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -21,12 +21,12 @@ from warpladder.device.subroutines import entry_for
 from warpladder.reduction import layout
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
+from warpladder.reduction.finishers import array_maker, number_maker, one_field
 from warpladder.reduction.intake import check_dtype
 from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.ops import Field, Op, Sums, parse_ops
-from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.many import way_of_many
+from warpladder.reduction.ops import Op, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
-from warpladder.reduction.quiet import quietly
 from warpladder.reduction.truths import plain_truths
 
 __all__ = ["answer", "answer_of_few"]
@@ -95,15 +95,36 @@ def _answer_to(
 ) -> Way:
     """Return the way to the result over an axis, or all, of arrays of a shape."""
     size, ndim = prod(shape), len(shape)
-    if not (values.isnative and 0 < size * values.itemsize <= layout.TILE_BYTES):
+    if not (values.isnative and size):
         return _long_way
     if axis is not None and not -ndim <= axis < ndim:
         return _long_way
+    way: Way | None
     if axis is not None and ndim > 1:
-        return _answer_along(op, values, shape, axis % ndim, accuracy, masked, keepdims)
+        axes: tuple[int, ...] = (axis % ndim,)
+        way = _answer_along(op, values, shape, axis % ndim, accuracy, masked, keepdims)
+    else:
+        axes = tuple(range(ndim))
+        way = _answer_flat(op, values, shape, accuracy, masked, keepdims)
+    if way is None:
+        plan = _plan(op, values, accuracy, masked)
+        way = way_of_many(plan, values, shape, axes, keepdims=keepdims)
+    return way or _long_way
+
+
+def _answer_flat(
+    op: str | np.ufunc,
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    accuracy: str,
+    masked: bool,
+    keepdims: bool,
+) -> Way | None:
+    """Return the way to the result over all axes, None where it is not one tile."""
+    size, ndim = prod(shape), len(shape)
     plan = _plan(op, values, accuracy, masked)
     if size * values.itemsize > _most_of_one_tile(plan, size):
-        return _long_way
+        return None
     way = answer(op, values, accuracy, masked)
     left = (1,) * ndim
     return _kept(way, left) if keepdims and ndim else way
@@ -166,14 +187,14 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
             check_mask_leaves_some(plan, results, marks.ravel, (0,))
         return results[0][0]
 
-    number = _number_maker(plan)
+    number = number_maker(plan)
     if number is None:
         return run
     part = plan.parts[0]
     first, is_stored = part.new(1), values.char not in "e?"
     raw = first.tobytes()
     loop = _loop(op, values, accuracy, masked)
-    field, finished = _one_field(plan)
+    field, finished = one_field(plan)
     # To make a state takes as long as to add some thousand numbers. Each call takes one that lies
     # ready, so that calls in several threads have one each.
     ready: list[tuple[memoryview, NDArray[Any], NDArray[Any], NDArray[Any]]] = []
@@ -222,8 +243,8 @@ def _answer_along(
     accuracy: str,
     masked: bool,
     keepdims: bool,
-) -> Way:
-    """Return the way to the results over one of several axes, counted from 0."""
+) -> Way | None:
+    """Return the way to the results over one of several axes, None where it is not one tile."""
     plan = _plan(op, values, accuracy, masked)
     length, side = shape[axis], prod(shape[axis + 1 :])
     rows = prod(shape) // length
@@ -231,17 +252,17 @@ def _answer_along(
     is_across = side > 1 and plan.takes_columns
     is_copied = side > 1 and not is_across
     if side > 1 and (length == 1 or length > layout.COLUMNS_ACROSS):
-        return _long_way
+        return None
     if is_across and rows > layout.MOST_ROWS_ACROSS:
-        return _long_way
+        return None
     if is_copied and length > layout.COPIED_COLUMNS:
-        return _long_way
+        return None
     size = rows * length * values.itemsize
     most = layout.CACHED_BYTES if is_copied else _most_of_one_tile(plan, length)
     if size > most:
-        return _long_way
+        return None
     pitch, width = (side, side) if is_across else (length, 0)
-    finish, part = _finisher(plan), plan.parts[0]
+    make, part = array_maker(plan), plan.parts[0]
     is_stored = values.char not in "e?"
     loop = seek = None
     if plan.is_plain and not is_across:
@@ -272,7 +293,7 @@ def _answer_along(
         else:
             tile = Tile(data, mask, rows, length, pitch, width)
             states = [part.complete(tile, 0)] if plan.is_plain else plan.complete(tile, 0)
-        found = None if finish is None else finish(states[0])
+        found = None if make is None else make(states[0])
         if found is None:
             (found,) = plan.finish(states, rows, length, ddof)
             if masked:
@@ -287,101 +308,3 @@ def _is_index(plan: Plan) -> bool:
     op = plan.requests[0].op
     is_extremum = isinstance(op, Op) and op.result == "index" and not op.is_defined_for_nothing
     return is_extremum and plan.is_plain
-
-
-def _finisher(plan: Plan) -> Callable[[Any], NDArray[Any] | None] | None:
-    """Return what makes the results of states that are one field, or its root, in half the time.
-
-    No row is without elements. It is None for plans of which more is asked, and returns None where
-    numbers came near the ends of their range.
-    """
-    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
-    if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(op, Op)):
-        return None
-    if plan.masked or part.skip_nan or not isinstance(op.finish, Field):
-        return None
-    is_root = op.finish.name == "root"
-    name = "square" if is_root else op.finish.name
-    rare = part.rare if dtype.kind == "f" else ()
-    rounds = part.new(1).dtype[name] != dtype and plan.may_round
-
-    def finish(states: Any) -> NDArray[Any] | None:
-        for other in rare:
-            if np.count_nonzero(states[other]):
-                return None
-        found: NDArray[Any] = np.sqrt(states[name]) if is_root else states[name]
-        return quietly(found.astype, dtype) if rounds else found.astype(dtype)
-
-    return finish
-
-
-def _one_field(plan: Plan) -> tuple[str | None, Callable[[Any], Any] | None]:
-    """Return the field of which results of any elements are made, None where it takes more.
-
-    With it comes what makes a plain number of it, as `_number_maker` says; None where the field is
-    the result bit by bit. To read one field takes a quarter of the time that all take.
-    """
-    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
-    if not (isinstance(part, FoldPart) and isinstance(op, Op) and isinstance(op.finish, Field)):
-        return None, None
-    if plan.masked or part.skip_nan or part.rare:
-        return None, None
-    checked = _checker(op, dtype)
-    if op.finish.name == "root":
-        return "square", lambda square: checked(sqrt(square))
-    # Dtypes that are equal may have scalars of their own.
-    stands = part.new(1).dtype[op.finish.name].type is dtype.type
-    return op.finish.name, None if stands else checked
-
-
-def _number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
-    """Return what makes the result of a row's state and ``ddof``, as `Plan.finish` does.
-
-    The state comes as a tuple of plain numbers, the result as one, and what a plain number cannot
-    be it returns None for: results that do not fit their dtype, divisions by zero, rows without
-    elements. It is None itself for plans of several operations or parts, and for few others.
-    """
-    op, part = plan.requests[0].op, plan.parts[0]
-    if not plan.is_plain or not isinstance(op, Op):
-        return None
-    finish, numbers, checked = op.finish, part.numbers, _checker(op, plan.dtypes[0])
-    names = part.new(1).dtype.names
-    counted = names.index("count")
-    read = part.reader(finish.name) if isinstance(finish, Field) else None
-
-    def number(state: tuple[Any, ...], ddof: int) -> Any:
-        count = state[counted]
-        if not count:
-            return None
-        if read is not None:
-            result = read(state)
-        else:
-            fields = numbers(state)
-            if fields is None:
-                return None
-            try:
-                result = finish(Sums(fields, count, ddof))
-            except ZeroDivisionError:
-                return None
-        return None if result is None else checked(result)
-
-    return number
-
-
-def _checker(op: Op, dtype: np.dtype[Any]) -> Callable[[Any], Any]:
-    """Return what makes a plain number one that a dtype holds, or None of it."""
-    is_float = dtype.kind == "f"
-    most = float(np.finfo(dtype).max) if is_float else 0.0
-    # A sum or product wraps, a range is refused where its dtype does not hold it.
-    largest = np.iinfo(dtype).max if op.result == "range" and not is_float else inf
-    # Sums are modulo 2^64, kept with a sign.
-    modulus = 2**64 if dtype.type is np.uint64 else 0
-
-    def checked(result: Any) -> Any:
-        if is_float:
-            return result if -most <= result <= most else None
-        if result > largest:
-            return None
-        return result % modulus if modulus else result
-
-    return checked

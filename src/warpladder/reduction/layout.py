@@ -8,7 +8,8 @@ turn comes, which also settles byte order, strides and masks that broadcast.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -195,15 +196,44 @@ class ArrayRows:
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
         """Return a tile; a copy goes to buffers, which the next call may use again."""
+        tile = self._in_memory(rows, columns)
+        if tile is not None:
+            return tile
+        count, length = rows.end - rows.begin, columns.end - columns.begin
+        part = self._values[rows.slices + columns.slices]
+        data = copied(part, self._kept, self._dtype, "data", buffers)
+        mask = NO_MASK
+        if self._where is not None:
+            marks = self._where[rows.slices + columns.slices]
+            mask = copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
+        return Tile(as_stored(data), mask, count, length, length)
+
+    def moved(self) -> Callable[[NDArray[Any]], Rows] | None:
+        """Return what makes a matrix that lies as this one does of other memory.
+
+        It is called with the elements as they lie there. It is None where tiles are copied. No
+        element is read.
+        """
+        begin, places = _address(self._values), {}
+        for rows, columns in product(self.row_spans(), self.column_spans()):
+            tile = self._in_memory(rows, columns)
+            if tile is None:
+                return None
+            before = (_address(tile.data) - begin) // self._dtype.itemsize
+            places[rows.begin, columns.begin] = slice(before, None), tile[2:]
+        return partial(_Moved, self, places)
+
+    def _in_memory(self, rows: Span, columns: Span) -> Tile | None:
+        """Return a tile of the array's own memory, None where it does not lie so."""
         count, length = rows.end - rows.begin, columns.end - columns.begin
         if self._whole is not None:
             data, mask, _, _, pitch, _ = self._whole
             begin = rows.begin * pitch + columns.begin
             return Tile(data[begin:], mask[begin:], count, length, pitch)
-        part = self._values[rows.slices + columns.slices]
         if self._stacks and count % self._together == 0 and length == self.length:
             line = self._line_pitch()
             assert line is not None  # noqa: S101 - or there would be no stacks
+            part = self._values[rows.slices + columns.slices]
             extent = (count // self._together * length - 1) * line + self._together
             return Tile(lent(part, extent), NO_MASK, count, length, line, self._together)
         if self._lines is not None:
@@ -211,16 +241,10 @@ class ArrayRows:
             begin = columns.begin * self._lines.pitch + rows.begin
             data = self._lines.data[begin:]
             return Tile(data, NO_MASK, count, length, self._lines.pitch, count)
-        if self._may_lie_across:
-            tile = self._as_lines(part)
-            if tile is not None:
-                return tile._replace(rows=count, length=length, across=count)
-        data = copied(part, self._kept, self._dtype, "data", buffers)
-        mask = NO_MASK
-        if self._where is not None:
-            marks = self._where[rows.slices + columns.slices]
-            mask = copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
-        return Tile(as_stored(data), mask, count, length, length)
+        if not self._may_lie_across:
+            return None
+        tile = self._as_lines(self._values[rows.slices + columns.slices])
+        return tile and tile._replace(rows=count, length=length, across=count)
 
     def _tile_shape(self) -> tuple[int, int]:
         elements = self._tile_bytes // self._dtype.itemsize
@@ -294,6 +318,26 @@ class ArrayRows:
         # A mask of booleans stays one.
         mask = lent(self._where, tile.data.size).view(np.bool_)
         return tile._replace(mask=mask)
+
+
+class _Moved:
+    """A matrix that lies as another one does, in other memory."""
+
+    def __init__(
+        self, other: ArrayRows, places: dict[tuple[int, int], tuple[slice, Any]], data: NDArray[Any]
+    ) -> None:
+        self.count, self.length = other.count, other.length
+        self.row_spans, self.column_spans = other.row_spans, other.column_spans
+        self._places, self._data = places, data
+
+    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:  # noqa: ARG002 - see `Rows`
+        """Return a tile."""
+        tail, lies = self._places[rows.begin, columns.begin]
+        return Tile(self._data[tail], NO_MASK, *lies)
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _as_one(values: NDArray[Any], kept: int, dtype: np.dtype[Any]) -> Tile | None:

@@ -1,0 +1,122 @@
+"""What makes results of states as `Plan.finish` does, with fewer steps, where that is all there is.
+
+To finish arrays of one result takes as long as to add 100 kB.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.reduction.ops import Field, Op, Sums
+from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.plan import Plan
+from warpladder.reduction.quiet import quietly
+
+__all__ = ["array_maker", "number_maker", "one_field"]
+
+
+def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
+    """Return what makes the results of states that are one field, or its root, in half the time.
+
+    It is called with them, and perhaps with an array ``into`` which the results go. No row is
+    without elements. It is None for plans of which more is asked, and returns None where numbers
+    came near the ends of their range.
+    """
+    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
+    if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(op, Op)):
+        return None
+    if plan.masked or part.skip_nan or not isinstance(op.finish, Field):
+        return None
+    is_root = op.finish.name == "root"
+    name = "square" if is_root else op.finish.name
+    rare = part.rare if dtype.kind == "f" else ()
+    rounds = part.new(1).dtype[name] != dtype and plan.may_round
+
+    def make(states: Any, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
+        for other in rare:
+            if np.count_nonzero(states[other]):
+                return None
+        found: NDArray[Any] = np.sqrt(states[name]) if is_root else states[name]
+        if into is None:
+            return quietly(found.astype, dtype) if rounds else found.astype(dtype)
+        quietly(into.__setitem__, ..., found)
+        return into
+
+    return make
+
+
+def one_field(plan: Plan) -> tuple[str | None, Callable[[Any], Any] | None]:
+    """Return the field of which results of any elements are made, None where it takes more.
+
+    With it comes what makes a plain number of it, as `number_maker` says; None where the field is
+    the result bit by bit. To read one field takes a quarter of the time that all take.
+    """
+    op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
+    if not (isinstance(part, FoldPart) and isinstance(op, Op) and isinstance(op.finish, Field)):
+        return None, None
+    if plan.masked or part.skip_nan or part.rare:
+        return None, None
+    checked = _checker(op, dtype)
+    if op.finish.name == "root":
+        return "square", lambda square: checked(sqrt(square))
+    # Dtypes that are equal may have scalars of their own.
+    stands = part.new(1).dtype[op.finish.name].type is dtype.type
+    return op.finish.name, None if stands else checked
+
+
+def number_maker(plan: Plan) -> Callable[[tuple[Any, ...], int], Any] | None:
+    """Return what makes the result of a row's state and ``ddof``, as `Plan.finish` does.
+
+    The state comes as a tuple of plain numbers, the result as one, and what a plain number cannot
+    be it returns None for: results that do not fit their dtype, divisions by zero, rows without
+    elements. It is None itself for plans of several operations or parts, and for few others.
+    """
+    op, part = plan.requests[0].op, plan.parts[0]
+    if not plan.is_plain or not isinstance(op, Op):
+        return None
+    finish, numbers, checked = op.finish, part.numbers, _checker(op, plan.dtypes[0])
+    names = part.new(1).dtype.names
+    counted = names.index("count")
+    read = part.reader(finish.name) if isinstance(finish, Field) else None
+
+    def number(state: tuple[Any, ...], ddof: int) -> Any:
+        count = state[counted]
+        if not count:
+            return None
+        if read is not None:
+            result = read(state)
+        else:
+            fields = numbers(state)
+            if fields is None:
+                return None
+            try:
+                result = finish(Sums(fields, count, ddof))
+            except ZeroDivisionError:
+                return None
+        return None if result is None else checked(result)
+
+    return number
+
+
+def _checker(op: Op, dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    """Return what makes a plain number one that a dtype holds, or None of it."""
+    is_float = dtype.kind == "f"
+    most = float(np.finfo(dtype).max) if is_float else 0.0
+    # A sum or product wraps, a range is refused where its dtype does not hold it.
+    largest = np.iinfo(dtype).max if op.result == "range" and not is_float else inf
+    # Sums are modulo 2^64, kept with a sign.
+    modulus = 2**64 if dtype.type is np.uint64 else 0
+
+    def checked(result: Any) -> Any:
+        if is_float:
+            return result if -most <= result <= most else None
+        if result > largest:
+            return None
+        return result % modulus if modulus else result
+
+    return checked
