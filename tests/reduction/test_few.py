@@ -266,6 +266,50 @@ def test_squares_over_lines(op, dtype):
             np.testing.assert_allclose(expected, norms, rtol=1e-14 if dtype != "f4" else 1.2e-7)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "i8", *large("f8", "u8", "i1")])
+def test_moments_over_lines(dtype):
+    """Without records where there is one block and no square is lost; they merge as records."""
+    plan = make_plan(parse_ops("var"), np.dtype(dtype), None, "fast", masked=False)
+    for panels, length, side in ((1, 1, 70), (2, 5, 4097), (3, LINES, 33), (1, 8, 40)):
+        rows = panels * side
+        for values in kinds(dtype, rows * length):
+            tile = Tile(values, NO_MASK, rows, length, side, side)
+            records, whole = plan.new(rows), plan.complete(tile, 0)
+            plan.add(tile, 0, records)
+            is_finite = dtype[0] != "f" or np.isfinite(records[0]["deviation"]).all()
+            is_small = dtype != "f8" or not records[0]["huge_deviation"].any()
+            assert isinstance(whole[0], dict) is bool(is_finite and is_small)
+            mergeable = plan.mergeable(whole, rows)
+            for states in (whole, mergeable):
+                found = plan.finish(states, rows, length, 0)[0]
+                assert found.tobytes() == plan.finish(records, rows, length, 0)[0].tobytes()
+            later = plan.new(rows)
+            plan.add(tile._replace(data=values[::-1].copy()), 0, later)
+            for states in (records, mergeable):
+                plan.merge(states, later)
+            assert mergeable[0].tobytes() == records[0].tobytes()
+    for length, side in ((LINES + 1, 300), (64, 2)):
+        values = numbers(dtype, length * side)
+        tile = Tile(values, NO_MASK, side, length, side, side)
+        assert not isinstance(plan.complete(tile, 0)[0], dict)
+
+
+@pytest.mark.parametrize("dtype", [*large("f8")])
+def test_squared_deviations_that_vanish_over_lines(dtype):
+    """A row of them is told from a constant one, wherever it is."""
+    plan = make_plan(parse_ops("var"), np.dtype(dtype), None, "fast", masked=False)
+    values = numbers(dtype, 7 * 5000).reshape(7, 5000)
+    tile = Tile(values.ravel(), NO_MASK, 5000, 7, 5000, 5000)
+    for at in (0, 4999):
+        values[:, at] = 1e-170
+        assert isinstance(plan.complete(tile, 0)[0], dict)
+        values[3, at] = 3e-170
+        assert not isinstance(plan.complete(tile, 0)[0], dict)
+        found = wl.reduce(values, "std", axis=0)
+        np.testing.assert_allclose(found[at], np.std(values[:, at] * 1e170) * 1e-170)
+        values[:, at] = 0
+
+
 @pytest.mark.parametrize("columns", [1, 63, 64, 65, 130])
 def test_copies_against_memory(columns):
     """There is no loop over lines beside a mask: they are copied, some at a time."""

@@ -22,6 +22,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import bounds, element_type
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
+from warpladder.reduction.deviations import moments_of_lines, takes_deviations
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import (
@@ -45,7 +46,8 @@ def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
     folds = {"total", "whole", "product", "low", "high", "nonzero", "square"}
     is_one = len(spec.folds) == 1 and spec.folds <= folds
-    return is_one and not spec.masked and spec.values != "float16"
+    is_one &= not spec.masked and spec.values != "float16"
+    return is_one or takes_deviations(spec)
 
 
 def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | None:
@@ -61,6 +63,8 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     array([3, 0, 2], dtype=int8)
     """
     (fold,) = spec.folds
+    if fold == "moments":
+        return moments_of_lines(spec, tile)
     data, _, rows, length, pitch, width = tile
     joined = lines_joined(tile)
     lines = length // joined
