@@ -289,7 +289,7 @@ def hop_counts(
             tell(batches)
     else:
         run_team(work, workers, state, tell)
-    farthest = int(deepest.max()) * length
+    farthest = max(deepest.tolist()) * length
     if dtype.kind == "i" and farthest >= inner_no_path(dtype):
         raise DoesNotFitError(f"there is a distance of {farthest}")
     if not next_hops:

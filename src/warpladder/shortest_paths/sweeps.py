@@ -66,7 +66,8 @@ def sweep_team(
     order, places, starts, later, out, back = eliminated
     n = dist.shape[0]
     # The last row is no vertex's but has what is farthest.
-    strip = np.zeros((n + 1, lanes), out.dtype)
+    strip = np.empty((n + 1, lanes), out.dtype)
+    strip[n] = 0
     is_reached = np.empty(n, np.bool_)
     strips = (n + lanes - 1) // lanes
     number = next_task(state)
