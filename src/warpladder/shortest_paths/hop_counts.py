@@ -24,7 +24,7 @@ from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_briefly, run_team
 from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of
 from warpladder.shortest_paths.bit_rows import BitRows, bit_rows, search_bit_rows
-from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
+from warpladder.shortest_paths.dense import empty_matrix, inner_no_path, outer_no_path
 from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.level_hops import hops_from_levels
@@ -263,7 +263,7 @@ def hop_counts(
         n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n),
         f"graph: all distances between {n:,} vertices, and what finds them,",
     )
-    dist = np.empty((n, n), dtype)
+    dist = empty_matrix(n, dtype)
     step, no_path = dtype.type(length), outer_no_path(dtype)
     batches = -(-n // batch)
     deepest = np.zeros(workers, np.int64)
