@@ -15,7 +15,8 @@ from oracles import absent, as_float
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import plan
+from warpladder.shortest_paths import hop_counts as engine
+from warpladder.shortest_paths import level_hops, plan
 from warpladder.shortest_paths.arcs import arcs_of
 from warpladder.shortest_paths.bit_rows import BitRows, bit_rows
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
@@ -493,10 +494,14 @@ class TestChoice:
 class TestProgress:
     """As every engine tells and stops."""
 
+    @pytest.mark.parametrize("brief", [0, 1])
     @pytest.mark.parametrize("next_hops", [False, True])
-    def test_it_ends_at_one(self, next_hops):
+    def test_it_ends_at_one(self, next_hops, brief, monkeypatch):
+        monkeypatch.setattr(engine, "_BRIEF_SECONDS", brief)
+        monkeypatch.setattr(level_hops, "_BRIEFLY", brief << 28)
         told = []
         searches = Searches.of(Edges(1400, *random_edges(1400, 6000, 2), None, True), 1)
+        assert searches.is_brief(np.dtype("int16")) == brief
         hop_counts(searches, np.dtype("int16"), next_hops=next_hops, progress=told.append)
         assert told[-1] == 1
         assert told == sorted(told)

@@ -11,7 +11,9 @@ of them see:
 * the caller reads the progress and can abort: everyone leaves at the next task or barrier.
 
 Measured on two cores, one barrier costs 0.1 us; handing a phase to a pool of Python threads and
-waiting for it costs 65 us.
+waiting for it costs 65 us. A thread that is new, or woken, may begin milliseconds late where a core
+is at work on something else: whole calls for a path of 4,000 vertices, power grid and OpenFlights
+take 4.1, 10.1 and 10.9 ms with `run_team`, 3.2, 7.8 and 6.4 with `run_briefly`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
 from warpladder.device.llvm import call_outside, data_of
 from warpladder.device.subroutines import constants_as_numbers, subroutine
@@ -38,6 +41,7 @@ __all__ = [
     "new_state",
     "next_task",
     "report_progress",
+    "run_briefly",
     "run_team",
 ]
 
@@ -89,6 +93,24 @@ def run_team(
         except BaseException:
             state[_ABORT] = 1
             raise
+
+
+def run_briefly(worker: Callable[[int], object], workers: int, state: NDArray[np.int64]) -> None:
+    """Do what `run_team` does for some milliseconds, in this thread and in others that are kept.
+
+    Workers must not wait for each other: this one begins at once, and whoever would begin after it
+    has found no more tasks is not waited for. Ctrl-C is heard when the tasks are done.
+    """
+    helpers = [in_background(worker, index) for index in range(1, workers)]
+    try:
+        worker(0)
+        for helper in helpers:
+            if not helper.cancel():
+                helper.result()
+    except BaseException:
+        state[_ABORT] = 1
+        wait(helper for helper in helpers if not helper.cancel())
+        raise
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:

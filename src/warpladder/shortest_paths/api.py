@@ -361,7 +361,8 @@ def _check_memory(given: Edges | Matrix | Batch, dtype: np.dtype[Any], options: 
     used_up = options.overwrite and not isinstance(given, Edges) and given.weights.dtype == dtype
     each = (0 if used_up else dtype.itemsize) + (4 if options.next_hops else 0)
     many = f" in each of {graphs:,} graphs" if graphs > 1 else ""
-    what = f"{dtype.name}{' with next hops' if options.next_hops else ''}"
+    # NumPy takes as long to say `dtype.name` as all else here together.
+    what = f"{dtype.type.__name__}{' with next hops' if options.next_hops else ''}"
     require_memory(
         graphs * n * n * each, f"graph: all distances between {n:,} vertices{many} as {what}"
     )

@@ -75,10 +75,10 @@ def arcs_of(given: Edges | Matrix) -> Arcs:
     if given.weights is not None:
         kept = given.weights != np.inf
         sources, targets = sources[kept], targets[kept]
-    starts, ends = _sorted(sources, targets, given.directed, n)
     if not given.directed:
-        return Arcs(starts, ends, starts, ends)
-    return Arcs(starts, ends, *_by_first(*_flat(starts, ends), n))
+        both = _sorted(sources, targets, False, n)
+        return Arcs(*both, *both)
+    return Arcs(*_sorted_both_ways(sources, targets, n))
 
 
 def weighted_arcs_of(given: Edges, dtype: np.dtype[Any]) -> tuple[Arcs, NDArray[Any]]:
@@ -254,6 +254,16 @@ def _sorted(sources: Any, targets: Any, directed: Any, n: Any) -> Any:
     first, second = _flat(target_starts, by_target)
     starts, ends = _by_first(first, second, n)
     return _drop_parallel(starts, ends)
+
+
+@cached
+@njit(nogil=True)
+def _sorted_both_ways(sources: Any, targets: Any, n: Any) -> Any:
+    """Return arcs in compressed sorted rows, and the same by the vertices that they enter."""
+    starts, ends = _sorted(sources, targets, True, n)
+    others, owners = _flat(starts, ends)
+    into_starts, into = _by_first(others, owners, n)
+    return starts, ends, into_starts, into
 
 
 @cached

@@ -84,11 +84,8 @@ def eliminate(arcs: Arcs, most: int, most_steps: int) -> Eliminated | None:
     ([1, 0, 2], [0, 1, 2, 2], [1, 2], [1, 1])
     """
     n = arcs.starts.size - 1
-    found = _take_all_out(*arcs, most, most_steps)
-    order = found[0]
-    if order.size < n:
-        return None
-    return Eliminated(order, *_by_places(*found, inner_no_path(steps_dtype(n))))
+    found = _eliminate(*arcs, most, most_steps, inner_no_path(steps_dtype(n)))
+    return Eliminated(*found) if found[0].size == n else None
 
 
 def steps_dtype(n: int) -> np.dtype[Any]:
@@ -101,6 +98,19 @@ def steps_dtype(n: int) -> np.dtype[Any]:
     """
     # No way takes n steps.
     return np.dtype(np.int16 if n <= inner_no_path(np.int16) else np.int32)
+
+
+@cached
+@njit(nogil=True)
+def _eliminate(
+    starts: Any, ends: Any, into_starts: Any, into: Any, most: Any, most_steps: Any, none: Any
+) -> Any:
+    """Return the fields of `Eliminated`, of no vertices where it is given up."""
+    order, begins, sizes, lists = _take_all_out(starts, ends, into_starts, into, most, most_steps)
+    if order.size < sizes.size:
+        order = order[:0]
+    places, first, later, out, back = _by_places(order, begins, sizes, lists, none)
+    return order, places, first, later, out, back
 
 
 @cached

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import require_memory
-from warpladder.device.team import new_state, run_team
+from warpladder.device.team import new_state, run_briefly, run_team
 from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of
 from warpladder.shortest_paths.bit_rows import BitRows, bit_rows, search_bit_rows
-from warpladder.shortest_paths.dense import inner_no_path, outer_no_path
+from warpladder.shortest_paths.dense import empty_matrix, inner_no_path, outer_no_path
 from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.level_hops import hops_from_levels
@@ -51,6 +51,8 @@ _LEVELS_PER_DEPTH = 0.43
 # vertices: 1.9 ns, 91 ms in all, by levels 241; LAGraph's 1,000 with 500 levels: 1.4, 5.7 and 7.2;
 # power grid: 2.2, 200 and 42; random, 5,000 vertices: 3.3, 918 and 25.
 _QUEUED_SECONDS = 2.5e-9
+# Nobody waits that long for Ctrl-C, nor to be told of progress.
+_BRIEF_SECONDS = 0.2
 # Rows of a task.
 _FEW = 16
 # Both relaxations of a row of a strip by way of a neighbour, a byte that sweeps write, and a step
@@ -158,6 +160,10 @@ class Searches:
         on_one = self._seconds_on_one(dtype)
         return self.given.n <= self.batch if on_one is None else on_one < 2 * _TEAM_SECONDS
 
+    def is_brief(self, dtype: np.dtype[Any]) -> bool:
+        """Return whether it ends too soon to be told of progress, or to be stopped."""
+        return self.seconds(dtype) < _BRIEF_SECONDS
+
     def seconds(self, dtype: np.dtype[Any], *, next_hops: bool = False) -> float:
         """Estimate the time of `hop_counts`."""
         n = self.given.n
@@ -257,7 +263,7 @@ def hop_counts(
         n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n),
         f"graph: all distances between {n:,} vertices, and what finds them,",
     )
-    dist = np.empty((n, n), dtype)
+    dist = empty_matrix(n, dtype)
     step, no_path = dtype.type(length), outer_no_path(dtype)
     batches = -(-n // batch)
     deepest = np.zeros(workers, np.int64)
@@ -277,13 +283,13 @@ def hop_counts(
     # Next hops take about as long as the searches.
     share = batches * (2 if next_hops else 1)
     tell = None if progress is None else lambda done: progress(done / share)
-    if searches.is_short(dtype):
-        work(0)
+    if searches.is_brief(dtype):
+        run_briefly(work, workers, state)
         if tell is not None and batches > 1:
             tell(batches)
     else:
         run_team(work, workers, state, tell)
-    farthest = int(deepest.max()) * length
+    farthest = max(deepest.tolist()) * length
     if dtype.kind == "i" and farthest >= inner_no_path(dtype):
         raise DoesNotFitError(f"there is a distance of {farthest}")
     if not next_hops:

@@ -24,6 +24,7 @@ from warpladder.device.team import (
     new_state,
     next_task,
     report_progress,
+    run_briefly,
     run_team,
 )
 from warpladder.shortest_paths.arcs import Arcs
@@ -37,6 +38,8 @@ _PART = 1024
 _ROWS = 16
 # Entries that one core goes through in the time that a team takes to start.
 _BY_ONE = 1 << 18
+# Entries that are compared in 0.2 s: nobody waits that long to be told of progress.
+_BRIEFLY = 1 << 28
 
 
 def hops_from_levels(
@@ -79,6 +82,10 @@ def hops_from_levels(
 
     if n * n <= _BY_ONE:
         work()
+    elif n * arcs.ends.size <= _BRIEFLY:
+        run_briefly(work, min(worker_count(), chunks), state)
+        if progress is not None:
+            progress(1)
     else:
         tell = None if progress is None else lambda done: progress(done / chunks)
         run_team(work, min(worker_count(), chunks), state, tell)

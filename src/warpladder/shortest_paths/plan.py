@@ -10,6 +10,7 @@ import numpy as np
 from warpladder.device.foreign import numpy_dtype
 from warpladder.errors import InputError
 from warpladder.shortest_paths.batch import Batch
+from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.dtypes import distance_dtype
 from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -57,7 +58,7 @@ def default_dtype(given: Edges | Matrix | Batch) -> np.dtype[Any]:
     if given.weights is not None:
         return distance_dtype(numpy_dtype(given.weights), "graph")
     # Without weights no distance exceeds n - 1.
-    return np.dtype(np.int16 if given.n <= np.iinfo(np.int16).max // 2 else np.int32)
+    return np.dtype(np.int16 if given.n <= inner_no_path(np.int16) else np.int32)
 
 
 def searches_for(

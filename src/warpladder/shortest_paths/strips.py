@@ -18,20 +18,26 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from warpladder.device.llvm import data_of, everywhere, vector_at
+from warpladder.device.llvm import data_of, everywhere, prefetch, vector_at
 
-__all__ = ["ROW_BYTES", "relax_from", "relax_from_all", "write_row"]
+__all__ = ["ROW_BYTES", "expect_row", "relax_from", "relax_from_all", "write_row"]
 
 ROW_BYTES = 256
 """Bytes of a row of a strip."""
 
 _INDEX = ir.IntType(64)
+_LINE = 64
+"""Bytes of a line of the caches."""
+
+
+def _lanes(element: Any) -> int:
+    return 8 * ROW_BYTES // int(element.bitwidth)
 
 
 def _row(context: Any, builder: Any, signature: Any, args: Any, vertex: Any) -> Any:
     """Return the address of a vertex's row in the strip that is the first argument."""
     element = signature.args[0].dtype
-    lanes = 8 * ROW_BYTES // element.bitwidth
+    lanes = _lanes(element)
     kind = ir.VectorType(context.get_value_type(element), lanes)
     data = data_of(context, builder, signature, args, 0)
     return vector_at(builder, data, builder.mul(vertex, _INDEX(lanes)), kind)
@@ -80,6 +86,22 @@ def relax_from_all(typingctx, strip, ends, weights, first, last, v):
 
     arguments = strip, ends, weights, types.intp, types.intp, types.intp
     return types.void(*arguments), codegen
+
+
+@intrinsic
+def expect_row(typingctx, strip, dist, row, column):
+    """Start to fetch what `write_row` will write of a row of distances, from a column on."""
+
+    def codegen(context, builder, signature, args):
+        matrix = context.make_array(signature.args[1])(context, builder, args[1])
+        n = cgutils.unpack_tuple(builder, matrix.shape)[1]
+        cell = builder.add(builder.mul(args[2], n), args[3])
+        for lane in range(0, _lanes(strip.dtype), 8 * _LINE // dist.dtype.bitwidth):
+            place = builder.gep(matrix.data, [builder.add(cell, _INDEX(lane))])
+            prefetch(builder, place, is_written=True)
+        return context.get_dummy_value()
+
+    return types.void(strip, dist, types.intp, types.intp), codegen
 
 
 @intrinsic

@@ -29,9 +29,14 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.team import finish_task, is_aborted, next_task, report_progress
-from warpladder.shortest_paths.strips import relax_from, relax_from_all, write_row
+from warpladder.shortest_paths.strips import expect_row, relax_from, relax_from_all, write_row
 
 __all__ = ["sweep_team"]
+
+# Rows of a strip lie pages apart in the answer, where no hardware foresees them. On one core of an
+# EPYC with AVX-512, ms for a path of 4,000 vertices, power grid, grid of 70 by 70: 4.6, 10.1, 19.3
+# without; 3.6, 7.3, 16.1 with 4 rows ahead; 3.5, 7.2, 17.1 with 8; 3.3, 9.0, 17.9 with 16.
+_AHEAD = 8
 
 
 @cached
@@ -61,7 +66,8 @@ def sweep_team(
     order, places, starts, later, out, back = eliminated
     n = dist.shape[0]
     # The last row is no vertex's but has what is farthest.
-    strip = np.zeros((n + 1, lanes), out.dtype)
+    strip = np.empty((n + 1, lanes), out.dtype)
+    strip[n] = 0
     is_reached = np.empty(n, np.bool_)
     strips = (n + lanes - 1) // lanes
     number = next_task(state)
@@ -81,6 +87,8 @@ def sweep_team(
                         is_reached[later[arc]] = True
         for place in range(n - 1, -1, -1):
             relax_from_all(strip, later, out, starts[place], starts[place + 1], place)
+            if place >= _AHEAD:
+                expect_row(strip, dist, order[place - _AHEAD], low)
             write_row(strip, place, n, none, dist, order[place], low, step, no_path)
         report_progress(state, finish_task(state) + 1)
         number = next_task(state)
