@@ -61,6 +61,25 @@ def test_a_thread_that_counts_its_spins_lets_the_other_block_run():
     assert done.returncode == 0, done.stderr
 
 
+def test_a_thread_that_waits_is_woken_though_another_never_rests():
+    done = in_time("""
+        @cuda.jit
+        def kernel(counter, flag):
+            if cuda.blockIdx.x == 0:
+                while cuda.atomic.add(counter, 0, 0) < 100:
+                    pass
+                cuda.atomic.exch(flag, 0, 1)
+            else:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    cuda.atomic.add(counter, 0, 1)
+
+        counter = np.zeros(1, np.int32)
+        simulate(kernel)[2, 1](counter, np.zeros(1, np.int32))
+        assert counter[0] >= 100
+    """)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_lock_within_a_warp_whose_waiters_count():
     done = in_time("""
         @cuda.jit

@@ -23,6 +23,10 @@ from warpladder.simulator.machine.values import merge, take
 
 __all__ = ["Batch"]
 
+#: Steps for which threads that wait by reading memory are left alone while others go on. To wake
+#: them at each change of memory took four fifths of the time where one block works for many.
+_NAP = 1024
+
 
 class Batch(BatchState):
     """Runs the threads of a batch, step by step."""
@@ -34,6 +38,8 @@ class Batch(BatchState):
         #: of the time of `register-tiles`.
         self._variables = list(self.program.template)
         self.spin = SpinWatch(self)
+        #: Steps since those who spin were last woken, and whether memory has changed since.
+        self._rested, self._has_news = 0, False
 
     # ---- running -----------------------------------------------------------------------------
 
@@ -42,7 +48,9 @@ class Batch(BatchState):
         blocks = self.program.blocks
         self._wake()
         while True:
-            if self.spin.changed(self):
+            self._rested += 1
+            self._has_news |= self.spin.changed(self)
+            if self._has_news and self._rested >= _NAP:
                 self._wake()
             if self.converged is not None:
                 if self.converged >= AT_BLOCK:
@@ -53,7 +61,9 @@ class Batch(BatchState):
             chosen = self._choose()
             if chosen is None:
                 event = release(self)
-                if event:
+                if event == "stuck" and self._has_news:
+                    self._wake()
+                elif event:
                     return event
                 continue
             low, where = chosen
@@ -186,6 +196,7 @@ class Batch(BatchState):
         return False
 
     def _wake(self) -> None:
+        self._rested, self._has_news = 0, False
         if self.converged is None:
             spinning = (self.counters & SPINNING) != 0
             if np.count_nonzero(spinning):
