@@ -48,6 +48,11 @@ SPILLS = {
     # 64 best values of 8 bytes are 128 of 255 registers, and addresses are computed ahead where
     # registers seem to be free. One block of a round of n / 128 closes the diagonal.
     ("shortest-paths/register-tiles-float64", "close_diagonal", (10, 0)): 256,
+    # 64 cells of 128 registers. The engine takes it for 9.0 alone, where it was timed.
+    **{
+        ("shortest-paths/resident-tiles", "close_in_registers", target): most
+        for target, most in {(7, 5): 700, (8, 0): 32, (10, 0): 700}.items()
+    },
     # Operands come 16 bytes at a time, and some of their addresses are spilled around the hot loop:
     # once for 1,024 relaxations. On an H200 float32 takes 49.2 ms for 8,192 vertices so, and 51.7
     # number by number, without a spill. For 7.5 and 8.0 that has not been timed.
@@ -66,6 +71,9 @@ SPILLS = {
 }
 #: The same with a ptxas before 13.1, which keeps less in the 64 registers that this kernel has.
 OLD_SPILLS = {("shortest-paths/grid-sync", "close_together", (9, 0)): 24}
+
+#: Operands of 65 KiB, where a block has 64: the rung refuses any graph.
+TOO_LARGE = {("shortest-paths/resident-tiles", (7, 5))}
 
 #: Bytes of arrays that are to lie in local memory: eight counters.
 ARRAYS = {("primer/local-array", "count_locally"): 32}
@@ -107,11 +115,15 @@ def test_kernels_compile_without_spills_and_their_blocks_fit(path, target):
         # What is spilled lies in local memory; but for these arrays nothing else does.
         assert found.stack_bytes <= found.spill_bytes + ARRAYS.get((path, variant.name), 0)
         assert found.registers <= (variant.kernel.targetoptions.get("max_registers") or 255)
+        shared = found.shared_bytes + variant.shared_bytes
+        if (path, target) in TOO_LARGE:
+            assert shared > properties_of(target).shared_bytes_per_block_optin
+            continue
         fits = occupancy(
             properties_of(target),
             variant.threads,
             registers_per_thread=found.registers,
-            shared_bytes=found.shared_bytes + variant.shared_bytes,
+            shared_bytes=shared,
         )
         assert fits.blocks_per_multiprocessor >= 1
 

@@ -60,6 +60,7 @@ def test_the_order_is_the_story():
         "half-tiles",
         "one-launch",
         "one-launch-next-hops",
+        "resident-tiles",
         "small-n-one-block",
         "batch-of-blocks",
     ]
@@ -173,7 +174,9 @@ QUICK = [rung for rung in LADDER.rungs if rung.name not in {"one-thread", "batch
 TILED = [
     rung
     for rung in QUICK
-    if rung.name.startswith(("register-tiles", "overlapped-panels", "half-tiles", "one-launch"))
+    if rung.name.startswith(
+        ("register-tiles", "overlapped-panels", "half-tiles", "one-launch", "resident-tiles")
+    )
 ]
 
 

@@ -16,7 +16,8 @@ Then the traffic: many steps on a tile that is on the chip. Tiles in shared memo
 read by their width; tiles in registers divide the loads from shared memory. Then nearly every
 instruction is a relaxation, and the type of the numbers decides: floats, doubles, two int16 in a
 word. Rounds overlap; of a symmetric matrix half is enough; all rounds fit into one launch, and hops
-with them. At the end come graphs so small that one block does it all, and many of these.
+with them; and then a matrix that fits into the registers may as well stay there. At the end come
+graphs so small that one block does it all, and many of these.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from warpladder.shortest_paths.rungs import (
     register_tiles_float32,
     register_tiles_float64,
     register_tiles_int16,
+    resident_tiles,
     row_blocks,
     sequential_cpu,
     small_n_one_block,
@@ -92,6 +94,7 @@ LADDER = Ladder(
         # Many rounds in one launch, and the paths.
         one_launch.RUNG,
         one_launch_next_hops.RUNG,
+        resident_tiles.RUNG,
         # And where there is little to do.
         small_n_one_block.RUNG,
         batch_of_blocks.RUNG,

@@ -146,6 +146,10 @@ ANSWERS = {
         the hop is right as long as following it is as long as the distance says. An oracle that
         names one path would have to have the same taste, so the task compares lengths."""
     ),
+    "resident-tiles": Answer(
+        """2,048: there are 264 places, and 16 tiles in a row are 256. With 17 they would be 289. So
+        8 places are left free."""
+    ),
     "small-n-one-block": Answer(
         """110 and 156: 48 KiB are 12,288 numbers of 4 bytes, and 110 * 110 are 12,100; of 2 bytes
         they are 24,576, and 156 * 156 are 24,336."""

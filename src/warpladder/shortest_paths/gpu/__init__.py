@@ -1,8 +1,8 @@
 """The GPU engine: which kernels close a matrix, and how it gets to the GPU and back.
 
-A matrix is closed by the ladder's top rungs themselves (`one_launch`, `overlapped_panels`,
-`half_tiles`, `batch_of_blocks`); the code of tiles, which `product` needs too, is in `gpu_tiles`
-for both.
+A matrix is closed by the ladder's top rungs themselves (`one_launch`, `resident_tiles`,
+`overlapped_panels`, `half_tiles`, `batch_of_blocks`); the code of tiles, which `product` needs too,
+is in `gpu_tiles` for both.
 
 `close`        a matrix that is on the device
 `halves`       a symmetric one that is large

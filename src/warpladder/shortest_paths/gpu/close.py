@@ -1,9 +1,10 @@
 """Closing a matrix that lies on the device: which kernels.
 
-Small matrices, numbers of 8 bytes and all with next hops are closed as in the rung `one-launch`,
-large ones of fewer bytes as in `overlapped-panels`: int32 and float32 one number at a time, int16
-in pairs where the GPU has instructions for that, and as int32 where not. Of these, symmetric ones
-are closed by half of their tiles, as told in `halves`.
+Small matrices, numbers of 8 bytes and all with next hops are closed as in the rung `one-launch`, or
+as in `resident-tiles` where there are enough tiles of 4 bytes to fill the GPU and all fit into its
+registers; large ones as in `overlapped-panels`: int32 and float32 one number at a time, int16 in
+pairs where the GPU has instructions for that, and as int32 where not. Of these, symmetric ones are
+closed by half of their tiles, as told in `halves`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from warpladder.shortest_paths.gpu.halves import close_half
 from warpladder.shortest_paths.gpu_tiles import large, small
 from warpladder.shortest_paths.rungs.one_launch import close_rounds
 from warpladder.shortest_paths.rungs.overlapped_panels import close_overlapped
+from warpladder.shortest_paths.rungs.resident_tiles import close_resident, most_tiles
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -26,6 +28,11 @@ __all__ = ["Plan", "close", "plan_for"]
 
 # H200, int32: at 2816 one launch takes 2.69 ms and rounds 2.86, at 3072 3.45 and 3.18.
 _ONE_LAUNCH_UP_TO = 2816
+# Of the places for tiles. H100, 264 places, int32: at 1536 (144 tiles) resident tiles take 0.629 ms
+# and one launch of small ones 0.615, at 1664 (169) 0.725 and 0.768, at 2048 (256) 0.932 and 1.178.
+_RESIDENT_FROM = 0.55
+# Of compute capabilities, where that was timed. For 10.0 the compiler spills.
+_RESIDENT_ON = 9
 # The first compute capability that relaxes pairs of int16 by an instruction.
 _PAIRS_FROM = (9, 0)
 # One launch cannot be interrupted, so it gets what takes about 0.1 s on a fast GPU.
@@ -38,7 +45,8 @@ class Plan(NamedTuple):
     Attributes
     ----------
     method
-        Of the rungs `one-launch` and `overlapped-panels`, the latter on single numbers or pairs.
+        Of the rungs `one-launch`, `resident-tiles` and `overlapped-panels`, the latter on single
+        numbers or pairs.
     side
         Of the matrix, filled up to whole tiles.
     dtype
@@ -46,14 +54,14 @@ class Plan(NamedTuple):
         take two instructions where int32 takes one.
     """
 
-    method: Literal["one launch", "singles", "pairs"]
+    method: Literal["one launch", "resident", "singles", "pairs"]
     side: int
     dtype: np.dtype[Any]
 
     @property
     def takes_half(self) -> bool:
         """Whether half of a symmetric matrix is enough."""
-        return self.method != "one launch"
+        return self.method in {"singles", "pairs"}
 
 
 def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Plan:
@@ -66,9 +74,14 @@ def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Pl
     Plan(method='one launch', side=128, dtype=dtype('float64'))
     """
     single = np.dtype(np.int32) if dtype == np.int16 else dtype
+    side = round_up(n, large.TILE)
+    major, _ = device.properties.compute_capability
+    if not carry and dtype.itemsize <= 4 and major == _RESIDENT_ON:
+        places = most_tiles(device)
+        if _RESIDENT_FROM * places <= (side // large.TILE) ** 2 <= places:
+            return Plan("resident", side, single)
     if carry or dtype.itemsize > 4 or n <= _ONE_LAUNCH_UP_TO:
         return Plan("one launch", round_up(n, small.TILE), single)
-    side = round_up(n, large.TILE)
     if dtype == np.int16 and device.properties.compute_capability >= _PAIRS_FROM:
         return Plan("pairs", side, dtype)
     return Plan("singles", side, single)
@@ -111,6 +124,8 @@ def close(
     """
     if plan.method == "one launch":
         _close_in_few_launches(device, dist, hops, no_path, progress)
+    elif plan.method == "resident":
+        close_resident(device, dist)
     elif half:
         close_half(device, dist, progress)
     else:

@@ -40,6 +40,7 @@ __all__ = [
     "DISTANCES_FLOAT32",
     "DISTANCES_FLOAT64",
     "DISTANCES_INT16",
+    "DISTANCES_IN_RESIDENT_TILES",
     "DISTANCES_IN_SMALL_TILES",
     "DISTANCES_OVERLAPPED",
     "DISTANCES_UNDIRECTED",
@@ -254,6 +255,12 @@ DISTANCES_INT16 = replace(
 
 # To tiles of 64.
 DISTANCES_IN_SMALL_TILES = replace(DISTANCES, sizes=(0, 1, 33, 64, 65, 130), simulated=(0, 33, 65))
+
+# Four tiles in a row have every kind of tile; nine, some that are neither in the pivot's row nor in
+# its column. The simulator takes long over blocks that wait for one another.
+DISTANCES_IN_RESIDENT_TILES = replace(
+    DISTANCES, sizes=(0, 1, 33, 128, 130, 260, 500), simulated=(0, 33)
+)
 
 LENGTHS_ALONG_HOPS = replace(
     DISTANCES_IN_SMALL_TILES,

@@ -1,0 +1,73 @@
+"""The matrix that stays in registers: the rung, and when the engine takes it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from choosing import large
+from warpladder.errors import TooLargeError
+from warpladder.lab.verify import verify
+from warpladder.shortest_paths.gpu.close import plan_for
+from warpladder.shortest_paths.rungs import resident_tiles
+from warpladder.shortest_paths.rungs._tasks import DISTANCES, DISTANCES_FLOAT32
+from warpladder.simulator import SimulatedDevice
+
+
+def test_two_multiprocessors_have_places_for_four_tiles():
+    device = SimulatedDevice(multiprocessors=2)
+    assert resident_tiles.most_tiles(device) == 4
+    matrix = DISTANCES.make(130, 5).matrix
+    assert plan_for(device, 130, matrix.dtype, carry=False).method == "resident"
+    weights = np.where(matrix == matrix.max(), np.iinfo(np.int32).max, matrix)
+    found, expected = (wl.shortest_paths(weights, device=where) for where in (device, "cpu"))
+    assert "2 multiprocessors" in found.why
+    assert np.array_equal(found.dist_matrix, expected.dist_matrix)
+
+
+@pytest.mark.parametrize("task", large(DISTANCES, DISTANCES_FLOAT32), ids=lambda task: task.name)
+def test_nine_tiles_have_some_that_wait_for_both_panels(task):
+    problem = task.make(260, 3)
+    found = resident_tiles.run(SimulatedDevice(counters=False), problem)
+    assert np.array_equal(found, task.oracle(problem))
+
+
+def test_more_tiles_than_places_are_refused():
+    with pytest.raises(TooLargeError, match=r"260 vertices are 9 tiles.* hold 2; use overlapped"):
+        resident_tiles.run(SimulatedDevice(multiprocessors=1), DISTANCES.make(260, 0))
+
+
+@pytest.mark.parametrize(
+    ("n", "dtype", "carry", "method"),
+    [
+        (1536, "int32", False, "one launch"),
+        (1537, "int32", False, "resident"),
+        (1537, "int16", False, "resident"),
+        (2048, "float32", False, "resident"),
+        (2049, "float32", False, "one launch"),
+        (2048, "int32", True, "one launch"),
+        (2048, "float64", False, "one launch"),
+    ],
+)
+def test_what_fills_most_places_and_not_more_stays(n, dtype, carry, method):
+    plan = plan_for(SimulatedDevice(), n, np.dtype(dtype), carry=carry)
+    assert (plan.method, plan.takes_half) == (method, False)
+    assert plan.dtype == ("int32" if dtype == "int16" else dtype)
+
+
+def test_where_it_was_not_timed_nothing_stays():
+    device = SimulatedDevice((8, 0))
+    assert resident_tiles.most_tiles(device) == 216
+    assert plan_for(device, 1700, np.dtype(np.int32), carry=False).method == "one launch"
+
+
+def test_where_shared_memory_is_too_small_for_operands_there_are_no_places():
+    assert resident_tiles.most_tiles(SimulatedDevice((7, 5))) == 0
+
+
+def test_the_rung_takes_no_more_vertices_than_it_says():
+    rung = resident_tiles.RUNG
+    assert rung.max_n == 128 * int(resident_tiles.most_tiles(SimulatedDevice()) ** 0.5)
+    (verdict,) = verify(rung, SimulatedDevice(counters=False), [33])
+    assert verdict.ok
