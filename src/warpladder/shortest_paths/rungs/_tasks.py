@@ -258,9 +258,7 @@ DISTANCES_IN_SMALL_TILES = replace(DISTANCES, sizes=(0, 1, 33, 64, 65, 130), sim
 
 # Four tiles in a row have every kind of tile; nine, some that are neither in the pivot's row nor in
 # its column. The simulator takes long over blocks that wait for one another.
-DISTANCES_IN_RESIDENT_TILES = replace(
-    DISTANCES, sizes=(0, 1, 33, 128, 130, 260, 500), simulated=(0, 33)
-)
+DISTANCES_IN_RESIDENT_TILES = replace(DISTANCES, sizes=(0, 1, 33, 128, 130, 260), simulated=(0, 33))
 
 LENGTHS_ALONG_HOPS = replace(
     DISTANCES_IN_SMALL_TILES,
