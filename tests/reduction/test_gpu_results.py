@@ -346,8 +346,8 @@ class Stand:
     def device(self, array: SimulatedArray) -> SimulatedDevice:
         return self.own
 
-    def empty(self, like: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> SimulatedArray:
-        return self.own.empty(shape, dtype)
+    def maker(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+        return lambda _: self.own.empty(shape, dtype)
 
 
 @pytest.fixture

@@ -54,6 +54,8 @@ class PreparedReduction:
     def __init__(
         self, like: Any, bound: Bound, plan: Plan, op: Any, shape: tuple[int, ...]
     ) -> None:
+        from warpladder.reduction.gpu.prepared import makers_of
+
         library = library_of(like)
         assert library is not None  # noqa: S101 - `like` is on a GPU
         self._library = library
@@ -64,6 +66,7 @@ class PreparedReduction:
         self._op = op
         self.shape = shape
         self.dtypes = plan.dtypes
+        self._makers = makers_of(library, shape, plan.dtypes)
 
     def __call__(self, values: Any, out: Any = None, *, stream: Any = None) -> Any:
         """Put the reduction of an array on a stream.
@@ -105,7 +108,7 @@ class PreparedReduction:
             handle = handle_of(stream)
         outs = as_outs(out, self._op, len(self._plan.requests))
         if outs is None:
-            results = self._bound.arrays(library, values, self.shape, handle)
+            results = self._bound.arrays(library, values, self._makers, handle)
         else:
             check_outs(outs, self._plan, self.shape, self._bound.device)
             results = list(outs)

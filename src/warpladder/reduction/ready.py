@@ -15,7 +15,7 @@ from warpladder.reduction.answers import named
 
 if TYPE_CHECKING:
     from warpladder.device.libraries import Library
-    from warpladder.reduction.gpu.prepared import Bound
+    from warpladder.reduction.gpu.prepared import Bound, Maker
     from warpladder.reduction.ops import Request
 
 __all__ = ["Ready", "keep", "key_of", "ready_call"]
@@ -28,17 +28,20 @@ _OF_EACH_THREAD = 2
 
 
 class Ready(NamedTuple):
-    """A call made ready: the launch, what it answers, and the shape of the results."""
+    """A call made ready: the launch, what it answers, and what makes arrays for that.
+
+    There is nothing to make where the results are numbers of the host.
+    """
 
     bound: Bound
     requests: tuple[Request, ...]
-    shape: tuple[int, ...]
+    makers: tuple[Maker, ...]
 
     def __call__(self, library: Library, values: Any, op: Any, stream: int) -> Any:
         """Return the results for an array laid out as the one that this was made for."""
-        bound, requests, shape = self
-        if shape:
-            results = bound.arrays(library, values, shape, stream)
+        bound, requests, makers = self
+        if makers:
+            results = bound.arrays(library, values, makers, stream)
         else:
             results = bound.numbers(bound.memory(library, values), stream)
         return named(requests, results, op)

@@ -9,7 +9,7 @@ the stream of whoever calls; nothing waits for them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from warpladder.device.libraries import Library
     from warpladder.reduction.plan import Plan
 
-__all__ = ["Bound", "memory_of", "results_like"]
+__all__ = ["Bound", "Maker", "makers_of", "memory_of", "results_like"]
+
+Maker = Callable[[Any], Any]
+"""Makes an array for a result beside the one that it is given."""
 
 # Arrays among the arguments of a kernel: values, mask, states of pieces, tickets; then results.
 _VALUES, _MASK, _RESULTS = 0, 1, 4
@@ -97,10 +100,12 @@ class Bound:
         self._launch((memory, marks, *results), stream)
 
     def arrays(
-        self, library: Library, values: Any, shape: tuple[int, ...], stream: Any = 0
+        self, library: Library, values: Any, makers: Sequence[Maker], stream: Any = 0
     ) -> list[Any]:
-        """Return new arrays of a library for the results, which are put into them on a stream."""
-        results, places = _made_by(library, values, shape, self.dtypes)
+        """Return new arrays by `makers_of` for the results, which are put into them on a stream."""
+        results = [make(values) for make in makers]
+        memory = library.memory
+        places = [memory(result) for result in results]
         self.into(self.memory(library, values), places, stream)
         return results
 
@@ -112,23 +117,24 @@ class Bound:
             return [cell[0] for cell in self._cells]
 
 
+def makers_of(
+    library: Library, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]
+) -> tuple[Maker, ...]:
+    """Return what makes arrays of a library for the results."""
+    return tuple(library.maker(shape, dtype) for dtype in dtypes)
+
+
 def results_like(
     device: Device, values: Any, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]
 ) -> tuple[list[Any], list[Any]]:
     """Return new arrays of the library of ``values``, and their memory as a launch takes it."""
     library = library_of(values)
     if library is not None:
-        return _made_by(library, values, shape, dtypes)
+        arrays = [make(values) for make in makers_of(library, shape, dtypes)]
+        return arrays, [library.memory(array) for array in arrays]
     there = [device.empty(prod(shape), dtype) for dtype in dtypes]
     shaped = [like(array.reshape(shape), values) for array in there]
     return shaped, [memory_of(array) for array in there]
-
-
-def _made_by(
-    library: Library, values: Any, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]
-) -> tuple[list[Any], list[Any]]:
-    arrays = [library.empty(values, shape, dtype) for dtype in dtypes]
-    return arrays, [library.memory(array) for array in arrays]
 
 
 def memory_of(array: Any) -> Any:

@@ -15,7 +15,7 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.gpu.finish import finished_there
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
-from warpladder.reduction.gpu.prepared import Bound, memory_of, results_like
+from warpladder.reduction.gpu.prepared import Bound, makers_of, memory_of, results_like
 from warpladder.reduction.plan import check_mask_leaves_some
 from warpladder.reduction.ready import Ready, keep
 
@@ -151,7 +151,10 @@ def _finished_there(task: OnGpu, plan: Plan, ddof: float, stream: int) -> list[A
     if key is not None and not is_copied:
         bound = Bound(device, plan, matrix, ddof)
         results = _results(bound, task, matrix, stream)
-        keep(key, Ready(bound, plan.requests, shape))
+        keep(
+            key,
+            Ready(bound, plan.requests, makers_of(key[0], shape, bound.dtypes) if shape else ()),
+        )
         return results
     with borrowed_workspace(device) as workspace:
         bound = Bound(device, plan, matrix, ddof, workspace)

@@ -1,0 +1,141 @@
+"""A launch that compiled code asks of the driver, with numbers that stand in memory.
+
+Python gives the driver's bindings eleven numbers for a launch, and they make eleven of C of them,
+each time. Of a launch like one before only addresses of arrays are new: here all else stands in
+memory as the driver takes it, and Python gives where, the addresses, and the stream. Each call has
+its own copy of the words of the arguments, so that threads need not wait for one another.
+
+The driver tells where its function is (``cuGetProcAddress``).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from warpladder.device.cuda_memory import checked
+from warpladder.device.kernel_cache import cached
+from warpladder.device.subroutines import entry_for
+
+__all__ = ["compiled_launch", "described_launch"]
+
+_INT, _WORD, _WORD_BYTES = ir.IntType(32), ir.IntType(64), 8
+# In a description stand the driver's function, the kernel, blocks, threads and bytes of shared
+# memory; how many words the arguments have, and these words; and at which of them addresses go.
+_FUNCTION, _KERNEL, _FIRST_EXTENT, _COUNT, _WORDS = 0, 1, 2, 9, 10
+
+# The driver's functions as of this version, and its own way with the default stream, on which all
+# others wait, whatever the bindings were told (CU_GET_PROC_ADDRESS_LEGACY_STREAM).
+_VERSION, _ONE_DEFAULT_STREAM = 12000, 1
+
+
+def described_launch(
+    kernel: int, extents: Sequence[int], words: Sequence[int], moving: Sequence[int]
+) -> ctypes.Array[ctypes.c_int64]:
+    """Return a launch as `compiled_launch` reads it.
+
+    Parameters
+    ----------
+    kernel
+        The driver's handle.
+    extents
+        Blocks in x, y and z, threads likewise, and bytes of dynamic shared memory.
+    words
+        Of the arguments, 8 bytes each.
+    moving
+        Which of the words are given at each launch.
+    """
+    described = [_function(), kernel, *extents, len(words), *words, *moving]
+    return (ctypes.c_int64 * len(described))(*described)
+
+
+@cache
+def _function() -> int:
+    from cuda.bindings import driver
+
+    answer = driver.cuGetProcAddress(b"cuLaunchKernel", _VERSION, _ONE_DEFAULT_STREAM)
+    # Behind the address stands what is the matter where there is none.
+    return int(checked("finding the driver's launch", answer[:2]))
+
+
+@cache
+def compiled_launch(moving: int) -> Any:
+    """Return ``launch(address, stream, words)`` for descriptions in which so many words move.
+
+    It takes the address of a description, a stream's handle and a tuple of these words, and returns
+    the driver's code: 0, or that of a fault.
+    """
+    return entry_for(_launch, 0, 0, (0,) * moving)
+
+
+@intrinsic
+def _read(typingctx, address, place):
+    """Return the word at a place behind an address."""
+
+    def codegen(context, builder, signature, args):
+        return builder.load(_word_at(builder, *args))
+
+    return types.int64(types.int64, types.int64), codegen
+
+
+@intrinsic
+def _write(typingctx, address, place, word):
+    def codegen(context, builder, signature, args):
+        builder.store(args[2], _word_at(builder, *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+def _word_at(builder: Any, address: Any, place: Any) -> Any:
+    return builder.gep(builder.inttoptr(address, _WORD.as_pointer()), [place])
+
+
+@intrinsic
+def _room_for(typingctx, count):
+    """Return the address of so many words on the stack of the function that asks."""
+
+    def codegen(context, builder, signature, args):
+        return builder.ptrtoint(builder.alloca(_WORD, args[0]), _WORD)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def _ask_driver(typingctx, description, pointers, stream):
+    """Launch, with the arguments that pointers lead to."""
+
+    def codegen(context, builder, signature, args):
+        description, pointers, stream = args
+
+        def read(place: int) -> Any:
+            return builder.load(_word_at(builder, description, ir.Constant(_WORD, place)))
+
+        extents = [builder.trunc(read(place), _INT) for place in range(_FIRST_EXTENT, _COUNT)]
+        # To the driver, pointers are words.
+        given = read(_KERNEL), *extents, stream, pointers, ir.Constant(_WORD, 0)
+        function = ir.FunctionType(_INT, [each.type for each in given]).as_pointer()
+        answer = builder.call(builder.inttoptr(read(_FUNCTION), function), given)
+        return builder.sext(answer, _WORD)
+
+    return types.int64(types.int64, types.int64, types.int64), codegen
+
+
+@cached
+@njit(nogil=True)
+def _launch(description, stream, moving):
+    count = _read(description, _COUNT)
+    words = _room_for(2 * count)
+    pointers = words + _WORD_BYTES * count
+    for number in range(count):
+        _write(words, number, _read(description, _WORDS + number))
+        _write(pointers, number, words + _WORD_BYTES * number)
+    for number in range(len(moving)):
+        _write(words, _read(description, _WORDS + count + number), moving[number])
+    return _ask_driver(description, pointers, stream)
