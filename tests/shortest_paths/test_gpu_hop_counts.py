@@ -266,6 +266,15 @@ class TestChoice:
     def edges(self, n, ends):
         return Edges(n, *ends, None, directed=False)
 
+    def test_small_graphs_that_an_h200_searches_sooner(self):
+        # As lagraph_fw_1000: 2.8 ms, by Floyd-Warshall 4.8, and on the CPU of that host 1.3.
+        ends = np.arange(1, 1000)
+        tree = ends, np.maximum(ends - 4, 0)
+        chosen = self.choice(self.edges(1000, tree))
+        assert isinstance(chosen.ready, GpuSearches)
+        assert chosen.name == "breadth-first"
+        assert isinstance(self.choice(self.edges(1000, tree), is_asked=False).ready, Searches)
+
     def test_sparse_graphs_are_searched_there(self):
         sparse = self.edges(20_000, random_edges(20_000, 60_000, 1))
         chosen = self.choice(sparse)
@@ -277,7 +286,7 @@ class TestChoice:
     def test_long_small_and_dense_ones_are_closed(self):
         # By Floyd-Warshall, or where there are many cores by Dijkstra.
         assert self.choice(self.edges(4000, path(4000))).name != "breadth-first"
-        assert self.choice(self.edges(100, random_edges(100, 300, 1))).ready is None
+        assert self.choice(self.edges(60, random_edges(60, 180, 1))).ready is None
         half = np.nonzero(np.random.default_rng(1).random((700, 700)) < 0.5)
         assert self.choice(self.edges(700, half)).ready is None
 
@@ -304,7 +313,7 @@ class TestChoice:
         long, short = (
             GpuSearches.of(H200, self.edges(3000, ends), 1) for ends in (path(3000), star(3000))
         )
-        assert long.seconds(int16) > 5 * short.seconds(int16)
+        assert long.seconds(int16) > 3 * short.seconds(int16)
         assert short.seconds(int16, next_hops=True) > short.seconds(int16)
 
 

@@ -48,7 +48,7 @@ class Event(Protocol):
 class Bound(Protocol):
     """A launch that is made again and again, with other arrays in the same places."""
 
-    def __call__(self, arrays: Sequence[Any], stream: Any = 0) -> None:
+    def __call__(self, arrays: tuple[Any, ...], stream: Any = 0) -> None:
         """Launch the kernel for other arrays.
 
         ``arrays`` are those of a simulated device, of a GPU their addresses; the stream is one of

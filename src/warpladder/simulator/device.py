@@ -96,7 +96,7 @@ class SimulatedBound:
         self._args = args
         self._moving = moving
 
-    def __call__(self, arrays: Sequence[SimulatedArray], stream: Any = 0) -> None:
+    def __call__(self, arrays: tuple[SimulatedArray, ...], stream: Any = 0) -> None:
         """Launch the kernel with these arrays, to its end."""
         del stream
         there = dict(zip(self._moving, arrays, strict=True))

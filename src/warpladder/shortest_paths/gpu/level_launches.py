@@ -44,12 +44,11 @@ _THREADS_OF_SEARCHES = 1024
 # Vertices with more arcs than this are taken by a warp, so that each of its threads has some.
 _ARCS_OF_A_HUB = WARP
 # H200: a level of a block, and a vertex and an arc of it; on one multiprocessor a number that is
-# written, and one compared for next hops. Levels of nine graphs take 0.4 to 1.4 times as long: long
-# thin ones, whose masks stay in the first-level cache, the least, and those with masks beyond the
-# second the most.
-_LEVEL_SECONDS = 2e-6
-_VERTEX_SECONDS = 1.5e-9
-_ARC_SECONDS = 0.5e-9
+# written, and one compared for next hops. Seven graphs, long thin ones among them, take 0.8 to 1.4
+# times as long as told; one of 453 vertices 2.4 times, half of all edges 0.5 times.
+_LEVEL_SECONDS = 1.7e-6
+_VERTEX_SECONDS = 0.8e-9
+_ARC_SECONDS = 0.6e-9
 _WRITTEN_SECONDS = 7e-10
 _COMPARED_SECONDS = 3e-10
 _SECONDS_OF_A_LAUNCH = 0.1
@@ -85,7 +84,10 @@ def kernel_seconds(
     rounds = blocks_for(n, SOURCES * _RESIDENT * multiprocessors)
     compared = n * m * _COMPARED_SECONDS if next_hops else 0.0
     spread = (n * n * _WRITTEN_SECONDS + compared) / multiprocessors
-    return rounds * (1 + depth) * _level_seconds(n, m) + spread
+    # A vertex is on the front of each of the searches once, so that its arcs count no more often.
+    fronts = min(1 + depth, SOURCES)
+    levels = (1 + depth) * _level_seconds(n, 0) + fronts * m * _ARC_SECONDS
+    return rounds * levels + spread
 
 
 def _level_seconds(n: int, m: int) -> float:
