@@ -67,9 +67,9 @@ def _write_hop_counts(results: dict[str, Any]) -> None:
         rows.append([row["case"], f"{row['vertices']:,}", f"{row['arcs']:,}", *cells])
     lines = markdown_table(heads, rows)
     lines.append(
-        f"\n{_machine(results)}; whole calls on edges, medians of three, in one process with the "
-        "peers; edges counted from both ends where they have no direction. SciPy's time for the "
-        "last graph is that of 150 sources, scaled up."
+        f"\n{_machine(results)}; whole calls on edges, medians of three (up to 1,000 vertices of "
+        "nine), in one process with the peers; edges counted from both ends where they have no "
+        "direction. SciPy's time for the last graph is that of 150 sources, scaled up."
     )
     replace_results("hop counts", lines)
 
