@@ -137,7 +137,8 @@ def record_parts(
     now = datetime.now(UTC).isoformat(timespec="seconds")
     gpu = device.properties.name
     known = _RECORDS / record_name(name, gpu)
-    record: dict[str, Any] = json.loads(known.read_text()) if given.only else {"date": now}
+    goes_on = bool(given.only) and known.exists()
+    record: dict[str, Any] = json.loads(known.read_text()) if goes_on else {"date": now}
     # Of the parts that are kept, some used packages that need not be here now.
     record |= {"machine": record.get("machine", {}) | described(), "gpu": gpu}
     measured = record.setdefault("measured", {})

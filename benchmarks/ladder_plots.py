@@ -5,13 +5,12 @@ All of it from the results on disk. Dots, not bars: a logarithmic axis has no fo
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from report import measured_on
+from report import measured_on, newest_results
 from warpladder.formats.pictures import save_picture
 from warpladder.lab.pictures.style import (
     BLUE,
@@ -26,7 +25,6 @@ from warpladder.lab.pictures.style import (
 )
 from warpladder.lab.text import three_digits
 
-_RESULTS = Path(__file__).parent / "results"
 _DOCS = Path(__file__).parent.parent / "docs"
 _ROW_INCHES = 0.19
 #: So many times from the least to the most rate, and more than powers of ten are marked.
@@ -58,16 +56,14 @@ _LOOKS = (
 
 def main() -> None:
     """Draw the four ladders."""
-    _draw_reductions(_read("gpu_reduction"))
-    _draw_paths(_read("gpu_shortest_paths"), _read("shortest_paths"))
-    _draw_advection(_read("gpu_advection"))
-    _draw_joins(_read("gpu_overlap_join"))
-
-
-def _read(name: str) -> dict[str, Any]:
-    newest = max(_RESULTS.glob(f"{name}-*.json"), key=lambda path: path.stat().st_mtime)
-    results: dict[str, Any] = json.loads(newest.read_text())
-    return results
+    reductions, paths, advection, joins = (
+        newest_results(f"gpu_{name}-*", "ladder")
+        for name in ("reduction", "shortest_paths", "advection", "overlap_join")
+    )
+    _draw_reductions(reductions)
+    _draw_paths(paths, newest_results("shortest_paths-*"))
+    _draw_advection(advection)
+    _draw_joins(joins)
 
 
 def _measured(results: dict[str, Any]) -> str:

@@ -37,20 +37,19 @@ _CALLS = ("from and to the host", "on the GPU before and after")
 def main() -> None:
     """Take the newest results."""
     write_recorded_times()
-    paths, reductions = (_newest(name) for name in ("gpu_shortest_paths", "gpu_reduction"))
     draw_ladders()
     advection = _newest("gpu_advection")
     _draw_advection(advection)
-    replace_results("GPU results", _engine_table(paths))
+    replace_results("GPU results", _engine_table(_newest("gpu_shortest_paths", "engine")))
     replace_results("GPU hop counts", _hop_counts_table(_newest("gpu_hop_counts")))
     replace_results(
         "GPU reductions",
         [
             *_calls_table(_newest("gpu_calls")),
             "",
-            *_reductions_table(reductions),
+            *_reductions_table(_newest("gpu_reduction", "calls")),
             "",
-            *_libraries_table(reductions),
+            *_libraries_table(_newest("gpu_reduction", "libraries")),
         ],
     )
     replace_results("GPU joins", _joins_table(_newest("gpu_overlap_join")))
@@ -60,8 +59,8 @@ def main() -> None:
     replace_results("compute-sanitizer", [*sanitized, found])
 
 
-def _newest(name: str) -> dict[str, Any]:
-    return newest_results(f"{name}[-_]nvidia*")
+def _newest(name: str, part: str = "date") -> dict[str, Any]:
+    return newest_results(f"{name}[-_]nvidia*", part)
 
 
 def _measured(results: dict[str, Any], part: str) -> str:
@@ -319,9 +318,10 @@ def _libraries_table(results: dict[str, Any]) -> list[str]:
     (nothing,) = (row["us"] for row in results["libraries"] if not row["n"])
     versions = results["machine"]
     lines.append(
-        f"\nKernels alone, caches cold, medians of cuda-bench {versions['cuda-bench']}, in which "
-        f"an empty kernel takes {nothing:.1f} us. CUB by cuda-cccl {versions['cuda-cccl']}: its "
-        "default, whose additions have a fixed order, and its sum in any order."
+        f"\n{_measured(results, 'libraries')}: kernels alone, caches cold, medians of cuda-bench "
+        f"{versions['cuda-bench']}, in which an empty kernel takes {nothing:.1f} us. CUB by "
+        f"cuda-cccl {versions['cuda-cccl']}: its default, whose additions have a fixed order, and "
+        "its sum in any order."
     )
     lines.extend(_disagreements(results, us))
     return lines

@@ -74,7 +74,11 @@ def machine() -> dict[str, Any]:
 
 def measured_on(results: Mapping[str, Any], part: str) -> str:
     """Return the day on which a part of a record was measured: parts may be measured alone."""
-    return str(results.get("measured", {}).get(part, results["date"]))[:10]
+    return _moment(results, part)[:10]
+
+
+def _moment(results: Mapping[str, Any], part: str) -> str:
+    return str(results.get("measured", {}).get(part, results.get("date", "")))
 
 
 def print_table(title: str, rows: list[dict[str, Any]]) -> None:
@@ -121,11 +125,12 @@ def replace_results(name: str, lines: list[str], path: Path = _README) -> None:
     print(f"wrote {name} into {path.name}")
 
 
-def newest_results(pattern: str) -> dict[str, Any]:
-    """Return the results that were measured last, of those whose file is named so."""
+def newest_results(pattern: str, part: str = "date") -> dict[str, Any]:
+    """Return the results whose part was measured last, of those whose file is named so."""
     # Not the file written last: in a clone all are of one moment.
     found = [json.loads(path.read_text()) for path in sorted(_RESULTS.glob(f"{pattern}.json"))]
-    newest: dict[str, Any] = max(found, key=lambda results: str(results.get("date", "")))
+    having = [results for results in found if part in results] or found
+    newest: dict[str, Any] = max(having, key=lambda results: _moment(results, part))
     return newest
 
 
