@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import cuda
 
 import warpladder as wl
 from choosing import large
-from warpladder.errors import TooLargeError
+from warpladder.errors import KernelFaultError, TooLargeError
 from warpladder.lab.verify import verify
 from warpladder.shortest_paths.gpu.close import plan_for
+from warpladder.shortest_paths.gpu_tiles.large import CELLS, THREADS, place_of
 from warpladder.shortest_paths.rungs import resident_tiles
 from warpladder.shortest_paths.rungs._tasks import DISTANCES, DISTANCES_FLOAT32
 from warpladder.simulator import SimulatedDevice
@@ -72,3 +74,60 @@ def test_the_rung_takes_no_more_vertices_than_it_says():
     assert rung.max_n == 128 * int(resident_tiles.most_tiles(SimulatedDevice()) ** 0.5)
     (verdict,) = verify(rung, SimulatedDevice(counters=False), [33])
     assert verdict.ok
+
+
+@cuda.jit
+def tile_beside_the_diagonal(is_row, row_panels, column_panels, flags):
+    """Take a tile of noughts, of two times two, through the vertices of the first tile."""
+    operands = cuda.shared.array(0, row_panels.dtype, 16)
+    best = cuda.local.array(CELLS, row_panels.dtype)
+    t = cuda.threadIdx.x
+    y, x = place_of(t)
+    for r in range(8):
+        for c in range(8):
+            best[r, c] = 0
+    panels = row_panels, column_panels
+    if is_row:
+        resident_tiles.relax_in_row(best, operands, *panels, flags, 0, 1, 2, t, y, x)
+    else:
+        resident_tiles.relax_in_column(best, operands, *panels, flags, 0, 1, 2, t, y, x)
+
+
+def flags_of_the_diagonal(*, is_row):
+    """Return which flags a tile beside it waits for, in turn, and which it raises."""
+    others = resident_tiles.flag_of_column if is_row else resident_tiles.flag_of_row
+    own = resident_tiles.flag_of_row if is_row else resident_tiles.flag_of_column
+    waits = [
+        flag
+        for half in range(2)
+        for flag in (
+            resident_tiles.flag_of_corner.py_func(half, 2),
+            others.py_func(half, 0, 2),
+        )
+    ]
+    return waits, [own.py_func(half, 1, 2) for half in range(2)]
+
+
+@pytest.mark.parametrize("is_row", [True, False], ids=["row", "column"])
+@pytest.mark.parametrize("missing", [None, 0, 1, 2, 3])
+def test_a_tile_beside_the_diagonal_waits_for_each_of_its_parts(is_row, missing):
+    waits, raises = flags_of_the_diagonal(is_row=is_row)
+    device = SimulatedDevice(counters=False)
+    panels = [device.full((256, 256), 0, np.int32) for _ in range(2)]
+    flags = device.full(20, 0, np.int32)
+    raised = device.to_host(flags)
+    raised[[flag for number, flag in enumerate(waits) if number != missing]] = 1
+    device.to_device(raised, out=flags)
+
+    def launch():
+        device.launch(
+            tile_beside_the_diagonal, 1, THREADS, is_row, *panels, flags,
+            shared_bytes=resident_tiles._shared_bytes(4), cooperative=True,
+        )  # fmt: skip
+
+    if missing is None:
+        launch()
+        assert sorted(np.nonzero(device.to_host(flags))[0]) == sorted(waits + raises)
+    else:
+        with pytest.raises(KernelFaultError, match=r"livelock: .* near resident_tiles"):
+            launch()
