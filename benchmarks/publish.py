@@ -280,9 +280,21 @@ def _write_table(results: dict[str, Any]) -> None:
         ]
         for row in results["peers"][1:]
     ]
-    heads = "whole call, dense", "ms", "G relaxations/s", "of the ceiling", "with next hops"
-    lines = markdown_table(heads, rows)
+    columns = "whole call, dense", "ms", "G relaxations/s", "of the ceiling", "with next hops"
+    lines = markdown_table(columns, rows)
     lines.append(f"\n{_machine(results)}; medians, in one process.")
+    halves = (
+        [
+            row["case"],
+            f"{row['whole_ms']:,.0f}",
+            f"{row['half_ms']:,.0f}",
+            f"{row['times_as_fast']:.2f} x",
+        ]
+        for row in results["undirected"]
+    )
+    heads = "undirected, whole call", "all tiles, ms", "half of them, ms", "as fast"
+    lines += ["", *markdown_table(heads, halves)]
+    lines.append("\nThe same machine and day; the same bits.")
     replace_results("results", lines)
 
 

@@ -27,6 +27,12 @@ from report import Target, interleave, print_table, print_targets, quantiles, wr
 _DTYPES = ("float32", "int32", "int16", "float64", "int64")
 _N = 2048
 _LARGE = 8192
+#: Size and dtype of undirected graphs, and how many times each is timed.
+_UNDIRECTED = (
+    *((2048, dtype, 7) for dtype in _DTYPES),
+    *((4096, dtype, 5) for dtype in _DTYPES),
+    (_LARGE, "float32", 3),
+)
 _PEAK = """
 import re, sys, numpy as np, warpladder as wl
 
@@ -51,6 +57,7 @@ def main() -> None:
     by_size = _time_sizes()
     peers = _time_peers(targets)
     large = _time_large(targets)
+    undirected = _time_undirected(targets)
     small = _time_small(targets)
     start = _time_start(targets)
     print_targets(targets)
@@ -61,6 +68,7 @@ def main() -> None:
             "by_size": by_size,
             "peers": peers,
             "large": large,
+            "undirected": undirected,
             "small": small,
             "second_process": start,
             "targets": targets,
@@ -203,6 +211,48 @@ def _time_large(targets: list[Target]) -> list[dict[str, Any]]:
     targets.append(Target(f"peak memory, n = {_LARGE}, matrices", peak, 2.3, at_most=True))
     _print("larger than the caches", [row])
     return [row]
+
+
+def _time_undirected(targets: list[Target]) -> list[dict[str, Any]]:
+    """Time symmetric weights beside the same with one pair that is not; compare the bits."""
+    rows = []
+    for n, dtype, rounds in _UNDIRECTED:
+        weights = _weights(n, dtype)
+        weights = np.minimum(weights, weights.T)
+        if weights.dtype.kind == "f":
+            # Sums that are rounded.
+            weights /= weights.dtype.type(np.pi)
+        # The first edge back is longer than other ways, so that no distance depends on it.
+        digraph = weights.copy()
+        digraph[n - 1, 0] = 2 * weights.max()
+        digraph[0, n - 1] = weights[n - 1, 0] = weights[0, n - 1] = 2 * weights.max() - 1
+        half, whole = wl.shortest_paths(weights), wl.shortest_paths(digraph)
+        same = half.dist_matrix.tobytes() == whole.dist_matrix.tobytes()
+        if not same or half.why == whole.why:
+            raise SystemExit(f"undirected {dtype}, n = {n}: {same=}, {half.why}")
+        del half, whole
+        figures = interleave(
+            {
+                "half": lambda w=weights: wl.shortest_paths(w),  # type: ignore[misc]
+                "whole": lambda w=digraph: wl.shortest_paths(w),  # type: ignore[misc]
+            },
+            rounds=rounds,
+        )
+        half_s, whole_s = (statistics.median(figures[name]) for name in ("half", "whole"))
+        rows.append(
+            {
+                "case": f"{dtype}, n = {n}",
+                "whole_ms": 1e3 * whole_s,
+                "half_ms": 1e3 * half_s,
+                "times_as_fast": whole_s / half_s,
+                "seconds": quantiles(figures["half"]),
+            }
+        )
+        if n >= 4096:
+            name = f"undirected {dtype}, n = {n}: times as fast"
+            targets.append(Target(name, whole_s / half_s, 1.7))
+    _print("undirected graphs: half of the relaxations", rows)
+    return rows
 
 
 def _time_small(targets: list[Target]) -> list[dict[str, Any]]:

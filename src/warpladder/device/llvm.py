@@ -10,7 +10,15 @@ from typing import Any
 
 from llvmlite import ir
 
-__all__ = ["LANE", "call_outside", "data_of", "everywhere", "prefetch", "vector_at"]
+__all__ = [
+    "LANE",
+    "call_outside",
+    "data_of",
+    "everywhere",
+    "prefetch",
+    "transposed",
+    "vector_at",
+]
 
 LANE = ir.IntType(32)
 """What LLVM counts the lanes of a vector with."""
@@ -33,6 +41,21 @@ def everywhere(builder: Any, value: Any, lanes: int) -> Any:
     return builder.shuffle_vector(
         first, unknown, ir.Constant(ir.VectorType(LANE, lanes), [0] * lanes)
     )
+
+
+def transposed(builder: Any, vectors: list[Any]) -> list[Any]:
+    """Return the columns of a square of vectors: each round interleaves its two halves."""
+    side, half = len(vectors), len(vectors) // 2
+    kind = ir.VectorType(LANE, side)
+    orders = [
+        ir.Constant(kind, [low + k // 2 + side * (k % 2) for k in range(side)]) for low in (0, half)
+    ]
+    apart = 1
+    while apart < side:
+        pairs = zip(vectors[:half], vectors[half:], strict=True)
+        vectors = [builder.shuffle_vector(*pair, order) for pair in pairs for order in orders]
+        apart *= 2
+    return vectors
 
 
 def call_outside(builder: Any, name: str, result: ir.Type, *args: Any) -> Any:

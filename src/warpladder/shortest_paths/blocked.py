@@ -47,13 +47,9 @@ from warpladder.shortest_paths.tiles import (
     tile_columns,
     tile_rows,
 )
+from warpladder.shortest_paths.transposed import mirror_rows, transpose
 
 __all__ = ["close_range", "close_team"]
-
-# Of the squares that are transposed at a time. Rows of 4096 numbers start in the same set of the
-# first-level cache, which has room for so many: a number takes 1.2 ns, with 16 in a row 1.8, with
-# 32 2.9.
-_SIDE = 8
 
 
 @constants_as_numbers
@@ -75,7 +71,7 @@ def close_range(matrix, carry, low, high, panel, pad, half):
     for k0 in range(low, high, panel):
         k1 = min(k0 + panel, high)
         if half:
-            _mirror_rows(dist, k0, k1, k0)
+            mirror_rows(dist, k0, k1, k0)
         _close_diagonal(matrix, carry, k0, k1)
         if k1 - k0 == span:
             return
@@ -92,7 +88,7 @@ def close_range(matrix, carry, low, high, panel, pad, half):
                     left, right_diagonal, right, edge,
                 )  # fmt: skip
     if half:
-        _mirror_rows(dist, low, high, low)
+        mirror_rows(dist, low, high, low)
 
 
 @cached
@@ -168,7 +164,7 @@ def close_team(
     if half:
         task = next_task(state)
         while task * chunk < n and not is_aborted(state):
-            _mirror_rows(dist, task * chunk, min((task + 1) * chunk, n), 0)
+            mirror_rows(dist, task * chunk, min((task + 1) * chunk, n), 0)
             task = next_task(state)
 
 
@@ -196,7 +192,7 @@ def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, 
     dist, _ = matrix
     columns = tile_columns(dist, carry)
     if half and j0 >= k1:
-        _transpose(dist, j0, j1, k0, k1)
+        transpose(dist, j0, j1, k0, k1)
     _pack_right(dist, k0, k1, j0, j1, columns, pad, strip)
     _relax_strip(matrix, carry, k0, k0, k1, j0, j1, diagonal, strip, k1 - k0, edge)
     _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
@@ -211,7 +207,7 @@ def _relax_rows(
     rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
     depth = k1 - k0
     if half:
-        _transpose(dist, k0, k1, i0, i1)
+        transpose(dist, k0, k1, i0, i1)
     else:
         _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left)
         for j0 in range(k0, k1, columns):
@@ -339,27 +335,6 @@ def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
             for j in range(inside, columns):
                 target[j] = pad
             at += columns
-
-
-@subroutine(counted=False)
-def _transpose(dist, i0, i1, j0, j1):
-    """Copy rows ``[i0, i1)`` of columns ``[j0, j1)`` to where rows and columns change places."""
-    for i in range(i0, i1, _SIDE):
-        for j in range(j0, j1, _SIDE):
-            for c in range(j, min(j + _SIDE, j1)):
-                for r in range(i, min(i + _SIDE, i1)):
-                    dist[c, r] = dist[r, c]
-
-
-@subroutine(counted=False)
-def _mirror_rows(dist, i0, i1, low):
-    """Copy rows ``[i0, i1)``, from column ``low`` to the diagonal, to the other side of it."""
-    for i in range(i0, i1, _SIDE):
-        end = min(i + _SIDE, i1)
-        _transpose(dist, i, end, low, i)
-        for r in range(i, end):
-            for c in range(i, r):
-                dist[c, r] = dist[r, c]
 
 
 @subroutine

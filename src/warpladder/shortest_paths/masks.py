@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from warpladder.device.llvm import LANE, data_of, everywhere, vector_at
+from warpladder.device.llvm import data_of, everywhere, transposed, vector_at
 
 __all__ = [
     "BITS",
@@ -215,7 +215,7 @@ def write_square(typingctx, tile, v, s, dist, row_of, column, scale, no_path):
         element = context.get_value_type(numbers)
         far = ir.Constant(side, [255] * SIDE)
         scales, nones = (everywhere(builder, value, SIDE) for value in args[6:])
-        for k, level in enumerate(_transposed(builder, levels)):
+        for k, level in enumerate(transposed(builder, levels)):
             row = builder.sext(builder.load(builder.gep(rows, [_WORD(k)])), _WORD)
             kind = ir.VectorType(element, SIDE)
             cell = builder.add(builder.mul(row, n), args[5])
@@ -250,18 +250,3 @@ def write_where(typingctx, masks, v, numbers, first, value):
         return context.get_dummy_value()
 
     return types.void(masks, types.intp, numbers, types.intp, numbers.dtype), codegen
-
-
-def _transposed(builder: Any, vectors: list[Any]) -> list[Any]:
-    """Return the columns of a square of bytes: each round interleaves its two halves."""
-    half = SIDE // 2
-    kind = ir.VectorType(LANE, SIDE)
-    orders = [
-        ir.Constant(kind, [low + k // 2 + SIDE * (k % 2) for k in range(SIDE)]) for low in (0, half)
-    ]
-    apart = 1
-    while apart < SIDE:
-        pairs = zip(vectors[:half], vectors[half:], strict=True)
-        vectors = [builder.shuffle_vector(*pair, order) for pair in pairs for order in orders]
-        apart *= 2
-    return vectors
