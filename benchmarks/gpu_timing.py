@@ -143,7 +143,13 @@ def record_parts(
     record |= {"machine": record.get("machine", {}) | described(), "gpu": gpu}
     measured = record.setdefault("measured", {})
     for part in given.only or parts:
-        record[part] = parts[part](record)
+        try:
+            record[part] = parts[part](record)
+        except KeyError as missing:
+            if missing.args[0] not in parts:
+                raise
+            # There is no record of this card to go on from.
+            raise SystemExit(f"--only {part}: it needs the part {missing} beside it") from None
         measured[part] = now
         # Written part by part, so that what was measured stays if the machine goes.
         write_record(given.out, name, record)

@@ -56,14 +56,11 @@ _LOOKS = (
 
 def main() -> None:
     """Draw the four ladders."""
-    reductions, paths, advection, joins = (
-        newest_results(f"gpu_{name}-*", "ladder")
-        for name in ("reduction", "shortest_paths", "advection", "overlap_join")
-    )
-    _draw_reductions(reductions)
+    _draw_reductions(newest_results("gpu_reduction-*", "ladder", "ceilings", "libraries"))
+    paths = newest_results("gpu_shortest_paths-*", "ladder", "ceilings")
     _draw_paths(paths, newest_results("shortest_paths-*"))
-    _draw_advection(advection)
-    _draw_joins(joins)
+    _draw_advection(newest_results("gpu_advection-*", "ladder", "ceilings", "peers"))
+    _draw_joins(newest_results("gpu_overlap_join-*", "ladder"))
 
 
 def _measured(results: dict[str, Any]) -> str:

@@ -38,29 +38,34 @@ def main() -> None:
     """Take the newest results."""
     write_recorded_times()
     draw_ladders()
-    advection = _newest("gpu_advection")
+    advection = _newest("gpu_advection", "engine", "ladder")
     _draw_advection(advection)
-    replace_results("GPU results", _engine_table(_newest("gpu_shortest_paths", "engine")))
-    replace_results("GPU hop counts", _hop_counts_table(_newest("gpu_hop_counts")))
+    replace_results(
+        "GPU results",
+        _engine_table(_newest("gpu_shortest_paths", "engine", "calls", "cold_start_seconds")),
+    )
+    replace_results("GPU hop counts", _hop_counts_table(_newest("gpu_hop_counts", "graphs")))
     replace_results(
         "GPU reductions",
         [
-            *_calls_table(_newest("gpu_calls")),
+            *_calls_table(_newest("gpu_calls", "rows")),
             "",
             *_reductions_table(_newest("gpu_reduction", "calls")),
             "",
-            *_libraries_table(_newest("gpu_reduction", "libraries")),
+            *_libraries_table(_newest("gpu_reduction", "libraries", "ladder")),
         ],
     )
-    replace_results("GPU joins", _joins_table(_newest("gpu_overlap_join")))
+    replace_results("GPU joins", _joins_table(_newest("gpu_overlap_join", "shapes", "ladder")))
     replace_results("GPU advection", _advection_table(advection))
-    sanitized = textwrap.wrap(sentence(_newest("sanitizer")), 100, break_on_hyphens=False)
+    sanitized = textwrap.wrap(
+        sentence(_newest("sanitizer", "sanitizer")), 100, break_on_hyphens=False
+    )
     found = f"Rung by rung: [{_FOUND}]({_FOUND})."
     replace_results("compute-sanitizer", [*sanitized, found])
 
 
-def _newest(name: str, part: str = "date") -> dict[str, Any]:
-    return newest_results(f"{name}[-_]nvidia*", part)
+def _newest(name: str, *parts: str) -> dict[str, Any]:
+    return newest_results(f"{name}[-_]nvidia*", *parts)
 
 
 def _measured(results: dict[str, Any], part: str) -> str:

@@ -125,11 +125,14 @@ def replace_results(name: str, lines: list[str], path: Path = _README) -> None:
     print(f"wrote {name} into {path.name}")
 
 
-def newest_results(pattern: str, part: str = "date") -> dict[str, Any]:
-    """Return the results whose part was measured last, of those whose file is named so."""
+def newest_results(pattern: str, part: str = "date", *others: str) -> dict[str, Any]:
+    """Return the results whose part was measured last, of those whose file is named so.
+
+    Of those only that have the others beside it, which are shown with it.
+    """
     # Not the file written last: in a clone all are of one moment.
     found = [json.loads(path.read_text()) for path in sorted(_RESULTS.glob(f"{pattern}.json"))]
-    having = [results for results in found if part in results] or found
+    having = [results for results in found if {part, *others} <= results.keys()]
     newest: dict[str, Any] = max(having, key=lambda results: _moment(results, part))
     return newest
 

@@ -9,6 +9,7 @@ import pytest
 from numba import config
 
 from warpladder.device import driver_calls
+from warpladder.device.cuda_bound import CudaBound
 from warpladder.device.driver_calls import compiled_launch, described_launch
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
@@ -55,6 +56,25 @@ def test_the_driver_is_given_what_was_described(driver: Driver) -> None:
     driver.code = _FAULT
     assert launch(address, 0, (7, 8)) == _FAULT
     assert driver.given[1] == (2**47 + 1, *extents, None, [11, 8, 2**62, 7], None)
+
+
+def test_the_stream_that_is_waited_for_is_the_one_that_launches_go_to(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Bindings that were told so take 0 for a default stream of the thread."""
+    bindings = pytest.importorskip("cuda.bindings.driver")
+    waited = []
+
+    def synchronize(stream: int) -> tuple[int]:
+        waited.append(stream)
+        return (0,)
+
+    monkeypatch.setattr(bindings, "cuStreamSynchronize", synchronize)
+    bound = object.__new__(CudaBound)
+    monkeypatch.setattr(bound, "_enter", lambda: None, raising=False)
+    bound.wait()
+    bound.wait(2**40)
+    assert waited == [bindings.CU_STREAM_LEGACY, 2**40]
 
 
 def test_other_numbers_of_words_are_refused(driver: Driver) -> None:

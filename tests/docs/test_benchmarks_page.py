@@ -50,6 +50,22 @@ def test_results_measured_last_are_published_whenever_they_were_written(tmp_path
     assert report.newest_results("table-*") == {"date": "2026-11-24"}
 
 
+def test_a_part_is_published_from_the_record_that_measured_it_last(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
+    report = importlib.import_module("report")
+    monkeypatch.setattr(report, "_RESULTS", tmp_path)
+    records = {
+        "old": {"date": "2026-11-20", "speed": 1, "size": 1, "measured": {"speed": "2026-11-25"}},
+        "new": {"date": "2026-11-24", "speed": 2, "size": 2},
+        "newest": {"date": "2026-11-26", "size": 3},
+    }
+    for name, record in records.items():
+        (tmp_path / f"gpu-{name}.json").write_text(json.dumps(record))
+    assert report.newest_results("gpu-*", "speed") == records["old"]
+    assert report.newest_results("gpu-*", "size") == records["newest"]
+    assert report.newest_results("gpu-*", "size", "speed") == records["new"]
+
+
 def test_the_site_has_every_table_of_the_readme():
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     marks = MARK.findall((ROOT / "README.md").read_text(encoding="utf-8"))

@@ -85,7 +85,10 @@ class CudaBound:
         from cuda.bindings import driver
 
         self._enter()
-        checked("waiting for a stream", driver.cuStreamSynchronize(stream))
+        # By its own name, the default stream is the one that launches here go to, even where the
+        # bindings were told that each thread has one.
+        asked = stream or driver.CU_STREAM_LEGACY
+        checked("waiting for a stream", driver.cuStreamSynchronize(asked))
 
 
 def _lay_out(

@@ -257,9 +257,9 @@ class CudaDevice:
     ) -> CudaBound | Rebound:
         """Return `launch` for these arguments, to be called for others in place of some arrays.
 
-        Those are the ``moving`` ones, by their numbers among the arrays in ``args``; the call is
-        given the addresses of arrays that look the same, and a stream's handle. Arrays have to be
-        ours, other arguments int or float.
+        Those are the ``moving`` ones, at least one, by their numbers among the arrays in ``args``;
+        the call is given the addresses of arrays that look the same, and a stream's handle. Arrays
+        have to be ours, other arguments int or float.
         """
         self._enter()
         ready = None if self._time_kernels else self._launcher.ready(kernel, grid, block, args)

@@ -22,6 +22,7 @@ from numba.extending import intrinsic
 from warpladder.device.cuda_memory import checked
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import entry_for
+from warpladder.errors import DeviceError
 
 __all__ = ["compiled_launch", "described_launch"]
 
@@ -60,8 +61,10 @@ def _function() -> int:
     from cuda.bindings import driver
 
     answer = driver.cuGetProcAddress(b"cuLaunchKernel", _VERSION, _ONE_DEFAULT_STREAM)
-    # Behind the address stands what is the matter where there is none.
-    return int(checked("finding the driver's launch", answer[:2]))
+    address = int(checked("finding the driver's launch", answer[:2]))
+    if not address:
+        raise DeviceError("the driver has no cuLaunchKernel of CUDA 12; install a newer one")
+    return address
 
 
 @cache

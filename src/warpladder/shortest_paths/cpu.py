@@ -51,8 +51,8 @@ def floyd_warshall(
 
     Half of a symmetric matrix is enough, unless it is small or next hops are wanted. The other half
     is its mirror image, of the same bits as if both were computed; `blocked` tells why. On two
-    cores that is 1.2 to 1.5 times as fast for 512 vertices, 1.6 to 1.8 times for 2,048, and 1.7 to
-    1.9 times for 4,096 and more.
+    cores that is 1.6 to 1.8 times as fast for 2,048 vertices, 1.7 to 1.9 times for 4,096 and more,
+    and less for fewer.
 
     Parameters
     ----------

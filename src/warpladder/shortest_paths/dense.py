@@ -91,12 +91,16 @@ def inner_no_path(dtype: DTypeLike) -> Any:
     >>> int(inner_no_path("int16"))
     16383
     """
-    kind: np.dtype[Any] = np.dtype(dtype)
-    largest = extremes(kind)[1]
-    return kind.type(largest if kind.kind == "f" else largest // 2)
+    return _inner_no_path(np.dtype(dtype))
 
 
-# NumPy takes microseconds for it, which shows with few vertices.
+# NumPy takes microseconds for these, which shows with few vertices.
+@cache
+def _inner_no_path(dtype: np.dtype[Any]) -> Any:
+    largest = extremes(dtype)[1]
+    return dtype.type(largest if dtype.kind == "f" else largest // 2)
+
+
 @cache
 def extremes(dtype: np.dtype[Any]) -> tuple[float, float]:
     """Return the least and the greatest value of a dtype, infinities included."""

@@ -43,12 +43,14 @@ _RESIDENT = 1
 _THREADS_OF_SEARCHES = 1024
 # Vertices with more arcs than this are taken by a warp, so that each of its threads has some.
 _ARCS_OF_A_HUB = WARP
-# H200: a level of a block, and a vertex and an arc of it; on one multiprocessor a number that is
-# written, and one compared for next hops. Seven graphs, long thin ones among them, take 0.8 to 1.4
-# times as long as told; one of 453 vertices 2.4 times, half of all edges 0.5 times.
+# H200: a level of a block, a vertex and an arc of it, an arc of one behind the first 128; on one
+# multiprocessor a number that is written, and one compared for next hops. Seven graphs take 0.8 to
+# 1.4 times as long as told; one of 453 vertices 2.4 times, half of all edges 0.5 times. All with so
+# many levels were thin, with two to four arcs to a vertex.
 _LEVEL_SECONDS = 1.7e-6
 _VERTEX_SECONDS = 0.8e-9
 _ARC_SECONDS = 0.6e-9
+_LATE_ARC_SECONDS = 0.1e-9
 _WRITTEN_SECONDS = 7e-10
 _COMPARED_SECONDS = 3e-10
 _SECONDS_OF_A_LAUNCH = 0.1
@@ -84,9 +86,9 @@ def kernel_seconds(
     rounds = blocks_for(n, SOURCES * _RESIDENT * multiprocessors)
     compared = n * m * _COMPARED_SECONDS if next_hops else 0.0
     spread = (n * n * _WRITTEN_SECONDS + compared) / multiprocessors
-    # A vertex is on the front of each of the searches once, so that its arcs count no more often.
-    fronts = min(1 + depth, SOURCES)
-    levels = (1 + depth) * _level_seconds(n, 0) + fronts * m * _ARC_SECONDS
+    early, late = min(1 + depth, SOURCES), max(1 + depth - SOURCES, 0.0)
+    arcs = m * (early * _ARC_SECONDS + late * _LATE_ARC_SECONDS)
+    levels = (1 + depth) * _level_seconds(n, 0) + arcs
     return rounds * levels + spread
 
 
