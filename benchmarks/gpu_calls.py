@@ -3,8 +3,8 @@
     python benchmarks/gpu_calls.py --out DIR
 
 What a caller waits for: from the call until the GPU is done and, where the whole array is reduced,
-the number is on the host. The libraries take turns, so that all meet the same state of the machine;
-medians of many. Every answer is checked against PyTorch's in float64 first. "Prepared" is what
+the number is on the host. The libraries take turns, in an order that changes, so that all meet the
+same states of the machine; medians of many. Every answer is checked against PyTorch's in float64 first. "Prepared" is what
 `reduce.prepare` makes, "queued" a call among many that nobody waits for.
 """
 
@@ -15,6 +15,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from random import Random
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -161,10 +162,15 @@ def _check(op: str, values: torch.Tensor, axis: int | None, found: Any) -> None:
 
 
 def _in_turns(contenders: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Return the median microseconds of each, the GPU's work included."""
+    """Return the median microseconds of each, the GPU's work included.
+
+    The order is another in each turn: after milliseconds of another's kernel a call takes longer.
+    """
     taken: dict[str, list[float]] = {name: [] for name in contenders}
+    order, shuffle = list(contenders.items()), Random(0).shuffle
     for turn in range(repeats + 5):
-        for name, call in contenders.items():
+        shuffle(order)
+        for name, call in order:
             torch.cuda.synchronize()
             began = perf_counter()
             call()

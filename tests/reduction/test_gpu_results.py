@@ -16,10 +16,8 @@ from choosing import large
 from warpladder.device import libraries
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import api, prepare, ready
-from warpladder.reduction.gpu import finish, parts, resident, side_by_side
-from warpladder.reduction.gpu.layout import THREADS
+from warpladder.reduction.gpu import finish, parts, resident
 from warpladder.reduction.gpu.pieces import Pieces, pieces_of
-from warpladder.reduction.gpu.side_by_side import THREADS_WITH_ROWS
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 from warpladder.simulator import SimulatedDevice
@@ -257,51 +255,6 @@ def test_any_number_of_pieces_of_a_strip(
     found = wl.reduce(gpu.to_device(values), ("sum", "argmax"), axis=0, device=gpu)
     np.testing.assert_array_equal(host(found.sum), values.sum(axis=0))
     np.testing.assert_array_equal(host(found.argmax), values.argmax(axis=0))
-
-
-@pytest.mark.parametrize(
-    "shape",
-    # Fewer elements than are loaded at a time, as many, more; groups of rows.
-    [(3, 64), (8, 32), (3, 5, 16), *large(((2, 32),), ((17, 64),), ((16, 24, 32),))],
-)
-@pytest.mark.parametrize(
-    ("op", "dtype"),
-    [
-        ("sum", "float16"), ("argmax", "float32"), (("max", "any"), "int32"),
-        *large(("sum", "float64"), ("l2", "float32"), ("sum", "uint16"), ("logsumexp", "float32")),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("skipped", [0, 1])
-def test_a_thread_with_several_rows(
-    strict_gpu: SimulatedDevice,
-    monkeypatch: pytest.MonkeyPatch,
-    shape: tuple[int, ...],
-    op: Any,
-    dtype: str,
-    skipped: int,
-) -> None:
-    """The same bits as rows that have a thread each; also where wide loads are not aligned."""
-    rng = np.random.default_rng(8)
-    whole = (30 * rng.standard_normal(skipped + np.prod(shape))).astype(dtype)
-    there = strict_gpu.to_device(whole)[skipped:].reshape(shape)
-    axis = len(shape) - 2
-    rows = np.prod(shape) // shape[axis]
-    launched: list[str] = []
-    launch = SimulatedDevice.launch
-
-    def noting(self: SimulatedDevice, kernel: Any, *args: Any, **options: Any) -> None:
-        launched.append(kernel.py_func.__name__)
-        launch(self, kernel, *args, **options)
-
-    monkeypatch.setattr(SimulatedDevice, "launch", noting)
-    monkeypatch.setattr(parts, "pieces_of", lambda *_: Pieces(True, 1, shape[axis], THREADS))
-    found = []
-    for least in (1 / THREADS_WITH_ROWS**2, rows):
-        monkeypatch.setattr(side_by_side, "_LEAST_BLOCKS", least)
-        results = wl.reduce(there, op, axis=axis, device=strict_gpu)
-        found.append([host(r).tobytes() for r in (results if type(op) is tuple else (results,))])
-    assert launched == ["reduce_alone", "reduce_across"]
-    assert found[0] == found[1]
 
 
 @given(

@@ -77,8 +77,11 @@ def whole_kernel(
                 else:
                     cells[begin + n + t] = cells[begin + n - 1]
             cuda.syncthreads()
-            for i in range(t, n, threads):
+            # A range of unknown step begins with a division, in every step of time.
+            i = t
+            while i < n:
                 cells[other + before + i] = cell(cells, begin + i, own)
+                i += threads
             now, other = other, now
             cuda.syncthreads()
         for i in range(t, n, threads):

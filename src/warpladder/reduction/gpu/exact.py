@@ -136,9 +136,10 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
         of_block = cuda.shared.array(limbs, np.int64)
         count, inner, length, pieces, piece = shape
         t = cuda.threadIdx.x
-        for item in range(cuda.blockIdx.x, count * pieces, cuda.gridDim.x):
+        item = int64(cuda.blockIdx.x)
+        while item < count * pieces:
             row = item // pieces
-            begin = item % pieces * piece
+            begin = (item - row * pieces) * piece
             start = beginning(place, row, inner) + begin * place[2]
             mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             for i in range(t, limbs, THREADS):
@@ -174,5 +175,6 @@ def exact_kernel(spec: ExactSpec, limbs: int) -> Any:
                 for i in range(t, limbs, THREADS):
                     joined[row, i] = states[row, i]
                     states[row, i] = 0
+            item += cuda.gridDim.x
 
     return add_exactly

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpladder.device.grids import blocks_for
 from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.compensated import COMPENSATED_PIECE, compensated_on_device
 from warpladder.reduction.gpu.custom import custom_states
@@ -20,12 +19,7 @@ from warpladder.reduction.gpu.finish import leave_states
 from warpladder.reduction.gpu.folds import folds_on_device
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
-from warpladder.reduction.gpu.side_by_side import (
-    THREADS_WITH_ROWS,
-    across,
-    alone,
-    rows_of_thread,
-)
+from warpladder.reduction.gpu.side_by_side import across
 from warpladder.reduction.gpu.walk import OnDevice, along
 from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
 
@@ -89,7 +83,6 @@ class Walk(NamedTuple):
 
     kernel: Any
     blocks: int
-    threads: int
     given: tuple[Any, ...]
 
 
@@ -120,25 +113,21 @@ def walk_over(
         workspace.empty(device, part, left, there.dtype),
         workspace.zeros(device, "tickets", groups if each > 1 else 1, np.int32),
     )  # fmt: skip
-    width = rows_of_thread(there, matrix, pieces)
-    if width > 1:
-        blocks = min(blocks_for(count // width, THREADS_WITH_ROWS), _MOST_BLOCKS)
-        return Walk(alone(there, leave, width), blocks, THREADS_WITH_ROWS, given)
     if is_across:
         is_small = there.dtype.itemsize <= _SMALL_STATE
-        kernel = across(there, leave, registers if is_small else None)
+        kernel = across(there, leave, registers if is_small else None, split=each > 1)
     else:
-        kernel = along(there, leave, registers, shared=threads < THREADS)
-    return Walk(kernel, min(pieces.items(count), _MOST_BLOCKS), THREADS, given)
+        kernel = along(there, leave, registers, shared=threads < THREADS, split=each > 1)
+    return Walk(kernel, min(pieces.items(count), _MOST_BLOCKS), given)
 
 
 def _walked(
     device: Device, part: Part, matrix: Matrix, workspace: Workspace, first: int, stream: Any
 ) -> Collect:
     """Launch the kernel for such rows."""
-    kernel, blocks, threads, given = walk_over(device, part, matrix, workspace, leave_states, first)
+    kernel, blocks, given = walk_over(device, part, matrix, workspace, leave_states, first)
     states = workspace.empty(device, (part, "rows"), matrix.rows, given[-2].dtype)
-    device.launch(kernel, blocks, threads, *given, (states,), 0.0, stream=stream)
+    device.launch(kernel, blocks, THREADS, *given, (states,), 0.0, stream=stream)
 
     def collect() -> Any:
         found = _fetched(device, states, stream)

@@ -19,8 +19,17 @@ _LEAST_PIECE, _MOST_PIECES, LARGEST_PIECE = 4096, 512, 1 << 19
 # Threads that keep the memory of an H200 busy; fewer of them at a row have less to merge. A sum of
 # 4096 x 4096 float32 over the rows, queued, took 27 us with 32 threads at a row, 46 with 256.
 _THREADS_WANTED = 1 << 17
-# Of rows side by side: what a thread adds up at most, and how many blocks there should be.
-_MOST_OF_A_THREAD, _STRIPS = 1024, 1024
+# Of rows side by side: what a thread adds up at most, and how many blocks there should be, all of
+# which an H100 has places for at once. Twice as many took 31 us for a sum of 4096 x 4096 float32,
+# these 27.
+_MOST_OF_A_THREAD, _BLOCKS = 1024, 512
+# A thread has at least so many elements of a piece: to merge pieces takes about 2 us. So it has of
+# a row, unless threads are few: then a thread for each batch of loads has less to wait for.
+_OF_A_PIECE, _FEW_THREADS = 64, 1 << 15
+# Threads at a row of one piece, and of several: more have to merge too much for each of these.
+_MOST_GROUPS, _MOST_OF_PIECES = 32, 16
+# A warp reads no fewer neighbouring elements: of those of up to two bytes so many take two sectors.
+_LEAST_STRIP, _LEAST_SHORT_STRIP, _SHORT_BATCH = 8, 32, 32
 # Rows up to this long are read across wherever they lie: there is nothing to share.
 _SHORT = 8
 
@@ -69,17 +78,12 @@ def pieces_of(
     >>> pieces_of(5000, 100, 100, 1, 16)
     Pieces(is_across=False, each=1, length=100, threads=4)
     >>> pieces_of(2048, 20_000, 1, 2048, 16)
-    Pieces(is_across=True, each=16, length=1280, threads=32)
+    Pieces(is_across=True, each=4, length=5120, threads=16)
     """
+    if length <= _SHORT or (count >= WARP and abs(pitch) < abs(step)):
+        return _across(count, length, _LEAST_SHORT_STRIP if batch >= _SHORT_BATCH else _LEAST_STRIP)
     # Threads that there is room for at a row.
     room = _power_of_two(-(-_THREADS_WANTED // count))
-    if length <= _SHORT or (count >= WARP and abs(pitch) < abs(step)):
-        groups = min(THREADS // WARP, _power_of_two(-(-length // _SHORT)), room)
-        strip = THREADS // groups
-        wanted = -(-length // max(_STRIPS // -(-count // strip), 1))
-        least = groups * _SHORT
-        size = -(-min(max(wanted, least), groups * _MOST_OF_A_THREAD) // least) * least
-        return Pieces(True, -(-length // size), size, strip)
     # As many as have a batch each, but for the rest of a row, and not too much of it.
     threads = min(1 << (max(length // batch, 1).bit_length() - 1), room, THREADS)
     threads = max(threads, min(_power_of_two(-(-length * THREADS // largest)), THREADS))
@@ -88,6 +92,31 @@ def pieces_of(
     wanted = -(-count * length // _MOST_PIECES)
     size = -(-min(max(wanted, _LEAST_PIECE), largest) // _LEAST_PIECE) * _LEAST_PIECE
     return Pieces(False, -(-length // size), size, THREADS)
+
+
+def _across(count: int, length: int, least_strip: int) -> Pieces:
+    groups = max(
+        _threads_at(length, _OF_A_PIECE, _THREADS_WANTED // count),
+        _threads_at(length, _SHORT, _FEW_THREADS // count),
+    )
+    groups = min(groups, _MOST_GROUPS, THREADS // least_strip)
+    wanted = _pieces_wanted(count, length, groups)
+    if wanted > 1:
+        groups = min(groups, _MOST_OF_PIECES)
+        wanted = _pieces_wanted(count, length, groups)
+    least = groups * _SHORT
+    size = -(-min(-(-length // wanted), groups * _MOST_OF_A_THREAD) // least) * least
+    return Pieces(True, -(-length // size), size, THREADS // groups)
+
+
+def _threads_at(length: int, each: int, room: int) -> int:
+    """Return how many threads a row needs for so many elements each; no more than room for it."""
+    return min(_power_of_two(-(-length // each)), 1 << (max(room, 1).bit_length() - 1))
+
+
+def _pieces_wanted(count: int, length: int, groups: int) -> int:
+    strips = -(-count * groups // THREADS)
+    return max(min(_BLOCKS // strips, length // (groups * _OF_A_PIECE)), 1)
 
 
 def _power_of_two(n: int) -> int:

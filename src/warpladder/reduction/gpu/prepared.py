@@ -19,7 +19,7 @@ from warpladder.device.foreign import like
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import Workspace
 from warpladder.reduction.gpu.finish import leave_results
-from warpladder.reduction.gpu.layout import Matrix
+from warpladder.reduction.gpu.layout import THREADS, Matrix
 from warpladder.reduction.gpu.parts import walk_over
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Bound:
             device.empty(matrix.rows, dtype) for dtype in plan.dtypes
         )
         self._launch = device.bind(
-            walk.kernel, walk.blocks, walk.threads, *walk.given, samples, float(ddof),
+            walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
             moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
         )  # fmt: skip
         self.wait = self._launch.wait

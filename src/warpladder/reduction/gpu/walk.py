@@ -34,7 +34,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda, int32, uint32, uint64
+from numba import cuda, int32, int64, uint32, uint64
 
 from warpladder.device.grids import WARP
 from warpladder.device.kernel_cache import cached
@@ -129,8 +129,9 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
         if not masked and step == 1:
             begin = address_of(data) + start * itemsize
             head = min(n, (-begin & (WIDE_BYTES - 1)) // itemsize)
-            end_of_tiles = head + (n - head) // tile * tile
-            for i in range(head + width * t, end_of_tiles, tile):
+            end_of_tiles = head + ((n - head) & -tile)
+            i = head + width * t
+            while i < end_of_tiles:
                 for which in range(size // width):
                     unpack(load_16_bytes(data, start + i + which * hop), batch, which * width)
                 valid = uint64(0)
@@ -139,15 +140,20 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
                         if batch[j] == batch[j]:
                             valid |= uint32(1) << uint32(j)
                 take_all(state, batch, valid, index + i, width, hop)
+                i += tile
+        # While loops: a range of unknown step begins with a division of 64 bits.
         for side in range(2):
             first, last = (end_of_tiles, n) if side else (0, head)
-            for i in range(first + t, last, SOME * threads):
-                if counts_all and i + (SOME - 1) * threads < last:
+            i = first + t
+            if counts_all:
+                whole = last - (SOME - 1) * threads
+                while i < whole:
                     for j in range(SOME):
                         # Numba asks of a signed index whether it counts from the end.
                         few[j] = data[uint64(start + (i + j * threads) * step)]
                     take_few(state, few, uint32(0), index + i, 1, threads)
-                    continue
+                    i += SOME * threads
+            while i < last:
                 valid = uint64(0)
                 for j in range(SOME):
                     at = i + j * threads
@@ -160,6 +166,7 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
                         if not skip_nan or few[j] == few[j]:
                             valid |= uint32(1) << uint32(j)
                 take_some(state, few, valid, index + i, 1, threads)
+                i += SOME * threads
 
     return scan
 
@@ -237,16 +244,18 @@ def draw_ticket(tickets, row, all_tickets):
 
 
 @cache
-def along(part: OnDevice, leave: Any, registers: int | None = None, *, shared: bool = False) -> Any:
+def along(
+    part: OnDevice, leave: Any, registers: int | None = None, *, shared: bool, split: bool
+) -> Any:
     """Return the kernel in which a block has a piece of a row, or several rows: it is ``shared``.
 
     ``kernel(data, place, mask, mask_place, shape, index, states, tickets, results, option)``; the
     places are those of `layout.Field`; the shape is the number of rows, of those in a group, their
     length, pieces of each, length of a piece, and of the threads at a row the logarithm to base 2.
-    Rows that share a block have one piece each. What is found in several is left in ``states``;
-    there is a ticket at zero for each row, which is zero again afterwards. ``registers`` limits
-    those of a thread. ``leave(results, row, states, i, length, option)`` is called for each row by
-    the thread that has its state.
+    Rows that share a block have one piece each; others are ``split`` if they have several. What is
+    found in those is left in ``states``; there is a ticket at zero for each row, which is zero
+    again afterwards. ``registers`` limits those of a thread. ``leave(results, row, states, i,
+    length, option)`` is called for each row by the thread that has its state.
     """
     dtype, reset, merge = part.dtype, part.reset, part.merge
     scan, merge_block = scanner(part, lean=shared), block_merger(merge)
@@ -278,17 +287,20 @@ def along(part: OnDevice, leave: Any, registers: int | None = None, *, shared: b
         of_threads = cuda.shared.array(THREADS, dtype)
         count, inner, length, pieces, piece, bits = shape
         t = cuda.threadIdx.x
-        lane, threads, items = t, THREADS, count * pieces
+        lane, threads, items = t, THREADS, count
+        if split:
+            items = count * pieces
         if shared:
             threads = int32(1) << int32(bits)
             lane = t & (threads - 1)
             items = (count + (THREADS >> bits) - 1) >> (_BITS - bits)
-        for item in range(cuda.blockIdx.x, items, cuda.gridDim.x):
-            # A division takes as long as a hundred additions.
-            row, begin = item, 0
+        item = int64(cuda.blockIdx.x)
+        while item < items:
+            row, begin = item, int64(0)
             if shared:
                 row = (item << (_BITS - bits)) + (t >> bits)
-            elif pieces > 1:
+            if split:
+                # A division takes as long as a hundred additions.
                 row = item // pieces
                 begin = (item - row * pieces) * piece
             n = min(piece, length - begin) if row < count else 0
@@ -301,7 +313,7 @@ def along(part: OnDevice, leave: Any, registers: int | None = None, *, shared: b
             )  # fmt: skip
             copy(of_threads, t, state, 0)
             merge_block(of_threads, lane, threads)
-            if pieces == 1:
+            if not split:
                 if lane == 0 and row < count:
                     leave(results, row, of_threads, t, length, option)
             else:
@@ -312,5 +324,6 @@ def along(part: OnDevice, leave: Any, registers: int | None = None, *, shared: b
                     if t == 0:
                         leave(results, row, states, row * pieces, length, option)
             cuda.syncthreads()
+            item += cuda.gridDim.x
 
     return reduce_along

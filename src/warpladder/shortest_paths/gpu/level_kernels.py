@@ -163,7 +163,10 @@ def search_levels(masks, starts, into, hubs, most, state):
         found = level & 1
         fronts = found ^ 1
         anybody = False
-        for v in range(warp, hubs, warps):
+        # Each turn of a range of unknown step begins with a division, which takes longer than the
+        # additions of a level of few vertices.
+        v = warp
+        while v < hubs:
             known = load_16_bytes(mine, (REACHED, v, 0))
             reached = known
             if not is_full(known):
@@ -176,12 +179,15 @@ def search_levels(masks, starts, into, hubs, most, state):
             cuda.syncwarp()
             if lane == 0:
                 anybody |= settle(mine, found, v, level, digits, known, reached)
-        for v in range(hubs + t, n, cuda.blockDim.x):
+            v += warps
+        v = hubs + t
+        while v < n:
             known = load_16_bytes(mine, (REACHED, v, 0))
             reached = known
             if not is_full(known):
                 reached = gather(mine, fronts, into, starts[v], starts[v + 1], 1, known)
             anybody |= settle(mine, found, v, level, digits, known, reached)
+            v += cuda.blockDim.x
         goes_on = cuda.syncthreads_or(int32(anybody)) != 0
         if t == 0:
             state[0, block] = level if goes_on else level - 1
