@@ -4,8 +4,8 @@
 
 What a caller waits for: from the call until the GPU is done and, where the whole array is reduced,
 the number is on the host. The libraries take turns, in an order that changes, so that all meet the
-same states of the machine; medians of many. Every answer is checked against PyTorch's in float64 first. "Prepared" is what
-`reduce.prepare` makes, "queued" a call among many that nobody waits for.
+same states of the machine; medians of many. Every answer is checked against PyTorch's in float64
+first. "Prepared" is what `reduce.prepare` makes, "queued" a call among many that nobody waits for.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def _in_turns(contenders: dict[str, Callable[[], object]], repeats: int) -> dict
     The order is another in each turn: after milliseconds of another's kernel a call takes longer.
     """
     taken: dict[str, list[float]] = {name: [] for name in contenders}
-    order, shuffle = list(contenders.items()), Random(0).shuffle
+    order = list(contenders.items())
+    shuffle = Random(0).shuffle  # noqa: S311 - no secret
     for turn in range(repeats + 5):
         shuffle(order)
         for name, call in order:

@@ -4,13 +4,14 @@ A warp reads neighbouring elements of neighbouring rows. Where a row has several
 a block take turns with its elements, and what they have seen is merged in shared memory; where it
 has more than one piece, the block that finishes the last one merges the pieces.
 
-Where rows are short, what costs is not reading them. Numba begins a ``range`` whose step it does
-not know with a division of 64 bits, and what only rows of several pieces need took registers and
-time from all. Without both, and with no more blocks than an H100 has places for, sums of
-64 x 64,000 float32 over the rows take 4.0 us there, and took 6.6; of 1,000 x 4,096 4.8, and took
-13.2. A kernel whose threads had several rows each, by loads of 16 bytes, is not needed beside it:
-sums of 8 x 2,000,000 float32 took 25 us by that and take 27, but indices of maxima 36 and 32,
-standard deviations 45 and 30.
+Where rows are short, what costs is not reading them but all else that a thread does. So rows that
+have a thread each, rows that have several and rows of several pieces have kernels of their own: the
+first needs 40 registers for a sum of float32, one for all needed 64. And loops are ``while`` loops:
+Numba begins a ``range`` whose step it does not know with a division of 64 bits. Sums of
+64 x 64,000 float32 over the rows so take an H100 3.8 us, and took 6.6; of 1,000 x 4,096, with
+threads at a row and pieces as `pieces` has them now, 4.8, and took 13.2. Threads that had several
+rows each, by loads of 16 bytes, did no better: standard deviations of 8 x 2,000,000 float32 took
+45 us so and take 29, sums 25 and 25.
 """
 
 from __future__ import annotations
@@ -28,14 +29,18 @@ from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, state_cop
 
 __all__ = ["across"]
 
+_BITS = THREADS.bit_length() - 1
+
 
 @cache
-def across(part: OnDevice, leave: Any, registers: int | None = None, *, split: bool) -> Any:
+def across(
+    part: OnDevice, leave: Any, registers: int | None = None, *, alone: bool, split: bool
+) -> Any:
     """Return the kernel in which a block has a strip of rows side by side, or a piece of it.
 
     Called as that of `walk.along`, but the last number of the shape is the logarithm of how many
-    rows a strip has, and there is a ticket for each strip. ``split`` says whether it has several
-    pieces.
+    rows a strip has, and there is a ticket for each strip. A thread is ``alone`` if it has a row of
+    its own, all of it; strips are ``split`` if they have several pieces.
     """
     dtype, values, masked, skip_nan, _, reset, _, take_few, take_some, merge = part
     element, copy = element_type(values), state_copier(dtype)
@@ -85,11 +90,15 @@ def across(part: OnDevice, leave: Any, registers: int | None = None, *, split: b
     ):
         state = cuda.local.array(1, dtype)
         few = cuda.local.array(SOME, element)
-        of_threads = cuda.shared.array(THREADS, dtype)
         count, inner, length, pieces, piece = shape[:5]
-        bits, t = int32(shape[5]), cuda.threadIdx.x
-        strip, group, groups = int32(1) << bits, t >> bits, THREADS >> bits
-        column = t & (strip - 1)
+        t = cuda.threadIdx.x
+        bits, strip, column, group, groups = _BITS, THREADS, t, int32(0), 1
+        if not alone:
+            of_threads = cuda.shared.array(THREADS, dtype)
+            bits = int32(shape[5])
+            # Of Numba 32 bits and 32 bits make 64.
+            strip, column = int32(1 << bits), int32(t & ((1 << bits) - 1))
+            group, groups = int32(t >> bits), int32(THREADS >> bits)
         items = (count + strip - 1) >> bits
         if split:
             items *= pieces
@@ -133,25 +142,24 @@ def across(part: OnDevice, leave: Any, registers: int | None = None, *, split: b
                     at, where, mark = int32(at + groups), where + hop, mark + mark_hop
                 take_some(state, few, valid, index + begin + i, 1, groups)
                 i = at
-            this, item = item, item + cuda.gridDim.x
-            if not split and groups == 1:
-                # Nobody to merge with, so nobody to wait for.
+            if alone:
                 if row < count:
                     leave(results, row, state, 0, length, option)
-                continue
-            copy(of_threads, t, state, 0)
-            merge_groups(of_threads, strip)
-            if not split:
-                if group == 0 and row < count:
-                    leave(results, row, of_threads, t, length, option)
             else:
-                if group == 0:
-                    copy(states, this * strip + column, of_threads, t)
-                if draw_ticket(tickets, number, pieces):
-                    first = number * pieces * strip
-                    merge_pieces(states, of_threads, first, bits, pieces)
+                copy(of_threads, t, state, 0)
+                merge_groups(of_threads, strip)
+                if not split:
                     if group == 0 and row < count:
-                        leave(results, row, states, first + column, length, option)
-            cuda.syncthreads()
+                        leave(results, row, of_threads, t, length, option)
+                else:
+                    if group == 0:
+                        copy(states, item * strip + column, of_threads, t)
+                    if draw_ticket(tickets, number, pieces):
+                        first = number * pieces * strip
+                        merge_pieces(states, of_threads, first, bits, pieces)
+                        if group == 0 and row < count:
+                            leave(results, row, states, first + column, length, option)
+                cuda.syncthreads()
+            item += cuda.gridDim.x
 
     return reduce_across
