@@ -245,6 +245,28 @@ def test_blocks_of_every_kind(strict_gpu: SimulatedDevice, shape: tuple[int, ...
         np.testing.assert_array_equal(host(found.argmax), values.argmax(axis=axis))
 
 
+@pytest.mark.parametrize("blocks", [1, 2, *large(3)])
+@pytest.mark.parametrize(
+    "shape",
+    # Threads with rows of their own, threads at a row, pieces of rows; rows along which threads go.
+    [(3, 600), (40, 70), (3000, 40), (600, 3), (5, 9000)],
+)
+def test_blocks_that_take_more_than_one_strip(
+    strict_gpu: SimulatedDevice,
+    monkeypatch: pytest.MonkeyPatch,
+    shape: tuple[int, int],
+    blocks: int,
+) -> None:
+    """As where there are more strips than blocks are launched."""
+    monkeypatch.setattr(parts, "_MOST_BLOCKS", blocks)
+    values = np.random.default_rng(4).integers(-100, 100, shape).astype("int32")
+    there = strict_gpu.to_device(values)
+    for axis in (0, 1):
+        found = wl.reduce(there, ("sum", "argmax"), axis=axis, device=strict_gpu)
+        np.testing.assert_array_equal(host(found.sum), values.sum(axis=axis))
+        np.testing.assert_array_equal(host(found.argmax), values.argmax(axis=axis))
+
+
 @pytest.mark.parametrize("pieces", [2, 63, 65, *large(5000)])
 def test_any_number_of_pieces_of_a_strip(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, pieces: int
