@@ -91,15 +91,18 @@ def test_stories_that_were_refuted_are_told():
     assert {rung.name for _, rung in TOLD} >= REFUTED
 
 
-def test_no_rung_is_slower_than_the_one_below_without_a_word():
-    """Every kernel of the same task that the record has slower than its neighbour says so."""
+def ladder_records(ladder):
+    """Return the rows of each card's record."""
+    for path in RESULTS.glob(f"gpu_{ladder.name.replace('-', '_')}-*.json"):
+        part = json.loads(path.read_text()).get("ladder", [])
+        yield part["rungs"] if isinstance(part, dict) else part
+
+
+@pytest.mark.parametrize("ladder", ladders(), ids=lambda ladder: ladder.name)
+def test_no_rung_is_slower_than_the_one_below_without_a_word(ladder):
+    """Every kernel of the same task that a record has slower than its neighbour says so."""
     silent = set()
-    for ladder in ladders():
-        path = RESULTS / f"gpu_{ladder.name.replace('-', '_')}-nvidia-h200.json"
-        if not path.exists():
-            continue
-        part = json.loads(path.read_text())["ladder"]
-        rows = part["rungs"] if isinstance(part, dict) else part
+    for rows in ladder_records(ladder):
         for n in {row["n"] for row in rows}:
             times = {
                 row["case"]: row.get("kernel_ms", row.get("kernel_us"))
@@ -112,4 +115,4 @@ def test_no_rung_is_slower_than_the_one_below_without_a_word():
                 if slower and rung.task == below.task and not rung.found:
                     silent.add(rung.name)
     # It is told to be a disaster, and is one.
-    assert silent == {"column-blocks"}
+    assert silent == ({"column-blocks"} if ladder.name == "shortest-paths" else set())
