@@ -33,8 +33,8 @@ from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatur
 TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: Bytes that a kernel of matrices beyond the memory may spill: it takes its operands from three
 #: matrices where `one-launch` has one, so there are more addresses to keep. Around the hot loop.
-#: Reductions have 64 registers, for four blocks on a multiprocessor; merging states, once for each
-#: piece of 2^19 elements, spills some. Overlaps are counted by as many threads as there are places
+#: Reductions have 64 registers, for four blocks on a multiprocessor: products, which keep exponents
+#: of their own, spill some. Overlaps are counted by as many threads as there are places
 #: for, with 32 registers each; what they spill they need once for each row. The longest strips of
 #: cells leave few registers for what is needed once before and after all steps. Large tiles spill
 #: addresses of operands once for 1,024 relaxations, as those of `register-tiles`. Exact sums of
@@ -44,7 +44,7 @@ SPILLS = {
     ("relax_half_of_rest", 4): 40,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
-    ("reduce_along", 4): 512,
+    ("reduce_along", 4, "prod"): 200,
     ("count_in_shared", 8): 240,
     ("add_exactly", 4): 200,
     ("advance_strips", 4, 64): 36,
@@ -157,16 +157,21 @@ def kernels_of_advection(form, dtype, ends, strip):
 
 
 @cache
-def kernels_of_reductions(dtype, op, accuracy):
-    device = Noting(runs=True)
-    there = device.to_device(np.ones((2, 1000), dtype))
-    for axis in (None, 0):
-        wl.reduce(there, op, axis=axis, accuracy=accuracy, device=device)
-    # So many columns that a thread has several.
-    wide = Noting(runs=False)
-    if accuracy != "reproducible":
-        wl.reduce(wide.to_device(np.ones((2, 1 << 17), dtype)), op, axis=0, device=wide)
-    return device.noted | wide.noted
+def kernels_of_reductions(dtype, accuracy, op, masked=False):
+    if accuracy == "reproducible":
+        device = Noting(runs=True)
+        there = device.to_device(np.ones((2, 1000), dtype))
+        for axis in (None, 0):
+            wl.reduce(there, op, axis=axis, accuracy=accuracy, device=device)
+        return device.noted
+    device = Noting(runs=False)
+    for shape, axis in EVERY_KIND_OF_ROWS:
+        there, where = device.to_device(np.ones(shape, dtype)), np.ones(shape[-1], bool)
+        given = {"where": where} if masked else {}
+        wl.reduce(there, op, axis=axis, accuracy=accuracy, device=device, **given)
+    names = [kernel.py_func.__name__ for kernel, _ in device.noted]
+    assert sorted(names) == ["reduce_across"] * 3 + ["reduce_along"] * 3
+    return device.noted
 
 
 @cache
@@ -181,6 +186,12 @@ def kernels_of_rungs():
     }
 
 
+#: Side by side with a thread each, with several, in pieces; along which some threads of a block go,
+#: all of one, several blocks.
+EVERY_KIND_OF_ROWS = (
+    ((2, 1 << 16), 0), ((300, 500), 0), ((8192, 256), 0),
+    ((1000, 600), 1), ((600, 8192), 1), ((2, 1 << 19), 1),
+)  # fmt: skip
 #: As the engine takes them for an H200; a GPU with places for fewer threads gets others.
 LONG_AND_SHORT_LISTS = (
     Tuning(1 << 14, threads=1024, resident=2, lanes=16, in_flight=1),
@@ -197,6 +208,7 @@ CALLS = [
     (kernels_of_shortest_paths, "int32", False, 1200),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[0], False),
     (kernels_of_advection, MIRRORED["van-leer"], "float64", COPY, 16),
+    (kernels_of_reductions, "float32", "fast", "sum"),
 ]
 OTHER_CALLS = [
     *((kernels_of_halves, dtype) for dtype in ("int16", "int32", "float32")),
@@ -205,8 +217,8 @@ OTHER_CALLS = [
         (kernels_of_hop_counts, dtype)
         for dtype in ("int16", "int32", "int64", "float32", "float64")
     ),
-    *((kernels_of_reductions, dtype, "sum", "reproducible") for dtype in ("float32", "float64")),
-    (kernels_of_reductions, "float32", ("max", "var"), "fast"),
+    *((kernels_of_reductions, dtype, "reproducible", "sum") for dtype in ("float32", "float64")),
+    (kernels_of_reductions, "float32", "fast", ("max", "var")),
     (kernels_of_overlaps, LONG_AND_SHORT_LISTS[-1], True),
     (kernels_of_advection, FIVE, "float32", GIVEN, max(STRIPS[4])),
     (kernels_of_advection, FIVE, "float64", RING, max(STRIPS[8])),
@@ -217,9 +229,11 @@ OTHER_CALLS = [
         for strip in STRIPS[itemsize][-2:]
     ),
     (kernels_of_advection, TWO, "float32", GIVEN, None),
-    (kernels_of_reductions, "float32", ("sum", "min", "max", "mean", "var"), "fast"),
+    (kernels_of_reductions, "float32", "fast", ("sum", "min", "max", "mean", "var")),
+    (kernels_of_reductions, "float32", "fast", "prod"),
+    (kernels_of_reductions, "float16", "fast", "nansum", True),
     (kernels_of_shortest_paths, "int32", True, 600),
-    (kernels_of_reductions, "float64", "sum", "compensated"),
+    (kernels_of_reductions, "float64", "compensated", "sum"),
     *((kernels_of_overlaps, tuning, False) for tuning in LONG_AND_SHORT_LISTS[1:]),
     *((kernels_of_overlaps, tuning, True) for tuning in LONG_AND_SHORT_LISTS[:-1]),
     *(

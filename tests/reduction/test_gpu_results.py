@@ -248,8 +248,9 @@ def test_blocks_of_every_kind(strict_gpu: SimulatedDevice, shape: tuple[int, ...
 @pytest.mark.parametrize("blocks", [1, 2, *large(3)])
 @pytest.mark.parametrize(
     "shape",
-    # Threads with rows of their own, threads at a row, pieces of rows; rows along which threads go.
-    [(3, 600), (40, 70), (3000, 40), (600, 3), (5, 9000)],
+    # Threads with rows of their own, threads at a row, pieces of rows; some threads of a block
+    # along a row, all of one, several blocks.
+    [(3, 600), (40, 70), (4096, 40), (600, 3), (600, 40), (3, 4096), (5, 9000)],
 )
 def test_blocks_that_take_more_than_one_strip(
     strict_gpu: SimulatedDevice,
@@ -265,6 +266,67 @@ def test_blocks_that_take_more_than_one_strip(
         found = wl.reduce(there, ("sum", "argmax"), axis=axis, device=strict_gpu)
         np.testing.assert_array_equal(host(found.sum), values.sum(axis=axis))
         np.testing.assert_array_equal(host(found.argmax), values.argmax(axis=axis))
+
+
+def test_blocks_that_add_exactly_more_than_one_row(
+    strict_gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_MOST_BLOCKS", 2)
+    values = np.random.default_rng(4).integers(-100, 100, (5, 40)).astype("float32")
+    found = wl.reduce(
+        strict_gpu.to_device(values), axis=1, accuracy="reproducible", device=strict_gpu
+    )
+    np.testing.assert_array_equal(host(found), values.sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    # A thread has none, one or more whole batches of loads, and some elements beside them.
+    [
+        *(Pieces(True, 1, length, 256) for length in (8, 9, 24, 33)),
+        *(Pieces(True, 1, length, 64) for length in (31, 32, 70)),
+        *(Pieces(True, each, 72, 64) for each in (2, 3)),
+        Pieces(True, 3, 24, 256),
+        Pieces(True, 3, 300, 8),
+        *(Pieces(False, 1, length, 32) for length in (200, 700)),
+        *(Pieces(False, each, 2500, 256) for each in (1, 2)),
+    ],
+    ids=lambda pieces: "-".join(map(str, pieces)),
+)
+@pytest.mark.parametrize("which", ["all", "masked", "numbers"])
+@pytest.mark.parametrize("groups", [1, 2])
+def test_rows_however_they_are_divided(
+    strict_gpu: SimulatedDevice,
+    monkeypatch: pytest.MonkeyPatch,
+    pieces: Pieces,
+    which: str,
+    groups: int,
+) -> None:
+    """Sums and indices of all elements, of those of a mask, and of those that are no NaN."""
+    monkeypatch.setattr(parts, "pieces_of", lambda *_: pieces)
+    monkeypatch.setattr(parts, "_MOST_BLOCKS", 2)
+    length = pieces.each * pieces.length - (3 if pieces.each > 1 else 0)
+    rows = 3 if length > 500 else 70
+    shape = (groups, length, rows) if pieces.is_across else (groups, rows, length)
+    axis = 1 if pieces.is_across else 2
+    rng = np.random.default_rng(6)
+    values = rng.integers(-100, 100, shape).astype("float32")
+    mask = rng.random(shape) < (0.7 if which == "masked" else 1)
+    if which == "numbers":
+        values[rng.random(shape) < 0.3] = np.nan
+        # Else there would be nothing to index.
+        values.swapaxes(axis, 0)[0] = 1
+    names = ("nansum", "nanargmax") if which == "numbers" else ("sum", "argmax")
+    # So that marks are not as far apart as elements.
+    spread = strict_gpu.to_device(mask.repeat(2, axis=2))[..., ::2]
+    found = wl.reduce(
+        strict_gpu.to_device(values), names, axis=axis, device=strict_gpu,
+        where=spread if which == "masked" else None,
+    )  # fmt: skip
+    sums = np.nansum(values, axis=axis, where=mask)
+    seen = np.where(mask & ~np.isnan(values), values, -np.inf)
+    np.testing.assert_array_equal(host(found[0]), sums)
+    np.testing.assert_array_equal(host(found[1]), seen.argmax(axis=axis))
 
 
 @pytest.mark.parametrize("pieces", [2, 63, 65, *large(5000)])

@@ -28,7 +28,7 @@ _MOST_OF_A_THREAD, _BLOCKS = 1024, 512
 _OF_A_PIECE, _FEW_THREADS = 64, 1 << 15
 # Threads at a row of one piece, and of several: more have to merge too much for each of these.
 _MOST_GROUPS, _MOST_OF_PIECES = 32, 16
-# A warp reads no fewer neighbouring elements: of those of up to two bytes so many take two sectors.
+# A warp reads at least so many neighbours: a sector of 4 bytes each, of shorter ones more.
 _LEAST_STRIP, _LEAST_SHORT_STRIP, _SHORT_BATCH = 8, 32, 32
 # Rows up to this long are read across wherever they lie: there is nothing to share.
 _SHORT = 8
@@ -105,7 +105,7 @@ def _across(count: int, length: int, least_strip: int) -> Pieces:
         groups = min(groups, _MOST_OF_PIECES)
         wanted = _pieces_wanted(count, length, groups)
     least = groups * _SHORT
-    size = -(-min(-(-length // wanted), groups * _MOST_OF_A_THREAD) // least) * least
+    size = -(-length // (wanted * least)) * least
     return Pieces(True, -(-length // size), size, THREADS // groups)
 
 
@@ -116,7 +116,8 @@ def _threads_at(length: int, each: int, room: int) -> int:
 
 def _pieces_wanted(count: int, length: int, groups: int) -> int:
     strips = -(-count * groups // THREADS)
-    return max(min(_BLOCKS // strips, length // (groups * _OF_A_PIECE)), 1)
+    needed = -(-length // (groups * _MOST_OF_A_THREAD))
+    return max(min(_BLOCKS // strips, length // (groups * _OF_A_PIECE)), needed)
 
 
 def _power_of_two(n: int) -> int:

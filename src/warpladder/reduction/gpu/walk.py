@@ -51,7 +51,6 @@ __all__ = [
     "draw_ticket",
     "scanner",
     "state_copier",
-    "unpacker",
 ]
 
 SOME = 8
@@ -145,28 +144,33 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
         for side in range(2):
             first, last = (end_of_tiles, n) if side else (0, head)
             i = first + t
+            # Numba asks of a signed index whether it counts from the end.
+            where, jump = uint64(start + i * step), uint64(threads * step)
             if counts_all:
                 whole = last - (SOME - 1) * threads
                 while i < whole:
                     for j in range(SOME):
-                        # Numba asks of a signed index whether it counts from the end.
-                        few[j] = data[uint64(start + (i + j * threads) * step)]
+                        few[j] = data[where]
+                        where += jump
                     take_few(state, few, uint32(0), index + i, 1, threads)
                     i += SOME * threads
+            mark, mark_jump = uint64(0), uint64(0)
+            if masked:
+                mark, mark_jump = uint64(mask_start + i * mask_step), uint64(threads * mask_step)
             while i < last:
-                valid = uint64(0)
+                valid, at = uint64(0), i
                 for j in range(SOME):
-                    at = i + j * threads
                     counts = at < last
                     if masked and counts:
-                        counts = mask[uint64(mask_start + at * mask_step)] != 0
+                        counts = mask[mark] != 0
                     few[j] = 0
                     if counts:
-                        few[j] = data[uint64(start + at * step)]
+                        few[j] = data[where]
                         if not skip_nan or few[j] == few[j]:
                             valid |= uint32(1) << uint32(j)
+                    at, where, mark = at + threads, where + jump, mark + mark_jump
                 take_some(state, few, valid, index + i, 1, threads)
-                i += SOME * threads
+                i = at
 
     return scan
 
