@@ -30,21 +30,28 @@ from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatures, signature_types
 
+MASKED = True
 TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: Bytes that a kernel of matrices beyond the memory may spill: it takes its operands from three
 #: matrices where `one-launch` has one, so there are more addresses to keep. Around the hot loop.
 #: Reductions have 64 registers, for four blocks on a multiprocessor: products, which keep exponents
-#: of their own, spill some. Overlaps are counted by as many threads as there are places
-#: for, with 32 registers each; what they spill they need once for each row. The longest strips of
-#: cells leave few registers for what is needed once before and after all steps. Large tiles spill
-#: addresses of operands once for 1,024 relaxations, as those of `register-tiles`. Exact sums of
-#: float32 have 64 registers as well; what few numbers need spills.
+#: of their own, spill some, float16 with a mask, and on 10.0 several statistics. Overlaps are
+#: counted by as many threads as there are places for, with 32 registers each; what they spill they
+#: need once for each row. The longest strips of cells leave few registers for what is needed once
+#: before and after all steps. Large tiles spill addresses of operands once for 1,024 relaxations,
+#: as those of `register-tiles`. Exact sums of float32 have 64 registers as well; what few numbers
+#: need spills.
 SPILLS = {
     ("relax_large_tiles", 4): 40,
     ("relax_half_of_rest", 4): 40,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
-    ("reduce_along", 4, "prod"): 200,
+    ("reduce_along", 4, "sum"): 8,
+    ("reduce_along", 4, "prod"): 260,
+    ("reduce_across", 4, "prod"): 8,
+    ("reduce_along", 4, ("max", "var")): 250,
+    ("reduce_along", 4, ("sum", "min", "max", "mean", "var")): 280,
+    ("reduce_along", 2, MASKED): 320,
     ("count_in_shared", 8): 240,
     ("add_exactly", 4): 200,
     ("advance_strips", 4, 64): 36,
@@ -231,7 +238,7 @@ OTHER_CALLS = [
     (kernels_of_advection, TWO, "float32", GIVEN, None),
     (kernels_of_reductions, "float32", "fast", ("sum", "min", "max", "mean", "var")),
     (kernels_of_reductions, "float32", "fast", "prod"),
-    (kernels_of_reductions, "float16", "fast", "nansum", True),
+    (kernels_of_reductions, "float16", "fast", "nansum", MASKED),
     (kernels_of_shortest_paths, "int32", True, 600),
     (kernels_of_reductions, "float64", "compensated", "sum"),
     *((kernels_of_overlaps, tuning, False) for tuning in LONG_AND_SHORT_LISTS[1:]),
