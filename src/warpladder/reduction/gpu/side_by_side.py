@@ -19,13 +19,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from numba import cuda, int32, int64, uint32, uint64
+from numba import cuda, int32, int64, uint64
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
-from warpladder.reduction.blocks import element_type
 from warpladder.reduction.gpu.layout import THREADS, beginning
-from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, state_copier
+from warpladder.reduction.gpu.walk import SOME, OnDevice, draw_ticket, singles, state_copier
 
 __all__ = ["across"]
 
@@ -42,9 +41,8 @@ def across(
     rows a strip has, and there is a ticket for each strip. A thread is ``alone`` if it has a row of
     its own, all of it; strips are ``split`` if they have several pieces.
     """
-    dtype, values, masked, skip_nan, _, reset, _, take_few, take_some, merge = part
-    element, copy = element_type(values), state_copier(dtype)
-    counts_all = not masked and not skip_nan
+    dtype, reset, merge = part.dtype, part.reset, part.merge
+    copy, take_singles = state_copier(dtype), singles(part, int32, lean=True)
 
     @cuda.jit(device=True)
     def reset_at(of_threads, t):
@@ -89,7 +87,6 @@ def across(
         data, place, mask, mask_place, shape, index, states, tickets, results, option
     ):
         state = cuda.local.array(1, dtype)
-        few = cuda.local.array(SOME, element)
         count, inner, length, pieces, piece = shape[:5]
         t = cuda.threadIdx.x
         bits, strip, column, group, groups = _BITS, THREADS, t, int32(0), 1
@@ -113,35 +110,11 @@ def across(
             start = beginning(place, row, inner) + begin * place[2]
             mask_start = beginning(mask_place, row, inner) + begin * mask_place[2]
             reset(state)
-            i = int32(group)
-            # Additions: of so few elements, half of the time went into multiplying.
-            where, hop = uint64(start + i * place[2]), uint64(groups * place[2])
-            if counts_all:
-                whole = int32(n - (SOME - 1) * groups)
-                while i < whole:
-                    for j in range(SOME):
-                        few[j] = data[where]
-                        where += hop
-                    take_few(state, few, uint32(0), index + begin + i, 1, groups)
-                    i = int32(i + SOME * groups)
-            mark, mark_hop = uint64(0), uint64(0)
-            if masked:
-                mark = uint64(mask_start + i * mask_place[2])
-                mark_hop = uint64(groups * mask_place[2])
-            while i < n:
-                valid, at = uint64(0), i
-                for j in range(SOME):
-                    counts = at < n
-                    if masked and counts:
-                        counts = mask[mark] != 0
-                    few[j] = 0
-                    if counts:
-                        few[j] = data[where]
-                        if not skip_nan or few[j] == few[j]:
-                            valid |= uint32(1) << uint32(j)
-                    at, where, mark = int32(at + groups), where + hop, mark + mark_hop
-                take_some(state, few, valid, index + begin + i, 1, groups)
-                i = at
+            take_singles(
+                state, data, uint64(start + group * place[2]), uint64(groups * place[2]),
+                mask, uint64(mask_start + group * mask_place[2]), uint64(groups * mask_place[2]),
+                group, n, index + begin, groups,
+            )  # fmt: skip
             if alone:
                 if row < count:
                     leave(results, row, state, 0, length, option)

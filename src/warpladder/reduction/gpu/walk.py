@@ -50,6 +50,7 @@ __all__ = [
     "batch_size",
     "draw_ticket",
     "scanner",
+    "singles",
     "state_copier",
 ]
 
@@ -102,26 +103,68 @@ def unpacker(count: int) -> Any:
     return unpack
 
 
+def singles(part: OnDevice, number: Any, *, lean: bool) -> Any:
+    """Return what takes single elements, `SOME` of which are loaded before one is used.
+
+    ``take_singles(state, data, where, hop, mask, mark, mark_hop, i, n, index, threads)``: a thread
+    takes elements i, i + threads, ... below n. They lie in ``data`` from ``where`` on, a hop apart,
+    their marks likewise; element 0 has the index ``index``. ``number`` is the type to count them
+    with: of Numba 32 bits and 32 bits make 64. A ``lean`` one has a way of its own for elements
+    that all count, which takes registers.
+    """
+    _, values, masked, skip_nan, _, _, _, take_few, take_some, _ = part
+    element = element_type(values)
+    counts_all = lean and not masked and not skip_nan
+
+    # In `while` loops: a range of unknown step begins with a division of 64 bits. And by additions:
+    # of so few elements, half of the time went into multiplying.
+    @cuda.jit(device=True)
+    @specialised
+    def take_singles(state, data, where, hop, mask, mark, mark_hop, i, n, index, threads):
+        few = cuda.local.array(SOME, element)
+        if counts_all:
+            whole = number(n - (SOME - 1) * threads)
+            while i < whole:
+                for j in range(SOME):
+                    few[j] = data[where]
+                    where += hop
+                take_few(state, few, uint32(0), index + i, 1, threads)
+                i = number(i + SOME * threads)
+        while i < n:
+            valid, at = uint64(0), i
+            for j in range(SOME):
+                counts = at < n
+                if masked and counts:
+                    counts = mask[mark] != 0
+                few[j] = 0
+                if counts:
+                    few[j] = data[where]
+                    if not skip_nan or few[j] == few[j]:
+                        valid |= uint32(1) << uint32(j)
+                at, where, mark = number(at + threads), where + hop, mark + mark_hop
+            take_some(state, few, valid, index + i, 1, threads)
+            i = at
+
+    return take_singles
+
+
 def scanner(part: OnDevice, *, lean: bool = False) -> Any:
     """Return ``scan(state, data, start, step, mask, mask_start, mask_step, n, index, t, threads)``.
 
     So many threads, of which this is number t, go over ``data[start], data[start + step], ...``,
-    n elements of which the first has the index ``index``. A ``lean`` one has a way of its own for
-    single elements that all count, which takes registers: where rows are so short that there are
-    many of them.
+    n elements of which the first has the index ``index``. A ``lean`` one is for rows so short that
+    many of their elements are single ones.
     """
-    _, values, masked, skip_nan, size, _, take_all, take_few, take_some, _ = part
+    _, values, masked, skip_nan, size, _, take_all, _, _, _ = part
     element = element_type(values)
-    counts_all = lean and not masked and not skip_nan
     itemsize = np.dtype(values).itemsize
     width = WIDE_BYTES // itemsize
-    unpack = unpacker(width)
+    unpack, take_singles = unpacker(width), singles(part, int64, lean=lean)
 
     @cuda.jit(device=True)
     @specialised
     def scan(state, data, start, step, mask, mask_start, mask_step, n, index, t, threads):
         batch = cuda.local.array(size, element)
-        few = cuda.local.array(SOME, element)
         hop, tile = width * threads, size * threads
         # All are single elements where they do not lie together, or a mask is to be read too.
         head, end_of_tiles = n, n
@@ -140,37 +183,15 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
                             valid |= uint32(1) << uint32(j)
                 take_all(state, batch, valid, index + i, width, hop)
                 i += tile
-        # While loops: a range of unknown step begins with a division of 64 bits.
         for side in range(2):
             first, last = (end_of_tiles, n) if side else (0, head)
-            i = first + t
+            i = int64(first + t)
             # Numba asks of a signed index whether it counts from the end.
-            where, jump = uint64(start + i * step), uint64(threads * step)
-            if counts_all:
-                whole = last - (SOME - 1) * threads
-                while i < whole:
-                    for j in range(SOME):
-                        few[j] = data[where]
-                        where += jump
-                    take_few(state, few, uint32(0), index + i, 1, threads)
-                    i += SOME * threads
-            mark, mark_jump = uint64(0), uint64(0)
-            if masked:
-                mark, mark_jump = uint64(mask_start + i * mask_step), uint64(threads * mask_step)
-            while i < last:
-                valid, at = uint64(0), i
-                for j in range(SOME):
-                    counts = at < last
-                    if masked and counts:
-                        counts = mask[mark] != 0
-                    few[j] = 0
-                    if counts:
-                        few[j] = data[where]
-                        if not skip_nan or few[j] == few[j]:
-                            valid |= uint32(1) << uint32(j)
-                    at, where, mark = at + threads, where + jump, mark + mark_jump
-                take_some(state, few, valid, index + i, 1, threads)
-                i = at
+            take_singles(
+                state, data, uint64(start + i * step), uint64(threads * step),
+                mask, uint64(mask_start + i * mask_step), uint64(threads * mask_step),
+                i, int64(last), index, threads,
+            )  # fmt: skip
 
     return scan
 
