@@ -4,9 +4,9 @@ A batch of at most 8 float64, or 64 shorter integers, is added by TwoSums, its s
 those of the thread, and those of threads and blocks are merged pairwise. No element goes through
 more than 8 + 128 + 8 TwoSums in a block, whose piece is of 2^18 elements at the most, and eight
 more each time that 256 pieces become one. Where rows lie side by side it is as many, and at most
-eight more each time that eight pieces become one: such rows have a thread each only if there are
-2^17, so that d < 181 for all that memories hold, which is what the bound of the module named asks
-for.
+eight more each time that eight pieces become one. Such rows, if they are in pieces, have a thread
+each only if there are more than 2^16: d < 181 for all that memories hold, up to 2^38 elements,
+which is what the bound of the module named asks for.
 """
 
 from __future__ import annotations

@@ -108,8 +108,9 @@ def singles(part: OnDevice, number: Any, *, lean: bool) -> Any:
 
     ``take_singles(state, data, where, hop, mask, mark, mark_hop, i, n, index, threads)``: a thread
     takes elements i, i + threads, ... below n. They lie in ``data`` from ``where`` on, a hop apart,
-    their marks likewise; element 0 has the index ``index``. ``number`` is the type to count them
-    with: of Numba 32 bits and 32 bits make 64. A ``lean`` one has a way of its own for elements
+    their marks likewise; element 0 has the index ``index``. Places are unsigned: Numba asks of
+    a signed index whether it counts from the end. ``number`` is the type to count elements with:
+    of Numba 32 bits and 32 bits make 64. A ``lean`` one has a way of its own for elements
     that all count, which takes registers.
     """
     _, values, masked, skip_nan, _, _, _, take_few, take_some, _ = part
@@ -186,7 +187,6 @@ def scanner(part: OnDevice, *, lean: bool = False) -> Any:
         for side in range(2):
             first, last = (end_of_tiles, n) if side else (0, head)
             i = int64(first + t)
-            # Numba asks of a signed index whether it counts from the end.
             take_singles(
                 state, data, uint64(start + i * step), uint64(threads * step),
                 mask, uint64(mask_start + i * mask_step), uint64(threads * mask_step),
