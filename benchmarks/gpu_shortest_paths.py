@@ -12,6 +12,7 @@ and checks of the weights included.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import product
 from time import perf_counter
 from typing import Any
 from unittest.mock import patch
@@ -33,12 +34,12 @@ from warpladder.lab.gpu_timing import ColdCache, event_times_ms
 from warpladder.lab.registry import find_ladder
 from warpladder.lab.verify import verify
 from warpladder.shortest_paths.dense import NO_HOP, inner_no_path
+from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves
 from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import upload
 from warpladder.shortest_paths.gpu_tiles.relaxing import relaxation
-from warpladder.shortest_paths.rungs.half_tiles import relax_half_of_cross
 from warpladder.shortest_paths.symmetry import BY_HALF
 
 _DTYPES = ("int16", "int32", "int64", "float32", "float64")
@@ -56,9 +57,13 @@ _UNDIRECTED = (
     *((n, "int32") for n in (4096, 8192, 16384, 24000)),
     *((8192, dtype) for dtype in ("float32", "int16")),
 )
-#: The same with whole tiles in place of strips.
-_BY_TILES = halves.SINGLES._replace(
-    cross=relax_half_of_cross, blocks_of_cross=halves.one_block_each
+#: How rows and columns of a round are relaxed, and from how many tiles in a row on by whole ones.
+_WAYS_OF_HALVES = {"by_strips_ms": 1 << 30, "by_tiles_ms": 0}
+#: Tiles of the diagonal in a round, and matrices that are closed so, all tiles and half of them.
+_DEPTHS = (1, 2, 4)
+_CLOSED_IN_DEPTHS = (
+    *((n, "int32") for n in (4096, 6144, 8192, 12288, 16384, 24000)),
+    *((n, "int16") for n in (8192, 12288)),
 )
 #: Of whole calls that are checked: just above what one launch closes, no multiple of a tile.
 _HALVED_AT = 2900
@@ -85,6 +90,7 @@ def main() -> None:
         "checks": lambda _: _checks(device),
         "engine": lambda record: _engine(device, record["ceilings"]["relaxations_per_second"]),
         "undirected": lambda _: _undirected(device),
+        "depths": lambda _: _depths(device),
         "calls": lambda _: _calls(),
         "ladder": lambda _: _ladder(),
         "targets": _targets,
@@ -143,6 +149,14 @@ def _checks(device: CudaDevice) -> list[dict[str, Any]]:
                 rows.append({"n": n, "dtype": dtype, "hops": hops, "same": same, "sound": sound})
                 if not (same and sound):
                     print(f"WRONG: n = {n}, {dtype}, hops {hops}: {same=} {sound=}", flush=True)
+    for depth, dtype in product(_DEPTHS[1:], ("int16", "int32", "float32")):
+        with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
+            here = wl.shortest_paths(weights := _weights(_HALVED_AT, dtype), device=device)
+        there = wl.shortest_paths(weights, device="cpu")
+        same = np.array_equal(here.dist_matrix, there.dist_matrix)
+        rows.append({"n": _HALVED_AT, "dtype": dtype, "depth": depth, "same": same, "sound": True})
+        if not same:
+            print(f"WRONG: {rows[-1]}", flush=True)
     print(f"{sum(row['same'] and row['sound'] for row in rows)} of {len(rows)} checks passed")
     return rows
 
@@ -219,10 +233,11 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
             weights /= weights.dtype.type(np.pi)
         whole, plan, dist = _closing_times(device, weights, carry=False)
         half, _, by_half = _closing_times(device, weights, carry=False, half=True)
-        by_tiles: float | str = ""
+        ways: dict[str, float | str] = dict.fromkeys(_WAYS_OF_HALVES, "")
         if n < 10_000 and plan.method == "singles":
-            with patch.object(halves, "SINGLES", _BY_TILES):
-                by_tiles = min(_closing_times(device, weights, carry=False, half=True)[0])
+            for way, least in _WAYS_OF_HALVES.items():
+                with patch.object(halves, "_TILES_FROM", least):
+                    ways[way] = min(_closing_times(device, weights, carry=False, half=True)[0])
         bits, expected = (device.to_host(one.view(np.int32)) for one in (by_half, dist))
         rows.append(
             {
@@ -231,7 +246,7 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
                 "whole_ms": min(whole),
                 "half_ms": min(half),
                 "times_as_fast": min(whole) / min(half),
-                "by_tiles_ms": by_tiles,
+                **ways,
                 "same_bits": bool(np.array_equal(bits, expected)),
             }
         )
@@ -240,6 +255,22 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
         del dist, by_half
     print_table("undirected graphs on the GPU", rows)
     return {"checks": checks, "rows": rows}
+
+
+def _depths(device: CudaDevice) -> list[dict[str, Any]]:
+    """Time rounds of several depths, in turn with the same weights."""
+    rows = []
+    for n, dtype in _CLOSED_IN_DEPTHS:
+        weights = _undirected_weights(n, dtype)
+        row: dict[str, Any] = {"case": f"{n:,} {dtype}"}
+        for half in (False, True):
+            for depth in _DEPTHS:
+                with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
+                    taken, _, _ = _closing_times(device, weights, carry=False, half=half)
+                row[f"{'half' if half else 'whole'}_{depth}_ms"] = min(taken)
+        rows.append(row)
+    print_table("tiles of the diagonal in a round", rows)
+    return rows
 
 
 def _halved_calls_are_right(device: CudaDevice, dtype: str) -> dict[str, Any]:

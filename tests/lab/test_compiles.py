@@ -61,6 +61,7 @@ SPILLS = {
         for rung, part, targets, most in (
             ("register-tiles", "", [(7, 5), (8, 0)], 40),
             ("overlapped-panels", "", [(7, 5), (8, 0)], 40),
+            ("deep-rounds", "deep_", [(7, 5), (8, 0)], 40),
             ("half-tiles", "half_of_", [(7, 5), (8, 0)], 40),
             ("register-tiles-float32", "", [(7, 5), (8, 0), (9, 0), (10, 0)], 40),
             ("register-tiles-int16", "", [(7, 5), (8, 0), (10, 0)], 48),

@@ -23,7 +23,9 @@ from warpladder.overlap_join.gpu.engine import GpuEngine as OverlapEngine
 from warpladder.overlap_join.gpu.tuning import Tuning
 from warpladder.overlap_join.measures import as_rule
 from warpladder.shortest_paths.gpu import close as closing
+from warpladder.shortest_paths.gpu import halves
 from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles.large import TILE
 from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
@@ -31,6 +33,8 @@ from warpladder.simulator.execution.arguments import types_of
 from warpladder.simulator.frontend.signatures import as_dispatcher, own_signatures, signature_types
 
 MASKED = True
+#: That a round of shortest paths relaxes.
+PARTS = ("cross", "rest")
 TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: Bytes that a kernel of matrices beyond the memory may spill: it takes its operands from three
 #: matrices where `one-launch` has one, so there are more addresses to keep. Around the hot loop.
@@ -43,7 +47,11 @@ TARGETS = ((7, 5), (8, 0), (9, 0), (10, 0))
 #: need spills.
 SPILLS = {
     ("relax_large_tiles", 4): 40,
-    ("relax_half_of_rest", 4): 40,
+    ("relax_deep_cross", 4): 40,
+    ("relax_deep_rest", 4): 40,
+    ("relax_half_of_deep_cross", 4): 40,
+    ("relax_half_of_deep_rest", 4): 40,
+    ("relax_strips", 4): 40,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4, "sum"): 8,
@@ -100,18 +108,21 @@ def kernels_of_shortest_paths(dtype, hops, n):
 
 
 @cache
-def kernels_of_halves(dtype):
+def kernels_of_rounds(dtype):
     device = Noting(runs=True)
     with patch.object(closing, "_ONE_LAUNCH_UP_TO", 0):
         there = device.to_device(np.ones((3, 3), dtype))
         assert BY_HALF in wl.shortest_paths(there, device=device).why
     device.runs = False
-    # No matrix of one tile has panels.
-    close_half(device, device.empty((3 * TILE, 3 * TILE), dtype))
+    # No matrix of one tile has panels; whole tiles take those of many.
+    for count in (3, halves._TILES_FROM):
+        matrix = device.empty((count * TILE, count * TILE), dtype)
+        close_half(device, matrix, 2)
+        close_whole(device, matrix, 2)
     names = {kernel.py_func.__name__ for kernel, _ in device.noted}
-    own = {"relax_half_of_rest", "relax_strips"}
+    own = {"relax_strips", *(f"relax_{part}deep_{of}" for part in ("", "half_of_") for of in PARTS)}
     if dtype == "int16":
-        own = {"relax_half_of_rest_in_pairs", "relax_half_of_cross_in_pairs"}
+        own = {f"relax_{part}{of}_in_pairs" for part in ("", "half_of_") for of in PARTS}
     assert {"find_unlike", "mirror_all", *own} <= names
     return device.noted
 
@@ -218,7 +229,7 @@ CALLS = [
     (kernels_of_reductions, "float32", "fast", "sum"),
 ]
 OTHER_CALLS = [
-    *((kernels_of_halves, dtype) for dtype in ("int16", "int32", "float32")),
+    *((kernels_of_rounds, dtype) for dtype in ("int16", "int32", "float32")),
     (kernels_of_shortest_paths, "float64", True, 600),
     *(
         (kernels_of_hop_counts, dtype)
@@ -259,7 +270,7 @@ def has_places(call, target):
 
     And whether it has the instruction without which int16 does not go in pairs.
     """
-    if call == (kernels_of_halves, "int16") and target < closing._PAIRS_FROM:
+    if call == (kernels_of_rounds, "int16") and target < closing._PAIRS_FROM:
         return False
     most = properties_of(target).max_threads_per_multiprocessor
     return all(one.threads * one.resident <= most for one in call if isinstance(one, Tuning))

@@ -168,6 +168,7 @@ TOLD = {
         3206: lambda: record("gpu_shortest_paths")["ladder"]["carrega_ferreira_ms"][
             "one launch, flags"],
     },
+    "shortest-paths/deep-rounds": {144: (2048 // 128 - 2 * 2) ** 2},
     "shortest-paths/half-tiles": {
         52: 100 * (32 + 1) / 2 / 32, 120: 15 * (15 + 1) / 2, 225: 15 * 15,
         132: H200.multiprocessors,

@@ -1,9 +1,8 @@
-"""Half of a symmetric matrix on a GPU: the same bits as the whole, in any order of two streams."""
+"""Half of a symmetric matrix on a GPU: the same bits as the whole."""
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,11 +13,8 @@ import warpladder as wl
 from choosing import large, only
 from warpladder.shortest_paths.api import _engine
 from warpladder.shortest_paths.gpu import close as closing
-from warpladder.shortest_paths.gpu import engine
-from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu import engine, halves
 from warpladder.shortest_paths.gpu.kernels import PARTS_OF_ROW, THREADS, find_unlike
-from warpladder.shortest_paths.gpu_tiles.large import TILE
-from warpladder.shortest_paths.rungs.overlapped_panels import close_overlapped
 from warpladder.shortest_paths.solve import Options
 from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
@@ -56,17 +52,31 @@ def undirected(n: int, dtype: str) -> NDArray[Any]:
 
 #: Two tiles in a row and three: with the latter a round has a rest while the next one begins.
 SIZES = (260, 130, 256, 384)
+#: How many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles.
+WAYS = [(1, False), (2, False), (2, True), (3, False)]
 #: In rounds and in pairs; int32 and float32 take the same way. Three tiles in a row take three
 #: times as long; which of them wait for which is seen below without running them.
-CHOSEN = {(130, "float32"), (130, "int16")}
+CHOSEN = {
+    (130, "float32", (1, False)),
+    (130, "int16", (2, False)),
+    (260, "int32", (2, False)),
+}
 
 
 @pytest.mark.parametrize(
-    ("n", "dtype"), only(lambda *one: one in CHOSEN, SIZES, ["float32", "int16", "int32"])
+    ("n", "dtype", "way"),
+    only(lambda *one: one in CHOSEN, SIZES, ["float32", "int16", "int32"], WAYS),
 )
 def test_half_has_the_bits_of_the_whole(
-    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, n: int, dtype: str
+    gpu: SimulatedDevice,
+    monkeypatch: pytest.MonkeyPatch,
+    n: int,
+    dtype: str,
+    way: tuple[int, bool],
 ) -> None:
+    depth, whole_tiles = way
+    monkeypatch.setattr(closing, "depth_of", lambda _: depth)
+    monkeypatch.setattr(halves, "_TILES_FROM", 0 if whole_tiles else 100)
     weights = undirected(n, dtype)
     # Nothing new is to be checked there.
     hasty = SimulatedDevice(checks=False, counters=False, multiprocessors=1)
@@ -157,133 +167,3 @@ def test_what_is_halved_is_estimated_so(
         estimated = _engine(gpu, given, options).seconds(50_000, dtype)
         halved = takes_half and not directed and not next_hops
         assert (whole / 2 < estimated < 0.55 * whole) if halved else estimated == whole
-
-
-# ---- two streams ---------------------------------------------------------------------------------
-
-Tile = tuple[int, int]
-
-
-class Launch(NamedTuple):
-    """What a launch reads and writes, in tiles, and which launches are certainly done before."""
-
-    reads: set[Tile]
-    writes: set[Tile]
-    before: frozenset[int]
-
-
-class Queue:
-    """A stream, an event, or the host: what is done when all that was put there is."""
-
-    def __init__(self) -> None:
-        self.done: frozenset[int] = frozenset()
-
-    def wait(self, event: Queue) -> None:
-        self.done |= event.done
-
-    def record(self, stream: Queue) -> None:
-        self.done = stream.done
-
-
-class Streams:
-    """A device that notes in which order launches are bound to run; of a matrix of tiles."""
-
-    def __init__(self, tiles: int) -> None:
-        self.tiles = tiles
-        self.launches: list[Launch] = []
-        self.host = Queue()
-        self.streams: list[Queue] = []
-
-    def stream(self, *, urgent: bool = False) -> Queue:
-        del urgent
-        self.streams.append(Queue())
-        return self.streams[-1]
-
-    def event(self) -> Any:
-        host, event = self.host, Queue()
-        event.synchronize = lambda: host.wait(event)  # type: ignore[attr-defined]
-        return event
-
-    def synchronize(self) -> None:
-        for stream in self.streams:
-            self.host.wait(stream)
-
-    def launch(
-        self, kernel: Any, grid: Any, threads: Any, *args: Any, stream: Queue | None = None
-    ) -> None:
-        del threads
-        if stream is None:
-            # The default stream waits for all others.
-            self.synchronize()
-        numbers = [one for one in args if isinstance(one, int)]
-        reads, writes = touched(kernel.py_func.__name__, grid, self.tiles, *numbers)
-        before = self.host.done | (stream.done if stream else frozenset())
-        self.launches.append(Launch(reads, writes, before))
-        (stream or self.host).done |= {len(self.launches) - 1}
-
-
-def touched(
-    kernel: str, grid: Any, count: int, pivot: int = 0, other: int = 0
-) -> tuple[set[Tile], set[Tile]]:
-    """Return the tiles that a kernel of `close_overlapped` or `close_half` reads and writes."""
-    every = range(count)
-    halved = "half" in kernel or kernel == "relax_strips"
-    match kernel:
-        case "close_diagonal":
-            tiles = {(pivot, pivot)}
-            return tiles, tiles
-        case "mirror_all":
-            below = {(i, j) for i in every for j in range(i)}
-            return below, {(j, i) for i, j in below}
-        case "relax_cross" | "relax_strips" | "relax_half_of_cross_in_pairs":
-            tiles = {(other, k) for k in every if k != pivot}
-            tiles |= {(k, other) for k in every if k != pivot}
-            blocks = (count - 1, 2)
-            if halved:
-                blocks = (4, count - 1) if kernel == "relax_strips" else count - 1
-        case _:
-            assert kernel in {"relax_rest", "relax_half_of_rest", "relax_half_of_rest_in_pairs"}
-            left_out = range(pivot, pivot + other)
-            kept = [k for k in every if k not in left_out]
-            tiles = {(i, j) for i in kept for j in kept}
-            rows = len(kept)
-            blocks = (rows, rows // 2 + 1) if halved else (rows, rows)
-    assert grid == blocks
-    if halved:
-        tiles = {(i, j) for i, j in tiles if i >= j}
-    reads = tiles | {(i, pivot) for i, _ in tiles} | {(pivot, j) for _, j in tiles}
-    if kernel == "relax_strips":
-        # Of panels it reads what is below the diagonal, or above.
-        reads |= {(j, i) for i, j in reads - tiles}
-    mirrored = halved and "rest" not in kernel and pivot == other
-    return reads, tiles | ({(j, i) for i, j in tiles} if mirrored else set())
-
-
-@pytest.mark.parametrize("close", [close_half, close_overlapped])
-@pytest.mark.parametrize("dtype", ["int32", "int16"])
-@pytest.mark.parametrize("tiles", [1, 2, 3, 4, 12])
-def test_launches_that_touch_the_same_tiles_are_in_order(
-    close: Any, dtype: str, tiles: int
-) -> None:
-    device, told = Streams(tiles), []
-    matrix = np.empty((tiles * TILE, tiles * TILE), dtype)
-    close(device, matrix, told.append)
-    assert told == sorted(told)
-    assert bool(told) == (tiles > 8)
-    beside = 0
-    for (number, one), (_, other) in combinations(enumerate(device.launches), 2):
-        if number not in other.before:
-            beside += 1
-            assert not one.writes & (other.reads | other.writes)
-            assert not one.reads & other.writes
-    # Beside the rest of each round but the last are the next cross, diagonal and panels.
-    assert beside == (3 * (tiles - 1) if tiles > 2 else 0)
-
-
-def test_every_tile_below_the_diagonal_is_relaxed_through_every_other() -> None:
-    count = 7
-    device = Streams(count)
-    close_half(device, np.empty((count * TILE, count * TILE), np.int32))
-    written = sum(len({t for t in one.writes if t[0] >= t[1]}) for one in device.launches)
-    # Each tile once in each round, those of the diagonal by being closed.
-    assert written == count * count * (count + 1) / 2

@@ -54,6 +54,7 @@ def test_the_order_is_the_story():
         "blocked-shared",
         "register-tiles",
         "overlapped-panels",
+        "deep-rounds",
         "register-tiles-float32",
         "register-tiles-float64",
         "register-tiles-int16",
@@ -175,7 +176,14 @@ TILED = [
     rung
     for rung in QUICK
     if rung.name.startswith(
-        ("register-tiles", "overlapped-panels", "half-tiles", "one-launch", "resident-tiles")
+        (
+            "register-tiles",
+            "overlapped-panels",
+            "deep-rounds",
+            "half-tiles",
+            "one-launch",
+            "resident-tiles",
+        )
     )
 ]
 
@@ -199,8 +207,9 @@ def test_a_rung_is_right_in_every_schedule(rung):
         return
     for schedule in ("lockstep",) if rung in TILED else ("lockstep", "warps-reverse"):
         device = SimulatedDevice(schedule=schedule, counters=False)
-        # Half of one tile is all of it; the engine's tests run other tiled rungs on several.
-        several = 130 if rung.name == "half-tiles" else 33
+        # Half of one tile is all of it, and a round of two needs a tile behind it; the engine's
+        # tests run other tiled rungs on several.
+        several = {"half-tiles": 130, "deep-rounds": 260}.get(rung.name, 33)
         (verdict,) = verify(rung, device, [several if rung in TILED else 19], seed=3)
         assert verdict.ok, verdict.fault
 

@@ -111,6 +111,10 @@ ANSWERS = {
         """7 of 16 tiles, 44 %, and 63 of 1,024, 6 %. It matters for the small ones: there nearly
         half of the work is of the kind that the rest would have to wait for."""
     ),
+    "deep-rounds": Answer(
+        """Nothing of either. All tiles would be in the rows and columns of the round and be stored
+        for each tile of the diagonal, as in rounds of one, but one launch after another."""
+    ),
     "register-tiles-float32": Answer(
         """64 still. The four schedulers of a multiprocessor start an instruction for 32 lanes each
         in a clock, 128 in all, and a relaxation is two instructions: there are no slots left. Only

@@ -1,12 +1,13 @@
 """The GPU engine: which kernels close a matrix, and how it gets to the GPU and back.
 
 A matrix is closed by the ladder's top rungs themselves (`one_launch`, `resident_tiles`,
-`overlapped_panels`, `half_tiles`, `batch_of_blocks`); the code of tiles, which `product` needs too,
+`deep_rounds`, `half_tiles`, `batch_of_blocks`); the code of tiles, which `product` needs too,
 is in `gpu_tiles` for both.
 
 `close`        a matrix that is on the device
+`whole`        one that is large
 `halves`       a symmetric one that is large
-`strips`       the kernel for its panels
+`strips`       the kernel for its rows and columns, if it is not very large
 `transfer`     host matrices there and back, through page-locked memory
 `out_of_core`  matrices that do not fit, in bands of rows that pass by
 `product`      the kernels for that

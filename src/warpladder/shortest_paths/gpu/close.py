@@ -2,9 +2,9 @@
 
 Small matrices, numbers of 8 bytes and all with next hops are closed as in the rung `one-launch`, or
 as in `resident-tiles` where there are enough tiles of 4 bytes to fill the GPU and all fit into its
-registers; large ones as in `overlapped-panels`: int32 and float32 one number at a time, int16 in
-pairs where the GPU has instructions for that, and as int32 where not. Of these, symmetric ones are
-closed by half of their tiles, as told in `halves`.
+registers; large ones as in `deep-rounds`: int32 and float32 one number at a time, int16 in pairs
+where the GPU has instructions for that, and as int32 where not. Of these, symmetric ones are closed
+by half of their tiles, as told in `halves`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 
 from warpladder.device.grids import round_up
 from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles import large, small
 from warpladder.shortest_paths.rungs.one_launch import close_rounds
-from warpladder.shortest_paths.rungs.overlapped_panels import close_overlapped
 from warpladder.shortest_paths.rungs.resident_tiles import close_resident, most_tiles
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["Plan", "close", "plan_for"]
+__all__ = ["Plan", "close", "depth_of", "plan_for"]
 
 # H200, int32: at 2816 one launch takes 2.69 ms and rounds 2.86, at 3072 3.45 and 3.18.
 _ONE_LAUNCH_UP_TO = 2816
@@ -35,6 +35,19 @@ _RESIDENT_FROM = 0.55
 _RESIDENT_ON = 9
 # The first compute capability that relaxes pairs of int16 by an instruction.
 _PAIRS_FROM = (9, 0)
+# Tiles of the diagonal in a round, from so many tiles in a row on. H100, ms for rounds of one, two
+# and four, all tiles and, behind them, half of them; int32:
+#    4,096 (32)     5.99   6.58   7.13      3.48   4.15   4.87
+#    6,144 (48)    18.4   17.7   18.6      10.2    9.97  11.6
+#    8,192 (64)    41.6   40.1   39.3      22.2   21.4   23.2
+#   12,288 (96)    136    130    130       71.9   68.7   69.4
+#   16,384 (128)   318    309    303      165    161    160
+#   24,000 (188)  1014    972    950      525    508    501
+# and int16, of which a round has half as much to load and store:
+#    8,192 (64)    22.1   21.2   22.3      12.8   14.0   14.7
+#   12,288 (96)    70.5   68.5   68.4      37.3   36.3   39.2
+# Both halves and wholes have to take the same, for the same bits.
+_DEPTHS = {"singles": ((128, 4), (48, 2)), "pairs": ((96, 2),)}
 # One launch cannot be interrupted, so it gets what takes about 0.1 s on a fast GPU.
 _RELAXATIONS_AT_A_TIME = 5e11
 
@@ -45,8 +58,8 @@ class Plan(NamedTuple):
     Attributes
     ----------
     method
-        Of the rungs `one-launch`, `resident-tiles` and `overlapped-panels`, the latter on single
-        numbers or pairs.
+        Of the rungs `one-launch`, `resident-tiles` and `deep-rounds`, the latter on single numbers
+        or pairs.
     side
         Of the matrix, filled up to whole tiles.
     dtype
@@ -127,9 +140,21 @@ def close(
     elif plan.method == "resident":
         close_resident(device, dist)
     elif half:
-        close_half(device, dist, progress)
+        close_half(device, dist, depth_of(plan), progress)
     else:
-        close_overlapped(device, dist, progress)
+        close_whole(device, dist, depth_of(plan), progress)
+
+
+def depth_of(plan: Plan) -> int:
+    """Return how many tiles of the diagonal a round takes.
+
+    Examples
+    --------
+    >>> depth_of(Plan("singles", 16_384, np.dtype(np.int32)))
+    4
+    """
+    tiles = plan.side // large.TILE
+    return next((depth for least, depth in _DEPTHS[plan.method] if tiles >= least), 1)
 
 
 def _close_in_few_launches(

@@ -62,7 +62,7 @@ def floyd_warshall(
     as all sums of weights are exact. Where sums are rounded, a distance is that of the same path or
     of one that is as short up to rounding, but the numbers along the path are added in another
     order: an engine adds what it knows from i to k and from k to j, and which k comes last depends
-    on how many vertices it takes at a time, 64 or 128 here (more `out_of_core`, depending on how
+    on how many vertices it takes at a time, 64 to 512 here (more `out_of_core`, depending on how
     much memory is free) and 48 to 384 there. Both lie within n units in the last place of the true
     distance, and within 2 n of each other.
     """

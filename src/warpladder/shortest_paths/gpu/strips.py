@@ -1,7 +1,7 @@
 """Row and column of a symmetric matrix in strips: what the urgent stream of `halves` relaxes.
 
 Of t tiles in a row few are in one row and column, and until they are relaxed nothing of the next
-round can begin. A block of `half-tiles` has one of them whole, and most multiprocessors have none.
+round can begin. If a block has one of them whole, most multiprocessors have none.
 Here a block has 32 of its rows: four times as many blocks with a quarter of the work each. What
 that saves is told in `halves`.
 
@@ -27,7 +27,7 @@ from warpladder.shortest_paths.gpu_tiles.four_cells import load_four, store_four
 from warpladder.shortest_paths.gpu_tiles.large import THREADS, TILE
 from warpladder.shortest_paths.gpu_tiles.small import CELLS, relax_group
 
-__all__ = ["blocks_of_strips", "relax_strips"]
+__all__ = ["blocks_of_strips", "place_of_half", "relax_strips"]
 
 ROWS = SLAB = 32
 #: Registers that a thread may have if two blocks of 256 are to fit where one of the rest does.
@@ -37,9 +37,26 @@ LEFT = (SLAB, ROWS + 4)
 RIGHT = (SLAB, TILE)
 
 
-def blocks_of_strips(others: int) -> tuple[int, int]:
-    """Return the blocks of `relax_strips` for so many tiles beside the pivot."""
-    return TILE // ROWS, others
+def blocks_of_strips(others: int, crosses: int) -> tuple[int, int, int]:
+    """Return the blocks of `relax_strips` for so many other tiles, and rows and columns."""
+    return TILE // ROWS, others, crosses
+
+
+@cuda.jit(device=True)
+def place_of_half(pivot: Any, depth: Any, cross: Any, crosses: Any, other: Any, mine: Any) -> Any:
+    """Return the two tiles that name one of rows and columns, and whether it is to be mirrored.
+
+    That is tile ``other`` of those that are not pivots, in row or column ``mine`` of ``crosses``
+    from ``cross`` on; -1, -1 where another block has it, or where it is a panel among several rows.
+    """
+    if other >= pivot:
+        other += depth
+    mine += cross
+    is_panel = crosses > 1 and pivot <= mine < pivot + depth
+    is_twin = cross <= other < mine
+    if is_panel or is_twin:
+        return -1, -1, False
+    return other, mine, cross <= pivot < cross + crosses and other != mine
 
 
 @cuda.jit(device=True)
@@ -65,23 +82,26 @@ def load_slab(
 
 @cached
 @cuda.jit(max_registers=BESIDE_REST)
-def relax_strips(dist: Any, pivot: Any, cross: Any) -> None:
-    """Do what `relax_half_of_cross` does; block (x, y) has strip x of tile y there.
+def relax_strips(dist: Any, pivot: Any, depth: Any, cross: Any) -> None:
+    """Do what `relax_deep_cross` does, on and below the diagonal.
 
-    Panels, where ``cross`` = ``pivot``, are written on both sides of the diagonal.
+    Block (x, y, z) has strip x of tile y beside the pivots, in row or column z. Those of the round
+    to which the pivot belongs are written on both sides of the diagonal.
     """
     left = cuda.shared.array(LEFT, dist.dtype, 16)
     right = cuda.shared.array(RIGHT, dist.dtype, 16)
     best = cuda.local.array(CELLS, dist.dtype)
-    other = cuda.blockIdx.y
-    if other >= pivot:
-        other += 1
+    other, mine, mirrored = place_of_half(
+        pivot, depth, cross, cuda.gridDim.z, cuda.blockIdx.y, cuda.blockIdx.z
+    )
+    if other < 0:
+        return
     # The mask tells the compiler that no index is negative. A warp is 4 x 8 threads.
     t = cuda.threadIdx.x & (THREADS - 1)
     y, x = ((t >> 7) << 2) + ((t >> 3) & 3), (((t >> 5) & 3) << 3) + (t & 7)
-    row, column = other * TILE + cuda.blockIdx.x * ROWS, cross * TILE
+    row, column = other * TILE + cuda.blockIdx.x * ROWS, mine * TILE
     i, j = row + (y << 2), column + (x << 2)
-    lies_below, is_panel = other >= cross, cross == pivot
+    lies_below = other >= mine
     for u in range(4):
         if lies_below:
             cells = load_four(dist, i + u, j)
@@ -91,7 +111,7 @@ def relax_strips(dist: Any, pivot: Any, cross: Any) -> None:
             cells = load_four(dist, j + u, i)
             for v in range(4):
                 best[v, u] = cells[v]
-    for first in range(pivot * TILE, pivot * TILE + TILE, SLAB):
+    for first in range(pivot * TILE, (pivot + depth) * TILE, SLAB):
         load_slab(dist, left, right, row, first, column, other > pivot, t)
         cuda.syncthreads()
         for k in range(0, SLAB, 8):
@@ -101,7 +121,7 @@ def relax_strips(dist: Any, pivot: Any, cross: Any) -> None:
     i = cuda.shfl_sync(EVERYBODY, int32(row), 0) + (y << 2)
     j = cuda.shfl_sync(EVERYBODY, int32(column), 0) + (x << 2)
     for u in range(4):
-        if lies_below or is_panel:
+        if lies_below or mirrored:
             store_four(dist, i + u, j, (best[u, 0], best[u, 1], best[u, 2], best[u, 3]))
-        if is_panel or not lies_below:
+        if mirrored or not lies_below:
             store_four(dist, j + u, i, (best[0, u], best[1, u], best[2, u], best[3, u]))

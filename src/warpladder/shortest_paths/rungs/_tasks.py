@@ -40,6 +40,7 @@ __all__ = [
     "DISTANCES_FLOAT32",
     "DISTANCES_FLOAT64",
     "DISTANCES_INT16",
+    "DISTANCES_IN_DEEP_ROUNDS",
     "DISTANCES_IN_RESIDENT_TILES",
     "DISTANCES_IN_SMALL_TILES",
     "DISTANCES_OVERLAPPED",
@@ -217,6 +218,10 @@ DISTANCES_BY_TILES = replace(
 
 # With three tiles in a row there are some beside those of two rows and columns.
 DISTANCES_OVERLAPPED = replace(DISTANCES, sizes=(0, 128, 260), simulated=(0, 260))
+
+# With four tiles in a row the second round of two has no fewer, with three it has one, and with
+# five there is a third round, and tiles beside those of two rounds.
+DISTANCES_IN_DEEP_ROUNDS = replace(DISTANCES, sizes=(0, 128, 260, 520), simulated=(0, 260))
 
 # With three tiles in a row there are two beside the pivot, opposite each other in a ring; with four
 # none of the three is opposite another.

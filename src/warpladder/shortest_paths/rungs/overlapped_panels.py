@@ -27,116 +27,107 @@ part at n = 4,096? For which of the two does it matter more that nobody waits fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from warpladder.device.grids import round_up
 from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.gpu_tiles.large import THREADS, TILE
-from warpladder.shortest_paths.rungs import register_tiles, register_tiles_int16
 from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import DISTANCES_OVERLAPPED
-from warpladder.shortest_paths.rungs.register_tiles import close_diagonal
+from warpladder.shortest_paths.rungs.register_tiles import (
+    KERNELS,
+    MAX_N,
+    close_diagonal,
+    relax_cross,
+    relax_rest,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from warpladder.device.base import Device, Grid
+    from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["RUNG", "Tiles", "close_overlapped", "overlap_rounds", "run"]
+__all__ = ["RUNG", "Rounds", "overlap_rounds", "run"]
 
 #: What is ahead of the GPU when the host waits for it: enough to keep it busy, little enough that
 #: progress and Ctrl-C come soon.
 _ROUNDS_AHEAD = 8
 
 
-class Tiles(NamedTuple):
-    """How tiles are relaxed: two kernels, the threads of their blocks, and the blocks.
+class Rounds(Protocol):
+    """What is launched in each of ``count`` rounds."""
 
-    Those of row and column ``cross`` by the number of other rows; of a square by its rows.
-    """
+    count: int
 
-    cross: Any
-    rest: Any
-    threads: int
-    blocks_of_cross: Callable[[int], Grid] = lambda others: (others, 2)
-    blocks_of_rest: Callable[[int], Grid] = lambda rows: (rows, rows)
+    def reach(self, number: int, stream: Any) -> None:
+        """Relax the rows and columns that a round takes through the round before."""
 
+    def close(self, number: int, stream: Any) -> None:
+        """Close their tiles on the diagonal, and relax their panels."""
 
-_SINGLES = Tiles(register_tiles.relax_cross, register_tiles.relax_rest, THREADS)
-_PAIRS = Tiles(
-    register_tiles_int16.relax_cross, register_tiles_int16.relax_rest, register_tiles_int16.THREADS
-)
-
-
-def close_overlapped(
-    device: Device, dist: Any, progress: Callable[[float], None] | None = None
-) -> None:
-    """Replace weights by distances, in place, in rounds that overlap.
-
-    Parameters
-    ----------
-    device
-        Where the matrix is.
-    dist
-        Shape (m, m), m a multiple of `TILE`; numbers of 4 bytes, or int16, which go in pairs.
-    progress
-        Called now and then with the fraction done.
-    """
-    if dist.dtype == np.int16:
-        overlap_rounds(device, dist, (dist.view(np.int32),), _PAIRS, progress)
-    else:
-        overlap_rounds(device, dist, (dist,), _SINGLES, progress)
+    def rest(self, number: int, stream: Any) -> None:
+        """Relax the rest, but not the next round's rows and columns."""
 
 
 def overlap_rounds(
-    device: Device,
-    dist: Any,
-    operands: tuple[Any, ...],
-    tiles: Tiles,
-    progress: Callable[[float], None] | None,
+    device: Device, rounds: Rounds, progress: Callable[[float], None] | None
 ) -> None:
-    """Do the same with these kernels: panels take all ``operands``, the rest the first of them."""
-    count = dist.shape[0] // TILE
-    others = count - 1
+    """Launch rounds so that each begins beside the rest of the one before."""
     urgent, usual = device.stream(urgent=True), device.stream()
     ready = device.event()
     done = [device.event() for _ in range(_ROUNDS_AHEAD)]
-
-    def relax_cross(pivot: int, cross: int) -> None:
-        blocks = tiles.blocks_of_cross(others)
-        device.launch(tiles.cross, blocks, tiles.threads, *operands, pivot, cross, stream=urgent)
-
-    def relax_rest(pivot: int, skipped: int) -> None:
-        blocks = tiles.blocks_of_rest(count - skipped)
-        device.launch(tiles.rest, blocks, tiles.threads, operands[0], pivot, skipped, stream=usual)
-
-    def close_and_relax_panels(pivot: int) -> None:
-        device.launch(close_diagonal, 1, THREADS, dist, pivot, stream=urgent)
-        if others:
-            relax_cross(pivot, pivot)
-        ready.record(urgent)
-
-    close_and_relax_panels(0)
-    for pivot in range(others):
+    rounds.close(0, urgent)
+    ready.record(urgent)
+    for number in range(rounds.count - 1):
         usual.wait(ready)
-        if pivot >= _ROUNDS_AHEAD:
-            done[pivot % _ROUNDS_AHEAD].synchronize()
+        if number >= _ROUNDS_AHEAD:
+            done[number % _ROUNDS_AHEAD].synchronize()
             if progress:
-                progress((pivot - _ROUNDS_AHEAD) / count)
-        if pivot:
-            urgent.wait(done[(pivot - 1) % _ROUNDS_AHEAD])
-        relax_cross(pivot, pivot + 1)
-        close_and_relax_panels(pivot + 1)
-        if count > 2:
-            relax_rest(pivot, 2)
-        done[pivot % _ROUNDS_AHEAD].record(usual)
+                progress((number - _ROUNDS_AHEAD) / rounds.count)
+        if number:
+            urgent.wait(done[(number - 1) % _ROUNDS_AHEAD])
+        rounds.reach(number + 1, urgent)
+        rounds.close(number + 1, urgent)
+        ready.record(urgent)
+        rounds.rest(number, usual)
+        done[number % _ROUNDS_AHEAD].record(usual)
     usual.wait(ready)
-    if others:
-        relax_rest(others, 1)
+    rounds.rest(rounds.count - 1, usual)
     device.synchronize()
+
+
+class _OfOneTile:
+    """Rounds of one tile of the diagonal each."""
+
+    def __init__(self, device: Device, dist: Any) -> None:
+        self.device, self.dist = device, dist
+        self.count = dist.shape[0] // TILE
+
+    def _cross(self, pivot: int, cross: int, stream: Any) -> None:
+        if others := self.count - 1:
+            blocks = others, 2
+            self.device.launch(relax_cross, blocks, THREADS, self.dist, pivot, cross, stream=stream)
+
+    def reach(self, number: int, stream: Any) -> None:
+        """Relax row and column through the tile before."""
+        self._cross(number - 1, number, stream)
+
+    def close(self, number: int, stream: Any) -> None:
+        """Close the tile, and relax its panels."""
+        self.device.launch(close_diagonal, 1, THREADS, self.dist, number, stream=stream)
+        self._cross(number, number, stream)
+
+    def rest(self, number: int, stream: Any) -> None:
+        """Relax the tiles that are in neither this row and column nor the next."""
+        skipped = min(2, self.count - number)
+        if rows := self.count - skipped:
+            blocks = rows, rows
+            self.device.launch(
+                relax_rest, blocks, THREADS, self.dist, number, skipped, stream=stream
+            )
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:
@@ -145,7 +136,7 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     if n:
-        close_overlapped(device, dist)
+        overlap_rounds(device, _OfOneTile(device, dist), None)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 
@@ -156,7 +147,7 @@ RUNG = Rung(
     run=run,
     task=DISTANCES_OVERLAPPED,
     bound=Bound("issue", "n**3 relaxations at 64 per multiprocessor and clock"),
-    kernels=register_tiles.KERNELS,
+    kernels=KERNELS,
     predicts=(
         Prediction(
             "global_load_sectors",
@@ -168,5 +159,5 @@ RUNG = Rung(
         ),
     ),
     limits="a grid has at most 65,535 blocks along y, and a row of tiles takes one",
-    max_n=register_tiles.MAX_N,
+    max_n=MAX_N,
 )

@@ -87,8 +87,8 @@ def relax_step(best, left, right, k, y, x):
 
 
 @cuda.jit(device=True)
-def relax_tile(words, row, pivot, column):
-    """Relax tile (row, column) through tiles (row, pivot) and (pivot, column)."""
+def relax_tile(words, row, column, pivot, depth):
+    """Relax tile (row, column) through ``depth`` vertices from tile ``pivot`` on."""
     left = cuda.shared.array(LEFT, int32, 16)
     right = cuda.shared.array(RIGHT, int32, 16)
     best = cuda.local.array(CELLS, int32)
@@ -102,7 +102,7 @@ def relax_tile(words, row, pivot, column):
             cells = load_four(words, i, column * WORDS + word_of(x, c))
             for u in range(4):
                 best[r, c + u] = cells[u]
-    for first in range(0, TILE, DEPTH):
+    for first in range(0, depth, DEPTH):
         # Eight words of a row are a sector: a warp reads four full sectors of four rows.
         for skipped in range(0, TILE, THREADS // 8):
             i = skipped + (t >> 3)
@@ -146,7 +146,7 @@ def relax_cross(words, pivot, cross):
         return
     row = cross if in_row else other
     column = other if in_row else cross
-    relax_tile(words, row, pivot, column)
+    relax_tile(words, row, column, pivot, TILE)
 
 
 @cached
@@ -158,7 +158,7 @@ def relax_rest(words, pivot, skipped):
         row += skipped
     if column >= pivot:
         column += skipped
-    relax_tile(words, row, pivot, column)
+    relax_tile(words, row, column, pivot, TILE)
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:

@@ -1,0 +1,261 @@
+"""Rounds of large matrices on a GPU, whole or half: one launch, and the order of all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from warpladder.shortest_paths.gpu import halves, whole
+from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.whole import close_whole
+from warpladder.shortest_paths.gpu_tiles.large import TILE
+from warpladder.shortest_paths.rungs import deep_rounds, overlapped_panels
+from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
+from warpladder.simulator import SimulatedDevice
+
+Tile = tuple[int, int]
+
+# ---- one launch ----------------------------------------------------------------------------------
+
+
+def relaxed(
+    matrix: NDArray[Any], pivots: range, tiles: set[Tile], *, mirrored: bool = False
+) -> NDArray[Any]:
+    """Return the matrix after these tiles have been relaxed through those of the diagonal."""
+    best = matrix.copy()
+    for k in range(pivots.start * TILE, pivots.stop * TILE):
+        np.minimum(best, matrix[:, k, None] + matrix[k], out=best)
+    after = matrix.copy()
+    for i, j in tiles:
+        rows, columns = slice(i * TILE, (i + 1) * TILE), slice(j * TILE, (j + 1) * TILE)
+        after[rows, columns] = best[rows, columns]
+        if mirrored:
+            after[columns, rows] = best[rows, columns].T
+    return after
+
+
+@pytest.mark.parametrize(
+    ("tiles", "dtype"),
+    [
+        (deep_rounds.SINGLES, "int32"),
+        (whole._PAIRS, "int16"),
+        (halves._STRIPS, "float32"),
+        (halves._TILES, "int32"),
+        (halves._PAIRS, "int16"),
+    ],
+    ids=["whole", "whole-pairs", "strips", "tiles", "half-pairs"],
+)
+def test_one_launch_relaxes_its_tiles_and_no_others(tiles: deep_rounds.Tiles, dtype: str) -> None:
+    """Rows and columns of a round, those of the next one and the rest, of four tiles in a row."""
+    gpu = SimulatedDevice(counters=False, multiprocessors=1)
+    halved = tiles not in {deep_rounds.SINGLES, whole._PAIRS}
+    count = 4
+    weights = np.random.default_rng(5).integers(1, 2000, (count * TILE, count * TILE))
+    given = np.minimum(weights, weights.T).astype(dtype)
+    some = [(i, j) for i in range(count) for j in range(count) if i >= j or not halved]
+
+    def launched(kernel: Any, blocks: Any, *numbers: int) -> NDArray[Any]:
+        dist = gpu.to_device(given)
+        operands = (dist.view(np.int32), dist) if dtype == "int16" else (dist,)
+        if kernel is tiles.rest or not halved:
+            operands = operands[:1]
+        gpu.launch(kernel, blocks, tiles.threads, *operands, *numbers)
+        return gpu.to_host(dist)
+
+    # Through tile 1 the other rows and columns of a round of tiles 0 to 2.
+    own = {(i, j) for i, j in some if 1 not in {i, j} and {0, 2} & {i, j}}
+    found = launched(tiles.cross, tiles.blocks_of_cross(3, 3), 1, 1, 0)
+    assert np.array_equal(found, relaxed(given, range(1, 2), own, mirrored=halved))
+    # Through tiles 0 and 1 the rows and columns of the next round.
+    following = {(i, j) for i, j in some if i > 1 and j > 1}
+    found = launched(tiles.cross, tiles.blocks_of_cross(2, 2), 0, 2, 2)
+    assert np.array_equal(found, relaxed(given, range(2), following))
+    # Through tiles 1 and 2 the rest.
+    rest = {(i, j) for i, j in some if not {1, 2} & {i, j}}
+    found = launched(tiles.rest, tiles.blocks_of_rest(2), 1, 2, 2)
+    assert np.array_equal(found, relaxed(given, range(1, 3), rest))
+
+
+# ---- two streams ---------------------------------------------------------------------------------
+
+
+class Launch(NamedTuple):
+    """What a launch reads and writes, in tiles, and which launches are certainly done before."""
+
+    reads: set[Tile]
+    writes: set[Tile]
+    before: frozenset[int]
+
+
+class Queue:
+    """A stream, an event, or the host: what is done when all that was put there is."""
+
+    def __init__(self) -> None:
+        self.done: frozenset[int] = frozenset()
+
+    def wait(self, event: Queue) -> None:
+        self.done |= event.done
+
+    def record(self, stream: Queue) -> None:
+        self.done = stream.done
+
+
+class Streams:
+    """A device that notes in which order launches are bound to run; of a matrix of tiles."""
+
+    def __init__(self, tiles: int) -> None:
+        self.tiles = tiles
+        self.launches: list[Launch] = []
+        #: The kernels, the first tile of the diagonal that they relax through, and how many.
+        self.named: list[tuple[str, int, int]] = []
+        self.host = Queue()
+        self.streams: list[Queue] = []
+
+    def stream(self, *, urgent: bool = False) -> Queue:
+        del urgent
+        self.streams.append(Queue())
+        return self.streams[-1]
+
+    def event(self) -> Any:
+        host, event = self.host, Queue()
+        event.synchronize = lambda: host.wait(event)  # type: ignore[attr-defined]
+        return event
+
+    def synchronize(self) -> None:
+        for stream in self.streams:
+            self.host.wait(stream)
+
+    def launch(
+        self, kernel: Any, grid: Any, threads: Any, *args: Any, stream: Queue | None = None
+    ) -> None:
+        del threads
+        if stream is None:
+            # The default stream waits for all others.
+            self.synchronize()
+        numbers = [one for one in args if isinstance(one, int)]
+        name = kernel.py_func.__name__
+        if name in {"relax_cross", "relax_rest"}:
+            # Of `overlapped-panels`, which takes one tile of the diagonal in a round.
+            name = name.replace("_", "_deep_")
+            numbers.insert(1, 1)
+        reads, writes = touched(name, grid, self.tiles, *numbers)
+        pivot, depth, *_ = (*numbers, *(0, 1)[len(numbers) :])
+        self.named.append((name, pivot, depth))
+        before = self.host.done | (stream.done if stream else frozenset())
+        self.launches.append(Launch(reads, writes, before))
+        (stream or self.host).done |= {len(self.launches) - 1}
+
+
+def touched(
+    kernel: str, grid: Any, count: int, pivot: int = 0, depth: int = 1, other: int = 0
+) -> tuple[set[Tile], set[Tile]]:
+    """Return the tiles that a kernel of `close_whole` or `close_half` reads and writes."""
+    every = range(count)
+    through = range(pivot, pivot + depth)
+    halved = "half" in kernel or kernel == "relax_strips"
+    mirrored = False
+    match kernel:
+        case "close_diagonal":
+            tiles = {(pivot, pivot)}
+            return tiles, tiles
+        case "mirror_all":
+            below = {(i, j) for i in every for j in range(i)}
+            return below, {(j, i) for i, j in below}
+        case (
+            "relax_deep_rest"
+            | "relax_half_of_deep_rest"
+            | "relax_rest_in_pairs"
+            | ("relax_half_of_rest_in_pairs")
+        ):
+            # ``other`` is how many rows and columns are left out.
+            kept = [k for k in every if not pivot <= k < pivot + other]
+            tiles = {(i, j) for i in kept for j in kept}
+            rows = len(kept)
+            assert grid == ((rows, rows // 2 + 1) if halved else (rows, rows))
+        case _:
+            assert kernel in {
+                *("relax_deep_cross", "relax_strips", "relax_half_of_deep_cross"),
+                *("relax_cross_in_pairs", "relax_half_of_cross_in_pairs"),
+            }
+            others = count - depth
+            crosses = grid[-1] if halved else grid[1] // 2
+            strips = (4, others, crosses) if kernel == "relax_strips" else (others, crosses)
+            assert grid == (strips if halved else (others, 2 * crosses))
+            rows = [k for k in range(other, other + crosses) if crosses == 1 or k not in through]
+            beside = [k for k in every if k not in through]
+            tiles = {(i, k) for i in rows for k in beside} | {(k, i) for i in rows for k in beside}
+            mirrored = halved and other <= pivot < other + crosses
+    if halved:
+        tiles = {(i, j) for i, j in tiles if i >= j}
+    writes = tiles | ({(j, i) for i, j in tiles} if mirrored else set())
+    reads = set(tiles)
+    for i, j in tiles:
+        operands = {tile for k in through for tile in ((i, k), (k, j))}
+        if kernel == "relax_strips":
+            # Of what is named by two tiles of the diagonal it reads either side.
+            operands |= {(j, i) for i, j in operands}
+        # Within a launch no block reads what another one writes.
+        assert not operands & (writes - {(i, j), (j, i)})
+        reads |= operands
+    return reads, writes
+
+
+@pytest.mark.parametrize("close", [close_half, close_whole])
+@pytest.mark.parametrize("dtype", ["int32", "int16"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("tiles", [1, 2, 3, 4, 7, 24])
+def test_launches_that_touch_the_same_tiles_are_in_order(
+    close: Any, dtype: str, depth: int, tiles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Whole tiles and strips.
+    monkeypatch.setattr(halves, "_TILES_FROM", 7)
+    device, told = Streams(tiles), []
+    matrix = np.empty((tiles * TILE, tiles * TILE), dtype)
+    close(device, matrix, depth, told.append)
+    assert told == sorted(told)
+    assert bool(told) == (-(-tiles // depth) > 8)
+    beside = launches_beside_others(device)
+    assert (beside > 0) == (tiles > 2 * depth)
+    if depth == 1:
+        # Beside the rest of each round but the last are the next cross, diagonal and panels.
+        assert beside == (3 * (tiles - 1) if tiles > 2 else 0)
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 3, 24])
+def test_launches_of_the_rung_are_in_order(tiles: int) -> None:
+    device = Streams(tiles)
+    dist = np.empty((tiles * TILE, tiles * TILE), np.int32)
+    overlap_rounds(device, overlapped_panels._OfOneTile(device, dist), None)
+    assert launches_beside_others(device) == (3 * (tiles - 1) if tiles > 2 else 0)
+
+
+def launches_beside_others(device: Streams) -> int:
+    """Return how many pairs of launches may run at the same time; none may touch the same tiles."""
+    beside = 0
+    for (number, one), (_, other) in combinations(enumerate(device.launches), 2):
+        if number not in other.before:
+            beside += 1
+            assert not one.writes & (other.reads | other.writes)
+            assert not one.reads & other.writes
+    return beside
+
+
+@pytest.mark.parametrize("close", [close_half, close_whole])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_every_tile_is_relaxed_through_every_other(close: Any, depth: int) -> None:
+    count = 7
+    device = Streams(count)
+    close(device, np.empty((count * TILE, count * TILE), np.int32), depth)
+    through: Counter[tuple[Tile, int]] = Counter()
+    for (kernel, pivot, deep), one in zip(device.named, device.launches, strict=True):
+        if kernel != "mirror_all":
+            below = {t for t in one.writes if t[0] >= t[1] or close is close_whole}
+            through.update((t, k) for t in below for k in range(pivot, pivot + deep))
+    relaxed = [(i, j) for i in range(count) for j in range(count) if i >= j or close is close_whole]
+    # Once each; those of the diagonal through themselves by being closed.
+    assert through == Counter((tile, k) for tile in relaxed for k in range(count))
