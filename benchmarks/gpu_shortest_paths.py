@@ -65,6 +65,11 @@ _CLOSED_IN_DEPTHS = (
     *((n, "int32") for n in (4096, 6144, 8192, 12288, 16384, 24000)),
     *((n, "int16") for n in (8192, 12288)),
 )
+#: The same of small tiles, the second with next hops.
+_SMALL_DEPTHS = (1, 2, 4, 8)
+_CLOSED_IN_SMALL_TILES = tuple(
+    (n, dtype) for dtype in ("float64", "int32") for n in (2048, 3072, 4096, 6144, 8192)
+)
 #: Of whole calls that are checked: just above what one launch closes, no multiple of a tile.
 _HALVED_AT = 2900
 #: Carrega & Ferreira, table II, n = 2048 on a GTX 960: medians of ten runs, in milliseconds.
@@ -91,6 +96,7 @@ def main() -> None:
         "engine": lambda record: _engine(device, record["ceilings"]["relaxations_per_second"]),
         "undirected": lambda _: _undirected(device),
         "depths": lambda _: _depths(device),
+        "small_depths": lambda _: _small_depths(device),
         "calls": lambda _: _calls(),
         "ladder": lambda _: _ladder(),
         "targets": _targets,
@@ -270,6 +276,22 @@ def _depths(device: CudaDevice) -> list[dict[str, Any]]:
                 row[f"{'half' if half else 'whole'}_{depth}_ms"] = min(taken)
         rows.append(row)
     print_table("tiles of the diagonal in a round", rows)
+    return rows
+
+
+def _small_depths(device: CudaDevice) -> list[dict[str, Any]]:
+    """Time rounds of small tiles, and one launch of all of them."""
+    rows = []
+    for n, dtype in _CLOSED_IN_SMALL_TILES:
+        weights, carry = _weights(n, dtype), dtype == "int32"
+        row: dict[str, Any] = {"case": f"{n:,} {dtype}{' with next hops' if carry else ''}"}
+        for depth in _SMALL_DEPTHS:
+            with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
+                row[f"{depth}_ms"] = min(_closing_times(device, weights, carry=carry)[0])
+        with patch.object(closing, "_SMALL_ROUNDS_FROM", 1 << 30):
+            row["one_launch_ms"] = min(_closing_times(device, weights, carry=carry)[0])
+        rows.append(row)
+    print_table("small tiles of the diagonal in a round, and one launch", rows)
     return rows
 
 

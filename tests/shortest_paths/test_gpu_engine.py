@@ -17,6 +17,7 @@ from warpladder.device import select, staging
 from warpladder.device.cuda import CudaReport
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import transfer
+from warpladder.shortest_paths.rungs import overlapped_panels
 from warpladder.simulator import SimulatedDevice
 
 
@@ -131,11 +132,13 @@ def test_pairs_need_instructions_for_them(monkeypatch: pytest.MonkeyPatch) -> No
 def test_many_launches_tell_how_far_they_are(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closing, "_RELAXATIONS_AT_A_TIME", 1)
+    monkeypatch.setattr(closing, "_SMALL_ROUNDS_FROM", 0)
+    monkeypatch.setattr(overlapped_panels, "_ROUNDS_AHEAD", 1)
     told: list[float] = []
-    matrix = weights_of(65, "int32")
-    check(matrix, wl.shortest_paths(matrix, device=gpu, progress=told.append), hops=False)
-    assert told == [1 / 2]
+    matrix = weights_of(193, "int32")
+    answer = wl.shortest_paths(matrix, device=gpu, next_hops=True, progress=told.append)
+    check(matrix, answer, hops=True)
+    assert told == [0, 1 / 4]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -259,9 +262,10 @@ def zeros_and_ones(n: int) -> NDArray[np.int32]:
 def test_progress_does_not_go_back_where_circles_are_mended(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(closing, "_RELAXATIONS_AT_A_TIME", 1)
+    monkeypatch.setattr(closing, "_SMALL_ROUNDS_FROM", 0)
+    monkeypatch.setattr(overlapped_panels, "_ROUNDS_AHEAD", 1)
     told: list[float] = []
-    matrix = zeros_and_ones(150)
+    matrix = zeros_and_ones(260)
     answer = wl.shortest_paths(
         gpu.to_device(matrix), device=gpu, next_hops=True, progress=told.append
     )

@@ -9,10 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from oracles import DTYPES, as_float, check_hops, distances, random_weights
 
+import warpladder as wl
+from choosing import only
+from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves, whole
 from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
+from warpladder.shortest_paths.gpu_tiles import small
 from warpladder.shortest_paths.gpu_tiles.large import TILE
 from warpladder.shortest_paths.rungs import deep_rounds, overlapped_panels
 from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
@@ -81,6 +87,39 @@ def test_one_launch_relaxes_its_tiles_and_no_others(tiles: deep_rounds.Tiles, dt
     assert np.array_equal(found, relaxed(given, range(1, 3), rest))
 
 
+# ---- small tiles ---------------------------------------------------------------------------------
+
+
+def in_small_rounds(_n: int, dtype: str, hops: bool, _depth: int) -> bool:
+    return hops or dtype.endswith("64")
+
+
+#: Five tiles in a row, so that a round of two has a rest; and one, which has not even panels.
+CHOSEN = {(260, "int32", True, 2), (260, "float64", False, 2), (33, "int32", True, 2)}
+
+
+@pytest.mark.parametrize(
+    ("n", "dtype", "hops", "depth"),
+    only(
+        lambda *one: one in CHOSEN, (260, 33, 64, 130), DTYPES, [False, True], [1, 2, 3],
+        where=in_small_rounds,
+    ),
+)  # fmt: skip
+def test_small_tiles_in_deep_rounds(
+    monkeypatch: pytest.MonkeyPatch, n: int, dtype: str, hops: bool, depth: int
+) -> None:
+    monkeypatch.setattr(closing, "_SMALL_ROUNDS_FROM", 0)
+    monkeypatch.setattr(closing, "depth_of", lambda _: depth)
+    gpu = SimulatedDevice(counters=False, multiprocessors=1)
+    assert closing.plan_for(gpu, n, np.dtype(dtype), carry=hops).method == "small rounds"
+    weights = random_weights(n, dtype, density=4 / n, seed=n)
+    answer = wl.shortest_paths(weights, device=gpu, next_hops=hops)
+    expected = distances(weights)
+    assert np.array_equal(as_float(answer.dist_matrix), expected)
+    if hops:
+        check_hops(weights, answer.dist_matrix, answer.next_hops)
+
+
 # ---- two streams ---------------------------------------------------------------------------------
 
 
@@ -139,6 +178,7 @@ class Streams:
             self.synchronize()
         numbers = [one for one in args if isinstance(one, int)]
         name = kernel.py_func.__name__
+        name = name.replace("_small_diagonal", "_diagonal").replace("_small_", "_deep_")
         if name in {"relax_cross", "relax_rest"}:
             # Of `overlapped-panels`, which takes one tile of the diagonal in a round.
             name = name.replace("_", "_deep_")
@@ -224,6 +264,15 @@ def test_launches_that_touch_the_same_tiles_are_in_order(
     if depth == 1:
         # Beside the rest of each round but the last are the next cross, diagonal and panels.
         assert beside == (3 * (tiles - 1) if tiles > 2 else 0)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("tiles", [1, 4, 7])
+def test_launches_of_small_tiles_are_in_order(depth: int, tiles: int) -> None:
+    device = Streams(tiles)
+    matrix = np.empty((tiles * small.TILE, tiles * small.TILE), np.int32)
+    close_in_small_tiles(device, matrix, matrix, depth, 1e9)
+    assert (launches_beside_others(device) > 0) == (tiles > 2 * depth)
 
 
 @pytest.mark.parametrize("tiles", [1, 2, 3, 24])

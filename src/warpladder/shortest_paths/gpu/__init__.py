@@ -6,6 +6,7 @@ is in `gpu_tiles` for both.
 
 `close`        a matrix that is on the device
 `whole`        one that is large
+`small_rounds` one that is large, of numbers of 8 bytes or with next hops
 `halves`       a symmetric one that is large
 `strips`       the kernel for its rows and columns, if it is not very large
 `transfer`     host matrices there and back, through page-locked memory

@@ -1,10 +1,11 @@
 """Closing a matrix that lies on the device: which kernels.
 
-Small matrices, numbers of 8 bytes and all with next hops are closed as in the rung `one-launch`, or
-as in `resident-tiles` where there are enough tiles of 4 bytes to fill the GPU and all fit into its
-registers; large ones as in `deep-rounds`: int32 and float32 one number at a time, int16 in pairs
-where the GPU has instructions for that, and as int32 where not. Of these, symmetric ones are closed
-by half of their tiles, as told in `halves`.
+Small matrices are closed as in the rung `one-launch`, or as in `resident-tiles` where there are
+enough tiles of 4 bytes to fill the GPU and all fit into its registers; large ones as in
+`deep-rounds`: int32 and float32 one number at a time, int16 in pairs where the GPU has instructions
+for that, and as int32 where not. Of these, symmetric ones are closed by half of their tiles, as
+told in `halves`. Numbers of 8 bytes and all with next hops keep to small tiles, in deep rounds too
+where the matrix is large.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import numpy as np
 
 from warpladder.device.grids import round_up
 from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles import large, small
 from warpladder.shortest_paths.rungs.one_launch import close_rounds
@@ -46,10 +48,25 @@ _PAIRS_FROM = (9, 0)
 # and int16, of which a round has half as much to load and store:
 #    8,192 (64)    22.1   21.2   22.3      12.8   14.0   14.7
 #   12,288 (96)    70.5   68.5   68.4      37.3   36.3   39.2
-# Both halves and wholes have to take the same, for the same bits.
-_DEPTHS = {"singles": ((128, 4), (48, 2)), "pairs": ((96, 2),)}
-# One launch cannot be interrupted, so it gets what takes about 0.1 s on a fast GPU.
-_RELAXATIONS_AT_A_TIME = 5e11
+# Both halves and wholes have to take the same, for the same bits. Of small tiles, rounds of one,
+# two, four and eight, and behind them one launch; int32 with next hops:
+#    2,048 (32)     1.88   2.27   2.44   2.44      2.50
+#    3,072 (48)     5.51   5.27   5.82   5.97      7.03
+#    4,096 (64)    12.1   11.8   11.4   12.0      15.5
+#    6,144 (96)    38.3   37.1   36.8   35.6      46.7
+#    8,192 (128)   88.2   84.8   84.5   82.3       107
+# and float64:
+#    2,048 (32)     2.64   2.97   3.09   3.18      3.21
+#    3,072 (48)     8.11   7.36   7.58   8.11      9.29
+#    4,096 (64)    18.3   16.7   16.1   16.9      20.8
+#    8,192 (128)    140    128    124    123       152
+_DEPTHS = {
+    "singles": ((128, 4), (48, 2)),
+    "pairs": ((96, 2),),
+    "small rounds": ((96, 8), (64, 4), (48, 2)),
+}
+# Of small tiles in a row. Below, what the host takes for the launches would show.
+_SMALL_ROUNDS_FROM = 32
 
 
 class Plan(NamedTuple):
@@ -58,8 +75,8 @@ class Plan(NamedTuple):
     Attributes
     ----------
     method
-        Of the rungs `one-launch`, `resident-tiles` and `deep-rounds`, the latter on single numbers
-        or pairs.
+        Of the rungs `one-launch`, `resident-tiles` and `deep-rounds`, the latter on single numbers,
+        on pairs, or in small tiles.
     side
         Of the matrix, filled up to whole tiles.
     dtype
@@ -67,7 +84,7 @@ class Plan(NamedTuple):
         take two instructions where int32 takes one.
     """
 
-    method: Literal["one launch", "resident", "singles", "pairs"]
+    method: Literal["one launch", "resident", "singles", "pairs", "small rounds"]
     side: int
     dtype: np.dtype[Any]
 
@@ -93,8 +110,11 @@ def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Pl
         places = most_tiles(device)
         if _RESIDENT_FROM * places <= (side // large.TILE) ** 2 <= places:
             return Plan("resident", side, single)
+    narrow = round_up(n, small.TILE)
+    if (carry or dtype.itemsize > 4) and narrow >= _SMALL_ROUNDS_FROM * small.TILE:
+        return Plan("small rounds", narrow, single)
     if carry or dtype.itemsize > 4 or n <= _ONE_LAUNCH_UP_TO:
-        return Plan("one launch", round_up(n, small.TILE), single)
+        return Plan("one launch", narrow, single)
     if dtype == np.int16 and device.properties.compute_capability >= _PAIRS_FROM:
         return Plan("pairs", side, dtype)
     return Plan("singles", side, single)
@@ -136,7 +156,9 @@ def close(
     work on return.
     """
     if plan.method == "one launch":
-        _close_in_few_launches(device, dist, hops, no_path, progress)
+        close_rounds(device, dist, hops, (0, plan.side // small.TILE), no_path)
+    elif plan.method == "small rounds":
+        close_in_small_tiles(device, dist, hops, depth_of(plan), no_path, progress)
     elif plan.method == "resident":
         close_resident(device, dist)
     elif half:
@@ -153,23 +175,5 @@ def depth_of(plan: Plan) -> int:
     >>> depth_of(Plan("singles", 16_384, np.dtype(np.int32)))
     4
     """
-    tiles = plan.side // large.TILE
+    tiles = plan.side // (small.TILE if plan.method == "small rounds" else large.TILE)
     return next((depth for least, depth in _DEPTHS[plan.method] if tiles >= least), 1)
-
-
-def _close_in_few_launches(
-    device: Device,
-    dist: Any,
-    hops: Any,
-    no_path: Any,
-    progress: Callable[[float], None] | None,
-) -> None:
-    side = dist.shape[0]
-    tiles = side // small.TILE
-    at_a_time = max(1, int(_RELAXATIONS_AT_A_TIME / (small.TILE * float(side) ** 2)))
-    for first in range(0, tiles, at_a_time):
-        last = min(first + at_a_time, tiles)
-        close_rounds(device, dist, hops, (first, last), no_path)
-        if progress and last < tiles:
-            device.synchronize()
-            progress(last / tiles)

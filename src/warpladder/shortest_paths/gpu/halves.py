@@ -45,7 +45,7 @@ from warpladder.shortest_paths.gpu.strips import blocks_of_strips, place_of_half
 from warpladder.shortest_paths.gpu_tiles import large
 from warpladder.shortest_paths.gpu_tiles.large import TILE, TWO_BLOCKS
 from warpladder.shortest_paths.rungs import register_tiles_int16 as pairs
-from warpladder.shortest_paths.rungs.deep_rounds import DeepRounds, Tiles
+from warpladder.shortest_paths.rungs.deep_rounds import DeepRounds, Operands, Tiles
 from warpladder.shortest_paths.rungs.half_tiles import (
     grid_of_pairs,
     mirror_all,
@@ -53,6 +53,7 @@ from warpladder.shortest_paths.rungs.half_tiles import (
     pair_of,
 )
 from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
+from warpladder.shortest_paths.rungs.register_tiles import close_diagonal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,16 +129,13 @@ def _one_block_each(others: int, crosses: int) -> tuple[int, int]:
     return others, crosses
 
 
-_STRIPS = Tiles(
-    relax_strips, relax_half_of_deep_rest, large.THREADS, blocks_of_strips, grid_of_pairs
-)
-_TILES = Tiles(
-    relax_half_of_deep_cross, relax_half_of_deep_rest, large.THREADS, _one_block_each, grid_of_pairs
-)
-_PAIRS = Tiles(
-    relax_half_of_cross_in_pairs, relax_half_of_rest_in_pairs, pairs.THREADS,
-    _one_block_each, grid_of_pairs,
-)  # fmt: skip
+def _half(cross: Any, rest: Any, threads: int, blocks: Any = _one_block_each) -> Tiles:
+    return Tiles(close_diagonal, cross, rest, threads, large.THREADS, blocks, grid_of_pairs)
+
+
+_STRIPS = _half(relax_strips, relax_half_of_deep_rest, large.THREADS, blocks_of_strips)
+_TILES = _half(relax_half_of_deep_cross, relax_half_of_deep_rest, large.THREADS)
+_PAIRS = _half(relax_half_of_cross_in_pairs, relax_half_of_rest_in_pairs, pairs.THREADS)
 # Of tiles in a row. H100, int32: 4,096 vertices (32) take 3.50 ms by strips and 4.15 by tiles,
 # 8,192 (64) 21.5 and 21.3; 6,144 took 9.87 and 10.4, 16,384 165 and 160.
 _TILES_FROM = 64
@@ -165,10 +163,12 @@ def close_half(
     """
     count = dist.shape[0] // TILE
     if dist.dtype == np.int16:
-        rounds = DeepRounds(device, dist, (dist.view(np.int32), dist), _PAIRS, depth)
+        words = dist.view(np.int32)
+        tiles, operands = _PAIRS, Operands((dist,), (words, dist), (words,))
     else:
         tiles = _TILES if count >= _TILES_FROM else _STRIPS
-        rounds = DeepRounds(device, dist, (dist,), tiles, depth)
+        operands = Operands((dist,), (dist,), (dist,))
+    rounds = DeepRounds(device, count, operands, tiles, depth)
     overlap_rounds(device, rounds, progress)
     if count > 1:
         device.launch(mirror_all, (count, count), large.THREADS, dist)

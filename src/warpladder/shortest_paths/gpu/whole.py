@@ -13,11 +13,13 @@ from warpladder.shortest_paths.rungs import register_tiles_int16 as pairs
 from warpladder.shortest_paths.rungs.deep_rounds import (
     SINGLES,
     DeepRounds,
+    Operands,
     Tiles,
     tile_of_cross,
     tile_of_rest,
 )
 from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
+from warpladder.shortest_paths.rungs.register_tiles import close_diagonal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +46,7 @@ def relax_rest_in_pairs(words: Any, pivot: Any, depth: Any, skipped: Any) -> Non
     pairs.relax_tile(words, row, column, pivot, depth * TILE)
 
 
-_PAIRS = Tiles(relax_cross_in_pairs, relax_rest_in_pairs, pairs.THREADS)
+_PAIRS = Tiles(close_diagonal, relax_cross_in_pairs, relax_rest_in_pairs, pairs.THREADS)
 
 
 def close_whole(
@@ -63,8 +65,8 @@ def close_whole(
     progress
         Called now and then with the fraction done.
     """
-    if dist.dtype == np.int16:
-        rounds = DeepRounds(device, dist, (dist.view(np.int32),), _PAIRS, depth)
-    else:
-        rounds = DeepRounds(device, dist, (dist,), SINGLES, depth)
+    given = (dist.view(np.int32),) if dist.dtype == np.int16 else (dist,)
+    tiles = _PAIRS if dist.dtype == np.int16 else SINGLES
+    operands = Operands((dist,), given, given)
+    rounds = DeepRounds(device, dist.shape[0] // TILE, operands, tiles, depth)
     overlap_rounds(device, rounds, progress)

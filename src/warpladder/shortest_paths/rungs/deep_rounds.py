@@ -55,7 +55,16 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device, Grid
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["RUNG", "SINGLES", "DeepRounds", "Tiles", "run", "tile_of_cross", "tile_of_rest"]
+__all__ = [
+    "RUNG",
+    "SINGLES",
+    "DeepRounds",
+    "Operands",
+    "Tiles",
+    "run",
+    "tile_of_cross",
+    "tile_of_rest",
+]
 
 #: Tiles of the diagonal in a round.
 DEPTH = 2
@@ -114,36 +123,42 @@ def relax_deep_rest(dist, pivot, depth, skipped):
 
 
 class Tiles(NamedTuple):
-    """How tiles are relaxed: two kernels, the threads of their blocks, and the blocks.
+    """How tiles are closed and relaxed: three kernels, the threads of their blocks, and the blocks.
 
-    The kernels are `relax_deep_cross` and `relax_deep_rest`, or do as they do. The blocks of the
-    first by the number of other tiles, and of how many rows and columns; of the second by the rows
-    of a square.
+    The kernels are `close_diagonal`, `relax_deep_cross` and `relax_deep_rest`, or do as they do.
+    The blocks of the second by the number of other tiles, and of how many rows and columns; of the
+    third by the rows of a square.
     """
 
+    diagonal: Any
     cross: Any
     rest: Any
     threads: int
+    threads_of_diagonal: int = THREADS
     blocks_of_cross: Callable[[int, int], Grid] = lambda others, crosses: (others, 2 * crosses)
     blocks_of_rest: Callable[[int], Grid] = lambda rows: (rows, rows)
 
 
-SINGLES = Tiles(relax_deep_cross, relax_deep_rest, THREADS)
+SINGLES = Tiles(close_diagonal, relax_deep_cross, relax_deep_rest, THREADS)
+
+
+class Operands(NamedTuple):
+    """What the three kernels of `Tiles` take before their numbers: the matrix, in their views."""
+
+    diagonal: tuple[Any, ...]
+    cross: tuple[Any, ...]
+    rest: tuple[Any, ...]
 
 
 class DeepRounds:
-    """Rounds of ``depth`` tiles of the diagonal, of a matrix of whole tiles.
-
-    The rest takes the first of ``operands``, rows and columns all of them.
-    """
+    """Rounds of ``depth`` tiles of the diagonal, of a matrix with ``side`` tiles in a row."""
 
     def __init__(
-        self, device: Device, dist: Any, operands: tuple[Any, ...], tiles: Tiles, depth: int
+        self, device: Device, side: int, operands: Operands, tiles: Tiles, depth: int
     ) -> None:
-        self.device, self.dist, self.operands = device, dist, operands
+        self.device, self.side, self.operands = device, side, operands
         self.tiles, self.depth = tiles, depth
-        self.side = dist.shape[0] // TILE
-        self.count = -(-self.side // depth)
+        self.count = -(-side // depth)
 
     def _of(self, number: int) -> range:
         """Return the tiles of the diagonal that a round takes; none in one that there is not."""
@@ -152,16 +167,12 @@ class DeepRounds:
 
     def _cross(self, pivots: range, crosses: range, stream: Any) -> None:
         if others := self.side - len(pivots):
+            blocks = self.tiles.blocks_of_cross(others, len(crosses))
+            numbers = pivots.start, len(pivots), crosses.start
             self.device.launch(
-                self.tiles.cross,
-                self.tiles.blocks_of_cross(others, len(crosses)),
-                self.tiles.threads,
-                *self.operands,
-                pivots.start,
-                len(pivots),
-                crosses.start,
+                self.tiles.cross, blocks, self.tiles.threads, *self.operands.cross, *numbers,
                 stream=stream,
-            )
+            )  # fmt: skip
 
     def reach(self, number: int, stream: Any) -> None:
         """Relax rows and columns through all tiles of the round before."""
@@ -172,7 +183,10 @@ class DeepRounds:
         together = self._of(number)
         for pivot in together:
             alone = range(pivot, pivot + 1)
-            self.device.launch(close_diagonal, 1, THREADS, self.dist, pivot, stream=stream)
+            threads = self.tiles.threads_of_diagonal
+            self.device.launch(
+                self.tiles.diagonal, 1, threads, *self.operands.diagonal, pivot, stream=stream
+            )
             self._cross(alone, alone, stream)
             if len(together) > 1:
                 self._cross(alone, together, stream)
@@ -182,16 +196,12 @@ class DeepRounds:
         own = self._of(number)
         skipped = len(own) + len(self._of(number + 1))
         if rows := self.side - skipped:
+            blocks = self.tiles.blocks_of_rest(rows)
+            numbers = own.start, len(own), skipped
             self.device.launch(
-                self.tiles.rest,
-                self.tiles.blocks_of_rest(rows),
-                self.tiles.threads,
-                self.operands[0],
-                own.start,
-                len(own),
-                skipped,
+                self.tiles.rest, blocks, self.tiles.threads, *self.operands.rest, *numbers,
                 stream=stream,
-            )
+            )  # fmt: skip
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:
@@ -200,7 +210,8 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     if n:
-        overlap_rounds(device, DeepRounds(device, dist, (dist,), SINGLES, DEPTH), None)
+        operands = Operands((dist,), (dist,), (dist,))
+        overlap_rounds(device, DeepRounds(device, side // TILE, operands, SINGLES, DEPTH), None)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 

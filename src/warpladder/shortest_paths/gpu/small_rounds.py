@@ -1,0 +1,133 @@
+"""Closing a large matrix in deep rounds of small tiles: numbers of 8 bytes, and all with next hops.
+
+The tiles are those of `one-launch`. A matrix that is not large is closed in one launch, which
+spares the launches; of a large one each round loads and stores every tile, and takes `depth` tiles
+of the diagonal so that there are fewer rounds. Next hops are looked up slab by slab, as there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import cuda, int32
+
+from warpladder.device.kernel_cache import cached
+from warpladder.shortest_paths.gpu_tiles.small import (
+    CELLS,
+    THREADS,
+    TILE,
+    close_tile,
+    load_tile,
+    relax_tile,
+    store_tile,
+)
+from warpladder.shortest_paths.rungs.deep_rounds import (
+    DeepRounds,
+    Operands,
+    Tiles,
+    tile_of_cross,
+    tile_of_rest,
+)
+from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warpladder.device.base import Device
+
+__all__ = ["close_in_small_tiles"]
+
+
+def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
+    """Return the kernels with or without next hops, for so many registers in a thread."""
+    left_shape = (slab, TILE + 4)
+    right_shape = (slab, TILE)
+
+    @cuda.jit(device=True)
+    def relax(
+        dist: Any, hops: Any, no_path: Any, row: Any, column: Any, pivot: Any, depth: Any
+    ) -> None:
+        left = cuda.shared.array(left_shape, dist.dtype, 16)
+        right = cuda.shared.array(right_shape, dist.dtype, 16)
+        best = cuda.local.array(CELLS, dist.dtype)
+        hop = cuda.local.array(CELLS, int32)
+        row, column = row * TILE, column * TILE
+        load_tile(best, hop, dist, hops, row, column, False)
+        relax_tile(
+            best, hop, dist, hops, dist, left, right, slab, row, column,
+            (pivot * TILE, pivot * TILE, depth * TILE), no_path, carry,
+        )  # fmt: skip
+        store_tile(best, hop, dist, hops, row, column, carry)
+
+    @cached
+    @cuda.jit
+    def close_small_diagonal(dist: Any, hops: Any, pivot: Any) -> None:
+        """Close tile ``pivot`` of the diagonal."""
+        best = cuda.local.array(CELLS, dist.dtype)
+        hop = cuda.local.array(CELLS, int32)
+        load_tile(best, hop, dist, hops, pivot * TILE, pivot * TILE, carry)
+        close_tile(best, hop, carry)
+        store_tile(best, hop, dist, hops, pivot * TILE, pivot * TILE, carry)
+
+    @cached
+    @cuda.jit(max_registers=registers)
+    def relax_small_cross(
+        dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, cross: Any
+    ) -> None:
+        """Do as `relax_deep_cross`, and write the next hops of what improved."""
+        row, column = tile_of_cross(pivot, depth, cross)
+        if row >= 0:
+            relax(dist, hops, no_path, row, column, pivot, depth)
+
+    @cached
+    @cuda.jit(max_registers=registers)
+    def relax_small_rest(
+        dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, skipped: Any
+    ) -> None:
+        """Do as `relax_deep_rest`, and write the next hops of what improved."""
+        row, column = tile_of_rest(pivot, skipped)
+        relax(dist, hops, no_path, row, column, pivot, depth)
+
+    return Tiles(close_small_diagonal, relax_small_cross, relax_small_rest, THREADS)
+
+
+#: By bytes of a number and whether next hops are carried; slabs and registers as in `one-launch`.
+_TILES = {
+    (8, False): _kernels(carry=False, slab=32, registers=128),
+    (4, True): _kernels(carry=True, slab=64, registers=128),
+    (8, True): _kernels(carry=True, slab=32, registers=255),
+}
+
+
+def close_in_small_tiles(
+    device: Device,
+    dist: Any,
+    hops: Any,
+    depth: int,
+    no_path: Any,
+    progress: Callable[[float], None] | None = None,
+) -> None:
+    """Replace weights by distances, in place.
+
+    Parameters
+    ----------
+    device
+        Where the arrays are.
+    dist
+        Shape (m, m), m a multiple of 64; of 8 bytes, or of 4 with next hops.
+    hops
+        Next hops of the same shape, int32, or None where they are not wanted.
+    depth
+        Tiles of the diagonal in a round.
+    no_path
+        Not less than any distance, and twice it fits the dtype.
+    progress
+        Called now and then with the fraction done.
+    """
+    tiles = _TILES[dist.dtype.itemsize, hops is not None]
+    # Where no next hops are wanted, any matrix of them will do.
+    links = device.empty((1, 1), np.int32) if hops is None else hops
+    operands = Operands((dist, links), (dist, links, no_path), (dist, links, no_path))
+    rounds = DeepRounds(device, dist.shape[0] // TILE, operands, tiles, depth)
+    overlap_rounds(device, rounds, progress)
