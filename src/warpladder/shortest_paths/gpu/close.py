@@ -66,7 +66,7 @@ _DEPTHS = {
     "pairs": ((96, 2),),
     "small rounds": ((96, 8), (64, 4), (48, 2)),
 }
-# Of small tiles in a row. Below, what the host takes for the launches would show.
+# Of small tiles in a row. Fewer were not timed: there the host's time for the launches counts.
 _SMALL_ROUNDS_FROM = 32
 
 
