@@ -55,7 +55,8 @@ _CASES = (
 #: Closed by half and, beside it, as if they were digraphs.
 _UNDIRECTED = (
     *((n, "int32") for n in (4096, 8192, 16384, 24000)),
-    *((8192, dtype) for dtype in ("float32", "int16")),
+    *((8192, dtype) for dtype in ("float32", "int16", "float64")),
+    *((n, "float64") for n in (2048, 4096)),
 )
 #: How rows and columns of a round are relaxed, and from how many tiles in a row on by whole ones.
 _WAYS_OF_HALVES = {"by_strips_ms": 1 << 30, "by_tiles_ms": 0}
@@ -230,7 +231,8 @@ def _closing_times(
 
 def _undirected(device: CudaDevice) -> dict[str, Any]:
     """Time undirected graphs by half and whole, in turn with the same weights; compare the bits."""
-    checks = [_halved_calls_are_right(device, dtype) for dtype in ("int16", "int32", "float32")]
+    dtypes = "int16", "int32", "float32", "float64"
+    checks = [_halved_calls_are_right(device, dtype) for dtype in dtypes]
     rows = []
     for n, dtype in _UNDIRECTED:
         weights = _undirected_weights(n, dtype)
@@ -244,7 +246,8 @@ def _undirected(device: CudaDevice) -> dict[str, Any]:
             for way, least in _WAYS_OF_HALVES.items():
                 with patch.object(halves, "_TILES_FROM", least):
                     ways[way] = min(_closing_times(device, weights, carry=False, half=True)[0])
-        bits, expected = (device.to_host(one.view(np.int32)) for one in (by_half, dist))
+        kind = np.dtype(f"i{dist.dtype.itemsize}")
+        bits, expected = (device.to_host(one.view(kind)) for one in (by_half, dist))
         rows.append(
             {
                 "case": f"{n:,} {dtype}",

@@ -25,7 +25,9 @@ from warpladder.overlap_join.measures import as_rule
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves
 from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
+from warpladder.shortest_paths.gpu_tiles import small
 from warpladder.shortest_paths.gpu_tiles.large import TILE
 from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.simulator import SimulatedDevice
@@ -52,6 +54,7 @@ SPILLS = {
     ("relax_half_of_deep_cross", 4): 40,
     ("relax_half_of_deep_rest", 4): 40,
     ("relax_strips", 4): 40,
+    ("relax_small_cross", 4): 16,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4, "sum"): 8,
@@ -124,6 +127,20 @@ def kernels_of_rounds(dtype):
     if dtype == "int16":
         own = {f"relax_{part}{of}_in_pairs" for part in ("", "half_of_") for of in PARTS}
     assert {"find_unlike", "mirror_all", *own} <= names
+    return device.noted
+
+
+@cache
+def kernels_of_small_rounds(dtype, hops):
+    device, side = Noting(runs=False), 3 * small.TILE
+    matrix = device.empty((side, side), dtype)
+    links = device.empty((side, side), np.int32) if hops else None
+    for half in (False,) if hops else (False, True):
+        close_in_small_tiles(device, matrix, links, 2, np.dtype(dtype).type(9).item(), half=half)
+    names = {kernel.py_func.__name__ for kernel, _ in device.noted}
+    parts = ("",) if hops else ("", "half_of_")
+    own = {f"relax_{part}small_{of}" for part in parts for of in PARTS}
+    assert {"close_small_diagonal", *own} <= names
     return device.noted
 
 
@@ -230,6 +247,8 @@ CALLS = [
 ]
 OTHER_CALLS = [
     *((kernels_of_rounds, dtype) for dtype in ("int16", "int32", "float32")),
+    *((kernels_of_small_rounds, dtype, False) for dtype in ("int64", "float64")),
+    *((kernels_of_small_rounds, dtype, True) for dtype in ("int32", "float32", "int64", "float64")),
     (kernels_of_shortest_paths, "float64", True, 600),
     *(
         (kernels_of_hop_counts, dtype)

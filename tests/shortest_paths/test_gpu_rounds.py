@@ -14,7 +14,7 @@ from oracles import DTYPES, as_float, check_hops, distances, random_weights
 import warpladder as wl
 from choosing import only
 from warpladder.shortest_paths.gpu import close as closing
-from warpladder.shortest_paths.gpu import halves, whole
+from warpladder.shortest_paths.gpu import halves, small_rounds, whole
 from warpladder.shortest_paths.gpu.halves import close_half
 from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
@@ -30,19 +30,35 @@ Tile = tuple[int, int]
 
 
 def relaxed(
-    matrix: NDArray[Any], pivots: range, tiles: set[Tile], *, mirrored: bool = False
+    matrix: NDArray[Any], tile: int, pivots: range, tiles: set[Tile], *, mirrored: bool = False
 ) -> NDArray[Any]:
     """Return the matrix after these tiles have been relaxed through those of the diagonal."""
     best = matrix.copy()
-    for k in range(pivots.start * TILE, pivots.stop * TILE):
+    for k in range(pivots.start * tile, pivots.stop * tile):
         np.minimum(best, matrix[:, k, None] + matrix[k], out=best)
     after = matrix.copy()
     for i, j in tiles:
-        rows, columns = slice(i * TILE, (i + 1) * TILE), slice(j * TILE, (j + 1) * TILE)
+        rows, columns = slice(i * tile, (i + 1) * tile), slice(j * tile, (j + 1) * tile)
         after[rows, columns] = best[rows, columns]
         if mirrored:
             after[columns, rows] = best[rows, columns].T
     return after
+
+
+def operands_of(gpu: SimulatedDevice, tiles: deep_rounds.Tiles, dist: Any) -> deep_rounds.Operands:
+    """Return what the engine gives these kernels, without next hops."""
+    if tiles in SMALL:
+        given = dist, gpu.empty((1, 1), np.int32), 1e9
+        return deep_rounds.Operands(given[:2], given, given)
+    if dist.dtype != np.int16:
+        return deep_rounds.Operands((dist,), (dist,), (dist,))
+    words = dist.view(np.int32)
+    both = (words, dist) if tiles in HALVED else (words,)
+    return deep_rounds.Operands((dist,), both, (words,))
+
+
+SMALL = [small_rounds._TILES[8, False], small_rounds._HALF]
+HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, small_rounds._HALF]
 
 
 @pytest.mark.parametrize(
@@ -53,38 +69,38 @@ def relaxed(
         (halves._STRIPS, "float32"),
         (halves._TILES, "int32"),
         (halves._PAIRS, "int16"),
+        *zip(SMALL, ["float64", "int64"], strict=True),
     ],
-    ids=["whole", "whole-pairs", "strips", "tiles", "half-pairs"],
+    ids=["whole", "whole-pairs", "strips", "tiles", "half-pairs", "small", "half-small"],
 )
 def test_one_launch_relaxes_its_tiles_and_no_others(tiles: deep_rounds.Tiles, dtype: str) -> None:
     """Rows and columns of a round, those of the next one and the rest, of four tiles in a row."""
     gpu = SimulatedDevice(counters=False, multiprocessors=1)
-    halved = tiles not in {deep_rounds.SINGLES, whole._PAIRS}
-    count = 4
-    weights = np.random.default_rng(5).integers(1, 2000, (count * TILE, count * TILE))
+    count, side = 4, small.TILE if tiles in SMALL else TILE
+    weights = np.random.default_rng(5).integers(1, 2000, (count * side, count * side))
     given = np.minimum(weights, weights.T).astype(dtype)
+    halved = tiles in HALVED
     some = [(i, j) for i in range(count) for j in range(count) if i >= j or not halved]
 
     def launched(kernel: Any, blocks: Any, *numbers: int) -> NDArray[Any]:
         dist = gpu.to_device(given)
-        operands = (dist.view(np.int32), dist) if dtype == "int16" else (dist,)
-        if kernel is tiles.rest or not halved:
-            operands = operands[:1]
-        gpu.launch(kernel, blocks, tiles.threads, *operands, *numbers)
+        operands = operands_of(gpu, tiles, dist)
+        before = operands.rest if kernel is tiles.rest else operands.cross
+        gpu.launch(kernel, blocks, tiles.threads, *before, *numbers)
         return gpu.to_host(dist)
 
     # Through tile 1 the other rows and columns of a round of tiles 0 to 2.
     own = {(i, j) for i, j in some if 1 not in {i, j} and {0, 2} & {i, j}}
     found = launched(tiles.cross, tiles.blocks_of_cross(3, 3), 1, 1, 0)
-    assert np.array_equal(found, relaxed(given, range(1, 2), own, mirrored=halved))
+    assert np.array_equal(found, relaxed(given, side, range(1, 2), own, mirrored=halved))
     # Through tiles 0 and 1 the rows and columns of the next round.
     following = {(i, j) for i, j in some if i > 1 and j > 1}
     found = launched(tiles.cross, tiles.blocks_of_cross(2, 2), 0, 2, 2)
-    assert np.array_equal(found, relaxed(given, range(2), following))
+    assert np.array_equal(found, relaxed(given, side, range(2), following))
     # Through tiles 1 and 2 the rest.
     rest = {(i, j) for i, j in some if not {1, 2} & {i, j}}
     found = launched(tiles.rest, tiles.blocks_of_rest(2), 1, 2, 2)
-    assert np.array_equal(found, relaxed(given, range(1, 3), rest))
+    assert np.array_equal(found, relaxed(given, side, range(1, 3), rest))
 
 
 # ---- small tiles ---------------------------------------------------------------------------------
@@ -111,7 +127,9 @@ def test_small_tiles_in_deep_rounds(
     monkeypatch.setattr(closing, "_SMALL_ROUNDS_FROM", 0)
     monkeypatch.setattr(closing, "depth_of", lambda _: depth)
     gpu = SimulatedDevice(counters=False, multiprocessors=1)
-    assert closing.plan_for(gpu, n, np.dtype(dtype), carry=hops).method == "small rounds"
+    assert closing.plan_for(gpu, n, np.dtype(dtype), carry=hops).method == (
+        "hops" if hops else "wide"
+    )
     weights = random_weights(n, dtype, density=4 / n, seed=n)
     answer = wl.shortest_paths(weights, device=gpu, next_hops=hops)
     expected = distances(weights)
@@ -165,6 +183,9 @@ class Streams:
         event.synchronize = lambda: host.wait(event)  # type: ignore[attr-defined]
         return event
 
+    def empty(self, shape: Any, dtype: Any) -> NDArray[Any]:
+        return np.empty(shape, dtype)
+
     def synchronize(self) -> None:
         for stream in self.streams:
             self.host.wait(stream)
@@ -179,6 +200,7 @@ class Streams:
         numbers = [one for one in args if isinstance(one, int)]
         name = kernel.py_func.__name__
         name = name.replace("_small_diagonal", "_diagonal").replace("_small_", "_deep_")
+        name = name.replace("mirror_small", "mirror_all")
         if name in {"relax_cross", "relax_rest"}:
             # Of `overlapped-panels`, which takes one tile of the diagonal in a round.
             name = name.replace("_", "_deep_")
@@ -266,12 +288,13 @@ def test_launches_that_touch_the_same_tiles_are_in_order(
         assert beside == (3 * (tiles - 1) if tiles > 2 else 0)
 
 
+@pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("depth", [1, 3])
 @pytest.mark.parametrize("tiles", [1, 4, 7])
-def test_launches_of_small_tiles_are_in_order(depth: int, tiles: int) -> None:
+def test_launches_of_small_tiles_are_in_order(half: bool, depth: int, tiles: int) -> None:
     device = Streams(tiles)
-    matrix = np.empty((tiles * small.TILE, tiles * small.TILE), np.int32)
-    close_in_small_tiles(device, matrix, matrix, depth, 1e9)
+    matrix = np.empty((tiles * small.TILE, tiles * small.TILE), np.int64)
+    close_in_small_tiles(device, matrix, None, depth, 1e9, half=half)
     assert (launches_beside_others(device) > 0) == (tiles > 2 * depth)
 
 

@@ -50,14 +50,14 @@ def test_more_tiles_than_places_are_refused():
         (2048, "float32", False, "resident"),
         (2049, "float32", False, "one launch"),
         (1984, "int32", True, "one launch"),
-        (1985, "int32", True, "small rounds"),
+        (1985, "int32", True, "hops"),
         (1984, "float64", False, "one launch"),
-        (1985, "float64", False, "small rounds"),
+        (1985, "float64", False, "wide"),
     ],
 )
 def test_what_fills_most_places_and_not_more_stays(n, dtype, carry, method):
     plan = plan_for(SimulatedDevice(), n, np.dtype(dtype), carry=carry)
-    assert (plan.method, plan.takes_half) == (method, False)
+    assert (plan.method, plan.takes_half) == (method, method == "wide")
     assert plan.dtype == ("int32" if dtype == "int16" else dtype)
 
 

@@ -168,8 +168,8 @@ def shortest_paths(
     Notes
     -----
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Half as many relaxations, and the
-    same bits, for a symmetric matrix or an undirected graph without next hops: on the CPU; on a GPU
-    where a number has at most 4 bytes, from some thousand vertices on, in its memory.
+    same bits, for a symmetric matrix or an undirected graph without next hops: on the CPU; on a
+    GPU from some thousand vertices on, in its memory.
     Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; on a GPU
     O(n (n + m) l) for paths of up to l edges, 128 at once. Elimination of vertices takes O(n f),
     where f neighbours are kept in the end, a few for each vertex where it is taken. All give the

@@ -5,7 +5,7 @@ enough tiles of 4 bytes to fill the GPU and all fit into its registers; large on
 `deep-rounds`: int32 and float32 one number at a time, int16 in pairs where the GPU has instructions
 for that, and as int32 where not. Of these, symmetric ones are closed by half of their tiles, as
 told in `halves`. Numbers of 8 bytes and all with next hops keep to small tiles, in deep rounds too
-where the matrix is large.
+where the matrix is large; numbers of 8 bytes by half of them as well.
 """
 
 from __future__ import annotations
@@ -61,10 +61,12 @@ _PAIRS_FROM = (9, 0)
 #    4,096 (64)    18.3   16.7   16.1   17.0      20.8
 #    6,144 (96)    59.6   54.0   52.7   52.2      65.1
 #    8,192 (128)    140    128    124    123       152
+_IN_SMALL_TILES = (96, 8), (64, 4), (48, 2)
 _DEPTHS = {
     "singles": ((128, 4), (48, 2)),
     "pairs": ((96, 2),),
-    "small rounds": ((96, 8), (64, 4), (48, 2)),
+    "wide": _IN_SMALL_TILES,
+    "hops": _IN_SMALL_TILES,
 }
 # Of small tiles in a row. Fewer were not timed: there the host's time for the launches counts.
 _SMALL_ROUNDS_FROM = 32
@@ -76,8 +78,8 @@ class Plan(NamedTuple):
     Attributes
     ----------
     method
-        Of the rungs `one-launch`, `resident-tiles` and `deep-rounds`, the latter on single numbers,
-        on pairs, or in small tiles.
+        Of the rungs `one-launch`, `resident-tiles` and `deep-rounds`, the latter on single numbers
+        or pairs in large tiles, and on wide numbers or with next hops in small ones.
     side
         Of the matrix, filled up to whole tiles.
     dtype
@@ -85,14 +87,19 @@ class Plan(NamedTuple):
         take two instructions where int32 takes one.
     """
 
-    method: Literal["one launch", "resident", "singles", "pairs", "small rounds"]
+    method: Literal["one launch", "resident", "singles", "pairs", "wide", "hops"]
     side: int
     dtype: np.dtype[Any]
 
     @property
     def takes_half(self) -> bool:
         """Whether half of a symmetric matrix is enough."""
-        return self.method in {"singles", "pairs"}
+        return self.method in {"singles", "pairs", "wide"}
+
+    @property
+    def tile(self) -> int:
+        """What the side is a multiple of."""
+        return small.TILE if self.method in {"one launch", "wide", "hops"} else large.TILE
 
 
 def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Plan:
@@ -113,7 +120,7 @@ def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Pl
             return Plan("resident", side, single)
     narrow = round_up(n, small.TILE)
     if (carry or dtype.itemsize > 4) and narrow >= _SMALL_ROUNDS_FROM * small.TILE:
-        return Plan("small rounds", narrow, single)
+        return Plan("hops" if carry else "wide", narrow, single)
     if carry or dtype.itemsize > 4 or n <= _ONE_LAUNCH_UP_TO:
         return Plan("one launch", narrow, single)
     if dtype == np.int16 and device.properties.compute_capability >= _PAIRS_FROM:
@@ -158,8 +165,8 @@ def close(
     """
     if plan.method == "one launch":
         close_rounds(device, dist, hops, (0, plan.side // small.TILE), no_path)
-    elif plan.method == "small rounds":
-        close_in_small_tiles(device, dist, hops, depth_of(plan), no_path, progress)
+    elif plan.tile == small.TILE:
+        close_in_small_tiles(device, dist, hops, depth_of(plan), no_path, progress, half=half)
     elif plan.method == "resident":
         close_resident(device, dist)
     elif half:
@@ -176,5 +183,5 @@ def depth_of(plan: Plan) -> int:
     >>> depth_of(Plan("singles", 16_384, np.dtype(np.int32)))
     4
     """
-    tiles = plan.side // (small.TILE if plan.method == "small rounds" else large.TILE)
+    tiles = plan.side // plan.tile
     return next((depth for least, depth in _DEPTHS[plan.method] if tiles >= least), 1)

@@ -12,7 +12,6 @@ from warpladder.shortest_paths.gpu import out_of_core
 from warpladder.shortest_paths.gpu.close import close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import download, upload
-from warpladder.shortest_paths.gpu_tiles import large
 from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 
 if TYPE_CHECKING:
@@ -97,5 +96,5 @@ def seconds(device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False)
     relaxations = float(n) ** 3
     if half and (plan := plan_for(device, n, dtype, carry=False)).takes_half:
         # By their number, tiles of the diagonal being whole.
-        relaxations *= (1 + large.TILE / plan.side) / 2
+        relaxations *= (1 + plan.tile / plan.side) / 2
     return _CALL_SECONDS + relaxations / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND

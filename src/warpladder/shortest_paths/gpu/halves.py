@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["close_half"]
+__all__ = ["close_half", "one_block_each", "tile_of_half_of_rest"]
 
 
 @cuda.jit(device=True)
@@ -97,7 +97,7 @@ def relax_half_of_deep_cross(dist: Any, pivot: Any, depth: Any, cross: Any) -> N
     large.relax_tile(dist, dist, dist, row, column, (pivot * TILE, pivot * TILE, depth * TILE))
     if mirrored:
         cuda.syncthreads()
-        mirror_tile(dist, row, column, large.THREADS)
+        mirror_tile(dist, row, column, TILE, large.THREADS)
 
 
 @cached
@@ -122,14 +122,15 @@ def relax_half_of_cross_in_pairs(words: Any, dist: Any, pivot: Any, depth: Any, 
     pairs.relax_tile(words, row, column, pivot, depth * TILE)
     if mirrored:
         cuda.syncthreads()
-        mirror_tile(dist, row * TILE, column * TILE, pairs.THREADS)
+        mirror_tile(dist, row * TILE, column * TILE, TILE, pairs.THREADS)
 
 
-def _one_block_each(others: int, crosses: int) -> tuple[int, int]:
+def one_block_each(others: int, crosses: int) -> tuple[int, int]:
+    """Return the blocks of whole tiles for so many other tiles, and rows and columns."""
     return others, crosses
 
 
-def _half(cross: Any, rest: Any, threads: int, blocks: Any = _one_block_each) -> Tiles:
+def _half(cross: Any, rest: Any, threads: int, blocks: Any = one_block_each) -> Tiles:
     return Tiles(close_diagonal, cross, rest, threads, large.THREADS, blocks, grid_of_pairs)
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from numba import cuda, int32
 
 from warpladder.device.kernel_cache import cached
+from warpladder.shortest_paths.gpu.halves import one_block_each, tile_of_half_of_rest
+from warpladder.shortest_paths.gpu.strips import place_of_half
 from warpladder.shortest_paths.gpu_tiles.small import (
     CELLS,
     THREADS,
@@ -29,6 +31,7 @@ from warpladder.shortest_paths.rungs.deep_rounds import (
     tile_of_cross,
     tile_of_rest,
 )
+from warpladder.shortest_paths.rungs.half_tiles import grid_of_pairs, mirror_tile
 from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
 
 if TYPE_CHECKING:
@@ -39,8 +42,8 @@ if TYPE_CHECKING:
 __all__ = ["close_in_small_tiles"]
 
 
-def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
-    """Return the kernels with or without next hops, for so many registers in a thread."""
+def _relaxing(carry: bool, slab: int) -> Any:
+    """Return what relaxes tile (row, column) through ``depth`` tiles from ``pivot`` on."""
     left_shape = (slab, TILE + 4)
     right_shape = (slab, TILE)
 
@@ -59,6 +62,13 @@ def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
             (pivot * TILE, pivot * TILE, depth * TILE), no_path, carry,
         )  # fmt: skip
         store_tile(best, hop, dist, hops, row, column, carry)
+
+    return relax
+
+
+def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
+    """Return the kernels with or without next hops, for so many registers in a thread."""
+    relax = _relaxing(carry, slab)
 
     @cached
     @cuda.jit
@@ -92,12 +102,61 @@ def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
     return Tiles(close_small_diagonal, relax_small_cross, relax_small_rest, THREADS)
 
 
+#: Of numbers of 8 bytes without next hops: the vertices in a slab, and the registers of a thread.
+_WIDE = 32, 128
 #: By bytes of a number and whether next hops are carried; slabs and registers as in `one-launch`.
 _TILES = {
-    (8, False): _kernels(carry=False, slab=32, registers=128),
+    (8, False): _kernels(False, *_WIDE),
     (4, True): _kernels(carry=True, slab=64, registers=128),
     (8, True): _kernels(carry=True, slab=32, registers=255),
 }
+
+_relax_wide = _relaxing(False, _WIDE[0])
+
+
+@cached
+@cuda.jit(max_registers=_WIDE[1])
+def relax_half_of_small_cross(
+    dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, cross: Any
+) -> None:
+    """Do as `halves.relax_half_of_deep_cross`."""
+    other, mine, mirrored = place_of_half(
+        pivot, depth, cross, cuda.gridDim.y, cuda.blockIdx.x, cuda.blockIdx.y
+    )
+    if other < 0:
+        return
+    row, column = max(mine, other), min(mine, other)
+    _relax_wide(dist, hops, no_path, row, column, pivot, depth)
+    if mirrored:
+        cuda.syncthreads()
+        mirror_tile(dist, row * TILE, column * TILE, TILE, THREADS)
+
+
+@cached
+@cuda.jit(max_registers=_WIDE[1])
+def relax_half_of_small_rest(
+    dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, skipped: Any
+) -> None:
+    """Do as `halves.relax_half_of_deep_rest`."""
+    row, column = tile_of_half_of_rest(pivot, skipped)
+    if row >= 0:
+        _relax_wide(dist, hops, no_path, row, column, pivot, depth)
+
+
+@cached
+@cuda.jit
+def mirror_small(dist: Any) -> None:
+    """Copy all tiles below the diagonal to the other side of it."""
+    if cuda.blockIdx.x < cuda.blockIdx.y:
+        mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE, TILE, THREADS)
+
+
+_HALF = _TILES[8, False]._replace(
+    cross=relax_half_of_small_cross,
+    rest=relax_half_of_small_rest,
+    blocks_of_cross=one_block_each,
+    blocks_of_rest=grid_of_pairs,
+)
 
 
 def close_in_small_tiles(
@@ -107,6 +166,8 @@ def close_in_small_tiles(
     depth: int,
     no_path: Any,
     progress: Callable[[float], None] | None = None,
+    *,
+    half: bool = False,
 ) -> None:
     """Replace weights by distances, in place.
 
@@ -124,10 +185,15 @@ def close_in_small_tiles(
         Not less than any distance, and twice it fits the dtype.
     progress
         Called now and then with the fraction done.
+    half
+        Whether the weights are the same as their transpose, bit for bit, of 8 bytes and without
+        next hops: then half of the tiles is relaxed, as told in `halves`.
     """
-    tiles = _TILES[dist.dtype.itemsize, hops is not None]
+    tiles = _HALF if half else _TILES[dist.dtype.itemsize, hops is not None]
     # Where no next hops are wanted, any matrix of them will do.
     links = device.empty((1, 1), np.int32) if hops is None else hops
     operands = Operands((dist, links), (dist, links, no_path), (dist, links, no_path))
-    rounds = DeepRounds(device, dist.shape[0] // TILE, operands, tiles, depth)
-    overlap_rounds(device, rounds, progress)
+    count = dist.shape[0] // TILE
+    overlap_rounds(device, DeepRounds(device, count, operands, tiles, depth), progress)
+    if half and count > 1:
+        device.launch(mirror_small, (count, count), THREADS, dist)

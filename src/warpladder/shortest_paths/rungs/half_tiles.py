@@ -71,17 +71,17 @@ SQUARE = (WARP, WARP + 1)
 
 
 @cuda.jit(device=True)
-def mirror_tile(dist, row, column, threads):
+def mirror_tile(dist, row, column, side, threads):
     """Copy the tile whose first cell is (row, column) to (column, row), transposed.
 
-    By all ``threads`` of a block, a power of two.
+    By all ``threads`` of a block, a power of two; ``side`` is a multiple of 32.
     """
     square = cuda.shared.array(SQUARE, dist.dtype)
     # The mask tells the compiler that no index is negative.
     t = cuda.threadIdx.x & (threads - 1)
     y, x = t >> 5, t & 31
-    for i in range(row, row + TILE, WARP):
-        for j in range(column, column + TILE, WARP):
+    for i in range(row, row + side, WARP):
+        for j in range(column, column + side, WARP):
             for r in range(y, WARP, threads // WARP):
                 square[r, x] = dist[uint32(i + r), uint32(j + x)]
             cuda.syncthreads()
@@ -120,7 +120,7 @@ def relax_half_of_cross(dist, pivot, cross):
     relax_tile(dist, dist, dist, row, column, (pivot * TILE, pivot * TILE, TILE))
     if cross == pivot:
         cuda.syncthreads()
-        mirror_tile(dist, row, column, THREADS)
+        mirror_tile(dist, row, column, TILE, THREADS)
 
 
 @cached
@@ -146,7 +146,7 @@ def relax_half_of_rest(dist, pivot, skipped):
 def mirror_all(dist):
     """Copy all tiles below the diagonal to the other side of it."""
     if cuda.blockIdx.x < cuda.blockIdx.y:
-        mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE, THREADS)
+        mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE, TILE, THREADS)
 
 
 def refuse_digraph(matrix: NDArray[Any]) -> None:
