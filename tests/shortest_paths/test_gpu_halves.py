@@ -61,7 +61,7 @@ CHOSEN = {
     (130, "float32", (1, False)),
     (130, "int16", (2, False)),
     (260, "int32", (2, False)),
-    (130, "float64", (2, False)),
+    (260, "float64", (2, False)),
 }
 
 
