@@ -20,7 +20,7 @@ from warpladder.shortest_paths.gpu.halves import close_half
 from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles import large, small
-from warpladder.shortest_paths.rungs.one_launch import close_rounds
+from warpladder.shortest_paths.rungs.one_launch import close_at_once
 from warpladder.shortest_paths.rungs.resident_tiles import close_resident, most_tiles
 
 if TYPE_CHECKING:
@@ -78,8 +78,8 @@ class Plan(NamedTuple):
     Attributes
     ----------
     method
-        Of the rungs `one-launch`, `resident-tiles` and `deep-rounds`, the latter on single numbers
-        or pairs in large tiles, and on wide numbers or with next hops in small ones.
+        "one launch" and "resident" as these rungs, the others in deep rounds: "singles" and "pairs"
+        of large tiles, "wide" numbers and "hops" of small ones.
     side
         Of the matrix, filled up to whole tiles.
     dtype
@@ -164,7 +164,7 @@ def close(
     work on return.
     """
     if plan.method == "one launch":
-        close_rounds(device, dist, hops, (0, plan.side // small.TILE), no_path)
+        close_at_once(device, dist, hops, no_path)
     elif plan.tile == small.TILE:
         close_in_small_tiles(device, dist, hops, depth_of(plan), no_path, progress, half=half)
     elif plan.method == "resident":

@@ -36,7 +36,7 @@ def floyd_warshall(
 ) -> str:
     """Replace weights by distances, in place: `cpu.floyd_warshall` on a GPU.
 
-    Of a symmetric matrix half is enough from the size on at which `close` takes rounds.
+    Of a symmetric matrix half is enough where the plan `takes_half`.
 
     Parameters
     ----------

@@ -13,9 +13,10 @@ the diagonal, reads these and the rows and columns of its round on both sides, a
 the next round in its names. The urgent stream reads, besides its own tiles, this round's rows and
 columns, which the rest does not write. What either needs of earlier rounds it waits for: the rest
 for the rows and columns of its round, the urgent stream for the rest of the round before. In one
-launch no block writes what another one reads: tiles relaxed through p are read by one block, or by
-the four of its strips, each its own part, and what has p in its name is relaxed in a launch of its
-own, through (p, p) and itself.
+launch no block writes what another one reads: a tile that is relaxed through p is read by its own
+block alone, or by its four strips, each its own part; panels of p are relaxed in a launch of their
+own, through (p, p) and themselves. Until a round's last tile nothing is read above the diagonal but
+panels, so other copies are written only then.
 
 The bits are those of the whole. By induction a round leaves a symmetric matrix symmetric, bit for
 bit: (i, j) and (j, i) meet the same sums, ``a + b`` and ``b + a``, which are equal to the last bit
@@ -29,8 +30,8 @@ diagonal, the panels, one after another. At t = 32 the rest is 465 tiles, and an
 264 at a time, so that two turns of them are all there is to hide that way behind. So for numbers of
 4 bytes rows and columns go in `strips`: of int32 an H100 takes 3.5 ms for 4,096 vertices so, 4.2 by
 whole tiles, 6.0 for all tiles of the matrix. Where there are more tiles, whole ones cost less work.
-The rest does not wait for the next row and column, though it takes places from them: 4,096 took
-0.5 ms longer so.
+The rest does not wait for the next row and column, though it takes places from them: where it
+waited, 4,096 took 0.5 ms longer.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def relax_half_of_deep_cross(dist: Any, pivot: Any, depth: Any, cross: Any) -> N
 @cached
 @cuda.jit(max_registers=pairs.FOUR_BLOCKS)
 def relax_half_of_rest_in_pairs(words: Any, pivot: Any, depth: Any, skipped: Any) -> None:
-    """Do the same; ``words`` is the matrix by two numbers of int16."""
+    """Do as `relax_half_of_deep_rest`; ``words`` is the matrix by two numbers of int16."""
     row, column = tile_of_half_of_rest(pivot, skipped)
     if row >= 0:
         pairs.relax_tile(words, row, column, pivot, depth * TILE)

@@ -16,12 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import cuda, int32
+from numba import cuda
 
 from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.gpu_tiles import large, small
 from warpladder.shortest_paths.gpu_tiles.large import TWO_BLOCKS
-from warpladder.shortest_paths.gpu_tiles.small import CELLS, load_tile, store_tile
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device, Stream
@@ -64,9 +63,7 @@ def relax_large_tiles(
 
 def _small_tiles(carry: bool, slab: int, registers: int) -> Any:
     """Return the kernel with or without next hops, for so many registers in a thread."""
-    tile = small.TILE
-    left_shape = (slab, tile + 4)
-    right_shape = (slab, tile)
+    relax = small.relaxing(carry, slab)
 
     @cached
     @cuda.jit(max_registers=registers)
@@ -83,30 +80,19 @@ def _small_tiles(carry: bool, slab: int, registers: int) -> Any:
         no_path: Any,
     ) -> None:
         """Do the same, and write the next hops of what improved."""
-        left = cuda.shared.array(left_shape, target.dtype, 16)
-        right = cuda.shared.array(right_shape, target.dtype, 16)
-        best = cuda.local.array(CELLS, target.dtype)
-        hop = cuda.local.array(CELLS, int32)
-        column = cuda.blockIdx.x * tile
+        column = cuda.blockIdx.x * small.TILE
         if column >= skipped:
             column += width
-        row = cuda.blockIdx.y * tile
+        row = cuda.blockIdx.y * small.TILE
         pivots = first_left, 0, depth
-        load_tile(best, hop, target, hops, row, column, False)
-        small.relax_tile(
-            best, hop, lefts, left_hops, rights, left, right, slab, row, column, pivots, no_path,
-            carry,
-        )  # fmt: skip
-        store_tile(best, hop, target, hops, row, column, carry)
+        relax(target, hops, lefts, left_hops, rights, row, column, pivots, no_path)
 
     return relax_small_tiles
 
 
-#: By bytes of a number and whether next hops are carried; slabs and registers as in `one-launch`.
 _SMALL = {
-    (8, False): _small_tiles(carry=False, slab=32, registers=128),
-    (4, True): _small_tiles(carry=True, slab=64, registers=128),
-    (8, True): _small_tiles(carry=True, slab=32, registers=255),
+    kind: _small_tiles(kind[1], slab, registers)
+    for kind, (slab, registers) in small.SLABS_AND_REGISTERS.items()
 }
 
 

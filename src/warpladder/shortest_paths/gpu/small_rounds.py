@@ -17,11 +17,12 @@ from warpladder.shortest_paths.gpu.halves import one_block_each, tile_of_half_of
 from warpladder.shortest_paths.gpu.strips import place_of_half
 from warpladder.shortest_paths.gpu_tiles.small import (
     CELLS,
+    SLABS_AND_REGISTERS,
     THREADS,
     TILE,
     close_tile,
     load_tile,
-    relax_tile,
+    relaxing,
     store_tile,
 )
 from warpladder.shortest_paths.rungs.deep_rounds import (
@@ -42,33 +43,9 @@ if TYPE_CHECKING:
 __all__ = ["close_in_small_tiles"]
 
 
-def _relaxing(carry: bool, slab: int) -> Any:
-    """Return what relaxes tile (row, column) through ``depth`` tiles from ``pivot`` on."""
-    left_shape = (slab, TILE + 4)
-    right_shape = (slab, TILE)
-
-    @cuda.jit(device=True)
-    def relax(
-        dist: Any, hops: Any, no_path: Any, row: Any, column: Any, pivot: Any, depth: Any
-    ) -> None:
-        left = cuda.shared.array(left_shape, dist.dtype, 16)
-        right = cuda.shared.array(right_shape, dist.dtype, 16)
-        best = cuda.local.array(CELLS, dist.dtype)
-        hop = cuda.local.array(CELLS, int32)
-        row, column = row * TILE, column * TILE
-        load_tile(best, hop, dist, hops, row, column, False)
-        relax_tile(
-            best, hop, dist, hops, dist, left, right, slab, row, column,
-            (pivot * TILE, pivot * TILE, depth * TILE), no_path, carry,
-        )  # fmt: skip
-        store_tile(best, hop, dist, hops, row, column, carry)
-
-    return relax
-
-
 def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
     """Return the kernels with or without next hops, for so many registers in a thread."""
-    relax = _relaxing(carry, slab)
+    relax = relaxing(carry, slab)
 
     @cached
     @cuda.jit
@@ -88,7 +65,8 @@ def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
         """Do as `relax_deep_cross`, and write the next hops of what improved."""
         row, column = tile_of_cross(pivot, depth, cross)
         if row >= 0:
-            relax(dist, hops, no_path, row, column, pivot, depth)
+            pivots = pivot * TILE, pivot * TILE, depth * TILE
+            relax(dist, hops, dist, hops, dist, row * TILE, column * TILE, pivots, no_path)
 
     @cached
     @cuda.jit(max_registers=registers)
@@ -97,25 +75,24 @@ def _kernels(carry: bool, slab: int, registers: int) -> Tiles:
     ) -> None:
         """Do as `relax_deep_rest`, and write the next hops of what improved."""
         row, column = tile_of_rest(pivot, skipped)
-        relax(dist, hops, no_path, row, column, pivot, depth)
+        pivots = pivot * TILE, pivot * TILE, depth * TILE
+        relax(dist, hops, dist, hops, dist, row * TILE, column * TILE, pivots, no_path)
 
     return Tiles(close_small_diagonal, relax_small_cross, relax_small_rest, THREADS)
 
 
-#: Of numbers of 8 bytes without next hops: the vertices in a slab, and the registers of a thread.
-_WIDE = 32, 128
-#: By bytes of a number and whether next hops are carried; slabs and registers as in `one-launch`.
 _TILES = {
-    (8, False): _kernels(False, *_WIDE),
-    (4, True): _kernels(carry=True, slab=64, registers=128),
-    (8, True): _kernels(carry=True, slab=32, registers=255),
+    kind: _kernels(kind[1], slab, registers)
+    for kind, (slab, registers) in SLABS_AND_REGISTERS.items()
 }
 
-_relax_wide = _relaxing(False, _WIDE[0])
+#: Of numbers of 8 bytes without next hops, which `halves` tells how to close by half.
+_SLAB, _REGISTERS = SLABS_AND_REGISTERS[8, False]
+_relax_wide = relaxing(False, _SLAB)
 
 
 @cached
-@cuda.jit(max_registers=_WIDE[1])
+@cuda.jit(max_registers=_REGISTERS)
 def relax_half_of_small_cross(
     dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, cross: Any
 ) -> None:
@@ -126,21 +103,24 @@ def relax_half_of_small_cross(
     if other < 0:
         return
     row, column = max(mine, other), min(mine, other)
-    _relax_wide(dist, hops, no_path, row, column, pivot, depth)
+    row, column = row * TILE, column * TILE
+    pivots = pivot * TILE, pivot * TILE, depth * TILE
+    _relax_wide(dist, hops, dist, hops, dist, row, column, pivots, no_path)
     if mirrored:
         cuda.syncthreads()
-        mirror_tile(dist, row * TILE, column * TILE, TILE, THREADS)
+        mirror_tile(dist, row, column, TILE, THREADS)
 
 
 @cached
-@cuda.jit(max_registers=_WIDE[1])
+@cuda.jit(max_registers=_REGISTERS)
 def relax_half_of_small_rest(
     dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, skipped: Any
 ) -> None:
     """Do as `halves.relax_half_of_deep_rest`."""
     row, column = tile_of_half_of_rest(pivot, skipped)
     if row >= 0:
-        _relax_wide(dist, hops, no_path, row, column, pivot, depth)
+        pivots = pivot * TILE, pivot * TILE, depth * TILE
+        _relax_wide(dist, hops, dist, hops, dist, row * TILE, column * TILE, pivots, no_path)
 
 
 @cached

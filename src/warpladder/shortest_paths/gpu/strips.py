@@ -56,7 +56,7 @@ def place_of_half(pivot: Any, depth: Any, cross: Any, crosses: Any, other: Any, 
     is_twin = cross <= other < mine
     if is_panel or is_twin:
         return -1, -1, False
-    return other, mine, cross <= pivot < cross + crosses and other != mine
+    return other, mine, pivot == cross + crosses - 1 and other != mine
 
 
 @cuda.jit(device=True)
@@ -85,8 +85,8 @@ def load_slab(
 def relax_strips(dist: Any, pivot: Any, depth: Any, cross: Any) -> None:
     """Do what `relax_deep_cross` does, on and below the diagonal.
 
-    Block (x, y, z) has strip x of tile y beside the pivots, in row or column z. Those of the round
-    to which the pivot belongs are written on both sides of the diagonal.
+    Block (x, y, z) has strip x of tile y beside the pivots, in row or column z. Panels are written
+    on both sides of the diagonal, and what is relaxed through the last tile of a round.
     """
     left = cuda.shared.array(LEFT, dist.dtype, 16)
     right = cuda.shared.array(RIGHT, dist.dtype, 16)

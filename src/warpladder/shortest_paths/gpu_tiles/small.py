@@ -3,7 +3,8 @@
 A tile's operands come through shared memory in *slabs* of so many intermediate vertices, the left
 one transposed, so that a thread finds its 4 rows and its 4 columns as neighbours: one 16-byte load
 each for numbers of 4 bytes. All functions take ``carry``, whether next hops are wanted, which the
-compiler knows when it comes here; what hangs on it costs nothing where they are not.
+compiler knows when it comes here; what hangs on it costs nothing where they are not. The engine
+takes these tiles for large matrices, too, and those beyond its memory.
 """
 
 from __future__ import annotations
@@ -14,7 +15,17 @@ from warpladder.shortest_paths.gpu_tiles.four_cells import load_four, store_four
 from warpladder.shortest_paths.gpu_tiles.large import place_of
 from warpladder.shortest_paths.gpu_tiles.relaxing import lesser
 
-__all__ = ["CELLS", "THREADS", "TILE", "close_tile", "load_tile", "relax_tile", "store_tile"]
+__all__ = [
+    "CELLS",
+    "SLABS_AND_REGISTERS",
+    "THREADS",
+    "TILE",
+    "close_tile",
+    "load_tile",
+    "relax_tile",
+    "relaxing",
+    "store_tile",
+]
 
 TILE, THREADS = 64, 256
 CELLS = (4, 4)
@@ -147,7 +158,7 @@ def load_tile(best, hop, dist, hops, row, column, carry):
     load_cells(best, dist, row, column)
     if carry:
         # One by one: four at a time take registers that the kernel for many graphs has not, which
-        # then spills. One large graph would be faster by 2 %: 8,192 vertices take 107 ms, not 105.
+        # then spills.
         y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
         for r in range(4):
             for c in range(4):
@@ -222,3 +233,30 @@ def close_tile(best, hop, carry):
     relax_through_owned(best, hop, rows, columns, steps, y, x, 1, carry)
     relax_through_owned(best, hop, rows, columns, steps, y, x, 2, carry)
     relax_through_owned(best, hop, rows, columns, steps, y, x, 3, carry)
+
+
+#: By bytes of a number and whether next hops are carried: the vertices in a slab, and the registers
+#: of a thread that `relaxing` was measured with, in `one-launch`.
+SLABS_AND_REGISTERS = {(8, False): (32, 128), (4, True): (64, 128), (8, True): (32, 255)}
+
+
+def relaxing(carry: bool, slab: int):
+    """Return a function for kernels that loads a tile, relaxes it by slabs and stores it."""
+    # Four numbers more than a tile has rows: threads that transpose 4 x 8 entries meet 32 banks.
+    left_shape = (slab, TILE + 4)
+    right_shape = (slab, TILE)
+
+    @cuda.jit(device=True)
+    def relax(target, hops, lefts, left_hops, rights, row, column, pivots, no_path):
+        left = cuda.shared.array(left_shape, target.dtype, 16)
+        right = cuda.shared.array(right_shape, target.dtype, 16)
+        best = cuda.local.array(CELLS, target.dtype)
+        hop = cuda.local.array(CELLS, int32)
+        load_tile(best, hop, target, hops, row, column, False)
+        relax_tile(
+            best, hop, lefts, left_hops, rights, left, right, slab, row, column, pivots, no_path,
+            carry,
+        )  # fmt: skip
+        store_tile(best, hop, target, hops, row, column, carry)
+
+    return relax

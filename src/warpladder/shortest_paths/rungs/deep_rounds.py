@@ -4,21 +4,24 @@ Idea: in a round a block loads its tile, relaxes each cell through 128 vertices 
 it loads and stores, only the other block of its multiprocessor relaxes. So let a round take several
 tiles of the diagonal, and load and store the rest once for all of these. First their rows and
 columns are relaxed, tile of the diagonal by tile of the diagonal: close it, relax its panels, and
-through it the rows and columns of the other tiles of the round. That is the rounds that were, for
-these rows and columns alone, and leaves in them the shortest ways through all vertices of the
-round. Then the rest is relaxed through 256 vertices in one go, which may be done in any order, as
-its operands are not written meanwhile. The next round's rows and columns go first, as before.
+through it the rows and columns of the other tiles of the round. These are the rounds of
+`overlapped-panels`, for these rows and columns alone; they leave in them the shortest ways through
+all vertices of the round. Then the rest is relaxed through 256 vertices in one go, which may be
+done in any order, as its operands are not written meanwhile. The next round's rows and columns go
+first, as before.
 
 Race-free for the reasons told in `overlapped-panels`, with "row and column p" read as those of a
-round: the rest writes none of this round's or the next one's, and the urgent stream no others.
+round: the rest writes none of this round's or the next one's, the urgent stream only the next
+one's. Within a launch through tile p nobody writes row and column p, unless they are the panels:
+there each block reads but its own tile and (p, p).
 
 Below: nine instructions in ten of the inner loop relaxed, but a block was not always in its loop.
 
 Expect: as many relaxations as before. With t tiles in a row and g in a round, a tile of the rows
 and columns of a round is stored g times, and one of the rest once: together
-t / g (g t**2 - (g - 1) (t - g)**2) where there were t**3; 56 of 64 at n = 512, half as n grows. To
-relax through one tile of the diagonal takes three tiles from memory, through two of them five: 176
-where there were 184. The way of the urgent stream is longer: beside the next round's rows and
+t / g (g t**2 - (g - 1) (t - g)**2) where there were t**3; 56 of 64 at n = 512, a half as n grows.
+To relax through one tile of the diagonal takes three tiles from memory, through two of them five:
+176 where there were 184. The way of the urgent stream is longer: beside the next round's rows and
 columns, a tile of the diagonal had two launches, and has three. So expect nothing where the rest is
 done sooner than that.
 
@@ -74,8 +77,8 @@ DEPTH = 2
 def tile_of_cross(pivot, depth, cross):
     """Return the row and column of tiles that a block of `relax_deep_cross` takes; -1, -1 for none.
 
-    Block (x, y) has a tile of row y, or with y in the second half one of a column. One row and
-    column alone may be the pivot's: these are the panels. Among several they are left out.
+    Block (x, y) has a tile of row ``cross`` + y, or with y in the second half one of a column. One
+    row and column alone may be the pivot's: these are the panels. Among several they are left out.
     """
     crosses = cuda.gridDim.y >> 1
     other, mine = cuda.blockIdx.x, cuda.blockIdx.y

@@ -62,8 +62,6 @@ __all__ = [
     "mirror_all",
     "mirror_tile",
     "pair_of",
-    "relax_half_of_cross",
-    "relax_half_of_rest",
     "run",
 ]
 

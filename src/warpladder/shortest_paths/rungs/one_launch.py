@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from warpladder.device.base import Device
     from warpladder.shortest_paths.rungs._tasks import Weights
 
-__all__ = ["KERNEL_WITH_HOPS", "RUNG", "close_rounds", "run"]
+__all__ = ["KERNEL_WITH_HOPS", "RUNG", "close_at_once", "run"]
 
 
 @cuda.jit(device=True)
@@ -119,8 +119,8 @@ def _kernel(carry: bool, slab: int, registers: int) -> Any:
 
     @cached
     @cuda.jit(max_registers=registers)
-    def close_in_one_launch(dist, hops, first, last, no_path, arrived):
-        """Take all vertices of tiles ``first`` to ``last`` as intermediates, in place."""
+    def close_in_one_launch(dist, hops, no_path, arrived):
+        """Take all vertices as intermediates, in place."""
         left = cuda.shared.array(left_shape, dist.dtype, 16)
         right = cuda.shared.array(right_shape, dist.dtype, 16)
         corner = cuda.shared.array(2, int32)
@@ -130,8 +130,8 @@ def _kernel(carry: bool, slab: int, registers: int) -> Any:
         # closed. One loop for all of them, what is not needed from tile to tile found anew, the
         # tile's corner in shared memory: every copy of the code, and every number that is kept,
         # costs registers, and without all this there were not enough.
-        turn = int32(2 * first - (first == 0))
-        while turn < 2 * last:
+        turn = int32(-1)
+        while turn < 2 * (dist.shape[0] // TILE):
             number = int32(cuda.blockIdx.x)
             while number < tiles_in(turn, dist.shape[0]):
                 if cuda.threadIdx.x == 0:
@@ -151,7 +151,7 @@ def _kernel(carry: bool, slab: int, registers: int) -> Any:
                 cuda.syncthreads()
                 number = int32(number + step_in(turn))
             turn = int32(turn + 1)
-            meet(arrived, turn - (2 * first - (first == 0)))
+            meet(arrived, turn + 1)
 
     return close_in_one_launch
 
@@ -170,10 +170,8 @@ _VARIANTS = {
 KERNEL, KERNEL_WITH_HOPS = _VARIANTS[4, False][0], _VARIANTS[4, True][0]
 
 
-def close_rounds(
-    device: Device, dist: Any, hops: Any, rounds: tuple[int, int], no_path: Any
-) -> None:
-    """Take the vertices of some tiles as intermediates, in place and in one launch.
+def close_at_once(device: Device, dist: Any, hops: Any, no_path: Any) -> None:
+    """Take all vertices as intermediates, in place and in one launch.
 
     Parameters
     ----------
@@ -183,8 +181,6 @@ def close_rounds(
         Shape (m, m), m a multiple of `TILE`, of 4 or 8 bytes.
     hops
         Next hops of the same shape, int32, or None where they are not wanted.
-    rounds
-        The first tile, and the one behind the last. All before must have been taken.
     no_path
         Not less than any distance, and twice it fits the dtype.
     """
@@ -199,9 +195,7 @@ def close_rounds(
     arrived = device.full((1, 1), 0, np.int32)
     # Where no next hops are wanted, any matrix of them will do.
     links = arrived if hops is None else hops
-    device.launch(
-        kernel, blocks, THREADS, dist, links, *rounds, no_path, arrived[0], cooperative=True
-    )
+    device.launch(kernel, blocks, THREADS, dist, links, no_path, arrived[0], cooperative=True)
 
 
 def run(device: Device, problem: Weights) -> NDArray[Any]:
@@ -210,7 +204,7 @@ def run(device: Device, problem: Weights) -> NDArray[Any]:
     side = round_up(n, TILE)
     dist = device.to_device(padded(problem, side, side))
     if n:
-        close_rounds(device, dist, None, (0, side // TILE), problem.no_path)
+        close_at_once(device, dist, None, problem.no_path)
     return np.ascontiguousarray(device.to_host(dist)[:n, :n])
 
 

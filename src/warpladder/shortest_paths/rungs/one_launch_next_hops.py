@@ -39,7 +39,7 @@ from warpladder.rung import Bound, Prediction, Rung
 from warpladder.shortest_paths.gpu_tiles.small import TILE
 from warpladder.shortest_paths.rungs._launching import padded
 from warpladder.shortest_paths.rungs._tasks import LENGTHS_ALONG_HOPS, first_hops
-from warpladder.shortest_paths.rungs.one_launch import KERNEL_WITH_HOPS, close_rounds
+from warpladder.shortest_paths.rungs.one_launch import KERNEL_WITH_HOPS, close_at_once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,7 +57,7 @@ def run(device: Device, problem: Weights) -> tuple[NDArray[Any], NDArray[np.int3
     larger = problem._replace(matrix=padded(problem, side, side))
     dist, hops = device.to_device(larger.matrix), device.to_device(first_hops(larger))
     if n:
-        close_rounds(device, dist, hops, (0, side // TILE), problem.no_path)
+        close_at_once(device, dist, hops, problem.no_path)
     both = device.to_host(dist)[:n, :n], device.to_host(hops)[:n, :n]
     return np.ascontiguousarray(both[0]), np.ascontiguousarray(both[1])
 

@@ -87,8 +87,8 @@ def relax_step(best, left, right, k, y, x):
 
 
 @cuda.jit(device=True)
-def relax_tile(words, row, column, pivot, depth):
-    """Relax tile (row, column) through ``depth`` vertices from tile ``pivot`` on."""
+def relax_tile(words, row, column, pivot, vertices):
+    """Relax tile (row, column) through so many vertices from tile ``pivot`` on."""
     left = cuda.shared.array(LEFT, int32, 16)
     right = cuda.shared.array(RIGHT, int32, 16)
     best = cuda.local.array(CELLS, int32)
@@ -102,7 +102,7 @@ def relax_tile(words, row, column, pivot, depth):
             cells = load_four(words, i, column * WORDS + word_of(x, c))
             for u in range(4):
                 best[r, c + u] = cells[u]
-    for first in range(0, depth, DEPTH):
+    for first in range(0, vertices, DEPTH):
         # Eight words of a row are a sector: a warp reads four full sectors of four rows.
         for skipped in range(0, TILE, THREADS // 8):
             i = skipped + (t >> 3)
