@@ -15,8 +15,8 @@ carried along, which make paths of distances.
 Then the traffic: many steps on a tile that is on the chip. Tiles in shared memory divide what is
 read by their width; tiles in registers divide the loads from shared memory. Then nearly every
 instruction is a relaxation, and the type of the numbers decides: floats, doubles, two int16 in a
-word. Rounds overlap, and take several tiles of the diagonal at a time; of a symmetric matrix half is
-enough; all rounds fit into one launch, and hops with them; and then a matrix that fits into the
+word. Rounds overlap, and take several tiles of the diagonal at a time; of a symmetric matrix half
+is enough; all rounds fit into one launch, and hops with them; and then a matrix that fits into the
 registers may as well stay there. At the end come graphs so small that one block does it all, and
 many of these.
 """
