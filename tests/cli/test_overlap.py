@@ -406,9 +406,13 @@ def test_killed_at_any_moment(tmp_path: Path, name: str) -> None:
             sleep(rng.random() / 2)
             run.kill()
         assert run.returncode == -signal.SIGKILL
-        assert not path.exists()
+        # A fast machine may have come to its last step: then all of it is there.
+        finished = path.exists()
+        assert not finished or path.read_bytes() == whole.read_bytes()
+        if finished:
+            break
     done = subprocess.run([*command, path, "--json"], check=True, capture_output=True)
-    assert json.loads(done.stdout)["resumed_at_row"] > 0
+    assert finished or json.loads(done.stdout)["resumed_at_row"] > 0
     assert path.read_bytes() == whole.read_bytes()
     assert names(tmp_path) == sorted(["rows.parquet", name, f"whole-{name}"])
 
