@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from importlib import import_module
+from time import sleep
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,6 +63,44 @@ def test_a_signal_while_writing(
     assert target.read_text() == "old"
     # Whoever called main() from a program of their own has their handler back.
     assert signal.getsignal(handled) is handler
+
+
+@each_signal
+def test_a_signal_in_a_destructor_is_not_lost(
+    handled: signal.Signals,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Ended:
+        def __del__(self) -> None:
+            signal.raise_signal(handled)
+
+    def work() -> None:
+        Ended()
+        for _ in range(1000):
+            sleep(0.01)
+
+    monkeypatch.setattr(APP, "app", work)
+    hook = sys.unraisablehook
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == status
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert sys.unraisablehook is hook
+
+
+def test_what_else_a_destructor_raises_is_told_as_before(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Broken:
+        def __del__(self) -> None:
+            raise ValueError("of a destructor")
+
+    monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
+    monkeypatch.setattr(APP, "app", lambda: (Broken(), None)[1])
+    main()
+    assert "ValueError: of a destructor" in capsys.readouterr().err
 
 
 @each_signal

@@ -81,6 +81,7 @@ _ENDING = {
 }
 # Shells count the exit status of a program that a signal ended from here.
 _SIGNALLED_STATUS = 128
+_AGAIN_AFTER_SECONDS = 0.01
 
 
 class _Signalled(BaseException):
@@ -93,6 +94,35 @@ class _Signalled(BaseException):
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler's arguments
     raise _Signalled(number)
+
+
+def _send_again(number: int) -> None:
+    if signal.getsignal(number) is _end:
+        signal.raise_signal(number)
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Send a signal again where what its handler raised was lost.
+
+    Python handles signals wherever it is, also in a destructor or a callback of the garbage
+    collector, and what is raised there goes to a hook and no further.
+    """
+    before = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs, /) -> None:
+        if isinstance(lost.exc_value, _Signalled):
+            again = threading.Timer(_AGAIN_AFTER_SECONDS, _send_again, (lost.exc_value.number,))
+            again.daemon = True
+            again.start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextmanager
@@ -109,7 +139,8 @@ def _signals_raised() -> Iterator[None]:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, _end)
     try:
-        yield
+        with _signals_kept():
+            yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
