@@ -393,7 +393,7 @@ def test_killed_at_any_moment(tmp_path: Path, name: str) -> None:
     table = pa.table({"id": np.arange(20_000), "related": list(rows)})
     pq.write_table(table, tmp_path / "rows.parquet")
     path, whole, journal = (tmp_path / one for one in (name, f"whole-{name}", f"{name}.journal"))
-    syncing = "from warpladder.formats import growing; growing.SYNC_SECONDS = 0.2\n"
+    syncing = "from warpladder.formats import growing; growing.SYNC_SECONDS = 0.05\n"
     command = [sys.executable, "-c", syncing + _PROGRAM, "overlap", tmp_path / "rows.parquet"]
     command += ["-t", "1", "--resume", "-o"]
     subprocess.run([*command, whole], check=True, capture_output=True)
@@ -403,16 +403,13 @@ def test_killed_at_any_moment(tmp_path: Path, name: str) -> None:
             # Until another piece is there; the journal begins with 300 bytes of its own.
             while run.poll() is None and size_of(journal) < max(before, 400) + 60:
                 sleep(0.01)
-            sleep(rng.random() / 2)
+            # All four together are less than a fast machine needs for the whole.
+            sleep(rng.random() / 10)
             run.kill()
         assert run.returncode == -signal.SIGKILL
-        # A fast machine may have come to its last step: then all of it is there.
-        finished = path.exists()
-        assert not finished or path.read_bytes() == whole.read_bytes()
-        if finished:
-            break
+        assert not path.exists()
     done = subprocess.run([*command, path, "--json"], check=True, capture_output=True)
-    assert finished or json.loads(done.stdout)["resumed_at_row"] > 0
+    assert json.loads(done.stdout)["resumed_at_row"] > 0
     assert path.read_bytes() == whole.read_bytes()
     assert names(tmp_path) == sorted(["rows.parquet", name, f"whole-{name}"])
 
