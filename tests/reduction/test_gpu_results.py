@@ -425,9 +425,30 @@ def test_what_is_equal_and_means_something_else_is_another_call(
             wl.reduce(there, "sum", **wrong)
     assert wl.reduce(there, "var", axis=1, ddof=1).copy_to_host().tolist() == [1, 1]
     assert wl.reduce(there, "var", axis=1, ddof=0).copy_to_host().tolist() == [2 / 3, 2 / 3]
+    assert wl.reduce(there, "var", axis=1, ddof=1.0).copy_to_host().tolist() == [1, 1]
+    with pytest.raises(InputTypeError, match="ddof"):
+        wl.reduce(there, "var", axis=1, ddof=True)
     # Per-thread streams share a name.
     library.at = 2
-    assert ready.key_of(there, "sum", 1) is None
+    assert ready.key_of(there, "sum", 1, "fast", 0, False, "auto") is None
+
+
+def test_what_is_not_plain_is_not_kept(
+    gpu: SimulatedDevice, library: Stand, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(ready, "_ready", {})
+    there = gpu.to_device(np.arange(6.0).reshape(2, 3))
+    for axis in (np.int64(1), (1,)):
+        assert wl.reduce(there, "sum", axis=axis).copy_to_host().tolist() == [3, 12]
+    assert wl.reduce(there, ["sum", "max"], axis=1).max.copy_to_host().tolist() == [2, 5]
+    assert wl.reduce(there, np.add, axis=1).copy_to_host().tolist() == [3, 12]
+    assert wl.reduce(there, "var", axis=1, ddof=1.0).copy_to_host().tolist() == [1, 1]
+    for wrong in ({"axis": [1]}, {"accuracy": ["fast"]}, {"ddof": {}}):
+        with pytest.raises((InputError, InputTypeError)):
+            wl.reduce(there, "sum", **wrong)
+    assert not ready._ready
+    assert wl.reduce(there, ("sum", "max"), axis=1).sum.copy_to_host().tolist() == [3, 12]
+    assert len(ready._ready) == 1
 
 
 def test_calls_kept_are_few(gpu: SimulatedDevice, library: Stand, monkeypatch: Any) -> None:

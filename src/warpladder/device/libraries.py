@@ -47,13 +47,15 @@ class Library(Protocol):
 def library_of(array: Any) -> Library | None:
     """Return how to read an array, None where that is not known."""
     kind = type(array)
-    if kind not in _known:
+    try:
+        return _known[kind]
+    except KeyError:
         # Subclasses may mean something else by the same attributes.
         make = _LIBRARIES.get(f"{kind.__module__}.{kind.__qualname__}")
         if make is None and hasattr(kind, "__cuda_array_interface__"):
             make = _Any
         _known[kind] = None if make is None else make()
-    return _known[kind]
+        return _known[kind]
 
 
 _known: dict[type, Library | None] = {}

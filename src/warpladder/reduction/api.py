@@ -40,7 +40,7 @@ from warpladder.reduction.ops import Operation, parse_ops
 from warpladder.reduction.passes import Accumulate, reduce_rows, rows_of
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.prepare import preparable, prepare
-from warpladder.reduction.ready import key_of, ready_call
+from warpladder.reduction.ready import is_plain, key_of, ready_call
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -242,9 +242,11 @@ def reduce(
     key = None
     if where is None and dtype is None and initial is None and out is None and progress is None:
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)
-        call = None if key is None else ready_call(key)
-        if key is not None and call is not None:
-            return call(key[0], values, op, key[-1])
+        if key is not None:
+            call = ready_call(key)
+            if call is not None:
+                return call(key[0], values, op, key[1])
+            key = key if is_plain(key) else None
     requests = parse_ops(op)
     ddof, keepdims = as_ddof(ddof), as_keepdims(keepdims)
     outs = as_outs(out, op, len(requests))

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from warpladder.reduction.gpu.prepared import Bound, Maker
     from warpladder.reduction.ops import Request
 
-__all__ = ["Ready", "keep", "key_of", "ready_call"]
+__all__ = ["Ready", "is_plain", "keep", "key_of", "ready_call"]
 
 # Of these a program has a few; each holds some memory of the GPU.
 _MOST = 512
-_PLAIN = (str, int, bool, type(None))
+_PLAIN = {str, int, bool, type(None)}
+# The arguments in a key.
+_GIVEN = slice(3, 9)
 # The driver's name for as many streams as there are threads.
 _OF_EACH_THREAD = 2
 
@@ -44,41 +46,50 @@ class Ready(NamedTuple):
             results = bound.arrays(library, values, makers, stream)
         else:
             results = bound.numbers(bound.memory(library, values), stream)
-        return named(requests, results, op)
+        return results[0] if type(op) is str else named(requests, results, op)
 
 
 _ready: dict[tuple[Any, ...], Ready] = {}
-# Looked at one by one, the arguments of a call take as long as its array.
-_plain_kinds: set[tuple[type, ...]] = set()
 
 
-def key_of(values: Any, *given: Any) -> tuple[Any, ...] | None:
-    """Return what a call depends on, None where that is not plain.
+def key_of(
+    values: Any, op: Any, axis: Any, accuracy: Any, ddof: Any, keepdims: Any, device: Any
+) -> tuple[Any, ...] | None:
+    """Return what a call depends on, None where it is not known how to read the array.
 
-    Its first part is how the array is read, its last the stream. ``given`` are the other arguments:
-    names, whole numbers, None, and tuples of names.
+    Its first part is how that is done, its second the stream.
     """
     library = library_of(values)
-    layout = None if library is None else library.layout(values)
-    if library is None or layout is None:
+    if library is None:
         return None
-    # 1, 1.0 and True are equal, and mean different things.
-    kinds = tuple(map(type, given))
-    if kinds not in _plain_kinds:
-        for kind, each in zip(kinds, given, strict=True):
-            if kind is tuple and all(type(name) is str for name in each):
-                continue
-            if kind not in _PLAIN:
-                return None
-        if tuple not in kinds:
-            _plain_kinds.add(kinds)
-    stream = library.stream(values)
-    return None if stream == _OF_EACH_THREAD else (library, layout, given, kinds, stream)
+    layout = library.layout(values)
+    stream = library.stream(values) if layout is not None else _OF_EACH_THREAD
+    if stream == _OF_EACH_THREAD:
+        return None
+    # 1, 1.0 and True are equal, and mean different things. A tuple in this one, or a look at each
+    # argument, would take longer than to find the call.
+    given = op, axis, accuracy, ddof, keepdims, device
+    return (library, stream, layout, *given, type(op), type(axis), type(ddof), type(keepdims))
+
+
+def is_plain(key: tuple[Any, ...]) -> bool:
+    """Return whether a call can be kept under a key.
+
+    That is so where the arguments are names, whole numbers, None and tuples of names.
+    """
+    return all(
+        type(each) in _PLAIN or (type(each) is tuple and all(type(name) is str for name in each))
+        for each in key[_GIVEN]
+    )
 
 
 def ready_call(key: tuple[Any, ...]) -> Ready | None:
     """Return what was kept for such a call, if anything was."""
-    return _ready.get(key)
+    try:
+        return _ready.get(key)
+    except TypeError:
+        # Lists cannot be looked up.
+        return None
 
 
 def keep(key: tuple[Any, ...], call: Ready) -> None:
