@@ -55,8 +55,8 @@ _CASES = (
 #: Closed by half and, beside it, as if they were digraphs.
 _UNDIRECTED = (
     *((n, "int32") for n in (4096, 8192, 16384, 24000)),
-    *((8192, dtype) for dtype in ("float32", "int16", "float64")),
-    *((n, "float64") for n in (2048, 4096)),
+    *((8192, dtype) for dtype in ("float32", "int16")),
+    *((n, "float64") for n in (2048, 4096, 8192)),
 )
 #: How rows and columns of a round are relaxed, and from how many tiles in a row on by whole ones.
 _WAYS_OF_HALVES = {"by_strips_ms": 1 << 30, "by_tiles_ms": 0}
@@ -69,7 +69,9 @@ _CLOSED_IN_DEPTHS = (
 #: The same of small tiles, the second with next hops.
 _SMALL_DEPTHS = (1, 2, 4, 8)
 _CLOSED_IN_SMALL_TILES = tuple(
-    (n, dtype) for dtype in ("float64", "int32") for n in (2048, 3072, 4096, 6144, 8192)
+    (n, dtype)
+    for dtype in ("float64", "int32")
+    for n in (1024, 1280, 1536, 2048, 3072, 4096, 6144, 8192)
 )
 #: Of whole calls that are checked: just above what one launch closes, no multiple of a tile.
 _HALVED_AT = 2900
@@ -145,7 +147,7 @@ def _undirected_weights(n: int, dtype: str) -> np.ndarray[Any, Any]:
 def _checks(device: CudaDevice) -> list[dict[str, Any]]:
     """Compare the engine with the CPU engine, around its tiles and its change of kernels."""
     rows: list[dict[str, Any]] = []
-    for n in (1, 2, 63, 65, 129, 700, 2049, 4223):
+    for n in (1, 2, 63, 65, 129, 700, 1700, 2049, 4223):
         for dtype in _DTYPES:
             for hops in (False, True):
                 weights = _weights(n, dtype, seed=n)
@@ -283,18 +285,22 @@ def _depths(device: CudaDevice) -> list[dict[str, Any]]:
 
 
 def _small_depths(device: CudaDevice) -> list[dict[str, Any]]:
-    """Time rounds of small tiles, and one launch of all of them."""
+    """Time rounds of small tiles, of all and of half of them, and one launch of all."""
     rows = []
     for n, dtype in _CLOSED_IN_SMALL_TILES:
-        weights, carry = _weights(n, dtype), dtype == "int32"
+        weights, carry = _undirected_weights(n, dtype), dtype == "int32"
         row: dict[str, Any] = {"case": f"{n:,} {dtype}{' with next hops' if carry else ''}"}
-        for depth in _SMALL_DEPTHS:
-            with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
-                row[f"{depth}_ms"] = min(_closing_times(device, weights, carry=carry)[0])
+        with patch.object(closing, "_SMALL_ROUNDS_FROM", 0):
+            for half, depth in product((False,) if carry else (False, True), _SMALL_DEPTHS):
+                with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
+                    taken, _, _ = _closing_times(device, weights, carry=carry, half=half)
+                row[f"{'half_' if half else ''}{depth}_ms"] = min(taken)
         with patch.object(closing, "_SMALL_ROUNDS_FROM", 1 << 30):
             row["one_launch_ms"] = min(_closing_times(device, weights, carry=carry)[0])
         rows.append(row)
-    print_table("small tiles of the diagonal in a round, and one launch", rows)
+    for carry in (False, True):
+        chosen = [row for row in rows if row["case"].endswith("hops") is carry]
+        print_table("small tiles of the diagonal in a round, and one launch", chosen)
     return rows
 
 

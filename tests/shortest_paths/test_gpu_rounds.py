@@ -149,7 +149,14 @@ def test_small_tiles_in_deep_rounds(
     [
         *(("singles", 47, 1), ("singles", 48, 2), ("singles", 127, 2), ("singles", 128, 4)),
         *(("pairs", 95, 1), ("pairs", 96, 2)),
-        *(("wide", 47, 1), ("wide", 48, 2), ("hops", 63, 2), ("hops", 64, 4), ("hops", 96, 8)),
+        *(
+            ("wide", 47, 1),
+            ("wide", 95, 2),
+            ("wide", 96, 8),
+            ("hops", 63, 2),
+            ("hops", 64, 4),
+            ("hops", 96, 8),
+        ),
     ],
 )
 def test_many_tiles_are_taken_in_deep_rounds(method: Any, tiles: int, depth: int) -> None:

@@ -49,10 +49,10 @@ def test_more_tiles_than_places_are_refused():
         (1537, "int16", False, "resident"),
         (2048, "float32", False, "resident"),
         (2049, "float32", False, "one launch"),
-        (1984, "int32", True, "one launch"),
-        (1985, "int32", True, "hops"),
-        (1984, "float64", False, "one launch"),
-        (1985, "float64", False, "wide"),
+        (1600, "int32", True, "one launch"),
+        (1601, "int32", True, "hops"),
+        (1600, "float64", False, "one launch"),
+        (1601, "float64", False, "wide"),
     ],
 )
 def test_what_fills_most_places_and_not_more_stays(n, dtype, carry, method):

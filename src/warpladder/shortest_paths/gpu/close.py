@@ -49,27 +49,34 @@ _PAIRS_FROM = (9, 0)
 #    8,192 (64)    22.1   21.2   22.3      12.8   14.0   14.7
 #   12,288 (96)    70.5   68.5   68.4      37.3   36.3   39.2
 # Both halves and wholes have to take the same, for the same bits. Of small tiles, rounds of one,
-# two, four and eight, and behind them one launch; int32 with next hops:
-#    2,048 (32)     1.94   2.29   2.45   2.45      2.49
-#    3,072 (48)     5.48   5.25   5.77   5.92      7.02
-#    4,096 (64)    12.2   11.7   11.4   12.0      15.4
-#    6,144 (96)    38.1   36.9   36.7   35.5      46.5
-#    8,192 (128)   88.1   84.6   84.0   82.1       107
-# and float64:
-#    2,048 (32)     2.63   2.97   3.13   3.18      3.22
-#    3,072 (48)     8.11   7.30   7.51   8.13      9.31
-#    4,096 (64)    18.3   16.7   16.1   17.0      20.8
-#    6,144 (96)    59.6   54.0   52.7   52.2      65.1
-#    8,192 (128)    140    128    124    123       152
-_IN_SMALL_TILES = (96, 8), (64, 4), (48, 2)
+# two, four and eight, then one launch; int32 with next hops:
+#    1,024 (16)    0.761 0.875 0.853 0.901    0.732
+#    1,280 (20)    0.956  1.15  1.19  1.19     1.03
+#    1,536 (24)     1.26  1.47  1.60  1.59     1.36
+#    2,048 (32)     1.96  2.33  2.59  2.54     2.60
+#    3,072 (48)     5.69  5.45  5.98  6.10     7.32
+#    4,096 (64)     12.6  12.3  11.9  12.4     16.1
+#    6,144 (96)     39.3  38.2  38.1  36.8     48.2
+#    8,192 (128)    90.5  87.3  86.9  84.7      111
+# and float64, whole, by one launch, and behind them half:
+#    1,024 (16)    0.874  1.01  1.01  1.05    0.878    0.853  1.01 0.968 0.940
+#    1,280 (20)     1.11  1.28  1.37  1.40     1.24     1.08  1.28  1.25  1.33
+#    1,536 (24)     1.60  1.70  1.90  1.92     1.65     1.38  1.54  1.51  1.72
+#    2,048 (32)     2.63  2.97  3.12  3.17     3.24     2.03  2.35  2.35  2.51
+#    3,072 (48)     8.07  7.35  7.55  8.17     9.31     4.37  4.66  5.23  5.44
+#    4,096 (64)     18.3  16.7  16.2  17.1     20.8     9.65  8.96  9.74  10.4
+#    6,144 (96)     59.7  54.0  52.8  52.4     65.1     31.2  28.5  27.5  27.9
+#    8,192 (128)     140   128   124   123      152     72.0  65.8  63.8  63.4
 _DEPTHS = {
     "singles": ((128, 4), (48, 2)),
     "pairs": ((96, 2),),
-    "wide": _IN_SMALL_TILES,
-    "hops": _IN_SMALL_TILES,
+    "wide": ((96, 8), (48, 2)),
+    "hops": ((96, 8), (64, 4), (48, 2)),
 }
-# Of small tiles in a row. Fewer were not timed: there the host's time for the launches counts.
-_SMALL_ROUNDS_FROM = 32
+# Of small tiles in a row; with fewer the host is longer at the launches than the GPU at its work.
+# Whole calls, ms in rounds and in one launch: with next hops 2.47 and 2.10 at 1,536, 2.13 and 2.29
+# at 1,700; of float64 2.55 and 2.37, 2.54 and 2.75.
+_SMALL_ROUNDS_FROM = 26
 
 
 class Plan(NamedTuple):
