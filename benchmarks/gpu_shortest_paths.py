@@ -54,9 +54,11 @@ _CASES = (
 )
 #: Closed by half and, beside it, as if they were digraphs.
 _UNDIRECTED = (
-    *((n, "int32") for n in (4096, 8192, 16384, 24000)),
-    *((8192, dtype) for dtype in ("float32", "int16")),
-    *((n, "float64") for n in (2048, 4096, 8192)),
+    *((n, "int32", False) for n in (4096, 8192, 16384, 24000)),
+    *((8192, dtype, False) for dtype in ("float32", "int16")),
+    *((n, "float64", False) for n in (2048, 4096, 8192)),
+    *((n, "int32", True) for n in (2048, 4096, 8192, 24000)),
+    *((8192, dtype, True) for dtype in ("float32", "float64")),
 )
 #: How rows and columns of a round are relaxed, and from how many tiles in a row on by whole ones.
 _WAYS_OF_HALVES = {"by_strips_ms": 1 << 30, "by_tiles_ms": 0}
@@ -185,7 +187,7 @@ def _hops_are_sound(weights: np.ndarray[Any, Any], answer: wl.ShortestPaths) -> 
 def _engine(device: CudaDevice, ceilings: dict[str, float]) -> list[dict[str, Any]]:
     rows = []
     for n, dtype, carry in _CASES:
-        taken, plan, _ = _closing_times(device, _weights(n, dtype), carry=carry)
+        taken, plan, *_ = _closing_times(device, _weights(n, dtype), carry=carry)
         rate = n**3 / min(taken) * 1000
         rows.append(
             {
@@ -205,8 +207,8 @@ def _engine(device: CudaDevice, ceilings: dict[str, float]) -> list[dict[str, An
 
 def _closing_times(
     device: CudaDevice, weights: np.ndarray[Any, Any], *, carry: bool, half: bool = False
-) -> tuple[list[float], Plan, Any]:
-    """Return how long closing took, how it was done, and the distances on the device."""
+) -> tuple[list[float], Plan, Any, Any]:
+    """Return how long closing took, how it was done, distances and next hops on the device."""
     n, dtype = len(weights), weights.dtype
     plan = plan_for(device, n, dtype, carry=carry)
     no_path = inner_no_path(dtype).item()
@@ -228,44 +230,54 @@ def _closing_times(
         3 if n < 10_000 else 1,
         before=begin_anew,
     )
-    return taken, plan, dist
+    return taken, plan, dist, hops
 
 
 def _undirected(device: CudaDevice) -> dict[str, Any]:
     """Time undirected graphs by half and whole, in turn with the same weights; compare the bits."""
-    dtypes = "int16", "int32", "float32", "float64"
-    checks = [_halved_calls_are_right(device, dtype) for dtype in dtypes]
+    checks = [
+        _halved_calls_are_right(device, dtype, hops)
+        for dtype, hops in product(("int16", "int32", "float32", "float64"), (False, True))
+    ]
     rows = []
-    for n, dtype in _UNDIRECTED:
+    for n, dtype, carry in _UNDIRECTED:
         weights = _undirected_weights(n, dtype)
         if weights.dtype.kind == "f":
             # Sums that are rounded.
             weights /= weights.dtype.type(np.pi)
-        whole, plan, dist = _closing_times(device, weights, carry=False)
-        half, _, by_half = _closing_times(device, weights, carry=False, half=True)
+        whole, plan, *expected = _closing_times(device, weights, carry=carry)
+        half, _, *found = _closing_times(device, weights, carry=carry, half=True)
         ways: dict[str, float | str] = dict.fromkeys(_WAYS_OF_HALVES, "")
         if n < 10_000 and plan.method == "singles":
             for way, least in _WAYS_OF_HALVES.items():
                 with patch.object(halves, "_TILES_FROM", least):
                     ways[way] = min(_closing_times(device, weights, carry=False, half=True)[0])
-        kind = np.dtype(f"i{dist.dtype.itemsize}")
-        bits, expected = (device.to_host(one.view(kind)) for one in (by_half, dist))
         rows.append(
             {
-                "case": f"{n:,} {dtype}",
+                "case": f"{n:,} {dtype}{' with next hops' if carry else ''}",
                 "method": plan.method,
                 "whole_ms": min(whole),
                 "half_ms": min(half),
                 "times_as_fast": min(whole) / min(half),
                 **ways,
-                "same_bits": bool(np.array_equal(bits, expected)),
+                "same_bits": _are_the_same(device, found, expected),
             }
         )
         if not rows[-1]["same_bits"]:
             print(f"WRONG: {rows[-1]['case']} undirected has other bits by half", flush=True)
-        del dist, by_half
+        del expected, found
     print_table("undirected graphs on the GPU", rows)
     return {"checks": checks, "rows": rows}
+
+
+def _are_the_same(device: CudaDevice, found: list[Any], expected: list[Any]) -> bool:
+    """Return whether matrices on the device, or what is None, have the same bits."""
+    for one, other in zip(found, expected, strict=True):
+        if one is not None:
+            kind = f"i{one.dtype.itemsize}"
+            if not np.array_equal(device.to_host(one.view(kind)), device.to_host(other.view(kind))):
+                return False
+    return True
 
 
 def _depths(device: CudaDevice) -> list[dict[str, Any]]:
@@ -277,7 +289,7 @@ def _depths(device: CudaDevice) -> list[dict[str, Any]]:
         for half in (False, True):
             for depth in _DEPTHS:
                 with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
-                    taken, _, _ = _closing_times(device, weights, carry=False, half=half)
+                    taken, *_ = _closing_times(device, weights, carry=False, half=half)
                 row[f"{'half' if half else 'whole'}_{depth}_ms"] = min(taken)
         rows.append(row)
     print_table("tiles of the diagonal in a round", rows)
@@ -291,33 +303,36 @@ def _small_depths(device: CudaDevice) -> list[dict[str, Any]]:
         weights, carry = _undirected_weights(n, dtype), dtype == "int32"
         row: dict[str, Any] = {"case": f"{n:,} {dtype}{' with next hops' if carry else ''}"}
         with patch.object(closing, "_SMALL_ROUNDS_FROM", 0):
-            for half, depth in product((False,) if carry else (False, True), _SMALL_DEPTHS):
+            for half, depth in product((False, True), _SMALL_DEPTHS):
                 with patch.object(closing, "depth_of", lambda _, depth=depth: depth):
-                    taken, _, _ = _closing_times(device, weights, carry=carry, half=half)
+                    taken, *_ = _closing_times(device, weights, carry=carry, half=half)
                 row[f"{'half_' if half else ''}{depth}_ms"] = min(taken)
         with patch.object(closing, "_SMALL_ROUNDS_FROM", 1 << 30):
             row["one_launch_ms"] = min(_closing_times(device, weights, carry=carry)[0])
         rows.append(row)
-    for carry in (False, True):
-        chosen = [row for row in rows if row["case"].endswith("hops") is carry]
-        print_table("small tiles of the diagonal in a round, and one launch", chosen)
+    print_table("small tiles of the diagonal in a round, and one launch", rows)
     return rows
 
 
-def _halved_calls_are_right(device: CudaDevice, dtype: str) -> dict[str, Any]:
+def _halved_calls_are_right(device: CudaDevice, dtype: str, hops: bool) -> dict[str, Any]:
     """Compare whole calls, of weights on the host and on the GPU, with the CPU engine."""
     weights = _undirected_weights(_HALVED_AT, dtype)
-    here = wl.shortest_paths(weights, device=device)
-    there = wl.shortest_paths(device.to_device(weights), device=device)
+    here = wl.shortest_paths(weights, device=device, next_hops=hops)
+    there = wl.shortest_paths(device.to_device(weights), device=device, next_hops=hops)
     expected = wl.shortest_paths(weights, device="cpu").dist_matrix
     same = all(
         np.array_equal(found, expected)
         for found in (here.dist_matrix, there.dist_matrix.copy_to_host())
     )
+    if hops:
+        same = same and _hops_are_sound(weights, here)
+        same = same and np.array_equal(here.next_hops, there.next_hops.copy_to_host())
     halved = all(BY_HALF in answer.why for answer in (here, there))
     if not (same and halved):
-        print(f"WRONG: undirected, n = {_HALVED_AT}, {dtype}: {same=} {halved=}", flush=True)
-    return {"n": _HALVED_AT, "dtype": dtype, "same": same, "halved": halved}
+        print(
+            f"WRONG: undirected, n = {_HALVED_AT}, {dtype}, {hops=}: {same=} {halved=}", flush=True
+        )
+    return {"n": _HALVED_AT, "dtype": dtype, "hops": hops, "same": same, "halved": halved}
 
 
 def _calls() -> list[dict[str, Any]]:

@@ -55,6 +55,8 @@ SPILLS = {
     ("relax_half_of_deep_rest", 4): 40,
     ("relax_strips", 4): 40,
     ("relax_small_cross", 4): 16,
+    ("relax_half_of_small_cross", 4): 24,
+    ("relax_half_of_small_rest", 4): 32,
     ("relax_small_tiles", 4): 200,
     ("relax_small_tiles", 8): 32,
     ("reduce_along", 4, "sum"): 8,
@@ -135,11 +137,10 @@ def kernels_of_small_rounds(dtype, hops):
     device, side = Noting(runs=False), 3 * small.TILE
     matrix = device.empty((side, side), dtype)
     links = device.empty((side, side), np.int32) if hops else None
-    for half in (False,) if hops else (False, True):
+    for half in (False, True):
         close_in_small_tiles(device, matrix, links, 2, np.dtype(dtype).type(9).item(), half=half)
     names = {kernel.py_func.__name__ for kernel, _ in device.noted}
-    parts = ("",) if hops else ("", "half_of_")
-    own = {f"relax_{part}small_{of}" for part in parts for of in PARTS}
+    own = {f"relax_{part}small_{of}" for part in ("", "half_of_") for of in PARTS}
     assert {"close_small_diagonal", *own} <= names
     return device.noted
 

@@ -168,8 +168,8 @@ def shortest_paths(
     Notes
     -----
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Half as many relaxations, and the
-    same bits, for a symmetric matrix or an undirected graph without next hops: on the CPU; on a
-    GPU from some thousand vertices on, in its memory.
+    same bits, for a symmetric matrix or an undirected graph: on the CPU without next hops; on a GPU
+    from some thousand vertices on, in its memory.
     Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; on a GPU
     O(n (n + m) l) for paths of up to l edges, 128 at once. Elimination of vertices takes O(n f),
     where f neighbours are kept in the end, a few for each vertex where it is taken. All give the
@@ -306,20 +306,20 @@ def _too_small(n: int) -> str:
 
 def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _Engine:
     both_ways = isinstance(given, Edges) and not given.directed
-    half = both_ways and not options.next_hops
+    carry = options.next_hops
     if device is not None:
         from warpladder.shortest_paths.gpu import engine
 
         return _Engine(
             device.properties.name,
             partial(engine.floyd_warshall, device),
-            partial(engine.seconds, device, half=half),
+            partial(engine.seconds, device, half=both_ways, carry=carry),
         )
     from warpladder.shortest_paths import cpu
 
     workers = cpu.workers_for(given.n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
-    return _Engine(cores, cpu.floyd_warshall, partial(cpu.seconds, half=half))
+    return _Engine(cores, cpu.floyd_warshall, partial(cpu.seconds, half=both_ways and not carry))
 
 
 def _by_searches(

@@ -3,9 +3,9 @@
 Small matrices are closed as in the rung `one-launch`, or as in `resident-tiles` where there are
 enough tiles of 4 bytes to fill the GPU and all fit into its registers; large ones as in
 `deep-rounds`: int32 and float32 one number at a time, int16 in pairs where the GPU has instructions
-for that, and as int32 where not. Of these, symmetric ones are closed by half of their tiles, as
-told in `halves`. Numbers of 8 bytes and all with next hops keep to small tiles, in deep rounds too
-where the matrix is large; numbers of 8 bytes by half of them as well.
+for that, and as int32 where not. Numbers of 8 bytes and all with next hops keep to small tiles, in
+deep rounds too where the matrix is large. Of a symmetric matrix that is closed in rounds half of
+the tiles is enough, as told in `halves`.
 """
 
 from __future__ import annotations
@@ -49,29 +49,30 @@ _PAIRS_FROM = (9, 0)
 #    8,192 (64)    22.1   21.2   22.3      12.8   14.0   14.7
 #   12,288 (96)    70.5   68.5   68.4      37.3   36.3   39.2
 # Both halves and wholes have to take the same, for the same bits. Of small tiles, rounds of one,
-# two, four and eight, then one launch; int32 with next hops:
-#    1,024 (16)    0.761 0.875 0.853 0.901    0.732
-#    1,280 (20)    0.956  1.15  1.19  1.19     1.03
-#    1,536 (24)     1.26  1.47  1.60  1.59     1.36
-#    2,048 (32)     1.96  2.33  2.59  2.54     2.60
-#    3,072 (48)     5.69  5.45  5.98  6.10     7.32
-#    4,096 (64)     12.6  12.3  11.9  12.4     16.1
-#    6,144 (96)     39.3  38.2  38.1  36.8     48.2
-#    8,192 (128)    90.5  87.3  86.9  84.7      111
-# and float64, whole, by one launch, and behind them half:
-#    1,024 (16)    0.874  1.01  1.01  1.05    0.878    0.853  1.01 0.968 0.940
-#    1,280 (20)     1.11  1.28  1.37  1.40     1.24     1.08  1.28  1.25  1.33
-#    1,536 (24)     1.60  1.70  1.90  1.92     1.65     1.38  1.54  1.51  1.72
-#    2,048 (32)     2.63  2.97  3.12  3.17     3.24     2.03  2.35  2.35  2.51
-#    3,072 (48)     8.07  7.35  7.55  8.17     9.31     4.37  4.66  5.23  5.44
-#    4,096 (64)     18.3  16.7  16.2  17.1     20.8     9.65  8.96  9.74  10.4
-#    6,144 (96)     59.7  54.0  52.8  52.4     65.1     31.2  28.5  27.5  27.9
-#    8,192 (128)     140   128   124   123      152     72.0  65.8  63.8  63.4
+# two, four and eight, then one launch, and behind them half in such rounds; int32 with next hops:
+#    1,024 (16)    0.748 0.865 0.851 0.890    0.734    0.850 0.991 0.939 0.931
+#    1,280 (20)    0.969  1.13  1.17  1.21     1.04     1.07  1.25  1.19  1.28
+#    1,536 (24)     1.26  1.46  1.59  1.58     1.37     1.36  1.50  1.44  1.58
+#    2,048 (32)     1.98  2.32  2.51  2.48     2.59     1.84  2.18  2.16  2.25
+#    3,072 (48)     5.68  5.45  5.95  6.09     7.31     4.19  4.25  4.63  4.62
+#    4,096 (64)     12.6  12.2  11.8  12.4     16.1     8.52  7.70  8.13  8.42
+#    6,144 (96)     39.2  38.2  38.0  36.7     48.2     25.4  23.6  22.5  22.0
+#    8,192 (128)    90.4  87.3  86.9  84.7      111     56.0  55.0  49.9  48.0
+# and float64:
+#    1,024 (16)    0.887  1.02  1.03  1.08    0.883    0.824 0.980 0.947 0.949
+#    1,280 (20)     1.13  1.28  1.37  1.41     1.24     1.08  1.28  1.25  1.33
+#    1,536 (24)     1.62  1.71  1.90  1.91     1.66     1.37  1.53  1.59  1.70
+#    2,048 (32)     2.63  2.97  3.10  3.17     3.23     2.05  2.35  2.30  2.48
+#    3,072 (48)     8.09  7.31  7.51  8.21     9.32     4.37  4.68  5.21  5.46
+#    4,096 (64)     18.3  16.7  16.2  17.0     20.8     9.66  9.03  9.73  10.3
+#    6,144 (96)     59.7  54.0  52.7  52.2     65.0     31.1  28.5  27.5  28.0
+#    8,192 (128)     140   128   124   123      152     72.0  65.8  63.8  63.5
+_IN_SMALL_TILES = (96, 8), (48, 2)
 _DEPTHS = {
     "singles": ((128, 4), (48, 2)),
     "pairs": ((96, 2),),
-    "wide": ((96, 8), (48, 2)),
-    "hops": ((96, 8), (64, 4), (48, 2)),
+    "wide": _IN_SMALL_TILES,
+    "hops": _IN_SMALL_TILES,
 }
 # Of small tiles in a row; with fewer the host is longer at the launches than the GPU at its work.
 # Whole calls, ms in rounds and in one launch: with next hops 2.47 and 2.10 at 1,536, 2.13 and 2.29
@@ -101,7 +102,7 @@ class Plan(NamedTuple):
     @property
     def takes_half(self) -> bool:
         """Whether half of a symmetric matrix is enough."""
-        return self.method in {"singles", "pairs", "wide"}
+        return self.method not in {"one launch", "resident"}
 
     @property
     def tile(self) -> int:

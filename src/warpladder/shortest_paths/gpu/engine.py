@@ -90,11 +90,16 @@ def floyd_warshall(
     return BY_HALF if half else ""
 
 
-def seconds(device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False) -> float:
-    """Estimate the time of `floyd_warshall`, where ``half`` for a symmetric matrix."""
+def seconds(
+    device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False, carry: bool = False
+) -> float:
+    """Estimate the time of `floyd_warshall` without next hops.
+
+    With ``half`` for a symmetric matrix where it makes use of that, with next hops if ``carry``.
+    """
     rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
     relaxations = float(n) ** 3
-    if half and (plan := plan_for(device, n, dtype, carry=False)).takes_half:
+    if half and (plan := plan_for(device, n, dtype, carry=carry)).takes_half:
         # By their number, tiles of the diagonal being whole.
         relaxations *= (1 + plan.tile / plan.side) / 2
     return _CALL_SECONDS + relaxations / rate + 2 * n**2 * dtype.itemsize / BYTES_PER_SECOND

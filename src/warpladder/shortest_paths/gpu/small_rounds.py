@@ -3,6 +3,13 @@
 The tiles are those of `one-launch`. A matrix that is not large is closed in one launch, which
 spares the launches; of a large one each round loads and stores every tile, and takes `depth` tiles
 of the diagonal so that there are fewer rounds. Next hops are looked up slab by slab, as there.
+
+Of a symmetric matrix half of the tiles is relaxed, with next hops too. These are not symmetric,
+but a path and the way back go through the same vertex: (i, j) improves through k where (j, i) does,
+and takes the next hop of (i, k) as that takes the next hop of (j, k). So a block notes k, and in
+the end looks up both and writes both. Next hops are right on both sides of the diagonal at any
+time, and are the same as if all tiles were relaxed. What `halves` says of races holds for them:
+they are looked up in a round's rows and columns alone, and belong to the tile whose distances do.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ from warpladder.shortest_paths.gpu_tiles.small import (
     SLABS_AND_REGISTERS,
     THREADS,
     TILE,
+    VERTICES,
     close_tile,
     load_tile,
     relaxing,
@@ -86,41 +94,47 @@ _TILES = {
     for kind, (slab, registers) in SLABS_AND_REGISTERS.items()
 }
 
-#: Of numbers of 8 bytes without next hops, which `halves` tells how to close by half.
-_SLAB, _REGISTERS = SLABS_AND_REGISTERS[8, False]
-_relax_wide = relaxing(False, _SLAB)
 
+def _halves(whole: Tiles, carry: bool, slab: int, registers: int) -> Tiles:
+    """Return the kernels for half of a symmetric matrix."""
+    relax = relaxing(VERTICES if carry else False, slab)
 
-@cached
-@cuda.jit(max_registers=_REGISTERS)
-def relax_half_of_small_cross(
-    dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, cross: Any
-) -> None:
-    """Do as `halves.relax_half_of_deep_cross`."""
-    other, mine, mirrored = place_of_half(
-        pivot, depth, cross, cuda.gridDim.y, cuda.blockIdx.x, cuda.blockIdx.y
-    )
-    if other < 0:
-        return
-    row, column = max(mine, other), min(mine, other)
-    row, column = row * TILE, column * TILE
-    pivots = pivot * TILE, pivot * TILE, depth * TILE
-    _relax_wide(dist, hops, dist, hops, dist, row, column, pivots, no_path)
-    if mirrored:
-        cuda.syncthreads()
-        mirror_tile(dist, row, column, TILE, THREADS)
-
-
-@cached
-@cuda.jit(max_registers=_REGISTERS)
-def relax_half_of_small_rest(
-    dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, skipped: Any
-) -> None:
-    """Do as `halves.relax_half_of_deep_rest`."""
-    row, column = tile_of_half_of_rest(pivot, skipped)
-    if row >= 0:
+    @cached
+    @cuda.jit(max_registers=registers)
+    def relax_half_of_small_cross(
+        dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, cross: Any
+    ) -> None:
+        """Do as `halves.relax_half_of_deep_cross`, and write next hops on both sides."""
+        other, mine, mirrored = place_of_half(
+            pivot, depth, cross, cuda.gridDim.y, cuda.blockIdx.x, cuda.blockIdx.y
+        )
+        if other < 0:
+            return
+        row, column = max(mine, other), min(mine, other)
+        row, column = row * TILE, column * TILE
         pivots = pivot * TILE, pivot * TILE, depth * TILE
-        _relax_wide(dist, hops, dist, hops, dist, row * TILE, column * TILE, pivots, no_path)
+        relax(dist, hops, dist, hops, dist, row, column, pivots, no_path)
+        if mirrored:
+            cuda.syncthreads()
+            mirror_tile(dist, row, column, TILE, THREADS)
+
+    @cached
+    @cuda.jit(max_registers=registers)
+    def relax_half_of_small_rest(
+        dist: Any, hops: Any, no_path: Any, pivot: Any, depth: Any, skipped: Any
+    ) -> None:
+        """Do as `halves.relax_half_of_deep_rest`, and write next hops on both sides."""
+        row, column = tile_of_half_of_rest(pivot, skipped)
+        if row >= 0:
+            pivots = pivot * TILE, pivot * TILE, depth * TILE
+            relax(dist, hops, dist, hops, dist, row * TILE, column * TILE, pivots, no_path)
+
+    return whole._replace(
+        cross=relax_half_of_small_cross,
+        rest=relax_half_of_small_rest,
+        blocks_of_cross=one_block_each,
+        blocks_of_rest=grid_of_pairs,
+    )
 
 
 @cached
@@ -131,12 +145,10 @@ def mirror_small(dist: Any) -> None:
         mirror_tile(dist, cuda.blockIdx.y * TILE, cuda.blockIdx.x * TILE, TILE, THREADS)
 
 
-_HALF = _TILES[8, False]._replace(
-    cross=relax_half_of_small_cross,
-    rest=relax_half_of_small_rest,
-    blocks_of_cross=one_block_each,
-    blocks_of_rest=grid_of_pairs,
-)
+_HALVES = {
+    kind: _halves(_TILES[kind], kind[1], slab, registers)
+    for kind, (slab, registers) in SLABS_AND_REGISTERS.items()
+}
 
 
 def close_in_small_tiles(
@@ -166,10 +178,10 @@ def close_in_small_tiles(
     progress
         Called now and then with the fraction done.
     half
-        Whether the weights are the same as their transpose, bit for bit, of 8 bytes and without
-        next hops: then half of the tiles is relaxed, as told in `halves`.
+        Whether the weights are the same as their transpose, bit for bit: then half of the tiles is
+        relaxed, as told in `halves`.
     """
-    tiles = _HALF if half else _TILES[dist.dtype.itemsize, hops is not None]
+    tiles = (_HALVES if half else _TILES)[dist.dtype.itemsize, hops is not None]
     # Where no next hops are wanted, any matrix of them will do.
     links = device.empty((1, 1), np.int32) if hops is None else hops
     operands = Operands((dist, links), (dist, links, no_path), (dist, links, no_path))

@@ -20,6 +20,7 @@ __all__ = [
     "SLABS_AND_REGISTERS",
     "THREADS",
     "TILE",
+    "VERTICES",
     "close_tile",
     "load_tile",
     "relax_tile",
@@ -30,6 +31,8 @@ __all__ = [
 TILE, THREADS = 64, 256
 CELLS = (4, 4)
 PUBLISHED = (2, TILE)
+#: What is carried where both ends of a path want their next hop: the vertex that it goes through.
+VERTICES = 2
 
 
 @cuda.jit(device=True)
@@ -84,8 +87,11 @@ def relax_slab_in_groups(best, group, left, right, slab, y, x, no_path):
 
 
 @cuda.jit(device=True)
-def find_hops(best, hop, group, left, right, left_hops, row, first, y, x, r):
-    """Look up the first steps of the cells of row ``r`` that improved in this slab."""
+def find_hops(best, hop, group, left, right, left_hops, row, first, y, x, r, carry):
+    """Look up the first steps of the cells of row ``r`` that improved in this slab.
+
+    Of `VERTICES` note what they improved through instead.
+    """
     through = cuda.local.array(1, best.dtype)
     i = (y << 2) + r
     for c in range(4):
@@ -95,7 +101,10 @@ def find_hops(best, hop, group, left, right, left_hops, row, first, y, x, r):
                 through[0] = left[group[r, c] + k, i] + right[group[r, c] + k, (x << 2) + c]
                 if through[0] == best[r, c]:
                     found = group[r, c] + k
-            hop[r, c] = left_hops[uint32(row + i), uint32(first + found)]
+            if carry == VERTICES:
+                hop[r, c] = first + found
+            else:
+                hop[r, c] = left_hops[uint32(row + i), uint32(first + found)]
 
 
 @cuda.jit(device=True)
@@ -132,10 +141,10 @@ def relax_tile(
         cuda.syncthreads()
         if carry:
             relax_slab_in_groups(best, group, left, right, slab, y, x, no_path)
-            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 0)
-            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 1)
-            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 2)
-            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 3)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 0, carry)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 1, carry)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 2, carry)
+            find_hops(best, hop, group, left, right, left_hops, row, first, y, x, 3, carry)
         else:
             for k in range(0, slab, 8):
                 relax_group(best, left, right, k & (slab - 8), y, x)
@@ -184,6 +193,36 @@ def store_tile(best, hop, dist, hops, row, column, carry):
         for r in range(4):
             cells = best[r, 0], best[r, 1], best[r, 2], best[r, 3]
             store_four(dist, row + (y << 2) + r, column + (x << 2), cells)
+
+
+@cuda.jit(device=True)
+def store_both_ways(best, vertex, dist, hops, row, column):
+    """Write the cells of a tile that improved through a vertex, with the next hops there and back.
+
+    Those back are of the tile's mirror image, which has none of its own, but on the diagonal.
+    """
+    there = cuda.local.array(CELLS, int32)
+    back = cuda.local.array(CELLS, int32)
+    y, x = place_of(cuda.threadIdx.x & (THREADS - 1))
+    for r in range(4):
+        i = uint32(row + (y << 2) + r)
+        known = load_four(dist, i, column + (x << 2))
+        for c in range(4):
+            there[r, c] = -1
+            if best[r, c] < known[c]:
+                there[r, c] = hops[i, uint32(vertex[r, c])]
+                back[r, c] = hops[uint32(column + (x << 2) + c), uint32(vertex[r, c])]
+    # A tile of the round's own rows or columns is where its next hops are looked up.
+    cuda.syncthreads()
+    for r in range(4):
+        i = uint32(row + (y << 2) + r)
+        for c in range(4):
+            if there[r, c] >= 0:
+                j = uint32(column + (x << 2) + c)
+                dist[i, j] = best[r, c]
+                hops[i, j] = there[r, c]
+                if row != column:
+                    hops[j, i] = back[r, c]
 
 
 @cuda.jit(device=True)
@@ -240,8 +279,11 @@ def close_tile(best, hop, carry):
 SLABS_AND_REGISTERS = {(8, False): (32, 128), (4, True): (64, 128), (8, True): (32, 255)}
 
 
-def relaxing(carry: bool, slab: int):
-    """Return a function for kernels that loads a tile, relaxes it by slabs and stores it."""
+def relaxing(carry: int, slab: int):
+    """Return a function for kernels that loads a tile, relaxes it by slabs and stores it.
+
+    With `VERTICES` it stores both ways, and the left next hops are those of the whole matrix.
+    """
     # Four numbers more than a tile has rows: threads that transpose 4 x 8 entries meet 32 banks.
     left_shape = (slab, TILE + 4)
     right_shape = (slab, TILE)
@@ -257,6 +299,9 @@ def relaxing(carry: bool, slab: int):
             best, hop, lefts, left_hops, rights, left, right, slab, row, column, pivots, no_path,
             carry,
         )  # fmt: skip
-        store_tile(best, hop, target, hops, row, column, carry)
+        if carry == VERTICES:
+            store_both_ways(best, hop, target, hops, row, column)
+        else:
+            store_tile(best, hop, target, hops, row, column, carry)
 
     return relax
