@@ -85,6 +85,22 @@ def test_zero_is_an_edge_unless_no_edge_says_otherwise():
     assert np.array_equal(wl.shortest_paths(weights, no_edge=0).dist_matrix, expected)
 
 
+@pytest.mark.parametrize("layout", ["bsr", "dia"])
+def test_zeros_that_fill_up_a_sparse_layout_are_no_edges(layout):
+    weights = np.array([[0, 5, 0, 0], [0, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 0]])
+    options = {"blocksize": (2, 2)} if layout == "bsr" else {}
+    filled = getattr(sp, f"{layout}_array")(weights, **options)
+    assert np.count_nonzero(filled.data == 0)
+    answer = wl.shortest_paths(filled)
+    assert answer.graph.edge_count == 2
+    assert np.array_equal(answer.dist_matrix, wl.shortest_paths(weights, no_edge=0).dist_matrix)
+
+
+def test_zeros_that_a_sparse_layout_lists_are_edges():
+    listed = sp.csr_array(([0, 5], ([0, 1], [1, 0])), shape=(2, 2))
+    assert wl.shortest_paths(listed).distance(0, 1) == 0
+
+
 def test_nan_may_mean_no_edge():
     weights = np.array([[0, 2, np.nan], [np.nan, 0, INF], [1, np.nan, 0]])
     answer = wl.shortest_paths(weights, no_edge=np.nan)

@@ -93,11 +93,11 @@ def shortest_paths(
     graph
         A dense matrix of weights, shape (n, n), as an array, nested lists or a pandas DataFrame,
         whose labels then name the vertices; a `Graph`; a scipy.sparse matrix or array (its
-        stored entries are the edges, explicit zeros too); a NetworkX graph (edge attribute
-        ``weight``, 1 where it is missing); or ``(sources, targets, weights)``. In a dense matrix a
-        0 is an edge of weight 0, **unlike SciPy's rule for dense input**; what means "no edge" is
-        ``no_edge``. The diagonal counts as 0 unless it is negative. Of parallel edges the lightest
-        counts.
+        stored entries are the edges, explicit zeros too, but not in the BSR and DIA layouts, which
+        fill up with zeros); a NetworkX graph (edge attribute ``weight``, 1 where it is missing); or
+        ``(sources, targets, weights)``. In a dense matrix a 0 is an edge of weight 0, **unlike
+        SciPy's rule for dense input**; what means "no edge" is ``no_edge``. The diagonal counts as
+        0 unless it is negative. Of parallel edges the lightest counts.
 
         Many graphs of one size are answered together if they come as an array of shape (b, n, n),
         as ``numpy.stack(matrices)`` makes it: thousands of small ones much faster than in a loop.
