@@ -124,6 +124,21 @@ def test_an_infinite_weight_is_no_edge():
     assert wl.shortest_paths(graph).distance(0, 1) == INF
 
 
+@pytest.mark.parametrize("directed", [True, False])
+def test_an_infinite_weight_counts_nowhere_but_its_ends_are_vertices(directed):
+    ends = ["a", "b", "c"], ["b", "c", "d"]
+    graph = wl.Graph.from_edges(*ends, [INF, 1.0, INF], directed=directed)
+    assert list(graph.labels) == ["a", "b", "c", "d"]
+    assert (graph.edge_count, graph.components) == (1, 3)
+    assert (graph.sources.tolist(), graph.targets.tolist()) == ([1], [2])
+    assert graph.weights.tolist() == [1]
+    answer = wl.shortest_paths(graph)
+    assert answer.distance("b", "c") == 1
+    assert answer.distance("a", "b") == answer.distance("c", "d") == INF
+    none = wl.Graph.from_edges([0, 2], [1, 0], [INF, INF], directed=directed)
+    assert (none.n, none.edge_count, none.components) == (3, 0, 3)
+
+
 def test_multigraphs_and_missing_weights():
     graph = nx.MultiGraph()
     graph.add_edge("a", "b", weight=7)

@@ -82,7 +82,7 @@ class Graph:
 
     @property
     def edge_count(self) -> int:
-        """Number of edges: as given, or the off-diagonal edges of a matrix."""
+        """Number of edges: as given, less infinite ones, or the off-diagonal edges of a matrix."""
         return self.given.edge_count
 
     @property
@@ -112,8 +112,8 @@ class Graph:
             Ends of each edge, shape (m,): vertex indices, or labels (strings or any other hashable
             objects).
         weights
-            Shape (m,), real; every edge counts 1 where it is None. An infinite weight is no edge.
-            Of parallel edges the lightest counts.
+            Shape (m,), real; every edge counts 1 where it is None. An infinite weight is no edge,
+            and is left out; its ends stay vertices. Of parallel edges the lightest counts.
         n
             Number of vertices; by default as many as the edges or ``labels`` name.
         labels
@@ -168,7 +168,11 @@ class Graph:
                     f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
                     f"0 .. {n - 1}; give n= if there are more"
                 )
-        return cls(Edges(n, u, v, _check_weights(weights, u.size), directed), names)
+        checked = _check_weights(weights, u.size)
+        if checked is not None and checked.max(initial=0) == np.inf:
+            finite = checked != np.inf
+            u, v, checked = u[finite], v[finite], checked[finite]
+        return cls(Edges(n, u, v, checked, directed), names)
 
     @classmethod
     def from_matrix(
