@@ -209,6 +209,13 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == ["golden.txt"]
 
 
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+def test_an_infinite_frequency_is_text_in_json(golden: Path, plan: list[str]) -> None:
+    result = call("overlap", golden, "--max-frequency", "inf", "--json", *plan)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout, parse_constant=pytest.fail)["max_frequency"] == "inf"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -258,6 +258,13 @@ def test_marked_pairs(ring):
     assert document["distances"][2] == ["-inf", "-inf", 0]
 
 
+def test_a_longest_distance_without_minimum_is_text_in_json(ring):
+    ring.write_text("a b 1\nb a -2\n--END--\n")
+    result = run("paths", ring, "--negative-cycle", "mark", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout, parse_constant=pytest.fail)["longest_distance"] == "-inf"
+
+
 def test_interruption_leaves_nothing_behind(tmp_path):
     path = tmp_path / "big.npy"
     np.save(path, np.random.default_rng(0).random((6000, 6000), dtype=np.float32))

@@ -138,7 +138,7 @@ def started(
                 for size, errors in zip(table.cells, table.errors, strict=True)
             ]
             facts["orders"] = [
-                {name: _plain(order) for name, order in orders._asdict().items()}
+                {name: float(order) for name, order in orders._asdict().items()}
                 for orders in table.orders
             ]
     return facts
@@ -182,17 +182,17 @@ def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float)
         "why": run.why,
         "seconds": seconds,
         "cell_steps": phi.size * (run.steps - first),
-        "least": _plain(phi.min()),
-        "most": _plain(phi.max()),
-        "total_variation": _plain(np.sum(run.total_variation)),
+        "least": float(phi.min()),
+        "most": float(phi.max()),
+        "total_variation": float(np.sum(run.total_variation)),
     }
     if start is not None:
         balance = run.mass_balance(start)
-        facts |= {f"mass_{name}": _plain(np.sum(v)) for name, v in balance._asdict().items()}
+        facts |= {f"mass_{name}": float(np.sum(v)) for name, v in balance._asdict().items()}
         moved = setup.course.courant * run.steps
         if callable(start) or bool((moved == np.rint(moved)).all()):
             norms = run.errors(start)._asdict()
-            facts["errors"] = {name: _plain(np.max(norm)) for name, norm in norms.items()}
+            facts["errors"] = {name: float(np.max(norm)) for name, norm in norms.items()}
     if asked.output is not None:
         facts["output"] = str(asked.output)
         if asked.is_end_alone:
@@ -281,9 +281,3 @@ def _as_side(text: str) -> Any:
 
 def _literals(asked: Asked) -> list[str]:
     return [str(path) for path in (asked.output, asked.plot) if path is not None]
-
-
-def _plain(number: Any) -> Any:
-    """Return a number as JSON has it; infinities and NaN, which it has not, as text."""
-    value = float(number)
-    return value if math.isfinite(value) else str(value)
