@@ -209,6 +209,16 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == ["golden.txt"]
 
 
+@pytest.mark.parametrize("option", ["--ids", "--items"])
+def test_more_digits_than_python_takes_are_no_column(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("id,items\n1,5 6\n2,5 6\n")
+    result = call("overlap", path, option, "7" * 5000)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "7' is no column; columns found: 'id', 'items'" in result.stderr
+
+
 @pytest.mark.parametrize("plan", [[], ["--plan"]])
 def test_an_infinite_frequency_is_text_in_json(golden: Path, plan: list[str]) -> None:
     result = call("overlap", golden, "--max-frequency", "inf", "--json", *plan)
@@ -236,6 +246,7 @@ def test_an_infinite_frequency_is_text_in_json(golden: Path, plan: list[str]) ->
         (["--part", "0/2"], "--part 0/2"),
         (["--memory", "1kB"], "--memory 1,000 bytes: joining the rows takes more"),
         (["--ids", "who"], "--ids"),
+        (["--ids", "7" * 5000], "7' has no meaning for"),
         (["--other", "none.txt"], "cannot read none.txt"),
     ],
 )
@@ -263,6 +274,7 @@ def test_errors_are_one_line_that_names_the_option(
         ["--resume", "-o", "-"],
         ["--part", "2"],
         ["--memory", "much"],
+        ["--memory", "1" + 310 * "0"],
     ],
 )
 def test_options_that_do_not_go_together(

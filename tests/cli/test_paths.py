@@ -172,6 +172,17 @@ def test_the_output_says_where_the_weights_come_from(
     assert ["weights", weights] in [[part.strip() for part in line] for line in shown]
 
 
+@pytest.mark.parametrize("option", ["--source", "--weight"])
+def test_more_digits_than_python_takes_are_no_column(tmp_path, option):
+    path = tmp_path / "roads.csv"
+    path.write_text("source,target,km\nA,B,4\n")
+    result = run("paths", path, "--target", "1", "--source", "0", option, "7" * 5000)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert f"{option} '777" in result.stderr
+    assert "7' is no column" in result.stderr
+
+
 def test_an_unclear_weight_is_one_line_that_names_the_options(tmp_path, monkeypatch, capsys):
     path = tmp_path / "roads.csv"
     path.write_text("source,target,score\nA,B,4\n")

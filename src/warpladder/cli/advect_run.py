@@ -14,7 +14,7 @@ import typer
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
 from warpladder.advection.result import Advection
-from warpladder.cli.options import options_named
+from warpladder.cli.options import as_column, options_named
 from warpladder.cli.progress import progress_bar
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.atomic import atomic_write, check_writable
@@ -231,8 +231,7 @@ def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
         known = ", ".join(SHAPES)
         raise InputError(f"--initial {initial!r} is neither a file nor one of {known}")
     with options_named([initial], {"dtype": "--dtype"}):
-        name = int(column) if column is not None and column.isdecimal() else column
-        values = open_values(path, column=name)
+        values = open_values(path, column=column if column is None else as_column(column))
         if isinstance(values, StoredArray):
             return values.mapped()
         return np.concatenate([np.empty(0, np.float64), *values])

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from warpladder.cli.options import Json
+from warpladder.cli.options import Json, as_column
 
 __all__ = ["overlap"]
 
@@ -154,7 +154,8 @@ def overlap(
         if not is_piped:
             check_pair_target(output, form)
     read: dict[str, Any] = {
-        "format": input_format, "ids": _column(ids), "items": _column(items),
+        "format": input_format, "ids": ids if ids is None else as_column(ids),
+        "items": items if items is None else as_column(items),
         "delimiter": delimiter, "header": header, "merge": merge,
     }  # fmt: skip
     asked: dict[str, Any] = {
@@ -187,10 +188,6 @@ def _is_same(output: Path, rows: Path | None) -> bool:
     if rows is None or not (output.is_file() and rows.is_file()):
         return False
     return output.samefile(rows)
-
-
-def _column(text: str | None) -> str | int | None:
-    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _number(value: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from warpladder.cli.options import Json
+from warpladder.cli.options import Json, as_column
 
 if TYPE_CHECKING:
     from warpladder.formats.edges import DenseTable, EdgeTable
@@ -102,7 +102,7 @@ def paths(
         check_target(output, next_hops=next_hops)
     columns = {"source": source, "target": target, "weight": weight}
     chosen: dict[str, Any] = {
-        name: _column(column) for name, column in columns.items() if column is not None
+        name: as_column(column) for name, column in columns.items() if column is not None
     }
     opened = InputFile(file)
     table = read(opened, format=format, directed=directed, **chosen)
@@ -147,10 +147,6 @@ def _weights(table: EdgeTable | DenseTable) -> str:
         return "as the file's format has them"
     is_name = isinstance(table.weight_column, str)
     return f"column {table.weight_column!r}{'' if is_name else ', counted from 0'}"
-
-
-def _column(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
 
 
 def _vertex(graph: Graph, text: str) -> int:
