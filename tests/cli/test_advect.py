@@ -90,6 +90,24 @@ def test_the_order_is_shown():
     ]
 
 
+def test_what_is_read_is_not_written_over(tmp_path):
+    start, snapshots = tmp_path / "a.npy", tmp_path / "a.npz"
+    np.save(start, np.ones(5))
+    assert run("--cells", 9, "--steps", 1, "-o", snapshots).returncode == 0
+    picture = tmp_path / "a.png"
+    picture.symlink_to(start)
+    before = start.read_bytes(), snapshots.read_bytes()
+    for arguments in (
+        ("--initial", start, "-o", start),
+        ("--initial", start, "--plot", picture),
+        ("--resume", snapshots, "-o", snapshots),
+    ):
+        result = run(*arguments, "--steps", 1)
+        assert result.returncode == 2
+        assert "is a file that is read" in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert (start.read_bytes(), snapshots.read_bytes()) == before
+
+
 def test_the_picture(tmp_path):
     result = run("--cells", 100, "--steps", 5, "--plot", tmp_path / "hill.svg")
     assert result.returncode == 0, result.stderr

@@ -286,6 +286,17 @@ def test_options_that_do_not_go_together(
     assert names(tmp_path) == ["golden.txt"]
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_read_is_not_written_over(golden: Path, tmp_path: Path, side: int) -> None:
+    before = golden.read_text()
+    others = tmp_path / "others.txt"
+    others.write_text(before)
+    result = call("overlap", golden, "--other", others, "-o", (golden, others)[side])
+    assert result.returncode == 2
+    assert "is a file that is read" in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert golden.read_text() == others.read_text() == before
+
+
 def test_a_malformed_file_is_named_with_its_line(golden: Path) -> None:
     golden.write_text("1 {2, 3}\n2 {2, 3\n")
     result = call("overlap", golden)

@@ -183,6 +183,19 @@ def test_more_digits_than_python_takes_are_no_column(tmp_path, option):
     assert "7' is no column" in result.stderr
 
 
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+def test_what_is_read_is_not_written_over(tmp_path, link):
+    path = output = tmp_path / "same.csv"
+    path.write_text("a,b,1\n")
+    if link is not None:
+        output = tmp_path / "other.csv"
+        getattr(output, link)(path)
+    result = run("paths", path, "-o", output)
+    assert result.returncode == 2
+    assert "is a file that is read" in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert path.read_text() == "a,b,1\n"
+
+
 def test_an_unclear_weight_is_one_line_that_names_the_options(tmp_path, monkeypatch, capsys):
     path = tmp_path / "roads.csv"
     path.write_text("source,target,score\nA,B,4\n")

@@ -130,6 +130,7 @@ def overlap(
     from warpladder.cli.output import print_json
     from warpladder.cli.overlap_run import Run, as_part, read_rows
     from warpladder.cli.overlap_view import show, show_plan
+    from warpladder.cli.targets import check_no_input
     from warpladder.formats.pairs import check_pair_target, pair_format
 
     is_piped = str(output) == _STANDARD_OUTPUT
@@ -141,10 +142,7 @@ def overlap(
         raise typer.BadParameter("--format is that of a file to write: name it with -o")
     if [file, other] == [Path("-")] * 2:
         raise typer.BadParameter("--other and FILE cannot both be standard input")
-    if output is not None and any(_is_same(output, one) for one in (file, other)):
-        raise typer.BadParameter(
-            f"-o {output} is a file that rows are read from; give the pairs one of their own"
-        )
+    check_no_input("-o", output, (file, other))
     if resume and (output is None or is_piped):
         raise typer.BadParameter("--resume goes on with a file: name it with -o")
     number, most_bytes = as_part(part), as_bytes(memory)
@@ -181,13 +179,6 @@ def overlap(
     (print_json if json else show)(facts)
     if output is not None and not json:
         typer.echo(f"wrote {output}", err=True)
-
-
-def _is_same(output: Path, rows: Path | None) -> bool:
-    """Tell whether two paths lead to one file."""
-    if rows is None or not (output.is_file() and rows.is_file()):
-        return False
-    return output.samefile(rows)
 
 
 def _number(value: float) -> float:

@@ -89,6 +89,7 @@ def paths(
     """
     from warpladder.cli.output import print_json
     from warpladder.cli.paths_view import as_document, show
+    from warpladder.cli.targets import check_no_input
     from warpladder.errors import InputError
     from warpladder.formats.distances import check_target
     from warpladder.formats.files import InputFile
@@ -98,6 +99,7 @@ def paths(
 
     if (start is None) != (end is None):
         raise typer.BadParameter("give both ends of the path, --from A and --to B")
+    check_no_input("-o", output, [file])
     if output is not None:
         check_target(output, next_hops=next_hops)
     columns = {"source": source, "target": target, "weight": weight}
