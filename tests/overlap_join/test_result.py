@@ -212,6 +212,10 @@ def test_ids_that_utf8_cannot_hold(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=told):
         words.to_arrow()
     assert list(tmp_path.iterdir()) == []
+    # Before, pandas keeps text as Python's.
+    pytest.importorskip("pandas", minversion="3")
+    with pytest.raises(InputError, match=told):
+        words.to_pandas()
 
 
 def test_counts() -> None:

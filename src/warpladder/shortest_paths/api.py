@@ -16,6 +16,7 @@ from warpladder.device.foreign import device_of
 from warpladder.device.host_memory import require_memory
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError
+from warpladder.flags import as_flag
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import asked_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -217,9 +218,10 @@ def shortest_paths(
     check_option("method", method, _METHODS)
     check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
     check_progress(progress)
+    with_hops, may_use_up = as_flag("next_hops", next_hops), as_flag("overwrite", overwrite)
     known = as_graph(graph, no_edge)
     marks = negative_cycle == "mark"
-    options = Options(dtype is None, bool(next_hops), bool(overwrite), marks, progress)
+    options = Options(dtype is None, with_hops, may_use_up, marks, progress)
     match known:
         case Graph(given=Matrix(is_on_gpu=True) as given) | (Batch(is_on_gpu=True) as given):
             return _on_gpu(given, dtype, method, device, options)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
+from warpladder.flags import as_flag
 from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.frames import frame_labels, is_frame
@@ -127,7 +128,7 @@ class Graph:
         InputError
             Lengths differ, an index is out of range, a weight is NaN or -inf, labels repeat.
         InputTypeError
-            Weights are not real numbers.
+            Weights are not real numbers, ``n`` is no integer, ``directed`` not True or False.
 
         Examples
         --------
@@ -152,7 +153,7 @@ class Graph:
             for end, name in ((u, "sources"), (v, "targets")):
                 _check_labels(end, name, listed=names is not None)
             u, v, names = _number_labels(u, v, names)
-        if n is not None and not isinstance(n, Integral):
+        if isinstance(n, bool) or not (n is None or isinstance(n, Integral)):
             raise InputTypeError(f"n must be an integer, not {type(n).__name__}")
         if n is not None and n < 0:
             raise InputError(f"n={n} must not be negative")
@@ -172,7 +173,7 @@ class Graph:
         if checked is not None and checked.max(initial=0) == np.inf:
             finite = checked != np.inf
             u, v, checked = u[finite], v[finite], checked[finite]
-        return cls(Edges(n, u, v, checked, directed), names)
+        return cls(Edges(n, u, v, checked, as_flag("directed", directed)), names)
 
     @classmethod
     def from_matrix(
