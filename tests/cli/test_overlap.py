@@ -203,8 +203,9 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
     assert ["updates", "12"] in lines
     assert ["time", "less", "than", "a", "second"] in lines
     assert max(map(len, result.stdout.splitlines())) <= 80
-    document = json.loads(call("overlap", golden, "--plan", "--json").stdout)
-    assert document["plan"]["updates"] == 12
+    for piped in ([], ["-o", "-"]):
+        document = json.loads(call("overlap", golden, "--plan", "--json", *piped).stdout)
+        assert document["plan"]["updates"] == 12
     assert document["plan"]["expected_pairs"] == 4
     assert names(tmp_path) == ["golden.txt"]
 
@@ -272,6 +273,7 @@ def test_errors_are_one_line_that_names_the_option(
         ["--count-only", "-o", "x.csv"],
         ["--resume"],
         ["--resume", "-o", "-"],
+        ["--json", "-o", "-"],
         ["--part", "2"],
         ["--memory", "much"],
         ["--memory", "1" + 310 * "0"],

@@ -140,6 +140,10 @@ def overlap(
         )
     if format is not None and output is None:
         raise typer.BadParameter("--format is that of a file to write: name it with -o")
+    if is_piped and json and not plan:
+        raise typer.BadParameter(
+            "--json takes standard output, and so would the pairs; give -o a file"
+        )
     if [file, other] == [Path("-")] * 2:
         raise typer.BadParameter("--other and FILE cannot both be standard input")
     check_no_input("-o", output, (file, other))
