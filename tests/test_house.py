@@ -14,7 +14,7 @@ MOST_LINES = 400
 
 # From the ground up. What stands on one line may not import each other, but for `BETWEEN`.
 FLOORS = (
-    ("errors", "version", "rung"),
+    ("errors", "version", "rung", "flags"),
     ("device", "formats"),
     ("simulator",),
     ("call",),
@@ -27,7 +27,7 @@ FLOORS = (
 )
 # `primer` is a ladder without a call; `call` says where a call runs, which a simulated device may.
 # Compiled code that reads files is kept like any other (`device.kernel_cache`).
-BETWEEN = {("errors", "version"), ("formats", "device")}
+BETWEEN = {("errors", "version"), ("flags", "errors"), ("formats", "device")}
 
 
 def module_of(path: Path) -> str:

@@ -90,6 +90,24 @@ def test_the_order_is_shown():
     ]
 
 
+def test_what_is_read_is_not_written_over(tmp_path):
+    start, snapshots = tmp_path / "a.npy", tmp_path / "a.npz"
+    np.save(start, np.ones(5))
+    assert run("--cells", 9, "--steps", 1, "-o", snapshots).returncode == 0
+    picture = tmp_path / "a.png"
+    picture.symlink_to(start)
+    before = start.read_bytes(), snapshots.read_bytes()
+    for arguments in (
+        ("--initial", start, "-o", start),
+        ("--initial", start, "--plot", picture),
+        ("--resume", snapshots, "-o", snapshots),
+    ):
+        result = run(*arguments, "--steps", 1)
+        assert result.returncode == 2
+        assert "is a file that is read" in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert (start.read_bytes(), snapshots.read_bytes()) == before
+
+
 def test_the_picture(tmp_path):
     result = run("--cells", 100, "--steps", 5, "--plot", tmp_path / "hill.svg")
     assert result.returncode == 0, result.stderr
@@ -125,6 +143,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
         (("--steps", 9, "--method", "jump"), "--method jump: at the left end"),
         (("--steps", 1, "--column", "a"), "--column is that of a file"),
+        (("--steps", 1, "--initial", __file__, "--column", "7" * 5000), "7' is not there; found:"),
         (("--steps", 1, "--resume", "a.npz", "--cells", 3), "--cells has no meaning beside"),
         (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),
         (("--until", 1, "--convergence", 1, "--cells", 9), "--convergence 1: an order is seen"),

@@ -203,10 +203,28 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
     assert ["updates", "12"] in lines
     assert ["time", "less", "than", "a", "second"] in lines
     assert max(map(len, result.stdout.splitlines())) <= 80
-    document = json.loads(call("overlap", golden, "--plan", "--json").stdout)
-    assert document["plan"]["updates"] == 12
+    for piped in ([], ["-o", "-"]):
+        document = json.loads(call("overlap", golden, "--plan", "--json", *piped).stdout)
+        assert document["plan"]["updates"] == 12
     assert document["plan"]["expected_pairs"] == 4
     assert names(tmp_path) == ["golden.txt"]
+
+
+@pytest.mark.parametrize("option", ["--ids", "--items"])
+def test_more_digits_than_python_takes_are_no_column(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("id,items\n1,5 6\n2,5 6\n")
+    result = call("overlap", path, option, "7" * 5000)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert "7' is no column; columns found: 'id', 'items'" in result.stderr
+
+
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+def test_an_infinite_frequency_is_text_in_json(golden: Path, plan: list[str]) -> None:
+    result = call("overlap", golden, "--max-frequency", "inf", "--json", *plan)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout, parse_constant=pytest.fail)["max_frequency"] == "inf"
 
 
 @pytest.mark.parametrize(
@@ -229,6 +247,7 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
         (["--part", "0/2"], "--part 0/2"),
         (["--memory", "1kB"], "--memory 1,000 bytes: joining the rows takes more"),
         (["--ids", "who"], "--ids"),
+        (["--ids", "7" * 5000], "7' has no meaning for"),
         (["--other", "none.txt"], "cannot read none.txt"),
     ],
 )
@@ -254,8 +273,10 @@ def test_errors_are_one_line_that_names_the_option(
         ["--count-only", "-o", "x.csv"],
         ["--resume"],
         ["--resume", "-o", "-"],
+        ["--json", "-o", "-"],
         ["--part", "2"],
         ["--memory", "much"],
+        ["--memory", "1" + 310 * "0"],
     ],
 )
 def test_options_that_do_not_go_together(
@@ -265,6 +286,17 @@ def test_options_that_do_not_go_together(
     assert result.returncode == 2
     assert arguments[0] in result.stderr
     assert names(tmp_path) == ["golden.txt"]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_read_is_not_written_over(golden: Path, tmp_path: Path, side: int) -> None:
+    before = golden.read_text()
+    others = tmp_path / "others.txt"
+    others.write_text(before)
+    result = call("overlap", golden, "--other", others, "-o", (golden, others)[side])
+    assert result.returncode == 2
+    assert "is a file that is read" in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert golden.read_text() == others.read_text() == before
 
 
 def test_a_malformed_file_is_named_with_its_line(golden: Path) -> None:

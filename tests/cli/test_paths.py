@@ -172,6 +172,30 @@ def test_the_output_says_where_the_weights_come_from(
     assert ["weights", weights] in [[part.strip() for part in line] for line in shown]
 
 
+@pytest.mark.parametrize("option", ["--source", "--weight"])
+def test_more_digits_than_python_takes_are_no_column(tmp_path, option):
+    path = tmp_path / "roads.csv"
+    path.write_text("source,target,km\nA,B,4\n")
+    result = run("paths", path, "--target", "1", "--source", "0", option, "7" * 5000)
+    assert result.returncode == 1
+    assert len(result.stderr.splitlines()) == 1
+    assert f"{option} '777" in result.stderr
+    assert "7' is no column" in result.stderr
+
+
+@pytest.mark.parametrize("link", [None, "symlink_to", "hardlink_to"])
+def test_what_is_read_is_not_written_over(tmp_path, link):
+    path = output = tmp_path / "same.csv"
+    path.write_text("a,b,1\n")
+    if link is not None:
+        output = tmp_path / "other.csv"
+        getattr(output, link)(path)
+    result = run("paths", path, "-o", output)
+    assert result.returncode == 2
+    assert "is a file that is read" in " ".join(result.stderr.replace("\u2502", " ").split())
+    assert path.read_text() == "a,b,1\n"
+
+
 def test_an_unclear_weight_is_one_line_that_names_the_options(tmp_path, monkeypatch, capsys):
     path = tmp_path / "roads.csv"
     path.write_text("source,target,score\nA,B,4\n")
@@ -256,6 +280,13 @@ def test_marked_pairs(ring):
     assert "a negative cycle lies between c and b" in result.stdout
     document = json.loads(run("paths", ring, "--negative-cycle", "mark", "--json").stdout)
     assert document["distances"][2] == ["-inf", "-inf", 0]
+
+
+def test_a_longest_distance_without_minimum_is_text_in_json(ring):
+    ring.write_text("a b 1\nb a -2\n--END--\n")
+    result = run("paths", ring, "--negative-cycle", "mark", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout, parse_constant=pytest.fail)["longest_distance"] == "-inf"
 
 
 def test_interruption_leaves_nothing_behind(tmp_path):

@@ -64,6 +64,7 @@ def test_raw_binary_and_its_options(tmp_path):
     ("arguments", "message"),
     [
         ((), "choose a column"),
+        (("--column", "7" * 5000), "7' is not there; found: 'day', 'mm'"),
         (("--column", "mm", "--op", "median"), "--op 'median' is not known"),
         (("--column", "mm", "--op", ","), "--op: at least one operation"),
         (("--column", "mm", "--accuracy", "best"), "--accuracy 'best'"),

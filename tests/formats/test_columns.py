@@ -99,6 +99,14 @@ def test_a_weight_that_is_not_clear_is_asked_for(
     assert only_edge(read(path, source="source", target="target")) == ("A", "B", None, None)
 
 
+@both_formats
+def test_more_digits_than_python_takes_are_no_column(tmp_path: Path, suffix: str) -> None:
+    path = table_file(tmp_path, suffix, {"source": "A", "target": "B", "km": 4})
+    for options in ({"weight": "7" * 5000}, {"source": "7" * 5000, "target": 1}):
+        with pytest.raises(InputError, match="7' is no column; columns found"):
+            read(path, **options)
+
+
 def test_a_column_without_a_header_is_told_by_its_number(tmp_path: Path) -> None:
     path = tmp_path / "roads.edges"
     path.write_text("A B 5\n")
@@ -138,6 +146,8 @@ def test_tntp_as_it_is_published(tmp_path: Path, last: str | None, ends: tuple[s
     assert table.weights is not None
     edges = list(zip(table.sources.tolist(), table.targets.tolist(), strict=True))
     assert (edges, table.weights.tolist(), table.n) == ([(0, 1), (1, 2)], [4.5, 7], 3)
+    with pytest.raises(InputError, match="7' is no column of weights"):
+        read(path, weight="7" * 5000)
     assert table.weight_column == "free_flow_time"
     if names:
         assert read(path, weight="speed limit").weight_column == "speed_limit"

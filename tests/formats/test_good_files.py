@@ -305,6 +305,29 @@ def test_permission_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         graphs.read(tmp_path / "secret.gr")
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"header": "no"}, InputTypeError, "header='no' must be True or False"),
+        ({"header": 0}, InputTypeError, "header=0 must be True or False"),
+        ({"directed": "no"}, InputTypeError, "directed='no' must be True or False"),
+        ({"delimiter": 3}, InputTypeError, "delimiter=3 must be text"),
+        ({"format": []}, InputError, r"format=\[\] is not known"),
+    ],
+)
+def test_arguments_of_a_wrong_kind(
+    tmp_path: Path, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        read(tmp_path / "g.csv", "a,b,5\n", **options)
+
+
+def test_truths_of_numpy_are_taken(tmp_path: Path) -> None:
+    options = {"header": np.True_, "directed": np.False_}
+    table = read(tmp_path / "g.csv", "source,target\na,b\n", **options)
+    assert (table.directed, table.n) == (False, 2)
+
+
 def test_path_of_a_wrong_type() -> None:
     with pytest.raises(InputTypeError, match="path must be"):
         graphs.read(3)  # type: ignore[arg-type]

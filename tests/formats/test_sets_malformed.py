@@ -131,6 +131,21 @@ UNCLEAR = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delimiter": 3}, "delimiter=3 must be text"),
+        ({"header": "no"}, "header='no' must be True or False"),
+        ({"merge": "no"}, "merge='no' must be True or False"),
+    ],
+)
+def test_arguments_of_a_wrong_kind(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    path = tmp_path / "sets.csv"
+    path.write_text("id,items\n1,2;5\n")
+    with pytest.raises(wl.InputTypeError, match=message):
+        wl.read_sets(path, **options)
+
+
 @pytest.mark.parametrize(("content", "options", "message"), UNCLEAR)
 def test_what_is_not_clear(
     tmp_path: Path, content: str, options: dict[str, Any], message: str

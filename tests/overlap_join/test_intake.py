@@ -308,6 +308,14 @@ def test_polars():
         as_sets(polars.Series([[1], None]), "rows")
 
 
+def test_integers_of_polars_that_arrow_has_not():
+    polars = pytest.importorskip("polars", minversion="1.20")
+    rows = polars.Series([[1, 2], [2]], dtype=polars.List(polars.Int128))
+    for table in (rows, polars.DataFrame({"id": [1, 2], "items": rows})):
+        with pytest.raises(wl.InputTypeError, match=r"rows: pyarrow cannot read this .* cast its"):
+            as_sets(table, "rows")
+
+
 def test_the_data_of_the_source():
     path = Path(__file__).parents[2] / "data" / "related_ids.txt"
     assert plain(path) == [

@@ -203,6 +203,21 @@ def test_writing_refuses_before_it_writes(
             call()
 
 
+def test_ids_that_utf8_cannot_hold(tmp_path: Path) -> None:
+    words = answer(join_of([{1, 2}, {1, 2}]), np.array(["a", "b\ud800"], object))
+    told = r"the row id 'b\\ud800' holds what UTF-8 cannot; give the row another id"
+    for name in ("x.parquet", "x.arrows", "x.csv"):
+        with pytest.raises(InputError, match=told):
+            words.write(tmp_path / name)
+    with pytest.raises(InputError, match=told):
+        words.to_arrow()
+    assert list(tmp_path.iterdir()) == []
+    # Before, pandas keeps text as Python's.
+    pytest.importorskip("pandas", minversion="3")
+    with pytest.raises(InputError, match=told):
+        words.to_pandas()
+
+
 def test_counts() -> None:
     rule = join_of([], measure="dice", threshold=0.25).rule
     counts = OverlapCounts(3, np.array([2, 2, 2]), None, None, None, rule, "")

@@ -85,6 +85,22 @@ def test_zero_is_an_edge_unless_no_edge_says_otherwise():
     assert np.array_equal(wl.shortest_paths(weights, no_edge=0).dist_matrix, expected)
 
 
+@pytest.mark.parametrize("layout", ["bsr", "dia"])
+def test_zeros_that_fill_up_a_sparse_layout_are_no_edges(layout):
+    weights = np.array([[0, 5, 0, 0], [0, 0, 0, 0], [0, 0, 0, 7], [0, 0, 0, 0]])
+    options = {"blocksize": (2, 2)} if layout == "bsr" else {}
+    filled = getattr(sp, f"{layout}_array")(weights, **options)
+    assert np.count_nonzero(filled.data == 0)
+    answer = wl.shortest_paths(filled)
+    assert answer.graph.edge_count == 2
+    assert np.array_equal(answer.dist_matrix, wl.shortest_paths(weights, no_edge=0).dist_matrix)
+
+
+def test_zeros_that_a_sparse_layout_lists_are_edges():
+    listed = sp.csr_array(([0, 5], ([0, 1], [1, 0])), shape=(2, 2))
+    assert wl.shortest_paths(listed).distance(0, 1) == 0
+
+
 def test_nan_may_mean_no_edge():
     weights = np.array([[0, 2, np.nan], [np.nan, 0, INF], [1, np.nan, 0]])
     answer = wl.shortest_paths(weights, no_edge=np.nan)
@@ -106,6 +122,21 @@ def test_parallel_edges_count_by_the_lightest_and_loops_not_at_all():
 def test_an_infinite_weight_is_no_edge():
     graph = wl.Graph.from_edges([0, 1], [1, 0], [INF, 3.0])
     assert wl.shortest_paths(graph).distance(0, 1) == INF
+
+
+@pytest.mark.parametrize("directed", [True, False])
+def test_an_infinite_weight_counts_nowhere_but_its_ends_are_vertices(directed):
+    ends = ["a", "b", "c"], ["b", "c", "d"]
+    graph = wl.Graph.from_edges(*ends, [INF, 1.0, INF], directed=directed)
+    assert list(graph.labels) == ["a", "b", "c", "d"]
+    assert (graph.edge_count, graph.components) == (1, 3)
+    assert (graph.sources.tolist(), graph.targets.tolist()) == ([1], [2])
+    assert graph.weights.tolist() == [1]
+    answer = wl.shortest_paths(graph)
+    assert answer.distance("b", "c") == 1
+    assert answer.distance("a", "b") == answer.distance("c", "d") == INF
+    none = wl.Graph.from_edges([0, 2], [1, 0], [INF, INF], directed=directed)
+    assert (none.n, none.edge_count, none.components) == (3, 0, 3)
 
 
 def test_multigraphs_and_missing_weights():

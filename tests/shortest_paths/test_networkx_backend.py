@@ -153,6 +153,24 @@ def test_an_integer_that_floats_beside_it_would_round_is_refused() -> None:
     assert wl.shortest_paths([[0, 2**53 + 2], [math.inf, 0]]).distance(0, 1) == 2**53 + 2
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("seed", range(5))
+def test_predecessors_are_networkxs_with_loops_too(kind: type[nx.Graph], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = kind()
+    made.add_nodes_from(range(12))
+    # Sums of powers of two: no two paths have the same length, so their predecessors are given.
+    for edge, (u, v) in enumerate(rng.integers(0, 12, (20, 2)).tolist()):
+        made.add_edge(u, v, weight=1 << edge)
+    for vertex, weight in ((0, 0), (3, 0), (5, 2)):
+        made.add_edge(vertex, vertex, weight=weight)
+    ours = Backend.floyd_warshall_predecessor_and_distance(made)
+    theirs = nx.floyd_warshall_predecessor_and_distance(made, backend="networkx")
+    assert ours[0] == theirs[0]
+    assert ours[1] == theirs[1]
+    assert ours[0][5][5] == 5
+
+
 def test_a_weight_may_be_a_function() -> None:
     """Checked against NetworkX where it knows that, from 3.7 on; the numbers are by hand."""
 

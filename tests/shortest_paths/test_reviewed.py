@@ -13,6 +13,7 @@ from oracles import absent, check_hops, distances
 import warpladder as wl
 from choosing import large
 from warpladder import errors
+from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
 
@@ -253,6 +254,7 @@ def test_memory_that_is_not_there_is_an_error_of_ours(monkeypatch):
         (lambda: Graph.from_edges([0], [1], n=2.5), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], n="3"), errors.InputTypeError),
         (lambda: Graph.from_edges([], [], n=-1), errors.InputError),
+        (lambda: Graph.from_edges([0], [0], n=True), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], labels=5), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], labels=[[], {}]), errors.InputTypeError),
         (lambda: Graph.from_edges(np.array([2**63], "uint64"), [1]), errors.InputError),
@@ -262,6 +264,28 @@ def test_memory_that_is_not_there_is_an_error_of_ours(monkeypatch):
 def test_arguments_of_the_wrong_kind(make, error):
     with pytest.raises(error):
         make()
+
+
+@pytest.mark.parametrize("value", ["no", 0, 1, None, np.array([True, False])])
+def test_flags_that_are_neither_true_nor_false(value):
+    answer = wl.shortest_paths([[0, 1], [1, 0]])
+    for name, call in (
+        ("directed", lambda: Graph.from_edges([0], [1], directed=value)),
+        ("directed", lambda: cycle(5, directed=value)),
+        ("next_hops", lambda: wl.shortest_paths([[0]], next_hops=value)),
+        ("overwrite", lambda: wl.shortest_paths([[0]], overwrite=value)),
+        ("reachable_only", lambda: answer.diameter(reachable_only=value)),
+    ):
+        with pytest.raises(errors.InputTypeError, match=f"{name}=.* must be True or False"):
+            call()
+
+
+def test_flags_of_numpy():
+    graph = Graph.from_edges([0], [1], directed=np.False_)
+    assert graph.directed is False
+    answer = wl.shortest_paths(graph, next_hops=np.True_, overwrite=np.False_)
+    assert answer.path(1, 0) == [1, 0]
+    assert answer.diameter(reachable_only=np.True_) == 1
 
 
 def test_zero_cycles_in_floats_still_give_sound_hops():

@@ -21,6 +21,7 @@ from warpladder.device.environment import require_compiler, worker_count
 from warpladder.device.foreign import device_of, numpy_dtype
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
+from warpladder.flags import as_flag
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -85,8 +86,7 @@ def prepare(
         Whether one that memory does not hold is.
     """
     check_option("method", method, _METHODS)
-    if not isinstance(allow_unstable, (bool, np.bool_)):
-        raise InputTypeError(f"allow_unstable={allow_unstable!r} must be True or False")
+    as_flag("allow_unstable", allow_unstable)
     cells = as_cells(phi)
     *several, n = cells.values.shape
     systems = several[0] if several else 1

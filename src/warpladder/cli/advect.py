@@ -123,14 +123,18 @@ def advect(
 
     [bold]warpladder advect --resume run.npz --steps 1000 -o more.npz[/]
     """
-    from warpladder.cli.advect_run import Asked, resumed, started
+    from warpladder.cli.advect_run import SHAPES, Asked, resumed, started
     from warpladder.cli.advect_view import show
     from warpladder.cli.output import print_json
+    from warpladder.cli.targets import check_no_input
 
     asked = Asked(
         steps=steps, until=until, save_every=save_every, output=output, plot=plot, device=device
     )
     asked.check()
+    read = (resume, None if initial in SHAPES else Path(initial))
+    check_no_input("-o", output, read)
+    check_no_input("--plot", plot, read)
     began = perf_counter()
     if resume is not None:
         given = {

@@ -14,7 +14,7 @@ import typer
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
 from warpladder.advection.result import Advection
-from warpladder.cli.options import options_named
+from warpladder.cli.options import as_column, options_named
 from warpladder.cli.progress import progress_bar
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.atomic import atomic_write, check_writable
@@ -138,7 +138,7 @@ def started(
                 for size, errors in zip(table.cells, table.errors, strict=True)
             ]
             facts["orders"] = [
-                {name: _plain(order) for name, order in orders._asdict().items()}
+                {name: float(order) for name, order in orders._asdict().items()}
                 for orders in table.orders
             ]
     return facts
@@ -182,17 +182,17 @@ def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float)
         "why": run.why,
         "seconds": seconds,
         "cell_steps": phi.size * (run.steps - first),
-        "least": _plain(phi.min()),
-        "most": _plain(phi.max()),
-        "total_variation": _plain(np.sum(run.total_variation)),
+        "least": float(phi.min()),
+        "most": float(phi.max()),
+        "total_variation": float(np.sum(run.total_variation)),
     }
     if start is not None:
         balance = run.mass_balance(start)
-        facts |= {f"mass_{name}": _plain(np.sum(v)) for name, v in balance._asdict().items()}
+        facts |= {f"mass_{name}": float(np.sum(v)) for name, v in balance._asdict().items()}
         moved = setup.course.courant * run.steps
         if callable(start) or bool((moved == np.rint(moved)).all()):
             norms = run.errors(start)._asdict()
-            facts["errors"] = {name: _plain(np.max(norm)) for name, norm in norms.items()}
+            facts["errors"] = {name: float(np.max(norm)) for name, norm in norms.items()}
     if asked.output is not None:
         facts["output"] = str(asked.output)
         if asked.is_end_alone:
@@ -231,8 +231,7 @@ def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
         known = ", ".join(SHAPES)
         raise InputError(f"--initial {initial!r} is neither a file nor one of {known}")
     with options_named([initial], {"dtype": "--dtype"}):
-        name = int(column) if column is not None and column.isdecimal() else column
-        values = open_values(path, column=name)
+        values = open_values(path, column=column if column is None else as_column(column))
         if isinstance(values, StoredArray):
             return values.mapped()
         return np.concatenate([np.empty(0, np.float64), *values])
@@ -281,9 +280,3 @@ def _as_side(text: str) -> Any:
 
 def _literals(asked: Asked) -> list[str]:
     return [str(path) for path in (asked.output, asked.plot) if path is not None]
-
-
-def _plain(number: Any) -> Any:
-    """Return a number as JSON has it; infinities and NaN, which it has not, as text."""
-    value = float(number)
-    return value if math.isfinite(value) else str(value)

@@ -83,8 +83,8 @@ def _convergence(facts: dict[str, Any]) -> Table:
     return table
 
 
-def _number(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
+def _number(value: float) -> str:
+    return f"{value:.6g}"
 
 
 def _order(value: float | str) -> str:

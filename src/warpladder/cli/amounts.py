@@ -8,7 +8,9 @@ import typer
 
 __all__ = ["as_bytes", "as_seconds"]
 
-_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<prefix>[KMGT]?)(?P<binary>i?)B?", re.IGNORECASE)
+_SIZE = re.compile(
+    r"(?P<number>\d{1,18}(\.\d{1,18})?)\s*(?P<prefix>[KMGT]?)(?P<binary>i?)B?", re.IGNORECASE
+)
 _PREFIXES = ["", "K", "M", "G", "T"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

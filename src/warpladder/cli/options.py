@@ -20,10 +20,24 @@ from typer.core import TyperCommand
 
 from warpladder.errors import WarpladderError
 
-__all__ = ["Command", "Json", "options_named"]
+__all__ = ["Command", "Json", "as_column", "options_named"]
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 """Of commands that print one where they are asked to."""
+
+
+def as_column(text: str) -> str | int:
+    """Return a column as the library takes it: its number, or else its name.
+
+    Examples
+    --------
+    >>> as_column("2"), as_column("km")
+    (2, 'km')
+    """
+    from warpladder.formats.columns import column_number
+
+    number = column_number(text)
+    return text if number is None else number
 
 
 class Command(TyperCommand):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import typer
@@ -38,5 +39,14 @@ def printable(text: str) -> str:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """Print one JSON document; labels of any kind become text."""
-    typer.echo(json.dumps(document, indent=2, default=str, allow_nan=False))
+    """Print one JSON document; labels of any kind, infinities and NaN become text."""
+    typer.echo(json.dumps(_without_special(document), indent=2, default=str, allow_nan=False))
+
+
+def _without_special(value: Any) -> Any:
+    """Return a document without the numbers that JSON has not."""
+    if isinstance(value, dict):
+        return {key: _without_special(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_special(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

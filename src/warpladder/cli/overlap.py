@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from warpladder.cli.options import Json
+from warpladder.cli.options import Json, as_column
 
 __all__ = ["overlap"]
 
@@ -130,6 +130,7 @@ def overlap(
     from warpladder.cli.output import print_json
     from warpladder.cli.overlap_run import Run, as_part, read_rows
     from warpladder.cli.overlap_view import show, show_plan
+    from warpladder.cli.targets import check_no_input
     from warpladder.formats.pairs import check_pair_target, pair_format
 
     is_piped = str(output) == _STANDARD_OUTPUT
@@ -139,12 +140,13 @@ def overlap(
         )
     if format is not None and output is None:
         raise typer.BadParameter("--format is that of a file to write: name it with -o")
+    if is_piped and json and not plan:
+        raise typer.BadParameter(
+            "--json takes standard output, and so would the pairs; give -o a file"
+        )
     if [file, other] == [Path("-")] * 2:
         raise typer.BadParameter("--other and FILE cannot both be standard input")
-    if output is not None and any(_is_same(output, one) for one in (file, other)):
-        raise typer.BadParameter(
-            f"-o {output} is a file that rows are read from; give the pairs one of their own"
-        )
+    check_no_input("-o", output, (file, other))
     if resume and (output is None or is_piped):
         raise typer.BadParameter("--resume goes on with a file: name it with -o")
     number, most_bytes = as_part(part), as_bytes(memory)
@@ -154,7 +156,8 @@ def overlap(
         if not is_piped:
             check_pair_target(output, form)
     read: dict[str, Any] = {
-        "format": input_format, "ids": _column(ids), "items": _column(items),
+        "format": input_format, "ids": ids if ids is None else as_column(ids),
+        "items": items if items is None else as_column(items),
         "delimiter": delimiter, "header": header, "merge": merge,
     }  # fmt: skip
     asked: dict[str, Any] = {
@@ -180,17 +183,6 @@ def overlap(
     (print_json if json else show)(facts)
     if output is not None and not json:
         typer.echo(f"wrote {output}", err=True)
-
-
-def _is_same(output: Path, rows: Path | None) -> bool:
-    """Tell whether two paths lead to one file."""
-    if rows is None or not (output.is_file() and rows.is_file()):
-        return False
-    return output.samefile(rows)
-
-
-def _column(text: str | None) -> str | int | None:
-    return int(text) if text is not None and text.isdecimal() else text
 
 
 def _number(value: float) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from warpladder.cli.options import Json
+from warpladder.cli.options import Json, as_column
 
 if TYPE_CHECKING:
     from warpladder.formats.edges import DenseTable, EdgeTable
@@ -89,6 +89,7 @@ def paths(
     """
     from warpladder.cli.output import print_json
     from warpladder.cli.paths_view import as_document, show
+    from warpladder.cli.targets import check_no_input
     from warpladder.errors import InputError
     from warpladder.formats.distances import check_target
     from warpladder.formats.files import InputFile
@@ -98,11 +99,12 @@ def paths(
 
     if (start is None) != (end is None):
         raise typer.BadParameter("give both ends of the path, --from A and --to B")
+    check_no_input("-o", output, [file])
     if output is not None:
         check_target(output, next_hops=next_hops)
     columns = {"source": source, "target": target, "weight": weight}
     chosen: dict[str, Any] = {
-        name: _column(column) for name, column in columns.items() if column is not None
+        name: as_column(column) for name, column in columns.items() if column is not None
     }
     opened = InputFile(file)
     table = read(opened, format=format, directed=directed, **chosen)
@@ -147,10 +149,6 @@ def _weights(table: EdgeTable | DenseTable) -> str:
         return "as the file's format has them"
     is_name = isinstance(table.weight_column, str)
     return f"column {table.weight_column!r}{'' if is_name else ', counted from 0'}"
-
-
-def _column(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
 
 
 def _vertex(graph: Graph, text: str) -> int:

@@ -73,7 +73,7 @@ def reduce(
     with options_named([str(file)], {"values": str(file)}):
         answer = _run(source, wanted)
     facts["seconds"] = perf_counter() - began
-    results = {name: _plain(value) for name, value in zip(names, answer, strict=True)}
+    results = {name: value.item() for name, value in zip(names, answer, strict=True)}
     if json:
         print_json({**facts, "accuracy": accuracy, "results": results})
     else:
@@ -98,14 +98,6 @@ def _run(source: Any, wanted: dict[str, Any]) -> Any:
 
     with progress_bar("reducing") as progress:
         return reduce_values(source, **wanted, progress=progress)
-
-
-def _plain(value: Any) -> Any:
-    """Return a number as JSON has it; infinities and NaN, which it has not, as text."""
-    import math
-
-    number = value.item()
-    return str(number) if isinstance(number, float) and not math.isfinite(number) else number
 
 
 def _show(facts: dict[str, Any], results: dict[str, Any]) -> None:

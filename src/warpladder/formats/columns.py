@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["Columns", "choose_column", "choose_columns", "names_edges"]
+__all__ = ["Columns", "choose_column", "choose_columns", "column_number", "names_edges"]
 
 # Names without blanks, dots, dashes and the like, in lower case.
 _SOURCES = ("source", "from", "src", "tail", "start", "origin")
@@ -52,6 +52,19 @@ def names_edges(names: Sequence[str]) -> bool:
     return bool(_known(names, "source")) and bool(_known(names, "target"))
 
 
+def column_number(choice: str | int) -> int | None:
+    """Return a choice of a column as its number, None where it can be no number of one.
+
+    Examples
+    --------
+    >>> column_number("2"), column_number("km")
+    (2, None)
+    """
+    text = str(choice)
+    # No table has more columns, and Python makes no number of more than 4300 digits.
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
 def choose_columns(
     path: Path,
     names: Sequence[str] | None,
@@ -76,8 +89,8 @@ def choose_columns(
     def resolve(role: str, choice: str | int) -> int:
         if isinstance(choice, str) and names is not None and choice in names:
             return names.index(choice)
-        number = int(choice) if str(choice).isdecimal() else count
-        if number >= count:
+        number = column_number(choice)
+        if number is None or number >= count:
             raise InputError(f"{path}: {role}={choice!r} is no column; {remedy}")
         return number
 
@@ -152,10 +165,11 @@ def choose_column(
             return 0, False
         raise InputError(f"{path}: choose a column, column=0 or by name; found: {listing}")
     name = column.strip() if isinstance(column, str) and is_named else None
-    is_number = str(column).isascii() and str(column).isdecimal()
-    is_index = is_number and int(column) < len(names)
-    if name in names and (names_first or not is_index):
+    number = column_number(column) if str(column).isascii() else None
+    if number is not None and number >= len(names):
+        number = None
+    if name in names and (names_first or number is None):
         return names.index(name), True
-    if is_index:
-        return int(column), False
+    if number is not None:
+        return number, False
     raise InputError(f"{path}: column={column!r} is not there; found: {listing}")

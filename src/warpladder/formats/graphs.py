@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.errors import FileFormatError, InputError, InputTypeError
+from warpladder.flags import as_flag
 from warpladder.formats.arrays import NPY_MAGIC, read_arrays
 from warpladder.formats.atomic import atomic_write
 from warpladder.formats.dimacs import read_dimacs, write_dimacs
@@ -151,7 +152,7 @@ def read(
     ------
     FileFormatError
         The file is malformed; the message has the line, what was expected and what was found.
-    InputError
+    InputError, InputTypeError
         The file cannot be opened, or an argument cannot be used with it.
     MissingExtraError
         The format needs a package that is not installed.
@@ -177,6 +178,10 @@ def read(
         "delimiter": delimiter,
     }
     options = {name: value for name, value in given.items() if value is not None}
+    for flag in options.keys() & {"directed", "header"}:
+        options[flag] = as_flag(flag, options[flag])
+    if not (delimiter is None or isinstance(delimiter, str)):
+        raise InputTypeError(f"delimiter={delimiter!r} must be text, as ',' or ' '")
     name = _name_of(file, format)
     text = None
     is_guess = False
@@ -312,7 +317,7 @@ def _name_of(file: InputFile, format: str) -> str | None:  # noqa: A002 - as in 
 
 
 def _checked(name: str) -> str:
-    if name not in _FORMATS:
+    if not (isinstance(name, str) and name in _FORMATS):
         raise InputError(f"format={name!r} is not known; use auto or one of {', '.join(_FORMATS)}")
     return name
 

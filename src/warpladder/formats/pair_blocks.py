@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from warpladder.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["PairBlock", "PairEncoder", "RowIds", "ids_of"]
+__all__ = ["PairBlock", "PairEncoder", "RowIds", "ids_of", "not_in_utf8"]
 
 RowIds = Any
 """The ids of the rows of one side: int64, or an object array of strings; None for positions."""
@@ -74,3 +76,8 @@ def ids_of(ids: RowIds, positions: NDArray[Any]) -> NDArray[Any]:
     """
     found: NDArray[Any] = positions.astype(np.int64) if ids is None else ids[positions]
     return found
+
+
+def not_in_utf8(text: str) -> InputError:
+    """Return the error about a row id that no file holds."""
+    return InputError(f"the row id {text!r} holds what UTF-8 cannot; give the row another id")

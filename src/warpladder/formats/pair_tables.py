@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.formats.pair_blocks import ids_of
+from warpladder.formats.pair_blocks import ids_of, not_in_utf8
 from warpladder.formats.parquet import import_pyarrow
 from warpladder.formats.parquet_footer import joined_footers
 
@@ -164,10 +164,16 @@ class _Tables:
     def _words(self) -> dict[int, Any]:
         """Ids that are strings, as Arrow has them; one side's alone where both have the same."""
         return {
-            id(ids): self.pa.array(ids, self.pa.string())
+            id(ids): self._as_words(ids)
             for ids in self._ids.values()
             if ids is not None and ids.dtype == object
         }
+
+    def _as_words(self, ids: NDArray[Any]) -> Any:
+        try:
+            return self.pa.array(ids, self.pa.string())
+        except UnicodeEncodeError as fault:
+            raise not_in_utf8(fault.object) from None
 
     def table(self, block: PairBlock) -> Any:
         """Return the pairs of a block."""

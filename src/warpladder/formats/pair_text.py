@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.errors import InputError
-from warpladder.formats.pair_blocks import ids_of
+from warpladder.formats.pair_blocks import ids_of, not_in_utf8
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,8 +32,6 @@ _SLICE = 8192
 # Above that the texts of all rows are not kept in cells of one width.
 _MOST_TABLE_BYTES = 1 << 28
 _FILLER = b"\0"
-# What UTF-8 cannot hold.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class PairText:
@@ -223,9 +221,10 @@ def _cells_of_rows(ids: _Ids, block: PairBlock) -> tuple[NDArray[Any], NDArray[n
 
 
 def _encoded(text: str) -> bytes:
-    if _SURROGATE.search(text):
-        raise InputError(f"the row id {text!r} holds what UTF-8 cannot; give the row another id")
-    return text.encode()
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise not_in_utf8(text) from None
 
 
 def _joined(columns: list[bytes | NDArray[Any]], size: int) -> bytes:

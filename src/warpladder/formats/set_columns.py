@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import InputError
+from warpladder.formats.columns import column_number
 from warpladder.formats.text import listed
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def choose_set_columns(
             if names.count(choice) > 1:
                 raise refused(f"{role}={choice!r} stands there twice")
             return names.index(choice)
-        number = int(choice) if str(choice).isdecimal() else count
-        if number >= count or isinstance(choice, bool):
+        number = column_number(choice)
+        if number is None or number >= count:
             raise refused(f"{role}={choice!r} is no column")
         return number
 

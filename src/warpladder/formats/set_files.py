@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from warpladder.errors import FileFormatError, InputError
+from warpladder.flags import as_flag
 from warpladder.formats.fields import is_integer
 from warpladder.formats.files import InputFile, plain_suffix, read_head
 from warpladder.formats.set_lines import COMMENTS, LineGrammar
@@ -134,6 +135,9 @@ def read_sets(
     """
     file = InputFile(path)
     delimiter = as_delimiter(delimiter)
+    if header is not None:
+        header = as_flag("header", header)
+    merge = as_flag("merge", merge)
     given = {"ids": ids, "items": items, "header": header, "delimiter": delimiter}
     given["merge"] = merge or None
     asked = {name: value for name, value in given.items() if value is not None}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from warpladder.errors import FileFormatError, InputError
+from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.fields import is_integer
 from warpladder.formats.set_columns import SetColumns, choose_set_columns, names_sets
 from warpladder.formats.set_lines import LineGrammar, split_fields
@@ -77,6 +77,8 @@ def table_grammar(
 
 def as_delimiter(delimiter: str | None) -> str | None:
     """Return what parts the ids of a list, a blank for any blanks, checked."""
+    if not (delimiter is None or isinstance(delimiter, str)):
+        raise InputTypeError(f"delimiter={delimiter!r} must be text, as ';' or ' '")
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n#{}[]()'):
         raise InputError(
             f"delimiter={delimiter!r} must be one character, as ';', '|', ',' or ' ' for blanks"

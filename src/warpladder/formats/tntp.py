@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from warpladder.errors import InputError
+from warpladder.formats.columns import column_number
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
 from warpladder.formats.text import TextFile, shortened
@@ -99,12 +100,10 @@ def _plain(name: str) -> str:
 
 
 def _weight_column(file: TextFile, names: list[str], weight: str | int) -> int:
-    column = len(names)
-    if str(weight).isdecimal():
-        column = int(weight)
-    elif isinstance(weight, str) and _plain(weight) in names:
+    column = column_number(weight)
+    if column is None and isinstance(weight, str) and _plain(weight) in names:
         column = names.index(_plain(weight))
-    if not 2 <= column < len(names):
+    if column is None or not 2 <= column < len(names):
         raise InputError(
             f"{file.path}: weight={weight!r} is no column of weights; "
             f"choose from {shortened(', '.join(names[2:]), 160)}"

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-import numpy as np
-
 from warpladder.call import Progress, check_progress, naming_memory
-from warpladder.errors import InputTypeError
+from warpladder.flags import as_flag
 from warpladder.overlap_join.gathered import gathered
 from warpladder.overlap_join.intake import as_sets
 from warpladder.overlap_join.plan import Plan
@@ -135,11 +133,10 @@ def overlap_join(
     array([3, 3, 3, 3])
     """
     check_progress(progress)
-    if not isinstance(count_only, (bool, np.bool_)):
-        raise InputTypeError(f"count_only={count_only!r} must be True or False")
+    only_counted = as_flag("count_only", count_only)
     rule, most, share = as_options(threshold, measure, top_k, max_frequency)
     sides = _as_sides(rows, other)
-    prepared = prepared_for(sides, rule, most, share, device, count_only=bool(count_only))
+    prepared = prepared_for(sides, rule, most, share, device, count_only=only_counted)
     join, planned = prepared.join, prepared.plan
     n = len(join.left)
     advanced = as_fraction(progress, row_work(join), (0, n, n))
@@ -147,7 +144,7 @@ def overlap_join(
                    ((sides[0], join.left), (sides[-1], join.right)))  # fmt: skip
     with naming_memory("rows", "what finds its pairs"):
         engine = prepared.engine()
-        if count_only:
+        if only_counted:
             counted = engine.counted(0, n, advanced)
             degrees = counted.of_left
             if join.is_self and not join.both_ways:

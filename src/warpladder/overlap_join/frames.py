@@ -107,7 +107,13 @@ def of_arrow(given: Any, argument: str) -> Sets:
     if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):
         raise InputTypeError(f"{argument}: a {type(given).__name__} is not taken; .collect() it")
     if hasattr(given, "to_arrow"):
-        given = given.to_arrow()
+        try:
+            given = given.to_arrow()
+        except pa.ArrowException as fault:
+            raise InputTypeError(
+                f"{argument}: pyarrow cannot read this {type(given).__name__}: {fault}; cast its "
+                "ids to integers of 64 bits or to text"
+            ) from fault
 
     def refuse(expected: str, found: str) -> InputTypeError:
         return InputTypeError(f"{argument}: expected {expected}, found {found}")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import MissingExtraError
-from warpladder.formats.pair_blocks import PairBlock, ids_of
+from warpladder.formats.pair_blocks import PairBlock, ids_of, not_in_utf8
 from warpladder.overlap_join.gathered import Pairs, both_ways, values
 from warpladder.overlap_join.measures import Rule
 
@@ -171,6 +171,8 @@ class Overlaps:
 
         Raises
         ------
+        InputError
+            A row id holds what UTF-8 cannot.
         MissingExtraError
             pyarrow is not installed.
         """
@@ -193,7 +195,10 @@ class Overlaps:
         columns = {"left": self.left, "right": self.right, "shared": self.shared}
         if self._has_values:
             columns["value"] = self.value
-        return pd.DataFrame(columns)
+        try:
+            return pd.DataFrame(columns)
+        except UnicodeEncodeError as fault:
+            raise not_in_utf8(fault.object) from None
 
     def write(self, path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002 - as users call it
         """Write the pairs to a file, whole or not at all.

@@ -16,6 +16,7 @@ from warpladder.device.foreign import device_of
 from warpladder.device.host_memory import require_memory
 from warpladder.device.simd import vector_unit
 from warpladder.errors import InputError
+from warpladder.flags import as_flag
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import asked_dtype
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -93,11 +94,11 @@ def shortest_paths(
     graph
         A dense matrix of weights, shape (n, n), as an array, nested lists or a pandas DataFrame,
         whose labels then name the vertices; a `Graph`; a scipy.sparse matrix or array (its
-        stored entries are the edges, explicit zeros too); a NetworkX graph (edge attribute
-        ``weight``, 1 where it is missing); or ``(sources, targets, weights)``. In a dense matrix a
-        0 is an edge of weight 0, **unlike SciPy's rule for dense input**; what means "no edge" is
-        ``no_edge``. The diagonal counts as 0 unless it is negative. Of parallel edges the lightest
-        counts.
+        stored entries are the edges, explicit zeros too, but not in the BSR and DIA layouts, which
+        fill up with zeros); a NetworkX graph (edge attribute ``weight``, 1 where it is missing); or
+        ``(sources, targets, weights)``. In a dense matrix a 0 is an edge of weight 0, **unlike
+        SciPy's rule for dense input**; what means "no edge" is ``no_edge``. The diagonal counts as
+        0 unless it is negative. Of parallel edges the lightest counts.
 
         Many graphs of one size are answered together if they come as an array of shape (b, n, n),
         as ``numpy.stack(matrices)`` makes it: thousands of small ones much faster than in a loop.
@@ -217,9 +218,10 @@ def shortest_paths(
     check_option("method", method, _METHODS)
     check_option("negative_cycle", negative_cycle, _NEGATIVE_CYCLE)
     check_progress(progress)
+    with_hops, may_use_up = as_flag("next_hops", next_hops), as_flag("overwrite", overwrite)
     known = as_graph(graph, no_edge)
     marks = negative_cycle == "mark"
-    options = Options(dtype is None, bool(next_hops), bool(overwrite), marks, progress)
+    options = Options(dtype is None, with_hops, may_use_up, marks, progress)
     match known:
         case Graph(given=Matrix(is_on_gpu=True) as given) | (Batch(is_on_gpu=True) as given):
             return _on_gpu(given, dtype, method, device, options)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
+from warpladder.flags import as_flag
 from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.frames import frame_labels, is_frame
@@ -82,7 +83,7 @@ class Graph:
 
     @property
     def edge_count(self) -> int:
-        """Number of edges: as given, or the off-diagonal edges of a matrix."""
+        """Number of edges: as given, less infinite ones, or the off-diagonal edges of a matrix."""
         return self.given.edge_count
 
     @property
@@ -112,8 +113,8 @@ class Graph:
             Ends of each edge, shape (m,): vertex indices, or labels (strings or any other hashable
             objects).
         weights
-            Shape (m,), real; every edge counts 1 where it is None. An infinite weight is no edge.
-            Of parallel edges the lightest counts.
+            Shape (m,), real; every edge counts 1 where it is None. An infinite weight is no edge,
+            and is left out; its ends stay vertices. Of parallel edges the lightest counts.
         n
             Number of vertices; by default as many as the edges or ``labels`` name.
         labels
@@ -127,7 +128,7 @@ class Graph:
         InputError
             Lengths differ, an index is out of range, a weight is NaN or -inf, labels repeat.
         InputTypeError
-            Weights are not real numbers.
+            Weights are not real numbers, ``n`` is no integer, ``directed`` not True or False.
 
         Examples
         --------
@@ -152,7 +153,7 @@ class Graph:
             for end, name in ((u, "sources"), (v, "targets")):
                 _check_labels(end, name, listed=names is not None)
             u, v, names = _number_labels(u, v, names)
-        if n is not None and not isinstance(n, Integral):
+        if isinstance(n, bool) or not (n is None or isinstance(n, Integral)):
             raise InputTypeError(f"n must be an integer, not {type(n).__name__}")
         if n is not None and n < 0:
             raise InputError(f"n={n} must not be negative")
@@ -168,7 +169,11 @@ class Graph:
                     f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
                     f"0 .. {n - 1}; give n= if there are more"
                 )
-        return cls(Edges(n, u, v, _check_weights(weights, u.size), directed), names)
+        checked = _check_weights(weights, u.size)
+        if checked is not None and checked.max(initial=0) == np.inf:
+            finite = checked != np.inf
+            u, v, checked = u[finite], v[finite], checked[finite]
+        return cls(Edges(n, u, v, checked, as_flag("directed", directed)), names)
 
     @classmethod
     def from_matrix(

@@ -24,6 +24,9 @@ from warpladder.shortest_paths.no_edge import absent_value
 
 __all__ = ["as_graph", "from_networkx", "read_graph"]
 
+# Sparse layouts that fill up their blocks and diagonals, so that zeros in them mean nothing.
+_FILLED_LAYOUTS = ("bsr", "dia")
+
 
 def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
     """Return anything that `shortest_paths` takes as a `Graph`, or as many of them.
@@ -186,6 +189,8 @@ def _from_sparse(matrix: Any) -> Graph:
             f"graph: a matrix of weights must be square, this has shape {matrix.shape}"
         )
     edges = matrix.tocoo()
+    if matrix.format in _FILLED_LAYOUTS:
+        edges.eliminate_zeros()
     return Graph.from_edges(edges.row, edges.col, edges.data, n=matrix.shape[0])
 
 

@@ -94,11 +94,15 @@ class Backend:
     ) -> tuple[dict[Any, dict[Any, Any]], dict[Any, dict[Any, Any]]]:
         """Return predecessors, of reached targets only, and distances as dictionaries."""
         answer = _solve(Backend.convert_to_nx(graph), weight, next_hops=True)
-        labels = answer.graph.labels or ()
+        known = answer.graph
+        labels = known.labels or ()
         predecessors = {
             source: {labels[j]: labels[via] for j, via in enumerate(row) if via >= 0}
             for source, row in zip(labels, answer.predecessors.tolist(), strict=True)
         }
+        # On no path, but NetworkX begins with the edges, loops as well.
+        for vertex in known.sources[known.sources == known.targets].tolist():
+            predecessors[labels[vertex]][labels[vertex]] = labels[vertex]
         return {u: row for u, row in predecessors.items() if row}, _by_label(answer)
 
 

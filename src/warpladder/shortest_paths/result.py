@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.errors import InputError, MissingExtraError
+from warpladder.flags import as_flag
 from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
 from warpladder.shortest_paths.graph import Graph
 
@@ -129,9 +130,10 @@ class ShortestPaths:
         """
         dist, unreachable = self._dist, self.unreachable
         farthest: NDArray[Any]
+        only_reached = as_flag("reachable_only", reachable_only)
         if not self.graph.n:
             return np.zeros(0, dist.dtype)
-        if reachable_only:
+        if only_reached:
             where = dist != unreachable
             farthest = np.max(dist, axis=1, where=where, initial=self.unbounded)
         else:

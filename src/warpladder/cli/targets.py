@@ -1,0 +1,26 @@
+"""What a command writes must not take the place of what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import typer
+
+__all__ = ["check_no_input"]
+
+
+def check_no_input(option: str, output: Path | None, inputs: Iterable[Path | None]) -> None:
+    """Refuse a file to write that is also read, by whatever path or link.
+
+    Examples
+    --------
+    >>> check_no_input("-o", Path("pairs.csv"), [Path("rows.csv"), None])
+    """
+    if output is None:
+        return
+    for file in inputs:
+        if file is not None and output.exists() and file.exists() and output.samefile(file):
+            raise typer.BadParameter(
+                f"{option} {output} is a file that is read; give what is written one of its own"
+            )
