@@ -62,6 +62,30 @@ def test_exact_of_a_function_is_known_anywhere():
             run.exact(hill(x))
 
 
+@pytest.mark.parametrize("steps", [10**6 + 1, 10**9 + 1, 2**53 - 1])
+def test_half_a_cell_is_told_from_a_whole_one_after_any_steps(steps):
+    phi = np.arange(8.0)
+    how = {
+        "scheme": {-1: 1, 0: 0},
+        "method": "jump",
+        "boundary": "periodic",
+        "allow_unstable": True,
+    }
+    run = wl.advect(phi, courant=0.5, steps=steps, **how)
+    with pytest.raises(wl.InputError, match="initial: the solution has moved by"):
+        run.exact(phi)
+    same(wl.advect(phi, courant=0.5, steps=steps - 1, **how).exact(phi),
+         np.roll(phi, (steps - 1) // 2 % 8))  # fmt: skip
+    same(wl.advect(phi, courant=-1, steps=steps, **how).exact(phi), np.roll(phi, -steps % 8))
+    # A third of so many steps is whole but for the third's rounding, as long as that is small.
+    thirds = wl.advect(phi, courant=1 / 3, steps=3 * (steps // 3), **how)
+    if steps < 10**12:
+        same(thirds.exact(phi), np.roll(phi, steps // 3 % 8))
+    else:
+        with pytest.raises(wl.InputError, match="has moved by"):
+            thirds.exact(phi)
+
+
 def test_errors_are_norms_with_dx():
     phi = np.array([0.0, 4, 0, 0])
     run = wl.advect(phi, courant=0.5, dx=0.25, steps=2, scheme="upwind", boundary="periodic")

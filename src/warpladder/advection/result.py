@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 
 from warpladder.advection.course import as_steps
 from warpladder.advection.dataset import as_dataset
-from warpladder.advection.exact import Errors, errors_of, exact_solution, plain
+from warpladder.advection.exact import (
+    Errors,
+    errors_of,
+    exact_solution,
+    plain,
+    whole_cells,
+)
 from warpladder.advection.intake import Cells, as_cells, as_rows
 from warpladder.advection.prepared import as_save_every, engines_for
 from warpladder.advection.refinement import Convergence, converged, sampled
@@ -297,7 +303,8 @@ class Advection:
             start = self._initial(initial)
             rows = sampled(self.setup, start) if callable(start) else start
             curves["initial"] = rows[system]
-            if callable(start) or self._has_moved_whole_cells(system):
+            courant = float(self.setup.course.courant[system])
+            if callable(start) or whole_cells(courant, self.steps) is not None:
                 found = exact_solution(self.setup, start, self.steps)
                 curves["exact"] = found[system]
         curves["computed"] = self._rows(self._on_host(self.phi))[system]
@@ -364,10 +371,6 @@ class Advection:
                 f"{self.setup.systems} of {self.setup.cells}"
             )
         return rows
-
-    def _has_moved_whole_cells(self, system: int) -> bool:
-        moved = float(self.setup.course.courant[system]) * self.steps
-        return moved == round(moved)
 
     def _title(self, system: int, *, at_end: bool = True) -> str:
         setup = self.setup

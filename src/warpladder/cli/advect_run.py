@@ -13,6 +13,7 @@ import typer
 
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
+from warpladder.advection.exact import whole_cells
 from warpladder.advection.result import Advection
 from warpladder.cli.options import options_named
 from warpladder.cli.progress import progress_bar
@@ -189,8 +190,8 @@ def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float)
     if start is not None:
         balance = run.mass_balance(start)
         facts |= {f"mass_{name}": _plain(np.sum(v)) for name, v in balance._asdict().items()}
-        moved = setup.course.courant * run.steps
-        if callable(start) or bool((moved == np.rint(moved)).all()):
+        moved = (whole_cells(c, run.steps) for c in setup.course.courant.tolist())
+        if callable(start) or None not in moved:
             norms = run.errors(start)._asdict()
             facts["errors"] = {name: _plain(np.max(norm)) for name, norm in norms.items()}
     if asked.output is not None:
