@@ -86,6 +86,18 @@ def test_half_a_cell_is_told_from_a_whole_one_after_any_steps(steps):
             thirds.exact(phi)
 
 
+@pytest.mark.parametrize("boundary", ["periodic", "neumann"])
+@pytest.mark.parametrize(
+    "initial", [lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]]]
+)
+def test_a_start_that_is_no_function_of_x(initial, boundary):
+    run = wl.advect(cells(20), courant=0.5, steps=3, boundary=boundary)
+    for ask in (run.exact, run.errors, run.mass_balance):
+        with pytest.raises(wl.InputTypeError, match="initial: of an array of 20 x it returned"):
+            ask(initial)
+    assert run.exact(lambda _: 2).tolist() == [2] * 20
+
+
 def test_errors_are_norms_with_dx():
     phi = np.array([0.0, 4, 0, 0])
     run = wl.advect(phi, courant=0.5, dx=0.25, steps=2, scheme="upwind", boundary="periodic")

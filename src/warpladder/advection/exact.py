@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from warpladder.advection.boundaries import Side, value_at
 from warpladder.advection.setup import Setup
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Errors", "errors_of", "exact_solution", "plain", "whole_cells"]
+__all__ = ["Errors", "errors_of", "exact_solution", "plain", "values_of", "whole_cells"]
 
 # Cells by which the solution has moved, so near a whole number, are whole: by the first part of
 # them where they are few, by the second of a cell where they are many.
@@ -82,6 +82,27 @@ def whole_cells(courant: float, steps: int) -> int | None:
     return nearest if is_whole else None
 
 
+def values_of(initial: Callable[[Any], Any], x: NDArray[np.float64]) -> NDArray[Any]:
+    """Return what a function that callers give for the start has at each x.
+
+    Raises
+    ------
+    InputTypeError
+        That is no number for each.
+    """
+    returned = initial(x)
+    try:
+        values = np.asarray(returned)
+    except ValueError:
+        values = np.empty(0, object)
+    if values.dtype.kind not in "biuf" or values.shape not in {(), x.shape}:
+        raise InputTypeError(
+            f"initial: of an array of {len(x)} x it returned {values.dtype} of shape "
+            f"{values.shape}; an array of as many numbers is needed"
+        )
+    return np.broadcast_to(values, x.shape)
+
+
 def exact_solution(
     setup: Setup, initial: NDArray[Any] | Callable[[Any], Any], steps: int
 ) -> NDArray[np.float64]:
@@ -100,6 +121,8 @@ def exact_solution(
     ------
     InputError
         The cells have not moved by whole cells, and there is no function.
+    InputTypeError
+        The function returns something else than a number for each x.
     """
     whole = np.arange(setup.cells)
     found = np.empty((setup.systems, setup.cells))
@@ -124,14 +147,15 @@ def _of_system(
     """Return the solution where characteristics begin at ``feet``, in cells."""
     n, dx = setup.cells, setup.course.dx
 
-    def at(places: NDArray[Any]) -> Any:
-        return initial(places * dx) if callable(initial) else initial[system, places]
+    def at(places: NDArray[Any]) -> NDArray[np.float64]:
+        found = values_of(initial, places * dx) if callable(initial) else initial[system, places]
+        return found.astype(np.float64)
 
     if setup.boundary.is_periodic:
-        return np.broadcast_to(np.asarray(at(feet % n), np.float64), n)
+        return at(feet % n)
     c = float(setup.course.courant[system])
     inside = np.clip(feet, 0, n - 1)
-    found = np.array(np.broadcast_to(np.asarray(at(inside), np.float64), n))
+    found = at(inside)
     left, right = setup.boundary.sides(mirrored=c < 0)
     entered, side = (feet < 0, left) if c >= 0 else (feet > n - 1, right)
     if side.kind != "copy":

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.advection.course import Course
-from warpladder.advection.exact import Errors, errors_of, exact_solution
+from warpladder.advection.exact import Errors, errors_of, exact_solution, values_of
 from warpladder.advection.intake import Cells
 from warpladder.advection.running import Engines, run
 from warpladder.advection.setup import Setup, cells_at
@@ -108,10 +108,5 @@ def converged(
 
 def sampled(setup: Setup, initial: Callable[[Any], Any]) -> NDArray[Any]:
     """Return a function's values in the cells, (systems, cells)."""
-    values = np.asarray(initial(cells_at(setup)))
-    if values.dtype.kind not in "biuf" or values.shape not in {(), (setup.cells,)}:
-        raise InputTypeError(
-            f"initial: of an array of {setup.cells} x it returned {values.dtype} of shape "
-            f"{values.shape}; an array of as many numbers is needed"
-        )
+    values = values_of(initial, cells_at(setup))
     return np.ascontiguousarray(np.broadcast_to(values, (setup.systems, setup.cells)), setup.dtype)

@@ -218,6 +218,8 @@ class Advection:
         ------
         InputError
             The start is not known, or what is between its cells.
+        InputTypeError
+            The function returns something else than a number for each x.
         """
         found = exact_solution(self.setup, self._initial(initial), self.steps)
         return found.reshape(self.setup.shape)
