@@ -213,6 +213,23 @@ def test_a_run_goes_on_from_a_file(tmp_path, suffix, shape):
     assert wl.Advection.load(path).saved.tolist() == [0, 2]
 
 
+def test_a_file_goes_on_with_its_own_boundary_only(tmp_path):
+    path = tmp_path / "run.npz"
+    wl.advect(cells(8), courant=0.5, steps=3, boundary="periodic", out=path)
+    wl.Advection.load(path, boundary="periodic")
+    for other in ("neumann", ("inflow", np.cos), ("dirichlet", 0)):
+        with pytest.raises(
+            wl.InputError, match=r"^boundary=.* is not that of .*is periodic; leave"
+        ):
+            wl.Advection.load(path, boundary=other)
+    ends = (("inflow", np.cos), ("dirichlet", 1))
+    wl.advect(cells(8), courant=0.5, steps=3, boundary=ends, out=path)
+    wl.Advection.load(path, boundary=(("inflow", np.sin), ("dirichlet", 1)))
+    for other in ("neumann", ("inflow", np.cos), (("inflow", np.cos), ("dirichlet", 2))):
+        with pytest.raises(wl.InputError, match="which is inflow on the left, dirichlet on the"):
+            wl.Advection.load(path, boundary=other)
+
+
 def test_any_program_reads_the_file(tmp_path):
     path = tmp_path / "run.npz"
     run = wl.advect(cells(8), courant=0.5, dt=0.1, dx=2, steps=3, save_every=2, out=path)

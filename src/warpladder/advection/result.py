@@ -189,7 +189,8 @@ class Advection:
         path
             The ``.npz`` or ``.zarr``.
         boundary
-            Of a run with a function of time, the boundary again: a file cannot keep functions.
+            Of a run with a function of time, the boundary again: a file cannot keep functions. It
+            cannot be another than that of the run.
         device
             As for `warpladder.advect`.
 
@@ -198,7 +199,7 @@ class Advection:
         FileFormatError
             It is no such file.
         InputError
-            It cannot be read, or the boundary is missing.
+            It cannot be read, or the boundary is missing or another.
         """
         place = Path(path)
         setup, saved = open_run(place, boundary)
