@@ -63,6 +63,30 @@ def test_files_are_started_from(tmp_path):
     assert "errors" not in facts
 
 
+@pytest.mark.parametrize("options", [(), ("--dtype", "float32")])
+def test_files_without_cells(tmp_path, options):
+    path = tmp_path / "none.npy"
+    for array, told in (
+        (np.zeros(0), "--initial: shape (0,) has no cells; give at least one"),
+        (np.zeros((0, 3)), "--initial: shape (0, 3) has no cells"),
+        (np.float64(3), "--initial: shape (); cells have one dimension"),
+        (np.array(["a"]), "--initial: dtype <U1 is not taken"),
+    ):
+        np.save(path, array)
+        result = run("--initial", path, "--steps", 5, *options)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert told in result.stderr
+        assert "Traceback" not in result.stderr
+    header = tmp_path / "header.csv"
+    header.write_text("height\n")
+    result = run("--initial", header, "--steps", 5, *options)
+    assert "--initial: shape (0,) has no cells" in result.stderr
+    word = tmp_path / "word.txt"
+    word.write_text("abc")
+    result = run("--initial", word, "--steps", 5, *options)
+    assert "expected numbers, found one line without any: 'abc'" in result.stderr
+
+
 def test_snapshots_and_going_on(tmp_path):
     first, second = tmp_path / "first.npz", tmp_path / "second.npz"
     how = ("--initial", "square", "--cells", 60, "--scheme", "mc")

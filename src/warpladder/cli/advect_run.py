@@ -14,6 +14,7 @@ import typer
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
 from warpladder.advection.exact import whole_cells
+from warpladder.advection.intake import as_rows
 from warpladder.advection.result import Advection
 from warpladder.cli.options import options_named
 from warpladder.cli.progress import progress_bar
@@ -106,7 +107,12 @@ def started(
         raise typer.BadParameter("--convergence needs a shape, which is known on finer grids, too")
     if shape is not None and column is not None:
         raise typer.BadParameter(f"--column is that of a file; {initial} is a shape")
-    phi = _sampled(shape, cells) if shape else _read(initial, cells, column)
+    if shape:
+        phi = _sampled(shape, cells)
+    else:
+        phi = _read(initial, cells, column)
+        with options_named([initial], _NAMED):
+            phi = as_rows(phi, "phi").reshape(phi.shape)
     if dtype is not None:
         if dtype not in {"float32", "float64"}:
             raise typer.BadParameter(f"--dtype {dtype!r} must be float32 or float64")
