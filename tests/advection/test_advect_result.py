@@ -230,6 +230,14 @@ def test_a_file_goes_on_with_its_own_boundary_only(tmp_path):
             wl.Advection.load(path, boundary=other)
 
 
+def test_steps_are_counted_from_the_start():
+    run = wl.advect(cells(8), courant=1, steps=2**53, scheme="upwind", method="jump",
+                    boundary="periodic")  # fmt: skip
+    same(run.resume(0).phi, cells(8))
+    with pytest.raises(wl.InputError, match="steps: there are more than"):
+        run.resume(1)
+
+
 def test_any_program_reads_the_file(tmp_path):
     path = tmp_path / "run.npz"
     run = wl.advect(cells(8), courant=0.5, dt=0.1, dx=2, steps=3, save_every=2, out=path)

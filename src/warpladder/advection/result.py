@@ -166,6 +166,7 @@ class Advection:
         """
         check_progress(progress)
         count, every, path = as_steps(steps), as_save_every(save_every), check_target(out)
+        as_steps(self.steps + count)
         if path and isinstance(self.kept, Path) and path.resolve() == self.kept.resolve():
             raise InputError(f"out={str(path)!r} is the file that this run goes on from")
         cells = as_cells(self.phi)

@@ -69,6 +69,8 @@ class Asked:
         """Refuse now what would be refused after a long run."""
         if (self.steps is None) == (self.until is None):
             raise typer.BadParameter("give --steps, or --until, how far to go")
+        if self.until is not None and not math.isfinite(self.until):
+            raise typer.BadParameter(f"--until {self.until} must be finite")
         if self.save_every is not None and (self.output is None or self.is_end_alone):
             raise typer.BadParameter("--save-every needs a file for snapshots: -o run.npz")
         if self.output is not None and self.is_end_alone:
@@ -120,6 +122,8 @@ def started(
     courant, n = options.pop("courant"), phi.shape[-1]
     if not math.isfinite(courant) or not courant:
         raise typer.BadParameter(f"--courant {courant:g} must be a number other than 0")
+    if not courant / n:
+        raise typer.BadParameter(f"--courant {courant:g} makes steps of no length")
     how = {
         **options,
         "boundary": _as_boundary(options["boundary"]),
