@@ -14,6 +14,8 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.advection.plain import PlainEngine
+from warpladder.device import host_memory
+from warpladder.device.host_memory import HostMemory
 from warpladder.simulator import SimulatedDevice
 
 pytestmark = pytest.mark.usefixtures("plain_engine")
@@ -151,6 +153,8 @@ def test_what_has_grown_without_bound_is_told_without_a_warning():
     [
         ([1, 2], 3, "initial: finer grids need a function of x"),
         (hill, 1, "grids=1: an order is seen from one grid to the next"),
+        (hill, "2", "grids='2' must be a whole number"),
+        (hill, 50, "grids=50: each takes four times the work of the one before; give at most 12"),
         (lambda x: x[:2], 2, "initial: of an array of 20 x it returned float64 of shape (2,)"),
     ],
 )
@@ -158,6 +162,14 @@ def test_convergence_refuses(initial, grids, told):
     run = wl.advect(hill(np.arange(20) / 20), courant=0.5, steps=3)
     with pytest.raises((wl.InputError, wl.InputTypeError), match=re.escape(told)):
         run.convergence(initial, grids)
+
+
+def test_convergence_refuses_what_memory_does_not_hold(monkeypatch):
+    run = wl.advect(hill(np.arange(1000) / 1000), courant=0.5, steps=3)
+    monkeypatch.setattr(host_memory, "_NOT_WORTH_ASKING", 0)
+    monkeypatch.setattr(host_memory, "host_memory", lambda: HostMemory(1 << 20, 1 << 20, "a test"))
+    with pytest.raises(wl.TooLargeError, match="grids: the cells of the finest take"):
+        run.convergence(hill, 12)
 
 
 def test_what_it_says_of_itself():
@@ -371,6 +383,18 @@ def test_animate(tmp_path):
     assert (tmp_path / "run.gif").read_bytes().startswith(b"GIF")
     with pytest.raises(wl.InputError, match="animate: there are no snapshots"):
         wl.advect(cells(20), courant=0.5, steps=3).animate()
+
+
+@pytest.mark.parametrize("system", [1, -2, "0", 0.0, True])
+def test_systems_that_are_not_there(system):
+    run = wl.advect(cells(20), courant=0.5, steps=3, save_every=1)
+    for draw in (run.plot, run.animate):
+        with pytest.raises((wl.InputError, wl.InputTypeError), match=f"system={system!r} "):
+            draw(system=system)
+    pair = wl.advect(np.stack((cells(20), cells(20) + 1)), courant=0.5, steps=0)
+    assert "system 1" in pair.plot(system=-1).axes[0].get_title()
+    with pytest.raises(wl.InputTypeError, match="path=5 must be the path of a file"):
+        wl.Advection.load(5)
 
 
 @pytest.mark.parametrize("fault", [OSError("full"), ValueError("kind"), KeyboardInterrupt()])

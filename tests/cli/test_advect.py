@@ -148,7 +148,10 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--initial", "no.csv"), "--initial 'no.csv' is neither a file nor one of"),
         (("--steps", 1, "--cells", 0), "--cells 0 must be at least 1"),
         (("--steps", 1, "--save-every", 1), "--save-every needs a file for snapshots"),
-        (("--steps", 1, "-o", "a.txt"), "its name must end in .npz or .zarr"),
+        (("--steps", 1, "-o", "a.txt"), "-o 'a.txt': its name must end in one of .npz, .zarr, "),
+        (("--steps", 1, "-o", ""), "-o needs the name of a file"),
+        (("--steps", 1, "--cells", 10**12), "--cells 1000000000000: the numbers of so many take"),
+        (("--steps", 1, "--cells", 10**20 - 1), "--cells 99999999999999999999: the numbers of so"),
         (("--steps", 1, "--plot", "a.txt"), "its name must end in one of .png"),
         (("--steps", 1, "--dtype", "int8"), "--dtype 'int8' must be float32 or float64"),
         (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
@@ -157,6 +160,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--resume", "a.npz", "--cells", 3), "--cells has no meaning beside"),
         (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),
         (("--until", 1, "--convergence", 1, "--cells", 9), "--convergence 1: an order is seen"),
+        (("--steps", 5, "--convergence", 50), "--convergence 50: each takes four times the work"),
     ],
 )  # fmt: skip
 def test_refusals(arguments, message):

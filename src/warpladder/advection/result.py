@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ from warpladder.advection.snapshots import check_target
 from warpladder.advection.stored import open_run, open_snapshots
 from warpladder.call import Progress, check_progress, naming_memory
 from warpladder.device.foreign import is_on_gpu, to_numpy
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -202,7 +203,10 @@ class Advection:
         InputError
             It cannot be read, or the boundary is missing or another.
         """
-        place = Path(path)
+        try:
+            place = Path(path)
+        except TypeError:
+            raise InputTypeError(f"path={path!r} must be the path of a file") from None
         setup, saved = open_run(place, boundary)
         last = np.array(open_snapshots(place)[len(saved) - 1], setup.dtype)
         return cls(last, setup, int(saved[-1]), saved, place, device, "read from a file")
@@ -260,8 +264,8 @@ class Advection:
         initial
             The start, as a function of x.
         grids
-            How many, each with twice the cells and the steps of the one before: four times the
-            work.
+            How many, 2 to 12, each with twice the cells and the steps of the one before: four times
+            the work.
 
         Examples
         --------
@@ -296,12 +300,15 @@ class Advection:
 
         Raises
         ------
+        InputError, InputTypeError
+            There is no such system, or the start is not one.
         MissingExtraError
             matplotlib is not installed.
         """
         from warpladder.advection.figures import drawn
         from warpladder.formats.pictures import save_picture
 
+        system = self._number_of(system)
         curves: dict[str, NDArray[Any]] = {}
         if initial is not None or len(self.saved):
             start = self._initial(initial)
@@ -326,13 +333,14 @@ class Advection:
 
         Raises
         ------
-        InputError
-            There are no snapshots.
+        InputError, InputTypeError
+            There are no snapshots, or no such system.
         MissingExtraError
             matplotlib is not installed.
         """
         from warpladder.advection.figures import animated, save_animation
 
+        system = self._number_of(system)
         if self.snapshots is None:
             raise InputError("animate: there are no snapshots; run with save_every")
         shots = self.snapshots if self.setup.is_single else self.snapshots[:, system]
@@ -375,6 +383,15 @@ class Advection:
                 f"{self.setup.systems} of {self.setup.cells}"
             )
         return rows
+
+    def _number_of(self, system: Any) -> int:
+        """Return the number of a system, counted from the end where it is below 0."""
+        if isinstance(system, bool) or not hasattr(system, "__index__"):
+            raise InputTypeError(f"system={system!r} must be a whole number")
+        number, count = operator.index(system), self.setup.systems
+        if not -count <= number < count:
+            raise InputError(f"system={number} is not there; the last of {count:,} is {count - 1}")
+        return number % count
 
     def _title(self, system: int, *, at_end: bool = True) -> str:
         setup = self.setup

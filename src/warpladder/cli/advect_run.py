@@ -15,9 +15,12 @@ from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
 from warpladder.advection.exact import whole_cells
 from warpladder.advection.intake import as_rows
+from warpladder.advection.refinement import as_grids
 from warpladder.advection.result import Advection
+from warpladder.call import naming_memory
 from warpladder.cli.options import options_named
 from warpladder.cli.progress import progress_bar
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.atomic import atomic_write, check_writable
 from warpladder.formats.pictures import check_picture
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["SHAPES", "Asked", "resumed", "started"]
 
 _CELLS = 1000
+_SUFFIXES = (".npz", ".zarr", ".npy")
+# Of x, and of what a shape makes of it on the way.
+_BYTES_PER_CELL = 24
 # The library's arguments that are options of another name, or none.
 _NAMED = {"t_end": "--until", "out": "-o", "phi": "--initial", "grids": "--convergence"}
 
@@ -73,8 +79,16 @@ class Asked:
             raise typer.BadParameter(f"--until {self.until} must be finite")
         if self.save_every is not None and (self.output is None or self.is_end_alone):
             raise typer.BadParameter("--save-every needs a file for snapshots: -o run.npz")
-        if self.output is not None and self.is_end_alone:
-            check_writable(self.output)
+        if self.output is not None:
+            # Typer makes "." of an empty text.
+            if not self.output.name:
+                raise typer.BadParameter("-o needs the name of a file")
+            if self.output.suffix.lower() not in _SUFFIXES:
+                raise typer.BadParameter(
+                    f"-o {str(self.output)!r}: its name must end in one of {', '.join(_SUFFIXES)}"
+                )
+            if self.is_end_alone:
+                check_writable(self.output)
         if self.plot is not None:
             check_picture(self.plot, "--plot")
 
@@ -109,6 +123,8 @@ def started(
         raise typer.BadParameter("--convergence needs a shape, which is known on finer grids, too")
     if shape is not None and column is not None:
         raise typer.BadParameter(f"--column is that of a file; {initial} is a shape")
+    with options_named([], _NAMED):
+        grids = None if grids is None else as_grids(grids)
     if shape:
         phi = _sampled(shape, cells)
     else:
@@ -228,7 +244,9 @@ def _sampled(shape: Callable[[Any], NDArray[np.float64]], cells: int | None) -> 
     n = _CELLS if cells is None else cells
     if n < 1:
         raise typer.BadParameter(f"--cells {n} must be at least 1")
-    return shape(np.arange(n) * (1 / n))
+    require_memory(_BYTES_PER_CELL * n, f"--cells {n}: the numbers of so many")
+    with naming_memory("--cells", "so many"):
+        return shape(np.arange(n) * (1 / n))
 
 
 def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
