@@ -259,7 +259,11 @@ def reduce(
         plan = make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
         return plan if initial is None else plan.starting_at(initial)
 
-    values, where = adopted(values), adopted(where)
+    given, where = values, adopted(where)
+    values = adopted(given)
+    if values is not given:
+        # What is kept is for arrays of the kind of this one.
+        key = None
     if is_on_gpu(values):
         there = device_of(values, device, "values")
         found = _reduce_there(there, values, plan_for, axis, where, ddof, keepdims, outs, key)
