@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,23 +14,17 @@ from numpy.typing import NDArray
 
 from warpladder.advection.course import as_steps
 from warpladder.advection.dataset import as_dataset
-from warpladder.advection.exact import (
-    Errors,
-    errors_of,
-    exact_solution,
-    plain,
-    whole_cells,
-)
+from warpladder.advection.exact import Errors, errors_of, exact_solution, plain, whole_cells
 from warpladder.advection.intake import Cells, as_cells, as_rows
 from warpladder.advection.prepared import as_save_every, engines_for
 from warpladder.advection.refinement import Convergence, converged, sampled
 from warpladder.advection.running import run
-from warpladder.advection.setup import Setup, cells_at, times_of
-from warpladder.advection.snapshots import check_target
+from warpladder.advection.setup import Setup, as_system, cells_at, times_of
+from warpladder.advection.snapshots import as_path, check_target
 from warpladder.advection.stored import open_run, open_snapshots
 from warpladder.call import Progress, check_progress, naming_memory
 from warpladder.device.foreign import is_on_gpu, to_numpy
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.animation import FuncAnimation
@@ -203,10 +196,7 @@ class Advection:
         InputError
             It cannot be read, or the boundary is missing or another.
         """
-        try:
-            place = Path(path)
-        except TypeError:
-            raise InputTypeError(f"path={path!r} must be the path of a file") from None
+        place = as_path("path", path)
         setup, saved = open_run(place, boundary)
         last = np.array(open_snapshots(place)[len(saved) - 1], setup.dtype)
         return cls(last, setup, int(saved[-1]), saved, place, device, "read from a file")
@@ -308,7 +298,7 @@ class Advection:
         from warpladder.advection.figures import drawn
         from warpladder.formats.pictures import save_picture
 
-        system = self._number_of(system)
+        system = as_system(system, self.setup)
         curves: dict[str, NDArray[Any]] = {}
         if initial is not None or len(self.saved):
             start = self._initial(initial)
@@ -340,7 +330,7 @@ class Advection:
         """
         from warpladder.advection.figures import animated, save_animation
 
-        system = self._number_of(system)
+        system = as_system(system, self.setup)
         if self.snapshots is None:
             raise InputError("animate: there are no snapshots; run with save_every")
         shots = self.snapshots if self.setup.is_single else self.snapshots[:, system]
@@ -383,15 +373,6 @@ class Advection:
                 f"{self.setup.systems} of {self.setup.cells}"
             )
         return rows
-
-    def _number_of(self, system: Any) -> int:
-        """Return the number of a system, counted from the end where it is below 0."""
-        if isinstance(system, bool) or not hasattr(system, "__index__"):
-            raise InputTypeError(f"system={system!r} must be a whole number")
-        number, count = operator.index(system), self.setup.systems
-        if not -count <= number < count:
-            raise InputError(f"system={number} is not there; the last of {count:,} is {count - 1}")
-        return number % count
 
     def _title(self, system: int, *, at_end: bool = True) -> str:
         setup = self.setup
