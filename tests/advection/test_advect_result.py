@@ -14,6 +14,8 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.advection.plain import PlainEngine
+from warpladder.device import host_memory
+from warpladder.device.host_memory import HostMemory
 from warpladder.simulator import SimulatedDevice
 
 pytestmark = pytest.mark.usefixtures("plain_engine")
@@ -60,6 +62,42 @@ def test_exact_of_a_function_is_known_anywhere():
         np.testing.assert_allclose(run.exact(hill), expected, rtol=0, atol=1e-14)
         with pytest.raises(wl.InputError, match=r"has moved by -?11\.55 cells, and what lies"):
             run.exact(hill(x))
+
+
+@pytest.mark.parametrize("steps", [10**6 + 1, 10**9 + 1, 2**53 - 1])
+def test_half_a_cell_is_told_from_a_whole_one_after_any_steps(steps):
+    phi = np.arange(8.0)
+    how = {
+        "scheme": {-1: 1, 0: 0},
+        "method": "jump",
+        "boundary": "periodic",
+        "allow_unstable": True,
+    }
+    run = wl.advect(phi, courant=0.5, steps=steps, **how)
+    with pytest.raises(wl.InputError, match="initial: the solution has moved by"):
+        run.exact(phi)
+    same(wl.advect(phi, courant=0.5, steps=steps - 1, **how).exact(phi),
+         np.roll(phi, (steps - 1) // 2 % 8))  # fmt: skip
+    same(wl.advect(phi, courant=-1, steps=steps, **how).exact(phi), np.roll(phi, -steps % 8))
+    # A third of so many steps is whole but for the third's rounding, as long as that is small.
+    thirds = wl.advect(phi, courant=1 / 3, steps=3 * (steps // 3), **how)
+    if steps < 10**12:
+        same(thirds.exact(phi), np.roll(phi, steps // 3 % 8))
+    else:
+        with pytest.raises(wl.InputError, match="has moved by"):
+            thirds.exact(phi)
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "neumann"])
+@pytest.mark.parametrize(
+    "initial", [lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]]]
+)
+def test_a_start_that_is_no_function_of_x(initial, boundary):
+    run = wl.advect(cells(20), courant=0.5, steps=3, boundary=boundary)
+    for ask in (run.exact, run.errors, run.mass_balance):
+        with pytest.raises(wl.InputTypeError, match="initial: of an array of 20 x it returned"):
+            ask(initial)
+    assert run.exact(lambda _: 2).tolist() == [2] * 20
 
 
 def test_errors_are_norms_with_dx():
@@ -115,6 +153,8 @@ def test_what_has_grown_without_bound_is_told_without_a_warning():
     [
         ([1, 2], 3, "initial: finer grids need a function of x"),
         (hill, 1, "grids=1: an order is seen from one grid to the next"),
+        (hill, "2", "grids='2' must be a whole number"),
+        (hill, 50, "grids=50: each takes four times the work of the one before; give at most 12"),
         (lambda x: x[:2], 2, "initial: of an array of 20 x it returned float64 of shape (2,)"),
     ],
 )
@@ -122,6 +162,14 @@ def test_convergence_refuses(initial, grids, told):
     run = wl.advect(hill(np.arange(20) / 20), courant=0.5, steps=3)
     with pytest.raises((wl.InputError, wl.InputTypeError), match=re.escape(told)):
         run.convergence(initial, grids)
+
+
+def test_convergence_refuses_what_memory_does_not_hold(monkeypatch):
+    run = wl.advect(hill(np.arange(1000) / 1000), courant=0.5, steps=3)
+    monkeypatch.setattr(host_memory, "_NOT_WORTH_ASKING", 0)
+    monkeypatch.setattr(host_memory, "host_memory", lambda: HostMemory(1 << 20, 1 << 20, "a test"))
+    with pytest.raises(wl.TooLargeError, match="grids: the cells of the finest take"):
+        run.convergence(hill, 12)
 
 
 def test_what_it_says_of_itself():
@@ -175,6 +223,31 @@ def test_a_run_goes_on_from_a_file(tmp_path, suffix, shape):
     # Over what is there already.
     wl.advect(phi, steps=2, out=path, **how)
     assert wl.Advection.load(path).saved.tolist() == [0, 2]
+
+
+def test_a_file_goes_on_with_its_own_boundary_only(tmp_path):
+    path = tmp_path / "run.npz"
+    wl.advect(cells(8), courant=0.5, steps=3, boundary="periodic", out=path)
+    wl.Advection.load(path, boundary="periodic")
+    for other in ("neumann", ("inflow", np.cos), ("dirichlet", 0)):
+        with pytest.raises(
+            wl.InputError, match=r"^boundary=.* is not that of .*is periodic; leave"
+        ):
+            wl.Advection.load(path, boundary=other)
+    ends = (("inflow", np.cos), ("dirichlet", 1))
+    wl.advect(cells(8), courant=0.5, steps=3, boundary=ends, out=path)
+    wl.Advection.load(path, boundary=(("inflow", np.sin), ("dirichlet", 1)))
+    for other in ("neumann", ("inflow", np.cos), (("inflow", np.cos), ("dirichlet", 2))):
+        with pytest.raises(wl.InputError, match="which is inflow on the left, dirichlet on the"):
+            wl.Advection.load(path, boundary=other)
+
+
+def test_steps_are_counted_from_the_start():
+    run = wl.advect(cells(8), courant=1, steps=2**53, scheme="upwind", method="jump",
+                    boundary="periodic")  # fmt: skip
+    same(run.resume(0).phi, cells(8))
+    with pytest.raises(wl.InputError, match="steps: there are more than"):
+        run.resume(1)
 
 
 def test_any_program_reads_the_file(tmp_path):
@@ -310,6 +383,18 @@ def test_animate(tmp_path):
     assert (tmp_path / "run.gif").read_bytes().startswith(b"GIF")
     with pytest.raises(wl.InputError, match="animate: there are no snapshots"):
         wl.advect(cells(20), courant=0.5, steps=3).animate()
+
+
+@pytest.mark.parametrize("system", [1, -2, "0", 0.0, True])
+def test_systems_that_are_not_there(system):
+    run = wl.advect(cells(20), courant=0.5, steps=3, save_every=1)
+    for draw in (run.plot, run.animate):
+        with pytest.raises((wl.InputError, wl.InputTypeError), match=f"system={system!r} "):
+            draw(system=system)
+    pair = wl.advect(np.stack((cells(20), cells(20) + 1)), courant=0.5, steps=0)
+    assert "system 1" in pair.plot(system=-1).axes[0].get_title()
+    with pytest.raises(wl.InputTypeError, match="path=5 must be the path of a file"):
+        wl.Advection.load(5)
 
 
 @pytest.mark.parametrize("fault", [OSError("full"), ValueError("kind"), KeyboardInterrupt()])

@@ -74,6 +74,23 @@ def test_a_million_steps():
     np.testing.assert_allclose(shifted, np.roll(phi, (10**6 + 3) % 128), rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize(("c", "scheme"), [(1, "upwind"), (-1, "lax-friedrichs"), (1, "fromm")])
+def test_shifts_by_whole_cells_are_exact(c, scheme):
+    phi = cells(63, "f4")
+    for steps in (0, 5, 2**53 - 3):
+        run = wl.advect(phi, courant=c, steps=steps, scheme=scheme, method="jump",
+                        boundary="periodic")  # fmt: skip
+        np.testing.assert_array_equal(run.phi, np.roll(phi, c * steps % 63))
+
+
+def test_so_many_steps_that_rounding_would_be_all():
+    phi = cells(64)
+    how = {"courant": 0.5, "scheme": "upwind", "method": "jump", "boundary": "periodic"}
+    np.testing.assert_allclose(wl.advect(phi, steps=2**40, **how).phi, phi.mean(), atol=1e-3)
+    with pytest.raises(wl.InputError, match=r'steps=1099511627777: method="jump" takes at most'):
+        wl.advect(phi, steps=2**40 + 1, **how)
+
+
 @pytest.mark.parametrize("c", [0.6, -0.6])
 @pytest.mark.parametrize("scheme", ["upwind", "beam-warming"])
 @pytest.mark.parametrize(

@@ -63,6 +63,30 @@ def test_files_are_started_from(tmp_path):
     assert "errors" not in facts
 
 
+@pytest.mark.parametrize("options", [(), ("--dtype", "float32")])
+def test_files_without_cells(tmp_path, options):
+    path = tmp_path / "none.npy"
+    for array, told in (
+        (np.zeros(0), "--initial: shape (0,) has no cells; give at least one"),
+        (np.zeros((0, 3)), "--initial: shape (0, 3) has no cells"),
+        (np.float64(3), "--initial: shape (); cells have one dimension"),
+        (np.array(["a"]), "--initial: dtype <U1 is not taken"),
+    ):
+        np.save(path, array)
+        result = run("--initial", path, "--steps", 5, *options)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert told in result.stderr
+        assert "Traceback" not in result.stderr
+    header = tmp_path / "header.csv"
+    header.write_text("height\n")
+    result = run("--initial", header, "--steps", 5, *options)
+    assert "--initial: shape (0,) has no cells" in result.stderr
+    word = tmp_path / "word.txt"
+    word.write_text("abc")
+    result = run("--initial", word, "--steps", 5, *options)
+    assert "expected numbers, found one line without any: 'abc'" in result.stderr
+
+
 def test_snapshots_and_going_on(tmp_path):
     first, second = tmp_path / "first.npz", tmp_path / "second.npz"
     how = ("--initial", "square", "--cells", 60, "--scheme", "mc")
@@ -131,13 +155,21 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", -1), "--steps -1 must not be below 0"),
         (("--steps", 1, "--courant", 1.25), "--courant 1.25: lax-friedrichs is stable up to 1"),
         (("--steps", 1, "--courant", 0), "--courant 0 must be a number other than 0"),
+        (("--steps", 10**30), "--steps: there are more than 9,007,199,254,740,992"),
+        (("--until", 1e300), "--until 1e+300 is 2e+303 steps of"),
+        (("--until", "inf"), "--until inf must be finite"),
+        (("--until", 1, "--courant", 1e-320), "--until 1.0 is inf steps of"),
+        (("--steps", 1, "--courant", 1e-322), "--courant 9.88131e-323 makes steps of no length"),
         (("--steps", 1, "--scheme", "euler"), "--scheme 'euler' is not known"),
         (("--steps", 1, "--boundary", "wall"), "--boundary 'wall' is not known"),
         (("--steps", 1, "--boundary", "dirichlet:x"), "a number is needed behind the colon"),
         (("--steps", 1, "--initial", "no.csv"), "--initial 'no.csv' is neither a file nor one of"),
         (("--steps", 1, "--cells", 0), "--cells 0 must be at least 1"),
         (("--steps", 1, "--save-every", 1), "--save-every needs a file for snapshots"),
-        (("--steps", 1, "-o", "a.txt"), "its name must end in .npz or .zarr"),
+        (("--steps", 1, "-o", "a.txt"), "-o 'a.txt': its name must end in one of .npz, .zarr, "),
+        (("--steps", 1, "-o", ""), "-o needs the name of a file"),
+        (("--steps", 1, "--cells", 10**12), "--cells 1000000000000: the numbers of so many take"),
+        (("--steps", 1, "--cells", 10**20 - 1), "--cells 99999999999999999999: the numbers of so"),
         (("--steps", 1, "--plot", "a.txt"), "its name must end in one of .png"),
         (("--steps", 1, "--dtype", "int8"), "--dtype 'int8' must be float32 or float64"),
         (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
@@ -147,6 +179,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--resume", "a.npz", "--cells", 3), "--cells has no meaning beside"),
         (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),
         (("--until", 1, "--convergence", 1, "--cells", 9), "--convergence 1: an order is seen"),
+        (("--steps", 5, "--convergence", 50), "--convergence 50: each takes four times the work"),
     ],
 )  # fmt: skip
 def test_refusals(arguments, message):

@@ -39,6 +39,22 @@ def test_a_table(rain):
     assert lines[-3:] == [["sum", "6.5"], ["max", "4.0"], ["argmin", "1"]]
 
 
+def test_a_header_is_told(rain):
+    """Who has none sees then that the first line does not count."""
+    result = run(rain, "--column", "mm")
+    assert ["header", "mm", "(the", "first", "line,", "no", "value)"] in [
+        line.split() for line in result.stdout.splitlines()
+    ]
+    assert json.loads(run(rain, "--column", "mm", "--json").stdout)["header"] == "mm"
+    rain.write_text("1\n2\n")
+    assert "no value" not in run(rain).stdout
+    rain.write_text("1..5\n2\n3\n")
+    refused = run(rain)
+    assert refused.returncode == 1
+    assert "line 1: expected a number in column 0" in refused.stderr
+    assert "as --column '1..5'" in refused.stderr
+
+
 def test_json_of_an_array(tmp_path):
     np.save(tmp_path / "a.npy", np.array([1.0, np.inf, 1e-3], "f4"))
     result = run(tmp_path / "a.npy", "--op", "sum,min,any", "--accuracy", "reproducible", "--json")

@@ -11,11 +11,11 @@ import pytest
 
 import warpladder as wl
 from warpladder.cli import doctor as command
-from warpladder.device import cuda, environment, team
+from warpladder.device import cuda, environment, kernel_cache, team
 from warpladder.device.capabilities import capabilities
 from warpladder.device.properties import known_capabilities
 from warpladder.errors import DeviceError, InputError
-from warpladder.reduction import plan
+from warpladder.reduction import copies, plan
 
 # The package has a function of this name.
 doctor = importlib.import_module("warpladder.device.doctor")
@@ -65,13 +65,17 @@ def test_a_broken_cuda_is_a_finding(monkeypatch):
 
 def test_where_kernels_are_kept(shown):
     found = wl.doctor()
-    assert found.jit_cache_writable is (found.jit_cache is not None)
+    kept = kernel_cache.cache_folder(copies._copy_lines)
+    assert kept is not None
+    assert kept.is_relative_to(found.jit_cache)
+    assert found.jit_cache_writable
+    assert f"{found.jit_cache} (" in shown()
     assert found.problems == ()
     assert found.packages["warpladder"] == wl.__version__
 
 
 def test_where_no_kernels_can_be_kept(monkeypatch, shown):
-    monkeypatch.setattr(team.barrier, "_cache", numba.core.caching.NullCache())
+    monkeypatch.setattr(team.next_task, "_cache", numba.core.caching.NullCache())
     found = wl.doctor()
     assert (found.jit_cache, found.jit_cache_writable, found.jit_cache_bytes) == (None, False, 0)
     assert "NUMBA_CACHE_DIR" in shown()

@@ -1,12 +1,15 @@
-"""Arrays of other libraries that DLPack alone describes."""
+"""Arrays of other libraries that DLPack or ``__cuda_array_interface__`` alone describes."""
 
 from __future__ import annotations
 
+import importlib
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import warpladder as wl
 from warpladder.device import foreign
 from warpladder.device.cuda_array import CudaArray
 
@@ -46,6 +49,63 @@ def test_what_dlpack_alone_describes_is_adopted(
             assert ours.strides == array.strides
         # Its work is waited for by the default stream.
         assert given.asked == [1]
+
+
+class Described:
+    """Says where it lies and how, and has no attribute else."""
+
+    def __init__(self, array: np.ndarray[Any, Any], *, strides: bool = True) -> None:
+        self.__cuda_array_interface__ = {
+            "version": 3,
+            "shape": array.shape,
+            "typestr": array.dtype.str,
+            "data": (array.ctypes.data, False),
+            **({"strides": array.strides} if strides else {}),
+        }
+
+
+@pytest.mark.numba_cuda
+def test_what_is_described_alone_is_adopted(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[None] = []
+    there = SimpleNamespace(synchronize=lambda: waited.append(None))
+    monkeypatch.setattr(foreign, "gpu_of", lambda _: there)
+    whole = np.arange(60, dtype="f4").reshape(6, 10)
+    for array in (whole, whole[::2, 1:], whole.T, whole[0]):
+        ours = foreign.adopted(Described(array))
+        assert isinstance(ours, CudaArray)
+        assert (ours.device, ours.address) == (there, array.ctypes.data)
+        assert (ours.shape, ours.dtype, ours.strides) == (array.shape, array.dtype, array.strides)
+    assert len(waited) == 4
+    assert foreign.adopted(Described(whole, strides=False)).strides == whole.strides
+    known = Described(whole)
+    known.dtype, known.shape = whole.dtype, whole.shape  # type: ignore[attr-defined]
+    assert foreign.adopted(known) is known
+
+
+class OfAClass(Described):
+    """Has the interface by its class, as libraries do: `reduce` reads such ones in a quick way."""
+
+    __cuda_array_interface__: Any = None
+
+
+@pytest.mark.parametrize("kind", [Described, OfAClass])
+def test_without_a_driver_arrays_on_a_gpu_are_refused(
+    kind: type[Described], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise RuntimeError("the driver is not there")
+
+    monkeypatch.setattr(importlib.import_module("cuda.bindings.driver"), "cuPointerGetAttribute",
+                        fails)  # fmt: skip
+    array = kind(np.ones(4))
+    for call in (
+        lambda: wl.reduce(array),
+        lambda: wl.reduce(np.ones(4), where=kind(np.ones(4, bool))),
+        lambda: wl.reduce.prepare(array),
+        lambda: wl.advect(array, courant=0.5, steps=1),
+    ):
+        with pytest.raises(wl.DeviceError, match="on a GPU, which cannot be: the driver is not"):
+            call()
 
 
 class Refuses:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from calling import call
+from warpladder.simulator.checks.options import CHECKS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -92,6 +93,11 @@ def test_commands(page):
 def test_a_page_that_says_something_else_is_noticed():
     assert differences("total 1\n", "total 2\n")
     assert not differences("total ...\nend\n", "total 2\nend\n")
+
+
+def test_every_check_that_has_a_name_is_told():
+    told = (DOCS / "simulator.md").read_text(encoding="utf-8")
+    assert [name for name in CHECKS if not re.search(rf"^{name}\n: ", told, re.MULTILINE)] == []
 
 
 def test_every_python_block_has_a_prompt_or_comes_from_a_file():

@@ -212,14 +212,51 @@ def test_what_is_no_number(tmp_path, token, before, monkeypatch):
         ("# " + "c" * 100_000 + "\n" + "#;\n" * 30_000 + "x,y\n1,20\n", "y", 20),
         (",".join(f"c{i}" for i in range(20_000)) + "\n" + ",".join("2" * 20_000), "c19999", 2),
         ("n,x\n\u00e9,+1\n\u00e9, 2 \n", "x", 3),
-        ("1_0\n5\n", 0, 5),
-        ("\uff11\n5\n", 0, 5),
+        ("_1\n5\n", 0, 5),
+        ("\u03c1\n5\n", 0, 5),
+        ('"5 min"\n5\n', "5 min", 5),
+        ("5 min,10 min\n1,2\n", 1, 2),
+        ("1..5,1\n2,3\n", 1, 4),
     ],
 )
 def test_headers_and_delimiters(tmp_path, text, column, total):
     path = tmp_path / "odd.csv"
     path.write_text(text, encoding="utf-8")
     assert wl.reduce(open_values(path, column=column)) == total
+
+
+@pytest.mark.parametrize(
+    "token", ["1..5", "NA", "null", "+-1", ".", "1_0", "\uff11", "12:00", "?", "5 min"]
+)
+def test_what_is_no_number_is_no_header_either(tmp_path, token):
+    """Skipped in the first line it would be one value less, where any other line refuses it."""
+    path = tmp_path / "numbers.txt"
+    path.write_text(f'"{token}"\n2\n3\n', encoding="utf-8")
+    message = f"line 1: expected a number in column 0, or its name, .*column='{re.escape(token)}'"
+    for dtype in (None, "i8", "f8"):
+        with pytest.raises(FileFormatError, match=message) as caught:
+            open_values(path, dtype=dtype)
+        assert caught.value.line == 1
+    named = open_values(path, column=token)
+    assert named.header == token
+    assert wl.reduce(named) == 5
+
+
+def test_text_without_numbers(tmp_path):
+    """A word is no table without rows, which a file called one and one with columns may be."""
+    path = tmp_path / "hello.txt"
+    path.write_text("# greeting\n\nhello\n\n")
+    with pytest.raises(FileFormatError, match=r"expected numbers, found one line .*: 'hello'"):
+        wl.reduce(path)
+    assert wl.reduce(open_values(path, column="hello")) == 0
+    path.write_text("day,mm\n")
+    assert wl.reduce(open_values(path, column=1)) == 0
+    path.write_text("mm\n1\n")
+    opened = open_values(path)
+    assert opened.header == "mm"
+    assert wl.reduce(opened) == 1
+    path.write_text("1\n2\n")
+    assert open_values(path).header is None
 
 
 def test_a_name_that_stands_twice(tmp_path):

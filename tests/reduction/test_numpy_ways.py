@@ -107,6 +107,16 @@ def test_initial_of_nothing(dtype):
     assert [one.tolist() for one in found] == [[[3], [3]]] * 4
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_of_negative_zeros(dtype):
+    """As NumPy's without ``initial``; with one of -0.0 NumPy keeps the sign, which is told."""
+    for count in (1, 2, 9, 5000):
+        zeros = np.full(count, -0.0, dtype)
+        for options in ({}, {"initial": -0.0}, {"accuracy": "reproducible"}):
+            assert not np.signbit(wl.reduce(zeros, **options))
+        assert np.signbit(np.sum(zeros, initial=-0.0))
+
+
 def test_initial_at_the_ends_of_a_dtype():
     top, low = np.iinfo(np.uint64).max, np.iinfo(np.int64).min
     assert wl.reduce(np.empty(0, "u8"), "max", initial=top) == top

@@ -149,6 +149,22 @@ def test_missing_values():
     assert wl.reduce(pd.DataFrame({"a": [1, 2], "b": [3, 4]}), axis=0).tolist() == [3, 7]
 
 
+def test_missing_values_inside_lists():
+    """NumPy makes an array of what lies below a mask, and NaN of what is missing."""
+    masked = np.ma.array([1, 99], mask=[0, 1])
+    for values in ([masked], ([[1, 2], masked],), [np.ma.array([1, 2]), masked]):
+        with pytest.raises(InputTypeError, match="values: a list has arrays with masked elements"):
+            wl.reduce(values, "max")
+    with pytest.raises(InputTypeError, match="values: chunk 0: a list has arrays with masked"):
+        wl.reduce(iter([[masked]]), "max")
+    assert wl.reduce(np.ma.array([masked, masked]), "max") == 1
+    assert wl.reduce([np.ma.array([1, 2]), [4, 3]], "max") == 4
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(InputTypeError, match="some are missing"):
+        wl.reduce([pd.Series([1, None], dtype="Int64")])
+    assert wl.reduce([pd.Series([1, 2], dtype="Int64")]) == 3
+
+
 def test_missing_values_of_polars():
     """As Polars has it: a method, and integers with nulls as floats with NaNs."""
     ways = {"null_count": lambda _: 1, "__array__": lambda *_, **__: np.array([1, np.nan])}

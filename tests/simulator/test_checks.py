@@ -1031,6 +1031,7 @@ def test_negative_shared_memory_is_refused():
         ({"checks": "typo"}, "typo is not known"),
         ({"compute_capability": (1, 0)}, r"compute_capability=1\.0 is not known"),
         ({"signature": "void(nothing)"}, "is not a Numba signature"),
+        ({"seed": -1}, "seed=-1 must not be below 0"),
     ],
 )
 def test_options_that_are_not_known(options, message):
@@ -1038,12 +1039,28 @@ def test_options_that_are_not_known(options, message):
         simulate(touches, **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checks": 5}, "checks=5 is not taken; use True, False or any of memcheck, racecheck"),
+        ({"checks": [5, "memcheck"]}, r"checks=\[5, 'memcheck'\] is not taken"),
+        ({"seed": "a"}, "seed='a' must be a whole number"),
+        ({"seed": 0.5}, r"seed=0\.5 must be a whole number"),
+        ({"counters": 5}, "counters=5 must be True or False"),
+    ],
+)
+def test_options_of_other_kinds(options, message):
+    for make in (lambda **them: simulate(touches, **them), SimulatedDevice):
+        with pytest.raises(InputTypeError, match=message):
+            make(**options)
+
+
 def test_one_check_may_be_named_alone():
     assert fault_of(shared_raw, 1, 64, np.arange(64.0), np.zeros(64), checks="racecheck")
     run(shared_raw, 1, 64, np.arange(64.0), np.zeros(64), checks="initcheck")
 
 
-@pytest.mark.parametrize("kernel", [3, "touches", None])
+@pytest.mark.parametrize("kernel", [3, "touches", None, np.add, len, SimulatedDevice])
 def test_what_is_no_kernel(kernel):
     with pytest.raises(InputTypeError, match=r"pass a @cuda\.jit kernel or a function"):
         simulate(kernel)

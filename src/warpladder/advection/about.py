@@ -51,8 +51,8 @@ def scheme_of(document: dict[str, Any]) -> Any:
     return document["scheme"]
 
 
-def boundary_of(document: dict[str, Any]) -> Boundary | None:
-    """Return the boundary of a document; None where it has a function of time, which is not kept.
+def boundary_of(document: dict[str, Any]) -> Boundary:
+    """Return the boundary of a document; functions of time, which are not kept, are None in it.
 
     Raises
     ------
@@ -61,8 +61,6 @@ def boundary_of(document: dict[str, Any]) -> Boundary | None:
     """
     known = document["boundary"]
     left, right = _as_side(known["left"]), _as_side(known["right"])
-    if "function" in {left.kind, right.kind}:
-        return None
     return Boundary(left, right, bool(known["follows_velocity"]), str(known["name"]))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,8 @@ class Side:
     kind
         ``"copy"``, ``"value"``, ``"function"`` or ``"periodic"``.
     value
-        Of each system, float64; or the function of time that returns it. None of the other kinds.
+        Of each system, float64; or the function of time that returns it, or one number for all.
+        None of the other kinds.
     """
 
     kind: str
@@ -66,6 +68,14 @@ class Boundary:
     def is_periodic(self) -> bool:
         """Whether the cells form a ring."""
         return self.left.kind == "periodic"
+
+    def is_like(self, other: Boundary) -> bool:
+        """Return whether both are the same, but for what functions of time return."""
+        return self.follows_velocity == other.follows_velocity and all(
+            mine.kind == its.kind
+            and (mine.kind != "value" or np.array_equal(mine.value, its.value, equal_nan=True))
+            for mine, its in ((self.left, other.left), (self.right, other.right))
+        )
 
     def sides(self, *, mirrored: bool) -> tuple[Side, Side]:
         """Return what lies left and right of systems whose velocities have one sign."""
@@ -117,22 +127,28 @@ def edge_of(
 
 def value_at(side: Side, time: float, systems: NDArray[np.int64]) -> Any:
     """Return what a side has at a time: a number, or one for each of some systems."""
-    if side.kind == "value":
-        return side.value[systems]
-    found = np.asarray(side.value(time))
+    found = side.value if side.kind == "value" else side.value(time)
+    return found[systems] if found.ndim else found
+
+
+def _let_in(function: Callable[[float], Any], systems: int, time: float) -> NDArray[Any]:
+    """Return what the function of an inflow has for all systems at a time."""
+    returned = function(time)
+    try:
+        found = np.asarray(returned)
+    except ValueError:
+        found = np.empty(0, object)
     if found.dtype.kind not in "iuf" or found.ndim > 1:
         raise InputTypeError(
-            f"boundary: the function of an inflow returned {found!r} at time {time}; a number is "
-            "needed, or one for each system"
+            f"boundary: the function of an inflow returned {returned!r} at time {time}; a number "
+            "is needed, or one for each system"
         )
-    if not found.ndim:
-        return found
-    if systems.max() >= len(found):
+    if found.shape not in {(), (systems,)}:
         raise InputError(
-            f"boundary: the function of an inflow returned {len(found)} numbers at time {time}, "
-            "and there are more systems"
+            f"boundary: the function of an inflow returned {len(found)} numbers at time {time}; "
+            f"one is needed, or one for each of {systems} systems"
         )
-    return found[systems]
+    return found
 
 
 def _is_valued(given: tuple[Any, ...] | list[Any]) -> bool:
@@ -148,18 +164,18 @@ def _as_side(given: Any, systems: int) -> Side:
     elif isinstance(given, tuple | list) and len(given) == 2 and _is_valued(given):
         kind, value = given
         if kind == "inflow":
-            return _inflow(value)
+            return _inflow(value, systems)
         return _dirichlet(value, systems)
     raise InputError(f"boundary={given!r} is not known; {_KNOWN}")
 
 
-def _inflow(function: Callable[[float], Any]) -> Side:
+def _inflow(function: Callable[[float], Any], systems: int) -> Side:
     if not callable(function):
         raise InputTypeError(
             f"boundary: an inflow is a function of time, not {function!r}; a constant one is "
             '("dirichlet", value)'
         )
-    return Side("function", function)
+    return Side("function", partial(_let_in, function, systems))
 
 
 def _dirichlet(value: Any, systems: int) -> Side:

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from warpladder.advection.schemes import Scheme, check_own
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Course", "as_course", "as_steps", "check_stable"]
+__all__ = ["MOST_STEPS", "Course", "as_course", "as_steps", "check_stable"]
 
 # Of quotients of numbers that were rounded themselves: t_end / dt, velocity dt / dx.
 _SLACK = 1e-12
 # A Courant number so near a whole one, in units in its last place, is meant to be that.
 _UNITS = 4
+MOST_STEPS = 2**53
+"""Times are steps times dt in float64, which tells no single steps beyond."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,9 @@ def as_course(
                 "courant to be reached"
             )
         dx, dt = dx or 1.0, dt or 1.0
-        return Course(_snapped(given), given * dx / dt, dx, dt), _whole_steps(steps, t_end, dt)
+        with np.errstate(over="ignore", under="ignore"):
+            velocity = given * dx / dt
+        return _finite(given, velocity, dx, dt), _whole_steps(steps, t_end, dt)
     if dx is None:
         raise InputError("dx=None: beside a velocity dx is needed, the distance of two cells")
     if given is not None and dt is not None:
@@ -99,11 +103,13 @@ def as_course(
     if given is not None:
         dt = _longest_dt(courant, known, dx)
         if t_end is not None and steps is None:
-            steps = math.ceil(t_end / dt * (1 - _SLACK))
+            steps = math.ceil(_countable(t_end, dt) * (1 - _SLACK))
             dt, t_end = t_end / steps if steps else dt, None
     elif dt is None:
         dt, t_end = _dt_of_both(steps, t_end), None
-    return Course(_snapped(known * dt / dx), known, dx, dt), _whole_steps(steps, t_end, dt)
+    with np.errstate(over="ignore", under="ignore"):
+        made = known * dt / dx
+    return _finite(made, known, dx, dt), _whole_steps(steps, t_end, dt)
 
 
 def check_stable(scheme: Scheme, course: Course) -> None:
@@ -128,6 +134,29 @@ def check_stable(scheme: Scheme, course: Course) -> None:
     )
 
 
+def _finite(
+    courant: NDArray[np.float64], velocity: NDArray[np.float64], dx: float, dt: float
+) -> Course:
+    """Return the course, of numbers each of which float64 has."""
+    if not (0 < dt < math.inf and np.isfinite(courant).all() and np.isfinite(velocity).all()):
+        raise InputError(
+            f"dt={dt!r}: with dx={dx!r} this makes a Courant number or a velocity that float64 "
+            "does not have; give numbers nearer to 1"
+        )
+    return Course(_snapped(courant), velocity, dx, dt)
+
+
+def _countable(t_end: float, dt: float) -> float:
+    """Return how many steps end there, not yet whole."""
+    found = t_end / dt
+    if found > MOST_STEPS:
+        raise InputError(
+            f"t_end={t_end!r} is {found:.10g} steps of dt={dt!r}, and no more than "
+            f"{MOST_STEPS:,} can be told apart; give an earlier one, or longer steps"
+        )
+    return found
+
+
 def _dt_of_both(steps: int | None, t_end: float | None) -> float:
     """Return the length of so many steps to an end."""
     if not steps or not t_end:
@@ -148,7 +177,13 @@ def _longest_dt(courant: Any, velocity: NDArray[np.float64], dx: float) -> float
     fastest = float(np.abs(velocity).max())
     if not fastest:
         raise InputError("velocity=0: nothing moves, so that courant makes no dt; give dt")
-    return target * dx / fastest
+    dt = target * dx / fastest
+    if not 0 < dt < math.inf:
+        raise InputError(
+            f"courant={courant!r}: with dx={dx!r} and the largest velocity, {fastest!r}, it makes "
+            f"dt={dt!r}; give numbers nearer to 1"
+        )
+    return dt
 
 
 def _whole_steps(steps: int | None, t_end: float | None, dt: float) -> int:
@@ -161,7 +196,7 @@ def _whole_steps(steps: int | None, t_end: float | None, dt: float) -> int:
         raise InputError(
             f"t_end={t_end!r} does not go with steps={steps} of dt={dt!r}; leave out one of them"
         )
-    found = t_end / dt
+    found = _countable(t_end, dt)
     nearest = round(found)
     if abs(found - nearest) > _SLACK * max(nearest, 1):
         below = math.floor(found)
@@ -202,9 +237,13 @@ def _as_numbers(name: str, given: Any, systems: int) -> NDArray[np.float64] | No
 def _as_number(name: str, given: Any) -> float:
     if not isinstance(given, Real) or isinstance(given, bool):
         raise InputTypeError(f"{name}={given!r} must be a number")
-    if not math.isfinite(given):
+    try:
+        number = float(given)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
         raise InputError(f"{name}={given!r} must be finite")
-    return float(given)
+    return number
 
 
 def _as_length(name: str, given: Any) -> float | None:
@@ -222,11 +261,17 @@ def as_steps(given: Any) -> int:
     Raises
     ------
     InputError, InputTypeError
-        It is below 0, or no whole number.
+        It is below 0, too large to tell single steps, or no whole number.
     """
     if isinstance(given, bool) or not hasattr(given, "__index__"):
         raise InputTypeError(f"steps={given!r} must be a whole number")
     steps = operator.index(given)
     if steps < 0:
         raise InputError(f"steps={steps} must not be below 0")
+    if steps > MOST_STEPS:
+        # Not quoted: Python does not print integers of thousands of digits.
+        raise InputError(
+            f"steps: there are more than {MOST_STEPS:,}, and float64 does not tell times of single "
+            "steps beyond that; give fewer"
+        )
     return steps

@@ -9,6 +9,7 @@ between. Cell i is at x = i dx. On a ring cell n is cell 0 again; at other ends 
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 
 from warpladder.advection.boundaries import Side, value_at
 from warpladder.advection.setup import Setup
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Errors", "errors_of", "exact_solution", "plain"]
+__all__ = ["Errors", "errors_of", "exact_solution", "plain", "values_of", "whole_cells"]
 
-# Cells by which the solution has moved, so near a whole number, are whole.
-_SLACK = 1e-9
+# Cells by which the solution has moved, so near a whole number, are whole: by the first part of
+# them where they are few, by the second of a cell where they are many.
+_SLACK, _MOST_SLACK = 1e-9, 1e-6
+# And what rounding a Courant number may add, as a part of the cells moved.
+_ROUNDING = 2.0**-50
 
 
 class Errors(NamedTuple):
@@ -60,6 +64,45 @@ def plain(numbers: Any) -> Any:
     return numbers if np.ndim(numbers) else float(numbers)
 
 
+def whole_cells(courant: float, steps: int) -> int | None:
+    """Return by how many cells so many steps move the solution, None where they are not whole.
+
+    Examples
+    --------
+    >>> whole_cells(0.3, 10), whole_cells(0.5, 10**9), whole_cells(0.5, 10**9 + 1)
+    (3, 500000000, None)
+    """
+    # A product of floats is whole whatever it stands for, where it is large enough.
+    moved = Fraction(courant) * steps
+    nearest = round(moved)
+    cells = abs(nearest)
+    slack = min(_SLACK * max(cells, 1), _MOST_SLACK) + _ROUNDING * cells
+    # Where that is no small part of a cell, only a Courant number without rounding tells.
+    is_whole = abs(moved - nearest) <= (slack if slack < 0.25 else 0)
+    return nearest if is_whole else None
+
+
+def values_of(initial: Callable[[Any], Any], x: NDArray[np.float64]) -> NDArray[Any]:
+    """Return what a function that callers give for the start has at each x.
+
+    Raises
+    ------
+    InputTypeError
+        That is no number for each.
+    """
+    returned = initial(x)
+    try:
+        values = np.asarray(returned)
+    except ValueError:
+        values = np.empty(0, object)
+    if values.dtype.kind not in "biuf" or values.shape not in {(), x.shape}:
+        raise InputTypeError(
+            f"initial: of an array of {len(x)} x it returned {values.dtype} of shape "
+            f"{values.shape}; an array of as many numbers is needed"
+        )
+    return np.broadcast_to(values, x.shape)
+
+
 def exact_solution(
     setup: Setup, initial: NDArray[Any] | Callable[[Any], Any], steps: int
 ) -> NDArray[np.float64]:
@@ -78,21 +121,22 @@ def exact_solution(
     ------
     InputError
         The cells have not moved by whole cells, and there is no function.
+    InputTypeError
+        The function returns something else than a number for each x.
     """
     whole = np.arange(setup.cells)
     found = np.empty((setup.systems, setup.cells))
     for system, c in enumerate(setup.course.courant.tolist()):
-        moved = c * steps
         if callable(initial):
-            feet = whole - moved
+            feet = whole - c * steps
         else:
-            nearest = round(moved)
-            if abs(moved - nearest) > _SLACK * max(abs(moved), 1):
+            moved = whole_cells(c, steps)
+            if moved is None:
                 raise InputError(
-                    f"initial: the solution has moved by {moved:.10g} cells, and what lies between "
-                    "cells only a function knows; give exact(initial=...) a function of x"
+                    f"initial: the solution has moved by {c * steps:.12g} cells, and what lies "
+                    "between cells only a function knows; give exact(initial=...) a function of x"
                 )
-            feet = whole - nearest
+            feet = whole - moved
         found[system] = _of_system(setup, initial, system, steps, feet)
     return found
 
@@ -103,14 +147,15 @@ def _of_system(
     """Return the solution where characteristics begin at ``feet``, in cells."""
     n, dx = setup.cells, setup.course.dx
 
-    def at(places: NDArray[Any]) -> Any:
-        return initial(places * dx) if callable(initial) else initial[system, places]
+    def at(places: NDArray[Any]) -> NDArray[np.float64]:
+        found = values_of(initial, places * dx) if callable(initial) else initial[system, places]
+        return found.astype(np.float64)
 
     if setup.boundary.is_periodic:
-        return np.broadcast_to(np.asarray(at(feet % n), np.float64), n)
+        return at(feet % n)
     c = float(setup.course.courant[system])
     inside = np.clip(feet, 0, n - 1)
-    found = np.array(np.broadcast_to(np.asarray(at(inside), np.float64), n))
+    found = at(inside)
     left, right = setup.boundary.sides(mirrored=c < 0)
     entered, side = (feet < 0, left) if c >= 0 else (feet > n - 1, right)
     if side.kind != "copy":

@@ -16,7 +16,9 @@ In float64: the plain steps with the same weights, rounded less often. With W th
 absolute weights, p neighbours and u half a unit in the last place of 1 in the cells' dtype, the
 root of the sum of squares of the difference from the plain steps is at most
 ``(M p W u + 2^-50 (M + log2 N)) |phi|`` in the same norm, if no wave grows. (Each plain step rounds
-p times; rounding is carried on by steps that enlarge nothing.)
+p times; rounding is carried on by steps that enlarge nothing.) The second part is what a jump does
+itself, and from 2^50 steps on as large as the cells; a jump of more than 2^40 is refused, unless a
+step shifts a ring by whole cells: then so do all of them, and nothing is rounded.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ __all__ = ["JumpEngine"]
 _STEPS_INSTEAD = 'method="jump": {}; use method="steps"'
 # Complex waves, their powers, and what NumPy's transforms hold beside them.
 _BYTES_PER_CELL = 64
+# With so many rounding may be 2^-10 of the cells.
+_MOST_STEPS = 1 << 40
 
 
 class JumpEngine:
@@ -54,7 +58,8 @@ class JumpEngine:
         Raises
         ------
         InputError
-            The scheme is not linear, a cell is not finite, or at an end there is no sound way.
+            The scheme is not linear, a cell is not finite, at an end there is no sound way, or of
+            so many steps rounding would leave nothing.
         """
         rule = problem.rule
         if isinstance(rule, Limited):
@@ -84,6 +89,14 @@ def _on_ring(
     cells: NDArray[Any], offsets: tuple[int, ...], weights: NDArray[np.float64], steps: int
 ) -> NDArray[np.float64]:
     n = len(cells)
+    (kept,) = np.nonzero(weights)
+    if len(kept) == 1 and weights[kept[0]] == 1:
+        return np.roll(cells, -offsets[kept[0]] * steps % n)
+    if steps > _MOST_STEPS:
+        raise InputError(
+            f'steps={steps}: method="jump" takes at most {_MOST_STEPS:,} at once, of more rounding '
+            "could be above a thousandth of the cells; give fewer steps"
+        )
     require_memory(_BYTES_PER_CELL * n, "phi: the waves of a jump")
     waves = np.fft.rfft(cells.astype(np.float64))
     waves *= _power(_symbol(offsets, weights, n), steps)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.advection.boundaries import as_boundary
-from warpladder.advection.course import as_course, check_stable
+from warpladder.advection.course import MOST_STEPS, as_course, check_stable
 from warpladder.advection.intake import Cells, as_cells
 from warpladder.advection.plan import Plan
 from warpladder.advection.running import Engines
@@ -152,6 +152,8 @@ def as_save_every(given: Any) -> int | None:
     every = operator.index(given)
     if every < 1:
         raise InputError(f"save_every={every} must be at least 1")
+    if every > MOST_STEPS:
+        raise InputError(f"save_every: there are more than {MOST_STEPS:,}, which no run has")
     return every
 
 

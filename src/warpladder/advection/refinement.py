@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.advection.course import Course
-from warpladder.advection.exact import Errors, errors_of, exact_solution
+from warpladder.advection.exact import Errors, errors_of, exact_solution, values_of
 from warpladder.advection.intake import Cells
 from warpladder.advection.running import Engines, run
 from warpladder.advection.setup import Setup, cells_at
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Convergence", "converged", "sampled"]
+__all__ = ["Convergence", "as_grids", "converged", "sampled"]
+
+# The last has four million times the work of the first.
+_MOST_GRIDS = 12
+# Of the finest: its start, two on the way, and the exact solution and differences in float64.
+_STATES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,29 @@ class Convergence:
         return "\n".join(lines)
 
 
+def as_grids(given: Any) -> int:
+    """Return a number of grids.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        It shows no order, or means endless work, or is no whole number.
+    """
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise InputTypeError(f"grids={given!r} must be a whole number")
+    grids = operator.index(given)
+    if grids < 2:
+        raise InputError(
+            f"grids={grids}: an order is seen from one grid to the next; give two grids or more"
+        )
+    if grids > _MOST_GRIDS:
+        raise InputError(
+            f"grids={grids}: each takes four times the work of the one before; give at most "
+            f"{_MOST_GRIDS}"
+        )
+    return grids
+
+
 def converged(
     setup: Setup, engines: Engines, initial: Callable[[Any], Any], steps: int, grids: int
 ) -> Convergence:
@@ -72,18 +102,20 @@ def converged(
     Raises
     ------
     InputError
-        There are fewer than two grids, or no steps.
+        There are fewer than two grids, or too many, or no steps.
     InputTypeError
-        ``initial`` is no function.
+        ``initial`` is no function, or ``grids`` no whole number.
+    TooLargeError
+        Memory does not hold the finest.
     """
     if not callable(initial):
         raise InputTypeError("initial: finer grids need a function of x, not cells")
-    if grids < 2 or not steps:
-        raise InputError(
-            f"grids={grids}: an order is seen from one grid to the next, after at least one step; "
-            "give two grids or more"
-        )
+    grids = as_grids(grids)
+    if not steps:
+        raise InputError(f"grids={grids}: errors are seen after at least one step; take some")
     course = setup.course
+    state = setup.systems * setup.cells * setup.dtype.itemsize << (grids - 1)
+    require_memory(_STATES * state, "grids: the cells of the finest")
     sizes, errors = [], []
     for factor in (2**level for level in range(grids)):
         finer = replace(
@@ -108,10 +140,5 @@ def converged(
 
 def sampled(setup: Setup, initial: Callable[[Any], Any]) -> NDArray[Any]:
     """Return a function's values in the cells, (systems, cells)."""
-    values = np.asarray(initial(cells_at(setup)))
-    if values.dtype.kind not in "biuf" or values.shape not in {(), (setup.cells,)}:
-        raise InputTypeError(
-            f"initial: of an array of {setup.cells} x it returned {values.dtype} of shape "
-            f"{values.shape}; an array of as many numbers is needed"
-        )
+    values = values_of(initial, cells_at(setup))
     return np.ascontiguousarray(np.broadcast_to(values, (setup.systems, setup.cells)), setup.dtype)

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from warpladder.advection.course import as_steps
 from warpladder.advection.dataset import as_dataset
-from warpladder.advection.exact import Errors, errors_of, exact_solution, plain
+from warpladder.advection.exact import Errors, errors_of, exact_solution, plain, whole_cells
 from warpladder.advection.intake import Cells, as_cells, as_rows
 from warpladder.advection.prepared import as_save_every, engines_for
 from warpladder.advection.refinement import Convergence, converged, sampled
 from warpladder.advection.running import run
-from warpladder.advection.setup import Setup, cells_at, times_of
-from warpladder.advection.snapshots import check_target
+from warpladder.advection.setup import Setup, as_system, cells_at, times_of
+from warpladder.advection.snapshots import as_path, check_target
 from warpladder.advection.stored import open_run, open_snapshots
 from warpladder.call import Progress, check_progress, naming_memory
 from warpladder.device.foreign import is_on_gpu, to_numpy
@@ -160,6 +160,7 @@ class Advection:
         """
         check_progress(progress)
         count, every, path = as_steps(steps), as_save_every(save_every), check_target(out)
+        as_steps(self.steps + count)
         if path and isinstance(self.kept, Path) and path.resolve() == self.kept.resolve():
             raise InputError(f"out={str(path)!r} is the file that this run goes on from")
         cells = as_cells(self.phi)
@@ -183,7 +184,8 @@ class Advection:
         path
             The ``.npz`` or ``.zarr``.
         boundary
-            Of a run with a function of time, the boundary again: a file cannot keep functions.
+            Of a run with a function of time, the boundary again: a file cannot keep functions. It
+            cannot be another than that of the run.
         device
             As for `warpladder.advect`.
 
@@ -192,9 +194,9 @@ class Advection:
         FileFormatError
             It is no such file.
         InputError
-            It cannot be read, or the boundary is missing.
+            It cannot be read, or the boundary is missing or another.
         """
-        place = Path(path)
+        place = as_path("path", path)
         setup, saved = open_run(place, boundary)
         last = np.array(open_snapshots(place)[len(saved) - 1], setup.dtype)
         return cls(last, setup, int(saved[-1]), saved, place, device, "read from a file")
@@ -212,6 +214,8 @@ class Advection:
         ------
         InputError
             The start is not known, or what is between its cells.
+        InputTypeError
+            The function returns something else than a number for each x.
         """
         found = exact_solution(self.setup, self._initial(initial), self.steps)
         return found.reshape(self.setup.shape)
@@ -250,8 +254,8 @@ class Advection:
         initial
             The start, as a function of x.
         grids
-            How many, each with twice the cells and the steps of the one before: four times the
-            work.
+            How many, 2 to 12, each with twice the cells and the steps of the one before: four times
+            the work.
 
         Examples
         --------
@@ -286,18 +290,22 @@ class Advection:
 
         Raises
         ------
+        InputError, InputTypeError
+            There is no such system, or the start is not one.
         MissingExtraError
             matplotlib is not installed.
         """
         from warpladder.advection.figures import drawn
         from warpladder.formats.pictures import save_picture
 
+        system = as_system(system, self.setup)
         curves: dict[str, NDArray[Any]] = {}
         if initial is not None or len(self.saved):
             start = self._initial(initial)
             rows = sampled(self.setup, start) if callable(start) else start
             curves["initial"] = rows[system]
-            if callable(start) or self._has_moved_whole_cells(system):
+            courant = float(self.setup.course.courant[system])
+            if callable(start) or whole_cells(courant, self.steps) is not None:
                 found = exact_solution(self.setup, start, self.steps)
                 curves["exact"] = found[system]
         curves["computed"] = self._rows(self._on_host(self.phi))[system]
@@ -315,13 +323,14 @@ class Advection:
 
         Raises
         ------
-        InputError
-            There are no snapshots.
+        InputError, InputTypeError
+            There are no snapshots, or no such system.
         MissingExtraError
             matplotlib is not installed.
         """
         from warpladder.advection.figures import animated, save_animation
 
+        system = as_system(system, self.setup)
         if self.snapshots is None:
             raise InputError("animate: there are no snapshots; run with save_every")
         shots = self.snapshots if self.setup.is_single else self.snapshots[:, system]
@@ -364,10 +373,6 @@ class Advection:
                 f"{self.setup.systems} of {self.setup.cells}"
             )
         return rows
-
-    def _has_moved_whole_cells(self, system: int) -> bool:
-        moved = float(self.setup.course.courant[system]) * self.steps
-        return moved == round(moved)
 
     def _title(self, system: int, *, at_end: bool = True) -> str:
         setup = self.setup

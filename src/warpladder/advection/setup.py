@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,9 @@ from numpy.typing import NDArray
 from warpladder.advection.boundaries import Boundary
 from warpladder.advection.course import Course
 from warpladder.advection.schemes import Scheme
+from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Setup", "cells_at", "times_of"]
+__all__ = ["Setup", "as_system", "cells_at", "times_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,6 +48,22 @@ class Setup:
     def shape(self) -> tuple[int, ...]:
         """Of the cells as the caller has them."""
         return (self.cells,) if self.is_single else (self.systems, self.cells)
+
+
+def as_system(given: Any, setup: Setup) -> int:
+    """Return the number of a system, counted from the end where it is below 0.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        It is not there, or no whole number.
+    """
+    if isinstance(given, bool) or not hasattr(given, "__index__"):
+        raise InputTypeError(f"system={given!r} must be a whole number")
+    number, count = operator.index(given), setup.systems
+    if not -count <= number < count:
+        raise InputError(f"system={number} is not there; the last of {count:,} is {count - 1}")
+    return number % count
 
 
 def cells_at(setup: Setup) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ from warpladder.formats.atomic import atomic_write, check_writable
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["check_room", "check_target", "keeper", "saved_count", "saved_steps"]
+__all__ = ["as_path", "check_room", "check_target", "keeper", "saved_count", "saved_steps"]
 
 _SUFFIXES = (".npz", ".zarr")
 # Cells in a chunk of Zarr.
@@ -95,6 +95,20 @@ def check_room(setup: Setup, count: int, device: Device | None) -> None:
         )
 
 
+def as_path(name: str, given: Any) -> Path:
+    """Return what callers give for the path of a file.
+
+    Raises
+    ------
+    InputTypeError
+        It is none.
+    """
+    try:
+        return Path(given)
+    except TypeError:
+        raise InputTypeError(f"{name}={given!r} must be the path of a file") from None
+
+
 def check_target(out: Any) -> Path | None:
     """Return where snapshots go; raise now what would be raised after the run.
 
@@ -107,10 +121,7 @@ def check_target(out: Any) -> Path | None:
     """
     if out is None:
         return None
-    try:
-        path = Path(out)
-    except TypeError:
-        raise InputTypeError(f"out={out!r} must be the path of a file") from None
+    path = as_path("out", out)
     if path.suffix.lower() not in _SUFFIXES:
         raise InputError(f"out={str(out)!r}: its name must end in {' or '.join(_SUFFIXES)}")
     if path.suffix.lower() == ".npz":

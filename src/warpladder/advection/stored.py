@@ -33,14 +33,15 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
     path
         A ``.npz`` or a Zarr group.
     boundary
-        What to take for the boundary instead of the one in the file; None for that one.
+        The one in the file again, with its functions of time; None where it has none of these.
 
     Raises
     ------
     FileFormatError
         It is no file of ours, or damaged.
     InputError
-        It cannot be read; or the boundary has a function of time, which a file cannot keep.
+        It cannot be read; or the boundary is another, or is missing and has a function of time,
+        which a file cannot keep.
     """
     try:
         about, steps, x, snapshots = _parts(path)
@@ -63,8 +64,14 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
             raise
         raise FileFormatError(path, None, _WANTED, "something else, or a damaged file") from fault
     if boundary is not None:
-        known = as_boundary(boundary, systems)
-    if known is None:
+        given = as_boundary(boundary, systems)
+        if not given.is_like(known):
+            raise InputError(
+                f"boundary={boundary!r} is not that of {path}, which is {known.name}; leave it out "
+                "unless it has a function of time"
+            )
+        known = given
+    elif "function" in {known.left.kind, known.right.kind}:
         raise InputError(
             f"boundary=None: {path} is of a run with a function of time, which a file cannot keep; "
             "give the boundary again"

@@ -13,9 +13,14 @@ import typer
 
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
+from warpladder.advection.exact import whole_cells
+from warpladder.advection.intake import as_rows
+from warpladder.advection.refinement import as_grids
 from warpladder.advection.result import Advection
+from warpladder.call import naming_memory
 from warpladder.cli.options import as_column, options_named
 from warpladder.cli.progress import progress_bar
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.atomic import atomic_write, check_writable
 from warpladder.formats.pictures import check_picture
@@ -29,6 +34,9 @@ if TYPE_CHECKING:
 __all__ = ["SHAPES", "Asked", "resumed", "started"]
 
 _CELLS = 1000
+_SUFFIXES = (".npz", ".zarr", ".npy")
+# Of x, and of what a shape makes of it on the way.
+_BYTES_PER_CELL = 24
 # The library's arguments that are options of another name, or none.
 _NAMED = {"t_end": "--until", "out": "-o", "phi": "--initial", "grids": "--convergence"}
 
@@ -67,10 +75,20 @@ class Asked:
         """Refuse now what would be refused after a long run."""
         if (self.steps is None) == (self.until is None):
             raise typer.BadParameter("give --steps, or --until, how far to go")
+        if self.until is not None and not math.isfinite(self.until):
+            raise typer.BadParameter(f"--until {self.until} must be finite")
         if self.save_every is not None and (self.output is None or self.is_end_alone):
             raise typer.BadParameter("--save-every needs a file for snapshots: -o run.npz")
-        if self.output is not None and self.is_end_alone:
-            check_writable(self.output)
+        if self.output is not None:
+            # Typer makes "." of an empty text.
+            if not self.output.name:
+                raise typer.BadParameter("-o needs the name of a file")
+            if self.output.suffix.lower() not in _SUFFIXES:
+                raise typer.BadParameter(
+                    f"-o {str(self.output)!r}: its name must end in one of {', '.join(_SUFFIXES)}"
+                )
+            if self.is_end_alone:
+                check_writable(self.output)
         if self.plot is not None:
             check_picture(self.plot, "--plot")
 
@@ -105,7 +123,14 @@ def started(
         raise typer.BadParameter("--convergence needs a shape, which is known on finer grids, too")
     if shape is not None and column is not None:
         raise typer.BadParameter(f"--column is that of a file; {initial} is a shape")
-    phi = _sampled(shape, cells) if shape else _read(initial, cells, column)
+    with options_named([], _NAMED):
+        grids = None if grids is None else as_grids(grids)
+    if shape:
+        phi = _sampled(shape, cells)
+    else:
+        phi = _read(initial, cells, column)
+        with options_named([initial], _NAMED):
+            phi = as_rows(phi, "phi").reshape(phi.shape)
     if dtype is not None:
         if dtype not in {"float32", "float64"}:
             raise typer.BadParameter(f"--dtype {dtype!r} must be float32 or float64")
@@ -113,6 +138,8 @@ def started(
     courant, n = options.pop("courant"), phi.shape[-1]
     if not math.isfinite(courant) or not courant:
         raise typer.BadParameter(f"--courant {courant:g} must be a number other than 0")
+    if not courant / n:
+        raise typer.BadParameter(f"--courant {courant:g} makes steps of no length")
     how = {
         **options,
         "boundary": _as_boundary(options["boundary"]),
@@ -189,8 +216,8 @@ def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float)
     if start is not None:
         balance = run.mass_balance(start)
         facts |= {f"mass_{name}": float(np.sum(v)) for name, v in balance._asdict().items()}
-        moved = setup.course.courant * run.steps
-        if callable(start) or bool((moved == np.rint(moved)).all()):
+        moved = (whole_cells(c, run.steps) for c in setup.course.courant.tolist())
+        if callable(start) or None not in moved:
             norms = run.errors(start)._asdict()
             facts["errors"] = {name: float(np.max(norm)) for name, norm in norms.items()}
     if asked.output is not None:
@@ -217,7 +244,9 @@ def _sampled(shape: Callable[[Any], NDArray[np.float64]], cells: int | None) -> 
     n = _CELLS if cells is None else cells
     if n < 1:
         raise typer.BadParameter(f"--cells {n} must be at least 1")
-    return shape(np.arange(n) * (1 / n))
+    require_memory(_BYTES_PER_CELL * n, f"--cells {n}: the numbers of so many")
+    with naming_memory("--cells", "so many"):
+        return shape(np.arange(n) * (1 / n))
 
 
 def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:

@@ -89,6 +89,9 @@ def _open(
     facts: dict[str, Any] = {"file": str(source.path), "type": source.dtype.name}
     if isinstance(source, StoredArray):
         facts["elements"] = source.size
+    header = getattr(source, "header", None)
+    if header is not None:
+        facts["header"] = header
     return source, facts, answer_in
 
 
@@ -102,6 +105,7 @@ def _run(source: Any, wanted: dict[str, Any]) -> Any:
 
 def _show(facts: dict[str, Any], results: dict[str, Any]) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     from warpladder.cli.output import printable, stdout, with_prefix
 
@@ -110,6 +114,8 @@ def _show(facts: dict[str, Any], results: dict[str, Any]) -> None:
     table.add_column(overflow="fold")
     count = f"{facts['elements']:,} " if "elements" in facts else ""
     table.add_row("file", f"{printable(facts['file'])} ({count}{facts['type']})")
+    if "header" in facts:
+        table.add_row("header", Text(f"{printable(facts['header'])} (the first line, no value)"))
     table.add_row("time", with_prefix(facts["seconds"], "s"))
     for name, value in results.items():
         table.add_row(name, f"{value:,}" if type(value) is int else str(value))

@@ -172,9 +172,9 @@ def _version(package: str) -> str | None:
 def _jit_cache() -> Path | None:
     """Return the folder below which Numba keeps what it compiled for this package."""
     from warpladder.device.kernel_cache import cache_folder
-    from warpladder.device.team import barrier
+    from warpladder.device.team import next_task
 
-    folder = cache_folder(barrier)
+    folder = cache_folder(next_task)
     package = Path(__file__).parent.parent
     if folder is None or folder.is_relative_to(package):
         return folder and package

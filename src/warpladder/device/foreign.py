@@ -29,7 +29,14 @@ _DEFAULT_STREAM = 1
 
 
 def adopted(array: Any) -> Any:
-    """Return an array on a GPU that only DLPack describes as a `CudaArray`, all else as it is.
+    """Return an array on a GPU without a dtype and a shape as a `CudaArray`, all else as it is.
+
+    That is one that only DLPack describes, or only ``__cuda_array_interface__``.
+
+    Raises
+    ------
+    DeviceError
+        There is no GPU that it could be on.
 
     Examples
     --------
@@ -37,7 +44,9 @@ def adopted(array: Any) -> Any:
     >>> adopted(array) is array
     True
     """
-    if hasattr(array, "__cuda_array_interface__") or not hasattr(array, "__dlpack_device__"):
+    if hasattr(array, "__cuda_array_interface__"):
+        return array if hasattr(array, "dtype") and hasattr(array, "shape") else _described(array)
+    if not hasattr(array, "__dlpack_device__"):
         return array
     try:
         kind, number = array.__dlpack_device__()
@@ -53,6 +62,18 @@ def adopted(array: Any) -> Any:
     view = StridedMemoryView.from_dlpack(array, stream_ptr=_DEFAULT_STREAM)
     strides = view.strides and tuple(stride * view.dtype.itemsize for stride in view.strides)
     return CudaArray.at(gpu(number), view, view.ptr, view.shape, view.dtype, strides)
+
+
+def _described(array: Any) -> Any:
+    """Return an array with no more than its ``__cuda_array_interface__`` as a `CudaArray`."""
+    from warpladder.device.cuda_array import CudaArray
+
+    there, known = gpu_of(array), array.__cuda_array_interface__
+    # Whatever stream the interface names, and whether or not it names one.
+    there.synchronize()
+    address, _ = known["data"]
+    shape, dtype = tuple(known["shape"]), np.dtype(known["typestr"])
+    return CudaArray.at(there, array, address, shape, dtype, known.get("strides"))
 
 
 def is_on_gpu(array: Any) -> bool:

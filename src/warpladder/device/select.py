@@ -80,15 +80,25 @@ def gpu(index: int = 0) -> Device:
 
 
 def gpu_of(array: Any) -> Device:
-    """Return the GPU that an array with ``__cuda_array_interface__`` is on."""
+    """Return the GPU that an array with ``__cuda_array_interface__`` is on.
+
+    Raises
+    ------
+    DeviceError
+        There is no driver, or it knows nothing of the array.
+    """
     address, _ = array.__cuda_array_interface__["data"]
     if not address:
         # An array of no elements is nowhere.
         return gpu()
-    from cuda.bindings import driver
+    try:
+        from cuda.bindings import driver
 
-    ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-    code, number = driver.cuPointerGetAttribute(ordinal, address)
+        ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        code, number = driver.cuPointerGetAttribute(ordinal, address)
+    except (ImportError, RuntimeError) as fault:
+        # The package is not there, or the driver's library.
+        raise DeviceError(f"an array says that it is on a GPU, which cannot be: {fault}") from fault
     if code:
         raise DeviceError(
             f"an array on a GPU lies at {address:#x}, of which the driver knows nothing"

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.columns import choose_column
 from warpladder.formats.fields import Field, Layout, filled, is_float, parse_rows, split_row
-from warpladder.formats.files import InputFile
+from warpladder.formats.files import InputFile, plain_suffix
 from warpladder.formats.text import TextFile, quoted, read_chunks, read_first
 
 __all__ = ["TextColumn"]
@@ -25,17 +25,29 @@ _ELSE_FLOATS = "; for numbers like this give dtype='float64'"
 _IN_QUOTES = re.compile('"[^"]*"')
 # No names of columns, though no numbers.
 _MISSING = frozenset({"", "na", "n/a", "null", "none"})
+_TABLE_SUFFIXES = (".csv", ".tsv")
 
 
 class TextColumn:
     """A column of numbers in a text file with one row per line.
 
-    Blank lines and lines that begin with ``#`` do not count; a file without any other is refused,
-    while a header alone stands for no values. The first line is a header where the
-    column was chosen by a name in it or has no number in it, or where another column has a name
-    above a number. Rows have as many fields as the first line; an empty one may follow. Fields may
-    be in quotes; line ends may not.
+    Blank lines and lines that begin with ``#`` do not count; a file without any other is refused.
+    The first line is a header where the column was chosen by a name in it or has one there, where
+    another column has a name above a number, or where none of several columns has a number in it
+    but all have one below. A name begins with a letter and is no word for what is missing: a number
+    that is misspelled is refused in the first line as in all others. A header alone stands for no
+    values in a table: where its columns are parted by a sign or chosen by name, or the file is
+    called ``.csv`` or ``.tsv``; else it is text without numbers, and refused.
+    Rows have as many fields as the first line; an empty one may follow. Fields may be in quotes;
+    line ends may not.
+
+    Attributes
+    ----------
+    header
+        The column's name in the first line, which counts for no value; None where that has values.
     """
+
+    header: str | None
 
     def __init__(self, file: InputFile, column: str | int | None, dtype: DTypeLike | None) -> None:
         self._file = file
@@ -48,7 +60,7 @@ class TextColumn:
         self._delimiter = next((sign for sign in "\t;," if sign in outside), None)
         layout = Layout((), "fields", delimiter=self._delimiter, filled=0)
         names, below = ([*(split_row(line, 0, layout) for line in head[:2]), []])[:2]
-        has_names = any(map(_is_name_above_number, names, below))
+        has_names = _are_names_above_numbers(names, below)
         is_named = not all(map(is_float, names))
         self._column, is_chosen_by_name = choose_column(
             path, names, column, is_named=is_named, names_first=has_names
@@ -56,8 +68,20 @@ class TextColumn:
         name = names[self._column]
         if is_chosen_by_name and names.count(name) > 1:
             raise InputError(f"{path}: column={column!r} stands there twice; give its number")
-        self._has_header = has_names or is_chosen_by_name or not is_float(name)
-        title = quoted(name) if self._has_header else f"{self._column}"
+        has_header = has_names or is_chosen_by_name or _is_name(name)
+        if not (has_header or is_float(name)):
+            expected = (
+                f"a number in column {self._column}, or its name, which begins with a letter "
+                f"(another name has to be given, as column={quoted(name, 30)})"
+            )
+            raise head[0].error(0, expected, quoted(name))
+        self.header = name if has_header else None
+        self._may_be_empty = (
+            is_chosen_by_name
+            or self._delimiter is not None
+            or plain_suffix(path) in _TABLE_SUFFIXES
+        )
+        title = quoted(name) if has_header else f"{self._column}"
         try:
             asked = np.dtype(np.int64 if dtype is None else dtype)
         except TypeError as error:
@@ -66,14 +90,15 @@ class TextColumn:
         if self.dtype not in (np.int64, np.float64):
             raise InputError(f"dtype={self.dtype.name}: a column of text is int64 or float64")
         self._layout = self._layout_of(names, title)
-        rows = [line for chunk in head[self._has_header :] for line in chunk.lines]
+        rows = [line for chunk in head[has_header:] for line in chunk.lines]
         if dtype is None and not (rows and self._are_integers(rows)):
             self.dtype = np.dtype(np.float64)
             self._layout = self._layout_of(names, title)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield the values from the first row on."""
-        header_is_ahead = self._has_header
+        header_is_ahead = self.header is not None
+        has_values = False
         for done, chunk in read_chunks(self._file, _CHUNK_BYTES, _ELSE_RAW):
             self.done = done
             first = chunk.first_content(_COMMENTS)
@@ -82,7 +107,11 @@ class TextColumn:
             values = parse_rows(chunk, self._layout, first + header_is_ahead)[self._column]
             header_is_ahead = False
             if values.size:
+                has_values = True
                 yield values
+        if not (has_values or self._may_be_empty):
+            found = f"one line without any: {quoted(self.header or '')}"
+            raise FileFormatError(self.path, None, "numbers", found)
 
     def _layout_of(self, names: list[str], title: str) -> Layout:
         fields = [Field("ignored", "column")] * len(names)
@@ -101,5 +130,20 @@ class TextColumn:
         return True
 
 
-def _is_name_above_number(name: str, below: str) -> bool:
-    return not is_float(name) and name.lower() not in _MISSING and is_float(below)
+def _is_name(text: str) -> bool:
+    begins_well = text[:1].isalpha() or text.startswith("_")
+    return begins_well and not is_float(text) and text.lower() not in _MISSING
+
+
+def _are_names_above_numbers(names: list[str], below: list[str]) -> bool:
+    """Tell whether a line of names stands above numbers, at least in one column.
+
+    Where no field of several is a number and all below are, "5 min" is a name as well.
+    """
+    pairs = [*zip(names, below, strict=False)]
+    if any(_is_name(name) and is_float(number) for name, number in pairs):
+        return True
+    return len(names) > 1 and all(
+        not is_float(name) and name.lower() not in _MISSING and is_float(number)
+        for name, number in pairs
+    )

@@ -170,7 +170,8 @@ def open_values(
         gzip is seen through).
     column
         Of a table with more than one: its name, or its number from 0. A number has to stand in
-        each of its rows, ``nan`` and ``inf`` among them: an empty field or a null is refused.
+        each of its rows, ``nan`` and ``inf`` among them: an empty field or a null is refused. The
+        first line of text may have the names, which begin with letters; others have to be given.
     dtype
         Of the elements of raw binary, as ``"float32"`` or ``">i4"``; of a column of text, int64 or
         float64, by default what its beginning looks like.

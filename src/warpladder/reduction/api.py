@@ -192,12 +192,13 @@ def reduce(
     Beyond that, what differs from NumPy: floats are not summed into integers, nor anything into
     bool. A ``ptp`` that its dtype cannot hold is refused, where NumPy's wraps; ``dtype`` takes a
     wider one, as uint8 for int8. So is an ``initial`` that NumPy would round to an integer, and an
-    ``out`` of another dtype. Of masked arrays only what is not masked counts, and results are plain
-    arrays, as those of matrices and of pandas objects are; NaNs in a Series count. Missing values,
-    as nulls of Arrow and Polars and NA of pandas, are refused. A number has no axis 0. Chunks are
-    of one dtype, in any byte order; empty ones do not count, and of no others the result is that of
-    an empty array of ``dtype``. They have no ``where``. Sparse matrices are refused: only you know
-    whether their zeros count. Booleans on a GPU have to be bytes of 0 and 1.
+    ``out`` of another dtype. A sum of negative zeros is 0.0 after an ``initial`` of -0.0, too. Of
+    masked arrays only what is not masked counts, and results are plain arrays, as those of matrices
+    and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow and Polars
+    and NA of pandas, are refused. A number has no axis 0. Chunks are of one dtype, in any byte
+    order; empty ones do not count, and of no others the result is that of an empty array of
+    ``dtype``. They have no ``where``. Sparse matrices are refused: only you know whether their
+    zeros count. Booleans on a GPU have to be bytes of 0 and 1.
 
     References
     ----------
@@ -258,7 +259,11 @@ def reduce(
         plan = make_plan(requests, elements.newbyteorder("="), asked, accuracy, masked)
         return plan if initial is None else plan.starting_at(initial)
 
-    values, where = adopted(values), adopted(where)
+    given, where = values, adopted(where)
+    values = adopted(given)
+    if values is not given:
+        # What is kept is for arrays of the kind of this one.
+        key = None
     if is_on_gpu(values):
         there = device_of(values, device, "values")
         found = _reduce_there(there, values, plan_for, axis, where, ddof, keepdims, outs, key)

@@ -71,7 +71,28 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
             f"{name}: {type(values).__name__} is no array of numbers; give an array or a list"
         )
     check_dtype(array.dtype, name)
+    _refuse_hidden(values, name, array.ndim)
     return array
+
+
+def _refuse_hidden(values: Any, name: str, depth: int) -> None:
+    """Refuse arrays in lists that mask elements or miss some, of which NumPy takes what is below.
+
+    Lists are looked into as deep as their array has dimensions, so that one in itself has an end.
+    """
+    if not depth or not isinstance(values, list | tuple):
+        return
+    # A set of a million numbers' types takes a third of what their array takes.
+    if all(issubclass(kind, Real | np.generic) for kind in set(map(type, values))):
+        return
+    for one in values:
+        if np.ma.is_masked(one):
+            raise InputTypeError(
+                f"{name}: a list has arrays with masked elements, of which NumPy would make "
+                "elements like others; numpy.ma.array(values) makes one masked array of it"
+            )
+        _refuse_missing(one, name)
+        _refuse_hidden(one, name, depth - 1)
 
 
 def _refuse_sparse(values: Any, name: str) -> None:

@@ -73,6 +73,10 @@ class Options:
     say: Callable[[str], None] | None = None
     recorder: Recorder | None = None
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.counters, bool):
+            raise InputTypeError(f"counters={self.counters!r} must be True or False")
+
 
 _programs: weakref.WeakKeyDictionary[Any, dict[tuple[Any, ...], Program]]
 _programs = weakref.WeakKeyDictionary()
@@ -310,6 +314,8 @@ def simulate(
     ------
     InputError
         An option is not known.
+    InputTypeError
+        The kernel has no Python code, or an option is of a kind that is not taken.
 
     Notes
     -----
@@ -331,7 +337,8 @@ def simulate(
     >>> numbers
     array([0, 2, 4, 6, 8])
     """
-    if not callable(kernel):
+    # Of what Python calls, only what has its code can be typed: not a ufunc, nor a class.
+    if not (hasattr(kernel, "py_func") or hasattr(kernel, "__code__")):
         raise InputTypeError(
             f"kernel is of type {type(kernel).__name__}; pass a @cuda.jit kernel or a function"
         )

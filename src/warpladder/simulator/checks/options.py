@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["CHECKS", "Checks"]
 
@@ -43,10 +43,20 @@ class Checks:
         ------
         InputError
             A name is not that of a check.
+        InputTypeError
+            There are no names.
         """
         if isinstance(wanted, bool):
             return cls(wanted, wanted, False, wanted, wanted)
-        names = {wanted} if isinstance(wanted, str) else set(wanted)
+        try:
+            names = {wanted} if isinstance(wanted, str) else set(wanted)
+            are_names = all(isinstance(name, str) for name in names)
+        except TypeError:
+            are_names = False
+        if not are_names:
+            raise InputTypeError(
+                f"checks={wanted!r} is not taken; use True, False or any of {', '.join(CHECKS)}"
+            )
         unknown = names - set(CHECKS)
         if unknown:
             raise InputError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["SCHEDULES", "Schedule"]
 
@@ -37,9 +38,15 @@ class Schedule:
         Raises
         ------
         InputError
-            There is none.
+            There is none, or the seed is below 0.
+        InputTypeError
+            The seed is no whole number.
         """
         if name not in SCHEDULES:
             raise InputError(f"schedule={name!r} is not known; use one of {', '.join(SCHEDULES)}")
+        if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+            raise InputTypeError(f"seed={seed!r} must be a whole number")
+        if operator.index(seed) < 0:
+            raise InputError(f"seed={seed!r} must not be below 0")
         _, _, order = name.partition("-")
-        return cls(name != "lockstep", order or "forward", seed)
+        return cls(name != "lockstep", order or "forward", operator.index(seed))
