@@ -38,9 +38,9 @@ def number_vertices(
     >>> number_vertices(np.array([7, 3]), np.array([3, 9]))
     (array([1, 0]), array([0, 2]), [3, 7, 9], 3)
     """
-    ends = np.column_stack((sources, targets)).ravel()
+    ends = _side_by_side(sources, targets).ravel()
     labels: list[Any]
-    if ends.dtype == object:
+    if sources.dtype == object:
         names = ends.tolist()
         # A name that is not yet there gets the next number.
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
@@ -60,6 +60,16 @@ def number_vertices(
         None if plain else labels,
         len(labels),
     )
+
+
+def _side_by_side(sources: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
+    """Return both ends of the edges, shape (m, 2), every id as it is."""
+    if np.result_type(sources, targets).kind == "f":
+        # NumPy would round int64 and uint64 to float64, the one type that has numbers of both.
+        largest = max(int(sources.max(initial=0)), int(targets.max(initial=0)))
+        common = np.int64 if largest <= np.iinfo(np.int64).max else np.object_
+        sources, targets = sources.astype(common), targets.astype(common)
+    return np.column_stack((sources, targets))
 
 
 def vertex_names(table: EdgeTable, format_name: str) -> list[str]:
