@@ -124,6 +124,9 @@ def read(
 ) -> EdgeTable | DenseTable:
     r"""Read a graph from a file, gzip or not.
 
+    Ids of an edge list are integers where every one of the file is written as that integer is
+    printed, else all are text: 01234 and 1234 are two vertices, as in a Hochberg file.
+
     Parameters
     ----------
     path

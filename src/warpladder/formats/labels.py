@@ -45,7 +45,8 @@ def number_vertices(
         # A name that is not yet there gets the next number.
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         first_seen = np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
-        labels = sorted(numbers, key=int if all(map(str.isdecimal, numbers)) else None)
+        are_numbers = all(name.isascii() and name.isdecimal() for name in numbers)
+        labels = sorted(numbers, key=_by_value if are_numbers else None)
         indices = np.empty(len(labels), np.int64)
         indices[[numbers[label] for label in labels]] = np.arange(len(labels))
         indices = indices[first_seen]
@@ -60,6 +61,12 @@ def number_vertices(
         None if plain else labels,
         len(labels),
     )
+
+
+def _by_value(name: str) -> tuple[int, str, str]:
+    """Return what sorts names of digits by value, whatever their length."""
+    digits = name.lstrip("0")
+    return len(digits), digits, name
 
 
 def _side_by_side(sources: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
