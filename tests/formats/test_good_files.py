@@ -230,6 +230,21 @@ def test_delimiter_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "options", "labels"),
+    [
+        ("New York,Route 66\n", {}, ["New York", "Route 66"]),
+        ("1 2 3,5\n", {"delimiter": ","}, ["1 2 3", "5"]),
+        ('"1 2 3",5\n', {}, ["1 2 3", "5"]),
+        ("from,to\n1 2 3,5\n", {}, ["1 2 3", "5"]),
+    ],
+)
+def test_names_with_blanks_between_commas(
+    tmp_path: Path, content: str, options: dict[str, Any], labels: list[str]
+) -> None:
+    assert read(tmp_path / "g.csv", content, **options).labels == labels
+
+
+@pytest.mark.parametrize(
     ("content", "labels"),
     [
         ("01234 7\n1234 8\n", ["7", "8", "01234", "1234"]),

@@ -144,6 +144,7 @@ def read(
         Whether an edge list's first line holds column names; None to find out.
     delimiter
         The character between an edge list's columns, ``" "`` for any white space; None to find out.
+        A comma that is found out is refused where it may be a decimal comma, as in ``1 2 3,5``.
 
     Returns
     -------
