@@ -39,7 +39,7 @@ def test_every_command_is_one_that_names_its_options() -> None:
         ("paths F --method dijkstra", _NEGATIVE, "--method dijkstra: there are negative weights"),
         ("paths F --device tpu", _HEAVY, "--device 'tpu' is not known"),
         ("paths F --format xml", _HEAVY, "--format 'xml' is not known"),
-        ("paths F --dtype int16", _HEAVY, "which int16 cannot hold; take --dtype 'int32'"),
+        ("paths F --dtype int16", _HEAVY, "less with weights below 0; take --dtype 'int32'"),
         ("paths F --dtype int8", _HEAVY, "--dtype 'int8': distances are computed in int16, int32"),
         ("paths F --dtype uint8", _HEAVY, "--dtype 'uint8': distances are computed in int16"),
         ("paths F --dtype float16", _HEAVY, "--dtype 'float16': distances are computed in int16"),

@@ -234,7 +234,7 @@ def test_a_dash_is_standard_input(monkeypatch, capsys, packed):
         (_RING, ["-o", "no/such/folder/out.npy"], "no/such/folder"),
         ("a b x\n--END--\n", [], "line 1"),
         ("a b -1\nb a 0\n--END--\n", [], "negative cycle of weight -1"),
-        (f"a b {2**40}\n--END--\n", ["--dtype", "int16"], "int16 cannot hold"),
+        (f"a b {2**40}\n--END--\n", ["--dtype", "int16"], "beyond what distances use of int16"),
         ("", ["--format", "hochberg"], "--END--"),
     ],
 )

@@ -256,6 +256,26 @@ def test_parquet_names(tmp_path: Path, kind: Any) -> None:
     assert (table.labels, table.weights, table.directed) == (["a", "b", "c"], None, False)
 
 
+@pytest.mark.parametrize(
+    ("sources", "targets"),
+    [
+        ([2**53, 2**53 + 1], [2**53 + 1, 2**53 + 2]),
+        ([2**64 - 2, 2**64 - 1], [-1, 2**63 - 1]),
+    ],
+)
+def test_parquet_ids_of_two_integer_types(
+    tmp_path: Path, sources: list[int], targets: list[int]
+) -> None:
+    path = tmp_path / "p.parquet"
+    columns = {"source": pa.array(sources, pa.uint64()), "target": pa.array(targets, pa.int64())}
+    pq.write_table(pa.table(columns), path)
+    table = edges(path)
+    assert table.labels == sorted({*sources, *targets})
+    assert all(type(label) is int for label in table.labels)
+    assert [table.labels[i] for i in table.sources] == sources
+    assert [table.labels[i] for i in table.targets] == targets
+
+
 def test_parquet_chosen_columns(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     pq.write_table(pa.table({"a": [0], "b": [1], "c": [2.5], "d": ["x"]}), path)

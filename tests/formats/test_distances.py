@@ -101,11 +101,30 @@ def test_parquet(tmp_path: Path) -> None:
     assert str(table["1"].type) == "float"
 
 
-@pytest.mark.parametrize("labels", [["1", 1, "x"], ["vertex", "a", "b"]])
-def test_parquet_columns_need_different_names(tmp_path: Path, labels: list[Any]) -> None:
-    with pytest.raises(InputError, match="different name for each column"):
-        write_distances(tmp_path / "d.parquet", MATRIX, labels)
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize(
+    ("names", "labels", "told"),
+    [
+        (["d.npz", "d.csv", "d.csv.gz", "d.parquet"], ["1", 1, "x"], "'1' is the text of two"),
+        (["d.npz", "d.csv", "d.parquet"], [1.5, "x", "1.5"], r"'1\.5' is the text of two"),
+        (["d.npz"], ["a", "b", "a\0"], r"'a\\x00' ends with a NUL"),
+        (["d.csv", "d.parquet"], ["a", "b", "\ud800"], r"'\\ud800' holds a character"),
+        (["d.parquet"], ["vertex", "a", "b"], "'vertex' is the name of the column"),
+    ],
+)
+def test_labels_that_a_file_would_not_give_back(
+    tmp_path: Path, names: list[str], labels: list[Any], told: str
+) -> None:
+    for name in names:
+        with pytest.raises(InputError, match=f"^labels: {told}.* so .* cannot hold them"):
+            write_distances(tmp_path / name, MATRIX, labels)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_odd_labels_that_a_file_gives_back(tmp_path: Path) -> None:
+    write_distances(tmp_path / "d.npy", MATRIX, ["1", 1, "a\0"])
+    labels = ["a\0b", "vertex", "\ud800"]
+    write_distances(tmp_path / "d.npz", MATRIX, labels)
+    assert distances.read_distances(tmp_path / "d.npz").labels == labels
 
 
 def test_check_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

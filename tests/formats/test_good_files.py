@@ -229,6 +229,55 @@ def test_delimiter_said(tmp_path: Path) -> None:
         graphs.read(path, delimiter="||")
 
 
+@pytest.mark.parametrize(
+    ("content", "options", "labels"),
+    [
+        ("New York,Route 66\n", {}, ["New York", "Route 66"]),
+        ("1 2 3,5\n", {"delimiter": ","}, ["1 2 3", "5"]),
+        ('"1 2 3",5\n', {}, ["1 2 3", "5"]),
+        ("from,to\n1 2 3,5\n", {}, ["1 2 3", "5"]),
+    ],
+)
+def test_names_with_blanks_between_commas(
+    tmp_path: Path, content: str, options: dict[str, Any], labels: list[str]
+) -> None:
+    assert read(tmp_path / "g.csv", content, **options).labels == labels
+
+
+@pytest.mark.parametrize(
+    ("content", "labels"),
+    [
+        ("01234 7\n1234 8\n", ["7", "8", "01234", "1234"]),
+        ("7,01234\n8,1234\n", ["7", "8", "01234", "1234"]),
+        ('"01",7\n"1",8\n', ["01", "1", "7", "8"]),
+        ("1 7\n+1 8\n", ["+1", "1", "7", "8"]),
+        ("7 -0\n8 0\n", ["-0", "0", "7", "8"]),
+        ("7 -07 1\n-7 7 1\n", ["-07", "-7", "7"]),
+        ("7 8 1e-05\n-7 0 1e+05\n", [-7, 0, 7, 8]),
+        ("2.02\n1.2\n", ["1", "02", "2"]),
+        (f"7 {'9' * 5000}\n8 1\n", ["1", "7", "8", "9" * 5000]),
+        ("7 8 1e+05\n-7 0 01.5\n", [-7, 0, 7, 8]),
+        ("7 8 -0\n-7 10 +3\n", [-7, 7, 8, 10]),
+        ("7 8 +00\n-7 0 -0.5\n", [-7, 0, 7, 8]),
+    ],
+)
+def test_ids_are_integers_where_all_are_written_as_printed(
+    tmp_path: Path, content: str, labels: list[Any]
+) -> None:
+    delimiter = "." if "." in content.split(maxsplit=1)[0] else None
+    table = read(tmp_path / "g.edges", content, delimiter=delimiter)
+    assert table.labels == labels
+    assert table.n == len(labels)
+
+
+def test_a_padded_id_far_down_makes_text_of_all(tmp_path: Path) -> None:
+    rows = [f"{number} {number + 1}" for number in range(20_000)]
+    table = read(tmp_path / "g.edges", "\n".join([*rows, "007 7"]))
+    assert table.n == 20_002
+    assert table.labels is not None
+    assert table.labels[6:9] == ["6", "007", "7"]
+
+
 @pytest.mark.parametrize(("weight", "expected"), [("length", [6, 4]), (5, [0.15, 0.15])])
 def test_tntp_weight(tmp_path: Path, weight: str | int, expected: list[float]) -> None:
     assert plain(read(tmp_path / "g.tntp", TNTP, weight=weight))[1] == expected

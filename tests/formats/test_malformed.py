@@ -114,6 +114,8 @@ MALFORMED = [
     ("edges", "1 2 3\n\n2 1 x\n", 3, "number or inf as weight", "'x'"),
     ("edges", "# c\np q\n1 2\n", 2, "or names like", "'p q'"),
     ("edges", "p q r\n1 2 3\n", 1, "or names like", "'p q r'"),
+    ("txt", "# c\n1 2 3,5\n2 3 4,5\n", 2, "decimals need points", "'1 2 3'"),
+    ("csv", "\n1 2,5\n", 2, "delimiter=','", "'1 2'"),
     ("tntp", "", 1, "<END OF METADATA>", "the end of the file"),
     ("tntp", "<NUMBER OF NODES> 2\n", 1, "<END OF METADATA>", "the end of the file"),
     ("tntp", "<NUMBER OF NODES> 2\n1 2\n", 2, "metadata", "'1 2'"),

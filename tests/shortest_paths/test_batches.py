@@ -287,7 +287,7 @@ def spoilt(value, dtype="float32"):
             spoilt(70_000, "int64"),
             {"dtype": "int16"},
             errors.DistanceOverflowError,
-            "graph 3: there is a weight of 70000, which int16 cannot hold",
+            "graph 3: there is a weight of 70000, beyond what distances use of int16",
         ),
         (spoilt(2**63, "uint64"), {}, errors.InputError, "graph 3: 9223372036854775808 does not"),
         (np.ones((2, 3, 4)), {}, errors.InputError, r"must be square, this has shape \(3, 4\)"),

@@ -11,6 +11,7 @@ import sys
 import networkx as nx
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
 from oracles import absent, check_hops, distances, random_weights
@@ -179,11 +180,64 @@ def test_networkx_agrees_on_a_random_graph():
         ([[0, 1], [2]], errors.InputTypeError, "cannot be read"),
         (np.ma.masked_array(np.zeros((2, 2)), True), errors.InputTypeError, "masked"),
         (np.full((2, 2), 2**64 - 2, "uint64"), errors.InputError, "does not fit int64"),
+        (
+            ([0, 1], [1, 2], np.ma.masked_array([1, 2], [0, 1])),
+            errors.InputTypeError,
+            "^weights: m",
+        ),
+        (([0, 1], np.ma.masked_array([1, 2], [0, 1])), errors.InputTypeError, "^targets: masked"),
+        ((np.ma.masked_array([1, 2]), [0, 1]), errors.InputTypeError, "^sources: masked"),
+        (
+            ([2**64, 1], [0, 1]),
+            errors.InputError,
+            r"sources\[0\] is 18446744073709551616, which is",
+        ),
     ],
 )
 def test_what_is_refused_is_named(graph, error, message):
     with pytest.raises(error, match=message):
         wl.shortest_paths(graph)
+
+
+@pytest.mark.parametrize(
+    ("targets", "told"),
+    [
+        (pd.Series([1, None, 2]), r"targets\[1\] is nan"),
+        (pd.Series([1, None, 2], dtype="Int64"), r"targets\[1\] is (nan|<NA>)"),
+        (pd.Series(["a", "b", None], dtype=object), r"targets\[2\] is None"),
+        (pl.Series([1, 2, None]), r"targets\[2\] is nan"),
+        (pl.Series(["a", "b", None]), r"targets\[2\] is None"),
+        (np.array([1, 2, None], object), r"targets\[2\] is None"),
+        (np.array(["2024-01-01", "NaT", "2024-01-02"], "M8[D]"), r"targets\[1\] is None"),
+        ([1, pd.NA, 2], r"targets\[1\] is <NA>"),
+        (["a", INF - INF, "b"], r"targets\[1\] is nan"),
+    ],
+)
+def test_an_end_that_is_missing_is_no_vertex(targets, told):
+    with pytest.raises(errors.InputError, match=f"{told}, so the edge lacks an end"):
+        wl.shortest_paths(([0, 1, 0], targets, [1, 2, 3]))
+    with pytest.raises(errors.InputError, match=told.replace("targets", "sources")):
+        wl.shortest_paths((targets, [0, 1, 0], [1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        np.array([2, 0], object),
+        np.array([np.int32(2), 0], object),
+        np.array([np.uint64(2), np.int64(0)], object),
+        [np.uint64(2), np.int64(0)],
+        np.array([2, 0], np.uint64),
+        pd.Series([2, 0], dtype="Int64"),
+        pl.Series([2, 0], dtype=pl.UInt64),
+    ],
+)
+def test_integers_are_vertex_indices_whatever_holds_them(given):
+    for ends in ((given, [0, 1]), (given, np.array([0, 1], object))):
+        graph = wl.Graph.from_edges(*ends, [1, 2])
+        assert graph.labels is None
+        assert (graph.sources.tolist(), graph.targets.tolist()) == ([2, 0], [0, 1])
+        assert graph.sources.dtype == np.int64
 
 
 @pytest.mark.parametrize(

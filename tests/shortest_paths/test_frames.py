@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import warpladder as wl
@@ -77,6 +79,21 @@ def test_what_is_refused(given: pd.DataFrame, told: str) -> None:
         wl.shortest_paths(given)
     with pytest.raises(errors.InputError, match=told):
         wl.Graph.from_matrix(given)
+
+
+@pytest.mark.parametrize(
+    "table", [lambda columns: pd.DataFrame(columns, ["a", "b"]), pl.DataFrame, pa.table]
+)
+def test_integers_beside_floats_are_not_rounded(table: Any) -> None:
+    mixed = table({"a": [0, 2**53 + 1], "b": [0.5, 0.0]})
+    unlike = table({"a": np.array([0, 2**53 + 1], "u8"), "b": np.array([1, 0])})
+    for given in (mixed, unlike):
+        with pytest.raises(errors.InputError, match="integer 9007199254740993 would be rounded"):
+            wl.shortest_paths(given)
+    alike = table({"a": [0, 2**53 + 1], "b": [1, 0]})
+    assert wl.shortest_paths(alike).dist_matrix.tolist() == [[0, 1], [2**53 + 1, 0]]
+    exact = table({"a": [0, 2**53], "b": [0.5, 0.0]})
+    assert wl.shortest_paths(exact).distance(1, 0) == 2**53
 
 
 @pytest.mark.parametrize("entry", [pd.NA, "x", None])

@@ -44,13 +44,34 @@ def test_int16_is_kept_where_only_the_sum_of_all_weights_is_too_large():
 
 
 def test_an_explicit_dtype_is_refused_instead_of_widened():
-    with pytest.raises(errors.DistanceOverflowError, match="int16 cannot hold; take dtype='int32'"):
+    with pytest.raises(errors.DistanceOverflowError, match="weights below 0; take dtype='int32'"):
         wl.shortest_paths(_chain([10000, 10000, 10000], "int32"), dtype="int16")
 
 
 def test_a_weight_too_large_for_the_dtype_is_refused():
     with pytest.raises(errors.DistanceOverflowError, match="weight"):
         wl.shortest_paths(_chain([100000, 1, 1], "int32"), dtype="int16")
+
+
+@pytest.mark.parametrize(
+    ("weights", "dtype", "told"),
+    [
+        (
+            [2**62 - 1, 1, 1],
+            "int64",
+            "a weight of 4611686018427387903, beyond what distances use of int64",
+        ),
+        (
+            [2**61, 2**61, 1],
+            "int64",
+            "distance above 4611686018427387902, beyond what distances use of int64",
+        ),
+        ([1e308, 1e308, 1], "float64", r"distance above 1.79769e\+308, which float64 cannot hold"),
+    ],
+)
+def test_what_the_limit_is(weights, dtype, told):
+    with pytest.raises(errors.DistanceOverflowError, match=told):
+        wl.shortest_paths(_chain(weights, dtype), method="floyd-warshall")
 
 
 def test_int64_overflow_is_refused_with_a_remedy():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,6 +39,7 @@ DISTANCE_FORMATS: dict[str, str] = {
 }
 _PACKABLE = {".npy", ".csv"}
 _LABEL_COLUMN = "vertex"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class StoredDistances(NamedTuple):
@@ -131,7 +133,8 @@ def write_distances(
     Raises
     ------
     InputError
-        As `check_target`; or the matrix is not square, or labels or next hops do not fit it.
+        As `check_target`; or the matrix is not square, labels or next hops do not fit it, or the
+        format would not tell the labels apart, which it holds as text.
     MissingExtraError
         As `check_target`.
 
@@ -162,6 +165,8 @@ def write_distances(
             f"next_hops has shape {links.shape} and dtype {links.dtype}; integers of shape "
             f"{distances.shape} are needed"
         )
+    if labels is not None:
+        _check_labels(plain_suffix(path), [str(label) for label in labels])
     with atomic_write(path) as file:
         if links is None:
             _WRITERS[plain_suffix(path)](file, distances, labels, no_path)
@@ -208,6 +213,29 @@ def read_distances(path: str | os.PathLike[str]) -> StoredDistances:
             raise FileFormatError(path, None, f"next_hops from -1 to {n - 1}", found)
         hops = hops.astype(np.int32)
     return StoredDistances(dist, hops, labels_of(path, arrays.get("labels"), n))
+
+
+def _check_labels(suffix: str, names: list[str]) -> None:
+    """Refuse labels, given as text, that the file would not give back or not tell apart."""
+    if suffix == ".npy":
+        return
+    reserved = {_LABEL_COLUMN} if suffix == ".parquet" else set()
+    known: set[str] = set()
+    for name in names:
+        reason = None
+        if name in known:
+            reason = "is the text of two of them"
+        elif name in reserved:
+            reason = "is the name of the column of labels"
+        elif suffix == ".npz" and name.endswith("\0"):
+            reason = "ends with a NUL character, which NumPy drops"
+        elif suffix != ".npz" and _SURROGATE.search(name):
+            reason = "holds a character that UTF-8 has no bytes for"
+        if reason is not None:
+            raise InputError(
+                f"labels: {name!r} {reason}, so {suffix} cannot hold them; rename the vertex"
+            )
+        known.add(name)
 
 
 def _write_npy(
@@ -268,11 +296,6 @@ def _write_parquet(
 ) -> None:
     pa = import_pyarrow("writing Parquet")
     names = _names(labels, len(distances))
-    if len({_LABEL_COLUMN, *names}) <= len(names):
-        raise InputError(
-            "Parquet needs a different name for each column: two labels are the same as text, "
-            f"or one is {_LABEL_COLUMN!r}"
-        )
     columns = {
         _LABEL_COLUMN: pa.array(_label_array(range(len(names)) if labels is None else labels))
     }

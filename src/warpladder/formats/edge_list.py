@@ -47,7 +47,12 @@ def read_edge_list(
         )
         return EdgeTable(columns[0], columns[1], None, 0, None, directed)
 
-    delimiter = _delimiter_of(file.lines[first]) if delimiter is None else _checked(delimiter)
+    if delimiter is None:
+        delimiter = _delimiter_of(file.lines[first])
+        if delimiter == ",":
+            _refuse_decimal_commas(file, first)
+    else:
+        delimiter = _checked(delimiter)
     tokens = split_row(file, first, Layout((), "fields", delimiter=delimiter))
     if header is None:
         header = any(isinstance(c, str) and not c.isdecimal() for c in (source, target, weight))
@@ -92,6 +97,19 @@ def _delimiter_of(line: str) -> str | None:
     if all(map(is_number, line.split())):
         return None
     return next((character for character in "\t;," if character in line), None)
+
+
+def _refuse_decimal_commas(file: TextFile, first: int) -> None:
+    """Refuse '1 2 3,5', of which commas would make a vertex '1 2 3'; 'New York,5' stays."""
+    line = file.lines[first]
+    # Who puts a field in quotes means it so.
+    for field in [] if '"' in line else line.split(","):
+        if len(field.split()) > 1 and all(map(is_number, field.split())):
+            expected = (
+                "one value between commas, taken for the delimiter (decimals need points; "
+                "read_graph(..., delimiter=',') insists on it)"
+            )
+            raise file.error(first, expected, quoted(field))
 
 
 def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:

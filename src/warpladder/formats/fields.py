@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from warpladder.formats.padded_ids import may_be_padded, with_integer_ids
 from warpladder.formats.text import TextFile, is_content, quoted
 
 if TYPE_CHECKING:
@@ -55,10 +56,10 @@ class Field:
     Attributes
     ----------
     kind
-        ``word``: always `title` itself. ``name``: any text. ``id``: integers if all ids of the file
-        are, else text. ``vertex``: a number from 1 to ``Layout.n``. ``integer``, ``real``: int64,
-        float64. ``weight``: int64 if all weights of a row and of
-        all rows are integer literals, else float64. ``int64``,
+        ``word``: always `title` itself. ``name``: any text. ``id``: integers if every id of the
+        file is written as that integer is printed (01 and +1 are not), else text. ``vertex``: a
+        number from 1 to ``Layout.n``. ``integer``, ``real``: int64, float64. ``weight``: int64 if
+        all weights of a row and of all rows are integer literals, else float64. ``int64``,
         ``float64``: whatever NumPy takes for one, NaN too. ``ignored``: anything.
     title
         What error messages call it; of ``int64`` and ``float64``, all that they expect.
@@ -201,8 +202,10 @@ def _parse_in_bulk(rows: list[str], layout: Layout) -> list[NDArray[Any]] | None
                 _stripped(column) if column.dtype == object else column for column in columns
             ]
         fields = [layout.fields[i] for i in wanted]
-        sound = all(map(_is_sound, fields, columns, [layout.n] * len(columns)))
-        return _placed(columns, layout) if sound else None
+        if not all(map(_is_sound, fields, columns, [layout.n] * len(columns))):
+            return None
+        are_ids = [field.kind == "id" for field in fields]
+        return _placed(with_integer_ids(columns, are_ids), layout)
     return None
 
 
@@ -263,7 +266,7 @@ def _candidate_dtypes(
 ) -> Iterator[np.dtype[Any]]:
     """Yield the dtypes a row may have, the narrowest first."""
     kinds = {field.kind for field in layout.fields}
-    id_types = ("i8", "O") if "id" in kinds else ("O",)
+    id_types = ("i8", "O") if "id" in kinds and not may_be_padded(rows, delimiter) else ("O",)
     weight_types = ("i8", "f8") if "weight" in kinds else ("f8",)
     wanted = [layout.fields[i].kind for i in layout.wanted]
     is_ascii = _ascii_columns(rows, len(wanted), delimiter, which)
@@ -340,13 +343,13 @@ def _parse_line_by_line(
     with_others: set[Kind] = {
         kind
         for kind, column in zip(kinds, columns, strict=True)
-        if kind in {"id", "weight"} and not all(map(is_integer, column))
+        if kind == "weight" and not all(map(is_integer, column))
     }
     converted = [
         _convert(column, kind, are_integers=kind not in with_others)
         for kind, column in zip(kinds, columns, strict=True)
     ]
-    return _placed(converted, layout)
+    return _placed(with_integer_ids(converted, [kind == "id" for kind in kinds]), layout)
 
 
 def _fault(field: Field, token: str, n: int) -> str | None:
@@ -376,7 +379,7 @@ def _fault(field: Field, token: str, n: int) -> str | None:
 
 
 def _convert(tokens: tuple[str, ...], kind: Kind, *, are_integers: bool) -> NDArray[Any]:
-    if kind in {"vertex", "integer", "int64"} or (kind in {"id", "weight"} and are_integers):
+    if kind in {"vertex", "integer", "int64"} or (kind == "weight" and are_integers):
         return np.array([int(token) for token in tokens], dtype=np.int64)
     if kind in {"real", "weight", "float64"}:
         return np.array([float(token) for token in tokens], dtype=np.float64)

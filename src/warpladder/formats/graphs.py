@@ -125,6 +125,9 @@ def read(
 ) -> EdgeTable | DenseTable:
     r"""Read a graph from a file, gzip or not.
 
+    Ids of an edge list are integers where every one of the file is written as that integer is
+    printed, else all are text: 01234 and 1234 are two vertices, as in a Hochberg file.
+
     Parameters
     ----------
     path
@@ -142,6 +145,7 @@ def read(
         Whether an edge list's first line holds column names; None to find out.
     delimiter
         The character between an edge list's columns, ``" "`` for any white space; None to find out.
+        A comma that is found out is refused where it may be a decimal comma, as in ``1 2 3,5``.
 
     Returns
     -------

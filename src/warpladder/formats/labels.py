@@ -38,14 +38,15 @@ def number_vertices(
     >>> number_vertices(np.array([7, 3]), np.array([3, 9]))
     (array([1, 0]), array([0, 2]), [3, 7, 9], 3)
     """
-    ends = np.column_stack((sources, targets)).ravel()
+    ends = _side_by_side(sources, targets).ravel()
     labels: list[Any]
-    if ends.dtype == object:
+    if sources.dtype == object:
         names = ends.tolist()
         # A name that is not yet there gets the next number.
         numbers: defaultdict[str, int] = defaultdict(count().__next__)
         first_seen = np.fromiter(map(numbers.__getitem__, names), np.int64, len(names))
-        labels = sorted(numbers, key=int if all(map(str.isdecimal, numbers)) else None)
+        are_numbers = all(name.isascii() and name.isdecimal() for name in numbers)
+        labels = sorted(numbers, key=_by_value if are_numbers else None)
         indices = np.empty(len(labels), np.int64)
         indices[[numbers[label] for label in labels]] = np.arange(len(labels))
         indices = indices[first_seen]
@@ -60,6 +61,22 @@ def number_vertices(
         None if plain else labels,
         len(labels),
     )
+
+
+def _by_value(name: str) -> tuple[int, str, str]:
+    """Return what sorts names of digits by value, whatever their length."""
+    digits = name.lstrip("0")
+    return len(digits), digits, name
+
+
+def _side_by_side(sources: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
+    """Return both ends of the edges, shape (m, 2), every id as it is."""
+    if np.result_type(sources, targets).kind == "f":
+        # NumPy would round int64 and uint64 to float64, the one type that has numbers of both.
+        largest = max(int(sources.max(initial=0)), int(targets.max(initial=0)))
+        common = np.int64 if largest <= np.iinfo(np.int64).max else np.object_
+        sources, targets = sources.astype(common), targets.astype(common)
+    return np.column_stack((sources, targets))
 
 
 def vertex_names(table: EdgeTable, format_name: str) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
-from warpladder.shortest_paths.frames import is_frame
+from warpladder.shortest_paths.frames import is_table, objects_of
 
 __all__ = ["asked_dtype", "distance_dtype", "refuse_rounded"]
 
@@ -72,7 +72,7 @@ def refuse_rounded(given: Any, array: NDArray[Any], name: str) -> None:
     Parameters
     ----------
     given
-        What the caller has; lists and DataFrames are looked into.
+        What the caller has; lists and tables are looked into.
     array
         What NumPy made of it.
     name
@@ -83,14 +83,13 @@ def refuse_rounded(given: Any, array: NDArray[Any], name: str) -> None:
     InputError
         An integer is not what it was.
     """
-    framed = is_frame(given)
-    if not (framed or isinstance(given, list | tuple)) or array.dtype.kind != "f":
+    if array.dtype.kind != "f" or not (isinstance(given, list | tuple) or is_table(given)):
         return
     with np.errstate(invalid="ignore"):
         large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
     if not large.size:
         return
-    numbers = given.to_numpy(object) if framed else np.array(given, object)
+    numbers = objects_of(given)
     for place in map(tuple, large.tolist()):
         if isinstance(numbers[place], Integral) and int(array[place]) != numbers[place]:
             raise InputError(

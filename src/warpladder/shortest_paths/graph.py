@@ -14,6 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
 from warpladder.flags import as_flag
 from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
+from warpladder.shortest_paths.edge_ends import (
+    check_labels,
+    number_labels,
+    one_dimensional,
+    refuse_masked,
+)
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.frames import frame_labels, is_frame
 from warpladder.shortest_paths.no_edge import absent_value
@@ -110,8 +116,8 @@ class Graph:
         Parameters
         ----------
         sources, targets
-            Ends of each edge, shape (m,): vertex indices, or labels (strings or any other hashable
-            objects).
+            Ends of each edge, shape (m,): vertex indices, which are integers, or labels (strings or
+            any other hashable objects).
         weights
             Shape (m,), real; every edge counts 1 where it is None. An infinite weight is no edge,
             and is left out; its ends stay vertices. Of parallel edges the lightest counts.
@@ -126,9 +132,11 @@ class Graph:
         Raises
         ------
         InputError
-            Lengths differ, an index is out of range, a weight is NaN or -inf, labels repeat.
+            Lengths differ, an end is missing (None or NaN), an index is out of range, a weight is
+            NaN or -inf, labels repeat.
         InputTypeError
-            Weights are not real numbers, ``n`` is no integer, ``directed`` not True or False.
+            Weights are not real numbers, an array is masked, ``n`` is no integer, or ``directed``
+            is neither True nor False.
 
         Examples
         --------
@@ -136,7 +144,7 @@ class Graph:
         >>> graph.n, graph.edge_count, list(graph.labels)
         (3, 3, ['A', 'B', 'C'])
         """
-        u, v = _one_dimensional(sources, "sources"), _one_dimensional(targets, "targets")
+        u, v = one_dimensional(sources, "sources"), one_dimensional(targets, "targets")
         if u.size != v.size:
             raise InputError(
                 f"sources has {u.size} entries and targets {v.size}; each edge needs both"
@@ -151,8 +159,8 @@ class Graph:
             u, v = u.astype(np.int64), v.astype(np.int64)
         else:
             for end, name in ((u, "sources"), (v, "targets")):
-                _check_labels(end, name, listed=names is not None)
-            u, v, names = _number_labels(u, v, names)
+                check_labels(end, name, listed=names is not None)
+            u, v, names = number_labels(u, v, names)
         if isinstance(n, bool) or not (n is None or isinstance(n, Integral)):
             raise InputTypeError(f"n must be an integer, not {type(n).__name__}")
         if n is not None and n < 0:
@@ -271,50 +279,6 @@ class Graph:
         return f"the {self.n} labels begin {shown}" if self.n > 5 else f"labels are {shown}"
 
 
-def _one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
-    if isinstance(values, list | tuple) and not all(isinstance(v, Integral) for v in values):
-        # As objects, or labels of mixed types would all become text and tuples a second dimension.
-        array = np.empty(len(values), object)
-        array[:] = values
-        return array
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
-    return array
-
-
-def _check_labels(labels: NDArray[Any], name: str, *, listed: bool) -> None:
-    """Refuse what cannot be told apart, and indices that would be taken for labels."""
-    values = labels.tolist()
-    for index, label in enumerate(values):
-        try:
-            hash(label)
-        except TypeError:
-            raise InputTypeError(
-                f"{name}[{index}] is a {type(label).__name__}, which is neither a vertex index nor "
-                "hashable, as labels must be"
-            ) from None
-    if not listed and all(isinstance(label, float) and label.is_integer() for label in values):
-        # As labels they would be numbered in the order in which they come.
-        raise InputTypeError(
-            f"{name}: vertex indices must be integers, these are floats; convert them as in "
-            f"{name}.astype(int), or give labels= if they are names"
-        )
-
-
-def _number_labels(
-    sources: NDArray[Any], targets: NDArray[Any], labels: Sequence[Hashable] | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
-    known = {label: index for index, label in enumerate(labels or ())}
-    ends = np.empty((sources.size, 2), np.int64)
-    for edge, pair in enumerate(zip(sources.tolist(), targets.tolist(), strict=True)):
-        for side, label in enumerate(pair):
-            if labels is not None and label not in known:
-                raise InputError(f"edge {edge} names {label!r}, which labels does not list")
-            ends[edge, side] = known.setdefault(label, len(known))
-    return ends[:, 0].copy(), ends[:, 1].copy(), list(known)
-
-
 def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     """Return labels as a list without repetition, a range as it is."""
     if labels is None or isinstance(labels, range):
@@ -337,6 +301,7 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if weights is None:
         return None
+    refuse_masked(weights, "weights")
     array = np.asarray(weights)
     if array.shape != (m,):
         raise InputError(

@@ -192,8 +192,8 @@ class ShortestPaths:
         Raises
         ------
         InputError
-            The extension is not known, the file cannot be written, or float64 would round a
-            distance.
+            The extension is not known, the file cannot be written, it would not tell two labels
+            apart, or float64 would round a distance.
         MissingExtraError
             The extension needs a library that is not installed.
         """

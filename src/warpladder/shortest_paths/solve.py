@@ -104,8 +104,9 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
         if ready.edges is not None and missing:
             without_path = graph.n**2 - count_pairs(reachable(ready.edges))
             if missing != without_path:
-                largest = "infinity" if dtype.kind == "f" else str(int(ready.threshold) - 1)
-                raise DoesNotFitError(f"there is a distance beyond {largest}")
+                is_float = dtype.kind == "f"
+                largest = f"{np.finfo(dtype).max:g}" if is_float else int(ready.threshold) - 1
+                raise DoesNotFitError(f"there is a distance above {largest}")
 
     found = None
     if next_hops:

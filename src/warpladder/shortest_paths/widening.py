@@ -67,10 +67,18 @@ def in_fitting_dtype(
             if not widen or wider is None:
                 remedy = f"take dtype={wider.name!r}" if wider else "scale the weights down"
                 raise DistanceOverflowError.of_graph(
-                    number, f"{fault}, which {tried.name} cannot hold; {remedy}"
+                    number, f"{fault}, {_beyond(tried)}; {remedy}"
                 ) from None
             tried = wider
         else:
             if tried == dtype:
                 return answer, ""
             return answer, f"{tried.name} because {dtype.name} cannot hold a distance"
+
+
+def _beyond(dtype: np.dtype[Any]) -> str:
+    """Return in words that a number is too large for distances of a dtype."""
+    if dtype.kind == "f":
+        return f"which {dtype.name} cannot hold"
+    # Two of them are added before they are compared.
+    return f"beyond what distances use of {dtype.name}: half its range, less with weights below 0"

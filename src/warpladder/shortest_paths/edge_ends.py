@@ -1,0 +1,112 @@
+"""The ends of edges as a caller names them: by indices, or by labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from warpladder.errors import InputError, InputTypeError
+
+__all__ = ["check_labels", "number_labels", "one_dimensional", "refuse_masked"]
+
+
+def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return the ends of edges as an array: integers where all are, whatever holds them.
+
+    Examples
+    --------
+    >>> one_dimensional(np.array([2, 0], object), "sources").dtype
+    dtype('int64')
+    >>> one_dimensional([("a", 1), 2], "sources")
+    array([('a', 1), 2], dtype=object)
+    """
+    refuse_masked(values, name)
+    entries: Any = values
+    if not isinstance(values, list | tuple):
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
+        if array.dtype != object:
+            return array
+        entries = array.tolist()
+    if entries and all(isinstance(entry, Integral) for entry in entries):
+        return _as_integers(entries, name)
+    # As objects, or labels of mixed types would all become text and tuples a second dimension.
+    objects = np.empty(len(entries), object)
+    objects[:] = entries
+    return objects
+
+
+def _as_integers(numbers: Sequence[Integral], name: str) -> NDArray[Any]:
+    array = np.array(numbers)
+    if array.dtype.kind in "biu":
+        return array
+    # NumPy makes floats of int64 beside uint64, and keeps what is beyond 64 bits as objects.
+    limits = np.iinfo(np.int64)
+    for index, number in enumerate(map(int, numbers)):
+        if not limits.min <= number <= limits.max:
+            raise InputError(f"{name}[{index}] is {number}, which is no vertex index")
+    return np.array(list(map(int, numbers)), np.int64)
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse arrays of which NumPy would take what the mask hides."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputTypeError(
+            f"{name}: masked arrays are not taken; leave edges with masked entries out, as in "
+            f"{name}.data[kept], where kept = ~numpy.ma.getmaskarray({name})"
+        )
+
+
+def check_labels(labels: NDArray[Any], name: str, *, listed: bool) -> None:
+    """Refuse what cannot be told apart, what is missing, and indices that would become labels.
+
+    ``listed``: the caller has listed all labels, so that any other is refused anyway.
+    """
+    values = labels.tolist()
+    for index, label in enumerate(values):
+        try:
+            hash(label)
+        except TypeError:
+            raise InputTypeError(
+                f"{name}[{index}] is a {type(label).__name__}, which is neither a vertex index nor "
+                "hashable, as labels must be"
+            ) from None
+        if not listed and _is_missing(label):
+            raise InputError(
+                f"{name}[{index}] is {label!r}, so the edge lacks an end; leave the edge out, or "
+                "give its vertex a name"
+            )
+    if not listed and all(isinstance(label, float) and label.is_integer() for label in values):
+        # As labels they would be numbered in the order in which they come.
+        raise InputTypeError(
+            f"{name}: vertex indices must be integers, these are floats; convert them as in "
+            f"{name}.astype(int), or give labels= if they are names"
+        )
+
+
+def _is_missing(label: Hashable) -> bool:
+    """Tell whether a label is None, or no value: NaN and NaT, which differ from themselves."""
+    try:
+        return label is None or bool(label != label)  # noqa: PLR0124 - as said
+    except TypeError:
+        # pandas.NA does not tell.
+        return True
+
+
+def number_labels(
+    sources: NDArray[Any], targets: NDArray[Any], labels: Sequence[Hashable] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], list[Hashable]]:
+    """Return both ends as vertex indices, and the labels: as listed, or as they first appear."""
+    known = {label: index for index, label in enumerate(labels or ())}
+    ends = np.empty((sources.size, 2), np.int64)
+    for edge, pair in enumerate(zip(sources.tolist(), targets.tolist(), strict=True)):
+        for side, label in enumerate(pair):
+            if labels is not None and label not in known:
+                raise InputError(f"edge {edge} names {label!r}, which labels does not list")
+            ends[edge, side] = known.setdefault(label, len(known))
+    return ends[:, 0].copy(), ends[:, 1].copy(), list(known)
