@@ -23,8 +23,10 @@ Below: two shared loads per relaxation were the limit.
 Expect: an eighth of the shared loads, and for int32 one instruction per relaxation on compute
 capability 9.0: an addition and a minimum in one (VIADDMNMX), as the sum goes through a 32-bit cell.
 The eight steps of the inner loop are 512 of these, 32 shared loads and 14 or 15 others: nine
-instructions in ten relax. The simulator counts shared loads as written, four where the
-compiler makes one.
+instructions in ten relax. The simulator counts shared loads as written, four where the compiler
+makes one. It counts stores so, too: those of the right operand lie 4 words apart from lane to
+lane, so that four lanes meet in a bank. Of half of them the compiler makes stores of 16 bytes,
+which do not; the others meet, once in 1,024 relaxations of a thread.
 
 Source: beyond
 
@@ -182,7 +184,9 @@ RUNG = Rung(
             "16 loads feed 64 relaxations, where 2 fed one",
             than="blocked-shared",
         ),
-        Prediction("shared_bank_conflicts", "==", 0, 128, "a warp is 4 x 8 threads, 4 words apart"),
+        Prediction(
+            "shared_bank_conflicts", "==", 0, 128, "to close a tile: a warp is 4 x 8 threads"
+        ),
         Prediction("launches", "==", 1, 128, "the diagonal tile is all there is"),
     ),
     limits="a grid has at most 65,535 blocks along y, and a row of tiles takes one",
