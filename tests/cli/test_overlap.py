@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 from brute import GOLDEN, random_sets
 
 import warpladder as wl
@@ -512,3 +513,5 @@ def test_parts_and_amounts() -> None:
     assert [as_bytes(text) for text in ("7", "2kb", "1 GiB", " 0.5T ")] == [
         7, 2000, 2**30, 5 * 10**11,
     ]  # fmt: skip
+    with pytest.raises(typer.BadParameter, match="'4' is 4 bytes; write 4GB"):
+        as_bytes("4", least=2**20)

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -400,6 +401,18 @@ def test_a_vast_graph_in_a_small_file(tmp_path):
     assert result.returncode == 1
     assert "GiB" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell that closes files")
+@pytest.mark.parametrize("command", ["paths {} -o -", "paths {}", "make-graph cycle --n 5"])
+def test_a_closed_output_is_one_line(ring, command):
+    asked = command.format(shlex.quote(str(ring)))
+    line = f"{shlex.join(_COMMAND)} {asked} >&-"
+    result = subprocess.run(["/bin/sh", "-c", line], stderr=subprocess.PIPE, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == (
+        "warpladder: standard output is closed; direct it to a file, or to /dev/null\n"
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -175,11 +175,16 @@ def test_small_graphs_are_not_halved(
 
 @pytest.mark.parametrize(("directed", "next_hops"), [(True, False), (False, True), (False, False)])
 def test_what_is_halved_is_estimated_so(
-    gpu: SimulatedDevice, directed: bool, next_hops: bool
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch, directed: bool, next_hops: bool
 ) -> None:
+    monkeypatch.undo()
     given = wl.Graph.from_edges([0], [1], n=50_000, directed=directed).given
     options = Options(True, next_hops, overwrite=False, mark=False, progress=None)
     for dtype in (np.dtype("int32"), np.dtype("int64")):
         whole = engine.seconds(gpu, 50_000, dtype)
         estimated = _engine(gpu, given, options).seconds(50_000, dtype)
         assert estimated == whole if directed else whole / 2 < estimated < 0.55 * whole
+    # With next hops fewer vertices are enough.
+    whole = engine.seconds(gpu, 2500, np.dtype("int32"))
+    estimated = _engine(gpu, given, options).seconds(2500, np.dtype("int32"))
+    assert (estimated < whole) is (next_hops and not directed)

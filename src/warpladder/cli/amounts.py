@@ -19,8 +19,8 @@ _CLOCK = re.compile(
 )
 
 
-def as_bytes(text: str | None) -> int | None:
-    """Return an amount of memory in bytes.
+def as_bytes(text: str | None, *, least: int = 0) -> int | None:
+    """Return an amount of memory in bytes; whoever gives less than ``least`` forgot the unit.
 
     Examples
     --------
@@ -33,7 +33,12 @@ def as_bytes(text: str | None) -> int | None:
     if found is None:
         raise typer.BadParameter(f"--memory {text!r} is no amount of memory; write 4GB, say")
     base = 1024 if found["binary"] else 1000
-    return int(float(found["number"]) * base ** _PREFIXES.index(found["prefix"].upper()))
+    amount = int(float(found["number"]) * base ** _PREFIXES.index(found["prefix"].upper()))
+    if amount < least:
+        raise typer.BadParameter(
+            f"--memory {text!r} is {amount:,} bytes; write {text.strip()}GB, say"
+        )
+    return amount
 
 
 def as_seconds(text: str | None) -> int | None:

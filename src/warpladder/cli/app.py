@@ -211,6 +211,11 @@ def main() -> None:
     # of a small run.
     gc.disable()
     warnings.showwarning = _show_warning
+    if sys.stdout is None:
+        # The first file that a command opens would be in its place, and be printed into.
+        told = "standard output is closed; direct it to a file, or to /dev/null"
+        typer.echo(f"warpladder: {told}", err=True)
+        sys.exit(1)
     try:
         with _signals_raised():
             app()

@@ -102,6 +102,7 @@ def explain(
     """
     from functools import partial
 
+    from warpladder.call import naming_memory
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.differences import compare
     from warpladder.lab.documents import answer_document, explanation_document
@@ -122,10 +123,11 @@ def explain(
     from warpladder.simulator import SimulatedDevice
 
     make_device = partial(SimulatedDevice, compute_capability=version)
-    if other:
-        _compare(compare((ladder, found), other, make_device, n), lines=lines, json=json)
-        return
-    explanation = explain_rung(ladder, found, make_device, n)
+    with naming_memory("--n", "a problem of that size; give a smaller one"):
+        if other:
+            _compare(compare((ladder, found), other, make_device, n), lines=lines, json=json)
+            return
+        explanation = explain_rung(ladder, found, make_device, n)
     answered = answer_question(ladder, found, make_device) if answer else None
     if json:
         document = explanation_document(explanation, lines=lines)

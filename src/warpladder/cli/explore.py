@@ -156,7 +156,7 @@ def _numbers(exploration: Exploration, option: str, text: str) -> tuple[int, ...
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 10
+    return text.isascii() and text.isdecimal() and len(text) < 19
 
 
 def _find_gpu(device: str) -> tuple[Device | None, str]:

@@ -92,7 +92,7 @@ def submit(
         command=tuple(command),
         name=name or _name_of(command),
         seconds=as_seconds(time),
-        memory_bytes=as_bytes(memory),
+        memory_bytes=as_bytes(memory, least=2**20),
         cpus=cpus,
         gpus=gpus,
         queue=queue,

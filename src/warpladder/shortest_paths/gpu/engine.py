@@ -93,9 +93,10 @@ def floyd_warshall(
 def seconds(
     device: Device, n: int, dtype: np.dtype[Any], *, half: bool = False, carry: bool = False
 ) -> float:
-    """Estimate the time of `floyd_warshall` without next hops.
+    """Estimate the time of `floyd_warshall` but for what next hops cost.
 
-    With ``half`` for a symmetric matrix where it makes use of that, with next hops if ``carry``.
+    ``half``: of a symmetric matrix, half of which is enough where the plan, with next hops if
+    ``carry``, takes half.
     """
     rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
     relaxations = float(n) ** 3
