@@ -13,6 +13,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
+from warpladder.advection.exact import whole_cells
 from warpladder.advection.plain import PlainEngine
 from warpladder.device import host_memory
 from warpladder.device.host_memory import HostMemory
@@ -86,6 +87,15 @@ def test_half_a_cell_is_told_from_a_whole_one_after_any_steps(steps):
     else:
         with pytest.raises(wl.InputError, match="has moved by"):
             thirds.exact(phi)
+
+
+def test_what_is_left_over_of_a_cell_is_told_from_rounding():
+    assert whole_cells(0.95, 109951162777601) is None
+    # What a Courant number is off by in floats, times as many steps.
+    assert whole_cells(0.1, 10**12) == 10**11
+    assert whole_cells(-0.1, 10**12) == -(10**11)
+    assert whole_cells(0.1, 10**12 + 1) is None
+    assert whole_cells(0.5, 10**15) == 5 * 10**14
 
 
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
