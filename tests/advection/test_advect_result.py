@@ -15,6 +15,7 @@ import warpladder as wl
 from choosing import large
 from warpladder.advection.exact import whole_cells
 from warpladder.advection.plain import PlainEngine
+from warpladder.advection.refinement import as_grids
 from warpladder.device import host_memory
 from warpladder.device.host_memory import HostMemory
 from warpladder.simulator import SimulatedDevice
@@ -164,7 +165,8 @@ def test_what_has_grown_without_bound_is_told_without_a_warning():
         ([1, 2], 3, "initial: finer grids need a function of x"),
         (hill, 1, "grids=1: an order is seen from one grid to the next"),
         (hill, "2", "grids='2' must be a whole number"),
-        (hill, 50, "grids=50: each takes four times the work of the one before; give at most 12"),
+        (hill, 50, "grids=50: each takes four times the work of the one before, the last more"),
+        (hill, 19, "give at most 18"),
         (lambda x: x[:2], 2, "initial: of an array of 20 x it returned float64 of shape (2,)"),
     ],
 )
@@ -172,6 +174,18 @@ def test_convergence_refuses(initial, grids, told):
     run = wl.advect(hill(np.arange(20) / 20), courant=0.5, steps=3)
     with pytest.raises((wl.InputError, wl.InputTypeError), match=re.escape(told)):
         run.convergence(initial, grids)
+
+
+@pytest.mark.parametrize(
+    ("cells_and_steps", "method", "most"),
+    [((20, 40), "steps", 16), ((2**20, 2**18), "steps", 2), ((20, 10**9), "jump", 36)],
+)
+def test_grids_are_as_many_as_take_an_hour(cells_and_steps, method, most):
+    assert as_grids(most, *cells_and_steps, method) == most
+    with pytest.raises(wl.InputError, match=f"hour; give at most {most}, or fewer cells or steps"):
+        as_grids(most + 1, *cells_and_steps, method)
+    with pytest.raises(wl.InputError, match="more than an hour; give fewer cells or steps"):
+        as_grids(2, 2**20, 2**19, "steps")
 
 
 def test_convergence_refuses_what_memory_does_not_hold(monkeypatch):
