@@ -13,6 +13,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
+from warpladder.advection.boundaries import as_boundary
 from warpladder.advection.exact import whole_cells
 from warpladder.advection.plain import PlainEngine
 from warpladder.advection.refinement import as_grids
@@ -247,6 +248,15 @@ def test_a_run_goes_on_from_a_file(tmp_path, suffix, shape):
     # Over what is there already.
     wl.advect(phi, steps=2, out=path, **how)
     assert wl.Advection.load(path).saved.tolist() == [0, 2]
+
+
+def test_boundaries_that_follow_the_velocity_are_no_others():
+    """Both have an inflow on the left and an outflow on the right, where it is not negative."""
+    follows = as_boundary(("inflow", np.cos), 1)
+    stays = as_boundary((("inflow", np.cos), "outflow"), 1)
+    assert follows.is_like(as_boundary(("inflow", np.sin), 1))
+    assert not follows.is_like(stays)
+    assert not stays.is_like(follows)
 
 
 def test_a_file_goes_on_with_its_own_boundary_only(tmp_path):
