@@ -13,7 +13,10 @@ import pytest
 
 import warpladder as wl
 from choosing import large
+from warpladder.advection.boundaries import as_boundary
+from warpladder.advection.exact import whole_cells
 from warpladder.advection.plain import PlainEngine
+from warpladder.advection.refinement import as_grids
 from warpladder.device import host_memory
 from warpladder.device.host_memory import HostMemory
 from warpladder.simulator import SimulatedDevice
@@ -88,6 +91,15 @@ def test_half_a_cell_is_told_from_a_whole_one_after_any_steps(steps):
             thirds.exact(phi)
 
 
+def test_what_is_left_over_of_a_cell_is_told_from_rounding():
+    assert whole_cells(0.95, 109951162777601) is None
+    # What a Courant number is off by in floats, times as many steps.
+    assert whole_cells(0.1, 10**12) == 10**11
+    assert whole_cells(-0.1, 10**12) == -(10**11)
+    assert whole_cells(0.1, 10**12 + 1) is None
+    assert whole_cells(0.5, 10**15) == 5 * 10**14
+
+
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
 @pytest.mark.parametrize(
     "initial", [lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]]]
@@ -154,7 +166,8 @@ def test_what_has_grown_without_bound_is_told_without_a_warning():
         ([1, 2], 3, "initial: finer grids need a function of x"),
         (hill, 1, "grids=1: an order is seen from one grid to the next"),
         (hill, "2", "grids='2' must be a whole number"),
-        (hill, 50, "grids=50: each takes four times the work of the one before; give at most 12"),
+        (hill, 50, "grids=50: each takes four times the work of the one before, the last more"),
+        (hill, 19, "give at most 18"),
         (lambda x: x[:2], 2, "initial: of an array of 20 x it returned float64 of shape (2,)"),
     ],
 )
@@ -162,6 +175,18 @@ def test_convergence_refuses(initial, grids, told):
     run = wl.advect(hill(np.arange(20) / 20), courant=0.5, steps=3)
     with pytest.raises((wl.InputError, wl.InputTypeError), match=re.escape(told)):
         run.convergence(initial, grids)
+
+
+@pytest.mark.parametrize(
+    ("cells_and_steps", "method", "most"),
+    [((20, 40), "steps", 16), ((2**20, 2**18), "steps", 2), ((20, 10**9), "jump", 36)],
+)
+def test_grids_are_as_many_as_take_an_hour(cells_and_steps, method, most):
+    assert as_grids(most, *cells_and_steps, method) == most
+    with pytest.raises(wl.InputError, match=f"hour; give at most {most}, or fewer cells or steps"):
+        as_grids(most + 1, *cells_and_steps, method)
+    with pytest.raises(wl.InputError, match="more than an hour; give fewer cells or steps"):
+        as_grids(2, 2**20, 2**19, "steps")
 
 
 def test_convergence_refuses_what_memory_does_not_hold(monkeypatch):
@@ -223,6 +248,15 @@ def test_a_run_goes_on_from_a_file(tmp_path, suffix, shape):
     # Over what is there already.
     wl.advect(phi, steps=2, out=path, **how)
     assert wl.Advection.load(path).saved.tolist() == [0, 2]
+
+
+def test_boundaries_that_follow_the_velocity_are_no_others():
+    """Both have an inflow on the left and an outflow on the right, where it is not negative."""
+    follows = as_boundary(("inflow", np.cos), 1)
+    stays = as_boundary((("inflow", np.cos), "outflow"), 1)
+    assert follows.is_like(as_boundary(("inflow", np.sin), 1))
+    assert not follows.is_like(stays)
+    assert not stays.is_like(follows)
 
 
 def test_a_file_goes_on_with_its_own_boundary_only(tmp_path):

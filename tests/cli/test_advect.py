@@ -114,6 +114,18 @@ def test_the_order_is_shown():
     ]
 
 
+def test_many_grids_are_taken_where_they_are_little_work():
+    facts = document("--initial", "sine", "--cells", 4, "--steps", 1, "--convergence", 13)
+    assert facts["convergence"][-1]["cells"] == 4 << 12
+
+
+def test_orders_that_are_no_numbers_are_text():
+    """All errors are 0 where the solution moves by whole cells."""
+    facts = document("--cells", 8, "--steps", 2, "--courant", 1, "--boundary", "periodic",
+                     "--convergence", 2)  # fmt: skip
+    assert facts["orders"] == [{"l1": "nan", "l2": "nan", "linf": "nan"}]
+
+
 def test_what_is_read_is_not_written_over(tmp_path):
     start, snapshots = tmp_path / "a.npy", tmp_path / "a.npz"
     np.save(start, np.ones(5))
@@ -180,6 +192,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),
         (("--until", 1, "--convergence", 1, "--cells", 9), "--convergence 1: an order is seen"),
         (("--steps", 5, "--convergence", 50), "--convergence 50: each takes four times the work"),
+        (("--steps", 5, "--cells", 20, "--convergence", 50), "an hour; give at most 17, or fewer"),
     ],
 )  # fmt: skip
 def test_refusals(arguments, message):

@@ -108,6 +108,24 @@ def test_without_a_driver_arrays_on_a_gpu_are_refused(
             call()
 
 
+@pytest.mark.parametrize("has", [set(), {"shape", "dtype"}])
+def test_what_does_not_say_where_it_lies_is_refused(has: set[str]) -> None:
+    for interface, lacking in (
+        ({"shape": (3,)}, "'typestr', 'data'"),
+        ({"shape": (3,), "typestr": "<f4"}, "'data'"),
+        ({"data": (0, False), "typestr": "<f4"}, "'shape'"),
+        (None, "'shape', 'typestr', 'data'"),
+    ):
+        ways = {"__cuda_array_interface__": interface, "shape": (3,), "dtype": np.dtype("f4")}
+        kept = {key: way for key, way in ways.items() if key.startswith("_") or key in has}
+        array = type("Tensor", (), kept)()
+        with pytest.raises(wl.InputError, match=f"of a Tensor has no {lacking}; give an array"):
+            foreign.gpu_of(array)
+        if interface and not has:
+            with pytest.raises(wl.InputError, match=f"of a Tensor has no {lacking}; give"):
+                wl.reduce(array)
+
+
 class Refuses:
     """Has no DLPack for what it holds, as arrays of Arrow with missing values."""
 

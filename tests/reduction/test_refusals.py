@@ -8,6 +8,7 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction import intake
 from warpladder.simulator import SimulatedDevice
 
 LONG = np.longdouble(1).itemsize > 8
@@ -152,7 +153,15 @@ def test_missing_values():
 def test_missing_values_inside_lists():
     """NumPy makes an array of what lies below a mask, and NaN of what is missing."""
     masked = np.ma.array([1, 99], mask=[0, 1])
-    for values in ([masked], ([[1, 2], masked],), [np.ma.array([1, 2]), masked]):
+    whole = np.array([1, 2])
+    for values in (
+        [masked],
+        ([[1, 2], masked],),
+        [np.ma.array([1, 2]), masked],
+        [[1, 2], whole, (3, 4), masked],
+        [[[1, 2], [3, 4]], [whole, masked]],
+        [np.zeros((2, 2), int), [[1, 2], masked]],
+    ):
         with pytest.raises(InputTypeError, match="values: a list has arrays with masked elements"):
             wl.reduce(values, "max")
     with pytest.raises(InputTypeError, match="values: chunk 0: a list has arrays with masked"):
@@ -163,6 +172,17 @@ def test_missing_values_inside_lists():
     with pytest.raises(InputTypeError, match="some are missing"):
         wl.reduce([pd.Series([1, None], dtype="Int64")])
     assert wl.reduce([pd.Series([1, 2], dtype="Int64")]) == 3
+
+
+def test_lists_and_arrays_in_lists_are_not_asked_one_by_one(monkeypatch):
+    """That would take several times as long as to make an array of them."""
+    asked = []
+    monkeypatch.setattr(intake, "_refuse_missing", lambda one, _: asked.append(one))
+    monkeypatch.setattr(np.ma, "is_masked", asked.append)
+    for values in ([[1.0, 2, 3]] * 9, [np.ones(3)] * 9, [[1, True], (2.5, 3)], [[np.ones(2)]] * 9):
+        intake.as_array(values, "values")
+        assert len(asked) == 1
+        assert asked.pop() is values
 
 
 def test_missing_values_of_polars():

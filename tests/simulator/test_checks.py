@@ -1074,6 +1074,26 @@ def test_arguments_that_no_kernel_takes(argument):
         simulate(touches)[1, 1](argument)
 
 
+def test_arrays_in_another_byte_order():
+    dtype = np.dtype(float).newbyteorder()
+    with pytest.raises(InputTypeError, match=f"argument 0 is of type ndarray and dtype {dtype}, "):
+        simulate(touches)[1, 1](np.zeros(2, dtype))
+
+
+def test_what_is_no_stream_and_no_number_of_bytes():
+    kernel = simulate(touches)
+    for stream in ("x", 1.5, [0]):
+        with pytest.raises(InputTypeError, match=r"stream\]: .* is no stream; give one of cuda\.s"):
+            kernel[1, 1, stream]
+    for shared in ("x", 2.5, None):
+        with pytest.raises(InputTypeError, match=r"shared_bytes\]: .* is no number of bytes"):
+            kernel[1, 1, 0, shared]
+    for stream in (0, None, SimulatedDevice().stream()):
+        values = np.zeros(1)
+        kernel[1, 1, stream, np.int64(0)](values)
+        assert values[0] == 1
+
+
 def test_too_few_or_too_many_arguments():
     with pytest.raises(
         InputTypeError,

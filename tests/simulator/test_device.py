@@ -9,8 +9,8 @@ import pytest
 from numba import cuda, float32
 
 from warpladder.device.base import Device
-from warpladder.errors import DeviceError, InputError, KernelFaultError
-from warpladder.simulator import SimulatedDevice
+from warpladder.errors import DeviceError, InputError, InputTypeError, KernelFaultError
+from warpladder.simulator import SimulatedDevice, simulated_cuda
 
 
 @cuda.jit
@@ -61,6 +61,30 @@ def test_options_that_are_not_known(options):
 
 
 # --- memory ---------------------------------------------------------------------------------------
+
+
+def test_objects_are_refused_before_their_memory_is_touched(device):
+    objects = np.array([None])
+    within = np.zeros(2, [("a", "i4"), ("b", "O")])
+    with simulated_cuda():
+        calls = [lambda: cuda.to_device(objects), lambda: cuda.device_array(3, object)]
+        calls += [lambda: device.to_device(objects), lambda: device.to_device(within)]
+        calls += [lambda: device.empty(3, object), lambda: device.full(3, None, object)]
+        calls += [lambda: device.mapped(3, object), lambda: device.pinned(3, object)]
+        for call in calls:
+            with pytest.raises(InputTypeError, match=r"^dtype .*: Python objects cannot lie"):
+                call()
+
+
+@pytest.mark.parametrize("name", ["empty", "mapped", "pinned"])
+def test_shapes_and_dtypes_that_are_none(device, name):
+    make = getattr(device, name)
+    with pytest.raises(InputError, match="shape=-1: no size can be negative"):
+        make(-1, np.int32)
+    with pytest.raises(InputTypeError, match=r"shape=2\.5: sizes are whole numbers"):
+        make(2.5, "f8")
+    with pytest.raises(InputTypeError, match="dtype='nonsense' is not known"):
+        make(3, "nonsense")
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

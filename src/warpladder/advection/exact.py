@@ -26,6 +26,8 @@ __all__ = ["Errors", "errors_of", "exact_solution", "plain", "values_of", "whole
 _SLACK, _MOST_SLACK = 1e-9, 1e-6
 # And what rounding a Courant number may add, as a part of the cells moved.
 _ROUNDING = 2.0**-50
+# Where both are more, what is left over is as likely to be meant as to come from rounding.
+_TELLING = 1e-3
 
 
 class Errors(NamedTuple):
@@ -78,7 +80,7 @@ def whole_cells(courant: float, steps: int) -> int | None:
     cells = abs(nearest)
     slack = min(_SLACK * max(cells, 1), _MOST_SLACK) + _ROUNDING * cells
     # Where that is no small part of a cell, only a Courant number without rounding tells.
-    is_whole = abs(moved - nearest) <= (slack if slack < 0.25 else 0)
+    is_whole = abs(moved - nearest) <= (slack if slack <= _TELLING else 0)
     return nearest if is_whole else None
 
 

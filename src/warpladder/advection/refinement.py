@@ -20,8 +20,8 @@ from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["Convergence", "as_grids", "converged", "sampled"]
 
-# The last has four million times the work of the first.
-_MOST_GRIDS = 12
+# Cell-steps of the finest: an hour of the CPU's engine, of 3e8 to 1e9 a second on two cores.
+_MOST_WORK = 1 << 40
 # Of the finest: its start, two on the way, and the exact solution and differences in float64.
 _STATES = 5
 
@@ -71,8 +71,17 @@ class Convergence:
         return "\n".join(lines)
 
 
-def as_grids(given: Any) -> int:
+def as_grids(given: Any, cells: int, steps: int, method: str) -> int:
     """Return a number of grids.
+
+    Parameters
+    ----------
+    given
+        What the caller wants.
+    cells
+        Of all systems together, on the first grid.
+    steps, method
+        That are taken there, and how.
 
     Raises
     ------
@@ -86,10 +95,15 @@ def as_grids(given: Any) -> int:
         raise InputError(
             f"grids={grids}: an order is seen from one grid to the next; give two grids or more"
         )
-    if grids > _MOST_GRIDS:
+    # A jump takes no longer for more steps.
+    work, times = (cells, "twice") if method == "jump" else (cells * max(steps, 1), "four times")
+    doublings = max((_MOST_WORK // work).bit_length() - 1, 0)
+    most = 1 + (doublings if method == "jump" else doublings // 2)
+    if grids > most:
+        fitting = f"at most {most}, or " if most > 1 else ""
         raise InputError(
-            f"grids={grids}: each takes four times the work of the one before; give at most "
-            f"{_MOST_GRIDS}"
+            f"grids={grids}: each takes {times} the work of the one before, the last more than an "
+            f"hour; give {fitting}fewer cells or steps"
         )
     return grids
 
@@ -110,7 +124,7 @@ def converged(
     """
     if not callable(initial):
         raise InputTypeError("initial: finer grids need a function of x, not cells")
-    grids = as_grids(grids)
+    grids = as_grids(grids, setup.systems * setup.cells, steps, setup.method)
     if not steps:
         raise InputError(f"grids={grids}: errors are seen after at least one step; take some")
     course = setup.course

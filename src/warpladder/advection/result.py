@@ -254,8 +254,8 @@ class Advection:
         initial
             The start, as a function of x.
         grids
-            How many, 2 to 12, each with twice the cells and the steps of the one before: four times
-            the work.
+            How many, 2 or more, each with twice the cells and the steps of the one before: four
+            times the work. What would take more than about an hour is refused.
 
         Examples
         --------

@@ -123,8 +123,6 @@ def started(
         raise typer.BadParameter("--convergence needs a shape, which is known on finer grids, too")
     if shape is not None and column is not None:
         raise typer.BadParameter(f"--column is that of a file; {initial} is a shape")
-    with options_named([], _NAMED):
-        grids = None if grids is None else as_grids(grids)
     if shape:
         phi = _sampled(shape, cells)
     else:
@@ -151,8 +149,12 @@ def started(
     }
     facts: dict[str, Any] = {"initial": "standard input" if initial == "-" else initial}
     with options_named([initial, *_literals(asked)], _NAMED):
-        if plan:
-            return {**facts, "plan": asdict(plan_of(phi, **how))}
+        if plan or grids is not None:
+            planned = plan_of(phi, **how)
+            if grids is not None:
+                as_grids(grids, planned.systems * planned.cells, planned.steps, planned.method)
+            if plan:
+                return {**facts, "plan": asdict(planned)}
         began = perf_counter()
         with progress_bar("advecting") as progress:
             run = advect(phi, **how, progress=progress)

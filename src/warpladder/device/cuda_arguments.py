@@ -1,4 +1,4 @@
-"""What callers of a `CudaDevice` pass, checked: launch dimensions, shapes, output arrays."""
+"""What callers of a device pass, checked: launch dimensions, shapes, dtypes, output arrays."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import operator
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from warpladder.errors import InputError, LaunchError
+from warpladder.errors import InputError, InputTypeError, LaunchError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import DTypeLike, NDArray
 
     from warpladder.device.base import Grid
 
-__all__ = ["as_shape", "bytes_of", "check_out", "check_same", "dimensions", "with_others"]
+__all__ = [
+    "as_element",
+    "as_shape",
+    "bytes_of",
+    "check_out",
+    "check_same",
+    "dimensions",
+    "with_others",
+]
 
 
 def dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> tuple[int, ...]:
@@ -37,17 +46,36 @@ def dimensions(argument: str, given: Grid, most: tuple[int, ...], name: str) -> 
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     """Return a shape as a tuple of whole numbers."""
     sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
-    plain = tuple(operator.index(size) for size in sizes)
+    try:
+        plain = tuple(operator.index(size) for size in sizes)
+    except TypeError:
+        raise InputTypeError(
+            f"shape={shape!r}: sizes are whole numbers; give one, or a tuple of them"
+        ) from None
     if any(size < 0 for size in plain):
         raise InputError(f"shape={shape!r}: no size can be negative")
     return plain
 
 
-def bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
-    """Return the bytes of an array."""
+def as_element(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a dtype whose elements can lie in the memory of a device."""
     import numpy as np
 
-    return math.prod(as_shape(shape)) * np.dtype(dtype).itemsize
+    try:
+        known: np.dtype[Any] = np.dtype(dtype)
+    except (TypeError, ValueError) as fault:
+        raise InputTypeError(f"dtype={dtype!r} is not known: {fault}; give one of NumPy") from None
+    if known.hasobject:
+        raise InputTypeError(
+            f"dtype {known}: Python objects cannot lie on a device; use .astype with a dtype of "
+            "numbers"
+        )
+    return known
+
+
+def bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
+    """Return the bytes of an array."""
+    return math.prod(as_shape(shape)) * as_element(dtype).itemsize
 
 
 def check_same(name: str, out: Any, source: Any) -> None:

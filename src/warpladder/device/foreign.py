@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.select import choose_device, gpu, gpu_of
+from warpladder.device.select import choose_device, gpu, gpu_of, interface_of
 from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def adopted(array: Any) -> Any:
     ------
     DeviceError
         There is no GPU that it could be on.
+    InputError
+        It does not say where it lies, or how.
 
     Examples
     --------
@@ -68,7 +70,7 @@ def _described(array: Any) -> Any:
     """Return an array with no more than its ``__cuda_array_interface__`` as a `CudaArray`."""
     from warpladder.device.cuda_array import CudaArray
 
-    there, known = gpu_of(array), array.__cuda_array_interface__
+    there, known = gpu_of(array), interface_of(array)
     # Whatever stream the interface names, and whether or not it names one.
     there.synchronize()
     address, _ = known["data"]

@@ -11,7 +11,7 @@ from warpladder.errors import DeviceError, InputError
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of"]
+__all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of", "interface_of"]
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -79,15 +79,36 @@ def gpu(index: int = 0) -> Device:
     return CudaDevice(index)
 
 
+def interface_of(array: Any) -> dict[str, Any]:
+    """Return the ``__cuda_array_interface__`` of an array.
+
+    Raises
+    ------
+    InputError
+        It does not say where the array lies, or how.
+    """
+    given = array.__cuda_array_interface__
+    known: dict[str, Any] = given if isinstance(given, dict) else {}
+    missing = [repr(key) for key in ("shape", "typestr", "data") if key not in known]
+    if missing:
+        raise InputError(
+            f"the __cuda_array_interface__ of a {type(array).__name__} has no "
+            f"{', '.join(missing)}; give an array that describes itself in full"
+        )
+    return known
+
+
 def gpu_of(array: Any) -> Device:
     """Return the GPU that an array with ``__cuda_array_interface__`` is on.
 
     Raises
     ------
+    InputError
+        The array does not say where it lies.
     DeviceError
         There is no driver, or it knows nothing of the array.
     """
-    address, _ = array.__cuda_array_interface__["data"]
+    address, _ = interface_of(array)["data"]
     if not address:
         # An array of no elements is nowhere.
         return gpu()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice
 from numbers import Real
 from typing import Any
 
@@ -80,19 +81,36 @@ def _refuse_hidden(values: Any, name: str, depth: int) -> None:
 
     Lists are looked into as deep as their array has dimensions, so that one in itself has an end.
     """
-    if not depth or not isinstance(values, list | tuple):
-        return
-    # A set of a million numbers' types takes a third of what their array takes.
-    if all(issubclass(kind, Real | np.generic) for kind in set(map(type, values))):
-        return
-    for one in values:
-        if np.ma.is_masked(one):
-            raise InputTypeError(
-                f"{name}: a list has arrays with masked elements, of which NumPy would make "
-                "elements like others; numpy.ma.array(values) makes one masked array of it"
-            )
-        _refuse_missing(one, name)
-        _refuse_hidden(one, name, depth - 1)
+    lists = [values] if isinstance(values, list | tuple) else []
+    for _ in range(depth):
+        # A level at a time by its types: half to two thirds of what making the array takes, where
+        # asking every list for itself took up to eight times as much as making it. Runs of one
+        # type pass faster than into a set.
+        items = chain.from_iterable(lists)
+        kinds = {kind for kind, _ in islice(groupby(items, type), 2)}
+        kinds.update(map(type, items))
+        nested = {kind for kind in kinds if issubclass(kind, list | tuple)}
+        plain = {
+            kind for kind in kinds if kind is np.ndarray or issubclass(kind, Real | np.generic)
+        }
+        if foreign := kinds - nested - plain:
+            for one in chain.from_iterable(lists):
+                if type(one) in foreign:
+                    _refuse_masked(one, name)
+                    _refuse_missing(one, name)
+        if not nested:
+            return
+        below = chain.from_iterable(lists)
+        lists = list(below if kinds == nested else (one for one in below if type(one) in nested))
+
+
+def _refuse_masked(values: Any, name: str) -> None:
+    """Refuse masked elements in a list, of which its array would have no mask."""
+    if np.ma.is_masked(values):
+        raise InputTypeError(
+            f"{name}: a list has arrays with masked elements, of which NumPy would make "
+            "elements like others; numpy.ma.array(values) makes one masked array of it"
+        )
 
 
 def _refuse_sparse(values: Any, name: str) -> None:

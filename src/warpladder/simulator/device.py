@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.base import Grid
-from warpladder.device.cuda_arguments import check_same, with_others
+from warpladder.device.cuda_arguments import as_element, as_shape, check_same, with_others
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
@@ -199,6 +199,8 @@ class SimulatedDevice:
         ------
         InputError
             ``out`` has another shape or dtype.
+        InputTypeError
+            It holds Python objects.
         """
         if stream is None:
             self._copies.complete()
@@ -225,7 +227,7 @@ class SimulatedDevice:
 
     def pinned(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return a host array: there is nothing to overlap copies with."""
-        return np.empty(shape, dtype=dtype)
+        return np.empty(as_shape(shape), as_element(dtype))
 
     def mapped(
         self, shape: int | tuple[int, ...], dtype: DTypeLike

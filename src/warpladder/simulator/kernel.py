@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -115,7 +116,20 @@ class SimulatedKernel:
                 f"stream and the bytes of dynamic shared memory; {len(parts)} values were given"
             )
         grid, block, *rest = parts
-        shared = int(rest[1]) if len(rest) > 1 else 0
+        if rest and not (
+            rest[0] is None or isinstance(rest[0], int) or hasattr(rest[0], "synchronize")
+        ):
+            raise InputTypeError(
+                f"{self.__name__}[grid, block, stream]: {rest[0]!r} is no stream; give one of "
+                "cuda.stream(), or 0"
+            )
+        try:
+            shared = operator.index(rest[1]) if len(rest) > 1 else 0
+        except TypeError:
+            raise InputTypeError(
+                f"{self.__name__}[grid, block, stream, shared_bytes]: {rest[1]!r} is no number of "
+                "bytes; give a whole one"
+            ) from None
 
         def start(*arguments: Any) -> None:
             self.launch(grid, block, arguments, shared_bytes=shared)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numba import cuda
 
+from warpladder.device.cuda_arguments import as_shape
 from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.properties import properties_of
 from warpladder.simulator.checks.options import Checks
@@ -294,7 +295,7 @@ def _device_array(
     stream: Any = None,
 ) -> SimulatedArray:
     del stream
-    extents = tuple(shape) if isinstance(shape, tuple | list) else (int(shape),)
+    extents = as_shape(shape)
     if strides is not None and len(extents) > 1 and strides[0] < strides[-1]:
         order = "F"
     return SimulatedArray.allocate(extents, dtype, order)

@@ -36,10 +36,14 @@ def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     for position, argument in enumerate(arguments):
         try:
             found.append(argument_type(_host(argument)))
-        except ValueError as fault:
+        except Exception as fault:
+            # ValueErrors, and those of Numba, whose CUDA target has error classes of its own.
+            kind = type(argument).__name__
+            if hasattr(argument, "dtype"):
+                kind += f" and dtype {argument.dtype}"
             raise InputTypeError(
-                f"kernel argument {position} is of type {type(argument).__name__}, which kernels "
-                "do not take: pass arrays, numbers, tuples of them or records"
+                f"kernel argument {position} is of type {kind}, which kernels do not take: pass "
+                "arrays of numbers in this machine's byte order, numbers, tuples of them or records"
             ) from fault
     return tuple(found)
 

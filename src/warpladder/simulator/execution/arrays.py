@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.array_layout import LaidOut
+from warpladder.device.cuda_arguments import as_element, as_shape
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     INTEGER_POISON,
@@ -38,8 +39,8 @@ class SimulatedArray(LaidOut):
         cls, shape: int | tuple[int, ...], dtype: DTypeLike, order: Literal["C", "F"] = "C"
     ) -> SimulatedArray:
         """Return a new array that nobody has written: poison, which the checks know of."""
-        kind = np.dtype(dtype)
-        extents = (shape,) if isinstance(shape, int | np.integer) else tuple(shape)
+        kind = as_element(dtype)
+        extents = as_shape(shape)
         size = int(np.prod(extents, dtype=np.int64)) * kind.itemsize
         raw = np.empty(size, dtype=np.uint8)
         if kind.kind in "fc":
