@@ -186,7 +186,7 @@ def test_networkx_agrees_on_a_random_graph():
             "^weights: m",
         ),
         (([0, 1], np.ma.masked_array([1, 2], [0, 1])), errors.InputTypeError, "^targets: masked"),
-        ((np.ma.masked_array([1, 2]), [0, 1]), errors.InputTypeError, "^sources: masked"),
+        ((np.ma.masked_array([1, 2], [1, 0]), [0, 1]), errors.InputTypeError, "^sources: masked"),
         (
             (np.array([2**64 - 2, 1], np.uint64), [0, 1]),
             errors.InputError,
@@ -238,6 +238,18 @@ def test_integers_are_vertex_indices_whatever_holds_them(given):
         assert graph.labels is None
         assert (graph.sources.tolist(), graph.targets.tolist()) == ([2, 0], [0, 1])
         assert graph.sources.dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, object])
+@pytest.mark.parametrize("mask", [np.ma.nomask, [False, False]])
+def test_masked_arrays_are_taken_where_nothing_is_masked(dtype, mask):
+    ends = np.ma.array([0, 1], mask=mask)
+    weights = np.ma.array([5, 7], dtype, mask=mask)
+    if dtype is not object:
+        assert wl.shortest_paths((ends, ends[::-1], weights)).distance(0, 1) == 5
+    graph = wl.Graph.from_edges(ends.astype(dtype if dtype is object else np.int64), ends)
+    assert graph.labels is None
+    assert type(graph.sources) is np.ndarray
 
 
 @pytest.mark.parametrize("large", [2**63, 2**64 + 1, -(2**63) - 1, np.uint64(2**64 - 1)])

@@ -59,9 +59,9 @@ def _as_integers(numbers: Sequence[Integral]) -> NDArray[Any] | None:
 
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse arrays of which NumPy would take what the mask hides."""
-    if isinstance(values, np.ma.MaskedArray):
+    if np.ma.is_masked(values):
         raise InputTypeError(
-            f"{name}: masked arrays are not taken; leave edges with masked entries out, as in "
+            f"{name}: masked entries are not taken; leave edges with masked entries out, as in "
             f"{name}.data[kept], where kept = ~numpy.ma.getmaskarray({name})"
         )
 
