@@ -75,7 +75,7 @@ class TextColumn:
         if not (has_header or is_float(name)):
             expected = (
                 f"a number in column {self._column}, or its name, which begins with no digit, "
-                f"sign or dot (another name has to be given, as column={quoted(name, 30)})"
+                f"sign or dot (give another one, as column={quoted(name, 30)})"
             )
             raise head[0].error(0, expected, quoted(name))
         unclear = _unclear_above_number(names, below)

@@ -92,7 +92,7 @@ class Backend:
     def floyd_warshall_predecessor_and_distance(
         graph: Any, weight: _Weight = "weight"
     ) -> tuple[dict[Any, dict[Any, Any]], dict[Any, dict[Any, Any]]]:
-        """Return predecessors, of reached targets only, and distances as dictionaries."""
+        """Return predecessors, of what is reached or an edge leads to, and distances, as dicts."""
         from warpladder.shortest_paths.intake import networkx_edges
 
         asked = Backend.convert_to_nx(graph)
