@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from warpladder.errors import FileFormatError
 from warpladder.formats import fields
 from warpladder.formats.fields import Field, Layout
+from warpladder.formats.padded_ids import may_be_padded
 from warpladder.formats.text import TextFile
 
 NUMBERS = """0 1 2 3 +2 -1 007 1.0 1. .5 -0 1e3 1E+2 inf INF +inf Infinity -inf nan NaN 1e400 1e-400
@@ -106,3 +107,33 @@ def test_no_rows_give_empty_columns_of_the_right_dtype() -> None:
     columns = fields.parse_rows(TextFile(Path("f"), [""]), layout, 0)
     assert [column.dtype for column in columns] == [object, *[np.int64] * 3, np.float64, np.int64]
     assert {column.shape for column in columns} == {(0,)}
+
+
+@pytest.mark.parametrize("end", ["+5", "0042", "1.2e+05", "-0", "2026-01-02 10:05:07", " 07 "])
+@pytest.mark.parametrize("delimiter", [None, ",", "\t", "."])
+def test_only_ids_are_looked_at_for_padding(end: str, delimiter: str | None) -> None:
+    """Elsewhere it would cost the fast reading of ids as integers."""
+    sign = delimiter or " "
+    rest = sign.join(end.split()) if delimiter is None else end
+    are_ids = [True, True, *[False] * len(rest.split(delimiter))]
+    good = f" 7{sign}-10 {sign}{rest}"
+    assert not may_be_padded([good, good], delimiter, are_ids)
+    for bad in ("07", "+7", "-0", "-07", "00"):
+        for row in (f"{bad}{sign}1{sign}{rest}", f"1{sign}{bad}{sign}{rest}"):
+            assert may_be_padded([good, row, good], delimiter, are_ids)
+
+
+@pytest.mark.parametrize("rows", [["1 2 07 3", "1 2"], ["1 2", "1 2 07 3"], ["1 2 07 3"]])
+def test_uneven_rows_may_be_padded(rows: list[str]) -> None:
+    assert may_be_padded(rows, None, [True, True, False])
+
+
+@pytest.mark.parametrize("blank", ["\xa0", "\u3000", "\x1c", " \u2028"])
+def test_padding_after_other_blanks(blank: str) -> None:
+    assert may_be_padded([f"1{blank}07"], None, [True, True])
+    assert may_be_padded([f"1 {blank}07"], None, [True, True])
+    assert not may_be_padded([f"1{blank}7{blank}07"], None, [True, True, False])
+
+
+def test_an_empty_id_at_the_end_of_rows() -> None:
+    assert not may_be_padded(["07,1,"], ",", [False, True, True])

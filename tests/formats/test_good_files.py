@@ -236,6 +236,12 @@ def test_delimiter_said(tmp_path: Path) -> None:
         ("1 2 3,5\n", {"delimiter": ","}, ["1 2 3", "5"]),
         ('"1 2 3",5\n', {}, ["1 2 3", "5"]),
         ("from,to\n1 2 3,5\n", {}, ["1 2 3", "5"]),
+        ('"1 2",3 4\n', {}, ["1 2", "3 4"]),
+        ('"a b 3",5\n', {}, ["5", "a b 3"]),
+        ("New York 3,Boston\n", {}, ["Boston", "New York 3"]),
+        ("Route 66,5\n", {}, ["5", "Route 66"]),
+        ("a b 3,5,7\n", {}, ["5", "a b 3"]),
+        ("a b 3,5\n", {"delimiter": ","}, ["5", "a b 3"]),
     ],
 )
 def test_names_with_blanks_between_commas(

@@ -216,7 +216,18 @@ def test_what_is_no_number(tmp_path, token, before, monkeypatch):
         ("\u03c1\n5\n", 0, 5),
         ('"5 min"\n5\n', "5 min", 5),
         ("5 min,10 min\n1,2\n", 1, 2),
-        ("1..5,1\n2,3\n", 1, 4),
+        ("2019,2020,% change\n1,2,3\n4,5,6\n", 1, 7),
+        ("2019,2020,(total)\n1,2,3\n4,5,6\n", 1, 7),
+        ("2019,2020,\u00b0C\n1,2,3\n4,5,6\n", 1, 7),
+        ("2019,2020,5 min\n1,2,3\n", "2020", 2),
+        ("2026-01-02,5\n2026-01-03,6\n", 1, 11),
+        ("1,2,3\n", 1, 2),
+        ("-,1\n2,3\n", 1, 4),
+        ("(m),name\n5,a\n", 0, 5),
+        ("\u00b0C\n5\n", None, 5),
+        ("(m)\n5\n", None, 5),
+        ("[m]\n5\n", None, 5),
+        ("%\n5\n", None, 5),
     ],
 )
 def test_headers_and_delimiters(tmp_path, text, column, total):
@@ -226,7 +237,7 @@ def test_headers_and_delimiters(tmp_path, text, column, total):
 
 
 @pytest.mark.parametrize(
-    "token", ["1..5", "NA", "null", "+-1", ".", "1_0", "\uff11", "12:00", "?", "5 min"]
+    "token", ["1..5", "NA", "null", "+-1", ".", "1_0", "\uff11", "12:00", "?", "5 min", "$5", "(5)"]
 )
 def test_what_is_no_number_is_no_header_either(tmp_path, token):
     """Skipped in the first line it would be one value less, where any other line refuses it."""
@@ -240,6 +251,17 @@ def test_what_is_no_number_is_no_header_either(tmp_path, token):
     named = open_values(path, column=token)
     assert named.header == token
     assert wl.reduce(named) == 5
+
+
+@pytest.mark.parametrize("token", ["1..5", "5 min", "(5)"])
+def test_a_line_that_may_be_a_header_is_not_counted(tmp_path, token):
+    path = tmp_path / "unclear.csv"
+    path.write_text(f"2019,2020,{token}\n1,2,3\n")
+    message = f"line 1: expected a number in column 2, .*put # .*found '{re.escape(token)}'"
+    with pytest.raises(FileFormatError, match=message):
+        open_values(path, column=1)
+    path.write_text(f"# 2019,2020,{token}\n1,2,3\n")
+    assert wl.reduce(open_values(path, column=1)) == 2
 
 
 def test_text_without_numbers(tmp_path):

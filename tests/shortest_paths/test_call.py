@@ -186,11 +186,11 @@ def test_networkx_agrees_on_a_random_graph():
             "^weights: m",
         ),
         (([0, 1], np.ma.masked_array([1, 2], [0, 1])), errors.InputTypeError, "^targets: masked"),
-        ((np.ma.masked_array([1, 2]), [0, 1]), errors.InputTypeError, "^sources: masked"),
+        ((np.ma.masked_array([1, 2], [1, 0]), [0, 1]), errors.InputTypeError, "^sources: masked"),
         (
-            ([2**64, 1], [0, 1]),
+            (np.array([2**64 - 2, 1], np.uint64), [0, 1]),
             errors.InputError,
-            r"sources\[0\] is 18446744073709551616, which is",
+            r"18446744073709551614 is no vertex index, .*give sources\.astype\(object\)",
         ),
     ],
 )
@@ -238,6 +238,36 @@ def test_integers_are_vertex_indices_whatever_holds_them(given):
         assert graph.labels is None
         assert (graph.sources.tolist(), graph.targets.tolist()) == ([2, 0], [0, 1])
         assert graph.sources.dtype == np.int64
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, object])
+@pytest.mark.parametrize("mask", [np.ma.nomask, [False, False]])
+def test_masked_arrays_are_taken_where_nothing_is_masked(dtype, mask):
+    ends = np.ma.array([0, 1], mask=mask)
+    weights = np.ma.array([5, 7], dtype, mask=mask)
+    if dtype is not object:
+        assert wl.shortest_paths((ends, ends[::-1], weights)).distance(0, 1) == 5
+    graph = wl.Graph.from_edges(ends.astype(dtype if dtype is object else np.int64), ends)
+    assert graph.labels is None
+    assert type(graph.sources) is np.ndarray
+
+
+@pytest.mark.parametrize("large", [2**63, 2**64 + 1, -(2**63) - 1, np.uint64(2**64 - 1)])
+@pytest.mark.parametrize("labels", [None, True])
+def test_integers_beyond_int64_are_labels(large, labels):
+    names = [7, int(large), 5] if labels else None
+    for ends in (([large, 5], [7, large]), np.array([[large, 5], [7, large]], object)):
+        graph = wl.Graph.from_edges(*ends, [1, 2], labels=names)
+        assert set(graph.labels) == {large, 5, 7}
+        assert wl.shortest_paths(graph).distance(5, 7) == 3
+    assert wl.Graph.from_edges([4, 2], [large, 4]).labels == [4, large, 2]
+
+
+def test_integers_are_indices_of_listed_labels_whatever_holds_them():
+    for dtype in (np.int64, object):
+        ends = np.array([[0, 1], [1, 2]], dtype)
+        graph = wl.Graph.from_edges(*ends, labels=[2, 1, 0])
+        assert graph.sources.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,20 @@ def test_predecessors_are_networkxs_with_loops_too(kind: type[nx.Graph], seed: i
     assert ours[0][5][5] == 5
 
 
+@pytest.mark.parametrize("kind", [nx.Graph, nx.DiGraph, nx.MultiDiGraph])
+@pytest.mark.parametrize("seed", range(5))
+def test_predecessors_are_networkxs_with_infinite_edges(kind: type[nx.Graph], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = kind()
+    made.add_nodes_from(range(8))
+    for edge, (u, v) in enumerate(rng.integers(0, 8, (14, 2)).tolist()):
+        made.add_edge(u, v, weight=math.inf if edge % 2 else 1 << edge)
+    made.add_edge(2, 2, weight=math.inf)
+    ours = Backend.floyd_warshall_predecessor_and_distance(made)
+    assert ours == nx.floyd_warshall_predecessor_and_distance(made, backend="networkx")
+    assert ours[0][2][2] == 2
+
+
 def test_a_weight_may_be_a_function() -> None:
     """Checked against NetworkX where it knows that, from 3.7 on; the numbers are by hand."""
 

@@ -20,6 +20,7 @@ __all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain
 _COMMENTS = "#%"
 # SNAP states the direction in words, KONECT by `sym` or `asym` in its first line.
 _DIRECTION = re.compile(r"\b(un)?directed graph\b|^%\s*(sym)\b", re.IGNORECASE)
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 #: The character between the columns of a table with a header, by the file's extension.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -100,16 +101,25 @@ def _delimiter_of(line: str) -> str | None:
 
 
 def _refuse_decimal_commas(file: TextFile, first: int) -> None:
-    """Refuse '1 2 3,5', of which commas would make a vertex '1 2 3'; 'New York,5' stays."""
+    """Refuse '1 2 3,5' and 'a b 3,5', of which commas would make two vertices; 'New York,5' stays.
+
+    Who puts a field in quotes means it so.
+    """
     line = file.lines[first]
-    # Who puts a field in quotes means it so.
-    for field in [] if '"' in line else line.split(","):
-        if len(field.split()) > 1 and all(map(is_number, field.split())):
-            expected = (
-                "one value between commas, taken for the delimiter (decimals need points; "
-                "read_graph(..., delimiter=',') insists on it)"
-            )
-            raise file.error(first, expected, quoted(field))
+    if '"' in line:
+        return
+    fields, words = line.split(","), line.split()
+    if len(fields) == 2 < len(words) and _DECIMAL_COMMA.fullmatch(words[-1]):
+        odd: str | None = fields[0]
+    else:
+        several = (field for field in fields if len(field.split()) > 1)
+        odd = next((field for field in several if all(map(is_number, field.split()))), None)
+    if odd is not None:
+        expected = (
+            "one value between commas, taken for the delimiter (decimals need points; put a name "
+            "in quotes, or in Python give delimiter=',')"
+        )
+        raise file.error(first, expected, quoted(odd))
 
 
 def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:

@@ -266,7 +266,9 @@ def _candidate_dtypes(
 ) -> Iterator[np.dtype[Any]]:
     """Yield the dtypes a row may have, the narrowest first."""
     kinds = {field.kind for field in layout.fields}
-    id_types = ("i8", "O") if "id" in kinds and not may_be_padded(rows, delimiter) else ("O",)
+    are_ids = [field.kind == "id" for field in layout.fields]
+    is_text = not any(are_ids) or may_be_padded(rows, delimiter, are_ids)
+    id_types = ("O",) if is_text else ("i8", "O")
     weight_types = ("i8", "f8") if "weight" in kinds else ("f8",)
     wanted = [layout.fields[i].kind for i in layout.wanted]
     is_ascii = _ascii_columns(rows, len(wanted), delimiter, which)

@@ -16,8 +16,10 @@ __all__ = ["may_be_padded", "with_integer_ids"]
 _SLICE = 8192
 # After these no field begins, but a number, a word or a date goes on: 1e+05, 2026-01-02.
 _WITHIN = r"[\w.+-]"
-# A set comes first, for which Python looks fast.
-_PADDED = re.compile(rf"[+0-](?<!{_WITHIN}[+0-])(?:(?<=\+)|(?<=0)[0-9]|(?<=-)0(?!\.))")
+_GOES_ON = np.array([re.match(_WITHIN, chr(code), re.ASCII) is not None for code in range(256)])
+_IS_BLANK = np.array([code < 128 and chr(code).isspace() for code in range(256)])
+_IS_BLANK[ord("\n")] = False
+_OTHER_BLANK = re.compile(r"(?![\x00-\x7f])\s")
 
 
 def with_integer_ids(columns: list[NDArray[Any]], are_ids: list[bool]) -> list[NDArray[Any]]:
@@ -42,33 +44,67 @@ def with_integer_ids(columns: list[NDArray[Any]], are_ids: list[bool]) -> list[N
     return [integers.get(place, column) for place, column in enumerate(columns)]
 
 
-def may_be_padded(rows: list[str], delimiter: str | None) -> bool:
-    """Tell whether some number may be written otherwise than it is printed, as 07, +7 and -0.
+def may_be_padded(rows: list[str], delimiter: str | None, are_ids: list[bool]) -> bool:
+    """Tell whether some id may be written otherwise than it is printed, as 07, +7 and -0.
 
-    Weights are told like ids: this only has to be fast.
+    ``are_ids`` has one entry per field of a row.
 
     Examples
     --------
-    >>> may_be_padded(["1 20", "2 0"], None), may_be_padded(["1 20", "2 00"], None)
-    (False, True)
+    >>> may_be_padded(["1 20", "2 0"], None, [True, True])
+    False
+    >>> [may_be_padded(["1 20", "2 00"], None, ids) for ids in ([True, True], [True, False])]
+    [True, False]
     """
-    if delimiter is not None and re.match(_WITHIN, delimiter):
+    if delimiter is not None and not delimiter.isascii():
         return True
+    may_begin_within = delimiter is not None and re.match(_WITHIN, delimiter) is not None
     for begin in range(0, len(rows), _SLICE):
         text = "\n".join(("", *rows[begin : begin + _SLICE], ""))
-        if _has_zero_or_sign_first(text) and _PADDED.search(text):
+        if delimiter is None and not text.isascii():
+            text = _OTHER_BLANK.sub(" ", text)
+        codes = np.frombuffer(text.encode(), np.uint8)
+        # Most files hold nothing like it in any field, which takes less time to see.
+        if (may_begin_within or _holds_padded(codes)) and _ids_may_be_padded(
+            codes, delimiter, are_ids
+        ):
             return True
     return False
 
 
-def _has_zero_or_sign_first(text: str) -> bool:
-    """Tell whether `_PADDED` may be found: some times faster, and seldom wrong."""
-    codes = np.frombuffer(text.encode(), np.uint8)
-    before, after = codes[:-2], codes[2:]
-    is_digit = codes - np.uint8(ord("0")) < 10
-    is_first = (codes[1:-1] == ord("0")) & ~is_digit[:-2] & (before != ord("."))
-    is_negative_zero = (before == ord("-")) & (after != ord("."))
-    return "+" in text or bool((is_first & (is_digit[2:] | is_negative_zero)).any())
+def _holds_padded(codes: NDArray[np.uint8]) -> bool:
+    """Tell whether `_are_padded` may be true of a field, whichever it is."""
+    begins = ~_GOES_ON[codes[:-2]]
+    return bool((begins & _are_padded(codes[1:-1], codes[2:])).any())
+
+
+def _ids_may_be_padded(
+    codes: NDArray[np.uint8], delimiter: str | None, are_ids: list[bool]
+) -> bool:
+    """Tell whether an id is padded, or that rows have other fields than they should."""
+    if delimiter is None:
+        between = _IS_BLANK[codes] | (codes == ord("\n"))
+        begins = np.flatnonzero(between[:-1] & ~between[1:]) + 1
+    else:
+        codes = codes[~_IS_BLANK[codes] | (codes == ord(delimiter))]
+        begins = np.flatnonzero((codes == ord(delimiter)) | (codes == ord("\n")))[:-1] + 1
+    line_ends = np.flatnonzero(codes == ord("\n"))
+    if begins.size != (line_ends.size - 1) * len(are_ids):
+        return True
+    fields = begins.reshape(-1, len(are_ids))
+    if (fields[:, 0] <= line_ends[:-1]).any() or (fields[:, -1] > line_ends[1:]).any():
+        return True
+    ids = fields[:, are_ids]
+    # An empty field at the end has no character after it.
+    return bool(_are_padded(codes[ids], codes.take(ids + 1, mode="clip")).any())
+
+
+def _are_padded(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Tell of which fields the first two characters are those of no number as it is printed."""
+    is_padded: NDArray[np.bool_] = (first == ord("0")) & (second - np.uint8(ord("0")) < 10)
+    is_padded |= first == ord("+")
+    is_padded |= (first == ord("-")) & (second == ord("0"))
+    return is_padded
 
 
 def _as_printed(tokens: list[str]) -> NDArray[np.int64] | None:

@@ -24,7 +24,9 @@ _ELSE_RAW = "(raw binary needs dtype='float32', say)"
 _ELSE_FLOATS = "; for numbers like this give dtype='float64'"
 _IN_QUOTES = re.compile('"[^"]*"')
 # No names of columns, though no numbers.
-_MISSING = frozenset({"", "na", "n/a", "null", "none"})
+_MISSING = frozenset({"", "?", ".", "-", "--", "na", "n/a", "<na>", "null", "none"})
+# Misspelled numbers rather than names, behind other characters too: 5 min, 1..5, (5), $5, -x.
+_LIKE_NUMBERS = re.compile(r"\W*\d|[+.\-\u2212]")
 _TABLE_SUFFIXES = (".csv", ".tsv")
 
 
@@ -34,8 +36,9 @@ class TextColumn:
     Blank lines and lines that begin with ``#`` do not count; a file without any other is refused.
     The first line is a header where the column was chosen by a name in it or has one there, where
     another column has a name above a number, or where none of several columns has a number in it
-    but all have one below. A name begins with a letter and is no word for what is missing: a number
-    that is misspelled is refused in the first line as in all others. A header alone stands for no
+    but all have one below. A name begins with no digit, sign or dot and is no word for what is
+    missing: a number that is misspelled is refused in the first line as in all others, also in a
+    column that was not chosen if a number follows it there. A header alone stands for no
     values in a table: where its columns are parted by a sign or chosen by name, or the file is
     called ``.csv`` or ``.tsv``; else it is text without numbers, and refused.
     Rows have as many fields as the first line; an empty one may follow. Fields may be in quotes;
@@ -71,10 +74,17 @@ class TextColumn:
         has_header = has_names or is_chosen_by_name or _is_name(name)
         if not (has_header or is_float(name)):
             expected = (
-                f"a number in column {self._column}, or its name, which begins with a letter "
-                f"(another name has to be given, as column={quoted(name, 30)})"
+                f"a number in column {self._column}, or its name, which begins with no digit, "
+                f"sign or dot (give another one, as column={quoted(name, 30)})"
             )
             raise head[0].error(0, expected, quoted(name))
+        unclear = _unclear_above_number(names, below)
+        if not has_header and unclear is not None:
+            expected = (
+                f"a number in column {unclear}, or a name, which begins with no digit, sign or dot "
+                "(if this line is a header, put # before it)"
+            )
+            raise head[0].error(0, expected, quoted(names[unclear]))
         self.header = name if has_header else None
         self._may_be_empty = (
             is_chosen_by_name
@@ -131,8 +141,7 @@ class TextColumn:
 
 
 def _is_name(text: str) -> bool:
-    begins_well = text[:1].isalpha() or text.startswith("_")
-    return begins_well and not is_float(text) and text.lower() not in _MISSING
+    return not (is_float(text) or text.lower() in _MISSING or _LIKE_NUMBERS.match(text) is not None)
 
 
 def _are_names_above_numbers(names: list[str], below: list[str]) -> bool:
@@ -143,7 +152,20 @@ def _are_names_above_numbers(names: list[str], below: list[str]) -> bool:
     pairs = [*zip(names, below, strict=False)]
     if any(_is_name(name) and is_float(number) for name, number in pairs):
         return True
-    return len(names) > 1 and all(
-        not is_float(name) and name.lower() not in _MISSING and is_float(number)
-        for name, number in pairs
+    return (
+        len(names) > 1
+        and bool(pairs)
+        and all(
+            not is_float(name) and name.lower() not in _MISSING and is_float(number)
+            for name, number in pairs
+        )
     )
+
+
+def _unclear_above_number(names: list[str], below: list[str]) -> int | None:
+    """Return the column of a text above a number that is neither a number nor surely a name."""
+    for column, (name, number) in enumerate(zip(names, below, strict=False)):
+        is_known = is_float(name) or _is_name(name) or name.lower() in _MISSING
+        if not is_known and is_float(number):
+            return column
+    return None

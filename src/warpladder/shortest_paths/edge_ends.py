@@ -17,6 +17,8 @@ __all__ = ["check_labels", "number_labels", "one_dimensional", "refuse_masked"]
 def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return the ends of edges as an array: integers where all are, whatever holds them.
 
+    Objects of which some integer is beyond int64 stay objects, as labels are.
+
     Examples
     --------
     >>> one_dimensional(np.array([2, 0], object), "sources").dtype
@@ -34,30 +36,32 @@ def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
             return array
         entries = array.tolist()
     if entries and all(isinstance(entry, Integral) for entry in entries):
-        return _as_integers(entries, name)
+        integers = _as_integers(entries)
+        if integers is not None:
+            return integers
     # As objects, or labels of mixed types would all become text and tuples a second dimension.
     objects = np.empty(len(entries), object)
     objects[:] = entries
     return objects
 
 
-def _as_integers(numbers: Sequence[Integral], name: str) -> NDArray[Any]:
+def _as_integers(numbers: Sequence[Integral]) -> NDArray[Any] | None:
+    """Return an array; None where one is beyond int64, which makes labels of all."""
     array = np.array(numbers)
-    if array.dtype.kind in "biu":
+    if array.dtype.kind in "bi":
         return array
     # NumPy makes floats of int64 beside uint64, and keeps what is beyond 64 bits as objects.
-    limits = np.iinfo(np.int64)
-    for index, number in enumerate(map(int, numbers)):
-        if not limits.min <= number <= limits.max:
-            raise InputError(f"{name}[{index}] is {number}, which is no vertex index")
-    return np.array(list(map(int, numbers)), np.int64)
+    try:
+        return np.array(list(map(int, numbers)), np.int64)
+    except OverflowError:
+        return None
 
 
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse arrays of which NumPy would take what the mask hides."""
-    if isinstance(values, np.ma.MaskedArray):
+    if np.ma.is_masked(values):
         raise InputTypeError(
-            f"{name}: masked arrays are not taken; leave edges with masked entries out, as in "
+            f"{name}: masked entries are not taken; leave edges with masked entries out, as in "
             f"{name}.data[kept], where kept = ~numpy.ma.getmaskarray({name})"
         )
 

@@ -125,7 +125,9 @@ class Graph:
             Number of vertices; by default as many as the edges or ``labels`` name.
         labels
             One label per vertex, in the order of their indices; by default the labels in the edges
-            in the order they first appear.
+            in the order they first appear. Ends that are all integers are indices all the
+            same, in arrays of objects, too; only if one in a list or such an array is beyond int64
+            are they labels.
         directed
             Whether an edge leads from source to target only.
 
@@ -135,7 +137,7 @@ class Graph:
             Lengths differ, an end is missing (None or NaN), an index is out of range, a weight is
             NaN or -inf, labels repeat.
         InputTypeError
-            Weights are not real numbers, an array is masked, ``n`` is no integer, or ``directed``
+            Weights are not real numbers, an entry is masked, ``n`` is no integer, or ``directed``
             is neither True nor False.
 
         Examples
@@ -155,7 +157,10 @@ class Graph:
         elif all(end.dtype.kind in "iu" for end in (u, v)):
             for end, name in ((u, "sources"), (v, "targets")):
                 if end.max() > np.iinfo(np.int64).max:
-                    raise InputError(f"{name}: {end.max()} is no vertex index")
+                    raise InputError(
+                        f"{name}: {end.max()} is no vertex index, which fits int64; if these are "
+                        f"labels, give {name}.astype(object)"
+                    )
             u, v = u.astype(np.int64), v.astype(np.int64)
         else:
             for end, name in ((u, "sources"), (v, "targets")):

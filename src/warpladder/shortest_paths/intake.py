@@ -22,7 +22,7 @@ from warpladder.shortest_paths.frames import is_frame
 from warpladder.shortest_paths.graph import Graph, check_size
 from warpladder.shortest_paths.no_edge import absent_value
 
-__all__ = ["as_graph", "from_networkx", "read_graph"]
+__all__ = ["as_graph", "from_networkx", "networkx_edges", "read_graph"]
 
 # Sparse layouts that fill up their blocks and diagonals, so that zeros in them mean nothing.
 _FILLED_LAYOUTS = ("bsr", "dia")
@@ -202,21 +202,25 @@ def from_networkx(graph: Any, weight: str | Callable[..., Any] = "weight") -> Gr
     """
     labels = list(graph)
     index = {label: position for position, label in enumerate(labels)}
-    directed = graph.is_directed()
-    if callable(weight):
-        # The two directions of an edge may weigh differently.
-        directed = True
-        arcs = ((u, v, data) for u, ends in graph.adjacency() for v, data in ends.items())
-        costs = ((u, v, weight(u, v, data)) for u, v, data in arcs)
-        edges = [edge for edge in costs if edge[2] is not None]
-    else:
-        known = graph.edges(data=weight, default=1)
-        edges = [(u, v, 1 if cost is None else cost) for u, v, cost in known]
+    edges, directed = networkx_edges(graph, weight)
     # An infinite weight is no edge, and would make floats of integers.
     edges = [edge for edge in edges if not (isinstance(edge[2], Real) and edge[2] == math.inf)]
     sources, targets = (np.array([index[edge[end]] for edge in edges], np.int64) for end in (0, 1))
     weights = [cost for _, _, cost in edges]
     return Graph.from_edges(sources, targets, weights, len(labels), labels, directed)
+
+
+def networkx_edges(
+    graph: Any, weight: str | Callable[..., Any]
+) -> tuple[list[tuple[Any, Any, Any]], bool]:
+    """Return both ends and the weight of each edge, and whether it leads one way only."""
+    if callable(weight):
+        # The two directions of an edge may weigh differently.
+        arcs = ((u, v, data) for u, ends in graph.adjacency() for v, data in ends.items())
+        costs = ((u, v, weight(u, v, data)) for u, v, data in arcs)
+        return [edge for edge in costs if edge[2] is not None], True
+    known = graph.edges(data=weight, default=1)
+    return [(u, v, 1 if cost is None else cost) for u, v, cost in known], graph.is_directed()
 
 
 def _fits_int32(weights: NDArray[Any]) -> bool:

@@ -92,18 +92,24 @@ class Backend:
     def floyd_warshall_predecessor_and_distance(
         graph: Any, weight: _Weight = "weight"
     ) -> tuple[dict[Any, dict[Any, Any]], dict[Any, dict[Any, Any]]]:
-        """Return predecessors, of reached targets only, and distances as dictionaries."""
-        answer = _solve(Backend.convert_to_nx(graph), weight, next_hops=True)
-        known = answer.graph
-        labels = known.labels or ()
+        """Return predecessors, of what is reached or an edge leads to, and distances, as dicts."""
+        from warpladder.shortest_paths.intake import networkx_edges
+
+        asked = Backend.convert_to_nx(graph)
+        answer = _solve(asked, weight, next_hops=True)
+        labels = answer.graph.labels or ()
         predecessors = {
             source: {labels[j]: labels[via] for j, via in enumerate(row) if via >= 0}
             for source, row in zip(labels, answer.predecessors.tolist(), strict=True)
         }
-        # On no path, but NetworkX begins with the edges, loops as well.
-        for vertex in known.sources[known.sources == known.targets].tolist():
-            predecessors[labels[vertex]][labels[vertex]] = labels[vertex]
-        return {u: row for u, row in predecessors.items() if row}, _by_label(answer)
+        dist = _by_label(answer)
+        edges, directed = networkx_edges(asked, weight)
+        # On no path, but NetworkX begins with the edges: loops and infinite ones stay.
+        arcs = [(u, v) for u, v, _ in edges]
+        for u, v in arcs if directed else [*arcs, *((v, u) for u, v in arcs)]:
+            if u == v or dist[u][v] == math.inf:
+                predecessors[u][v] = u
+        return {u: row for u, row in predecessors.items() if row}, dist
 
 
 def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
