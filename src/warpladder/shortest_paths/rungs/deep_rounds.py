@@ -19,12 +19,12 @@ Below: nine instructions in ten of the inner loop relaxed, but a block was not a
 
 Expect: as many relaxations as before. With t tiles in a row and g in a round, a tile of the rows
 and columns of a round is stored g times, and one of the rest once: together
-t / g (g t**2 - (g - 1) (t - g)**2) where there were t**3; 56 of 64 at n = 512, a half as n grows.
-To relax through one tile of the diagonal takes three tiles from memory, through two of them five:
-176 where there were 184. In sectors that is 68 to 76 and 188 to 196, for the four tiles that are
-closed are read and written cell by cell, and each sector four times. The way of the urgent stream
-is longer: beside the next round's rows and columns, a tile of the diagonal had two launches, and
-has three. So expect nothing where the rest is done sooner than that.
+t / g (g t**2 - (g - 1) (t - g)**2) where there were t**3, a half of them as n grows. To relax
+through one tile of the diagonal takes three tiles from memory, through two of them five. Counted
+are sectors, and each of the four tiles that are closed at n = 512 counts as four, for it is read
+and written cell by cell: stores 68 where there were 76, loads 188 where there were 196. The way of
+the urgent stream is longer: beside the next round's rows and columns, a tile of the diagonal had
+two launches, and has three. So expect nothing where the rest is done sooner than that.
 
 Found: at n = 2048 it is so. On an NVIDIA H100 80GB HBM3 (2026-11-25), this takes 1.87 ms and
 `overlapped-panels` 1.5 ms: with 16 tiles in a row the rest is 144 tiles, which are done in one go.
