@@ -90,7 +90,7 @@ def relax_slab_in_groups(best, group, left, right, slab, y, x, no_path):
 def find_hops(best, hop, group, left, right, left_hops, row, first, y, x, r, carry):
     """Look up the first steps of the cells of row ``r`` that improved in this slab.
 
-    Of `VERTICES` note what they improved through instead.
+    With `VERTICES` note the vertex that each of them improved through instead.
     """
     through = cuda.local.array(1, best.dtype)
     i = (y << 2) + r
@@ -199,7 +199,8 @@ def store_tile(best, hop, dist, hops, row, column, carry):
 def store_both_ways(best, vertex, dist, hops, row, column):
     """Write the cells of a tile that improved through a vertex, with the next hops there and back.
 
-    Those back are of the tile's mirror image, which has none of its own, but on the diagonal.
+    Those back are cells of the tile's mirror image, which no block relaxes. A tile of the diagonal
+    is its own mirror image: there each cell writes its own.
     """
     there = cuda.local.array(CELLS, int32)
     back = cuda.local.array(CELLS, int32)
