@@ -22,6 +22,7 @@ from warpladder.overlap_join.forms import Join, Rows
 from warpladder.overlap_join.gpu.engine import GpuEngine as OverlapEngine
 from warpladder.overlap_join.gpu.tuning import Tuning
 from warpladder.overlap_join.measures import as_rule
+from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves
 from warpladder.shortest_paths.gpu.halves import close_half
@@ -90,6 +91,12 @@ class Noting(SimulatedDevice):
             super().launch(kernel, grid, block, *args, **options)
 
 
+def long(dtype):
+    """A distance that fits, where a sum of two does not."""
+    limit = np.finfo(dtype).max if np.dtype(dtype).kind == "f" else inner_no_path(dtype)
+    return np.dtype(dtype).type(0.6 * limit)
+
+
 @cache
 def kernels_of_shortest_paths(dtype, hops, n):
     matrix = np.ones((n, n), dtype)
@@ -100,14 +107,15 @@ def kernels_of_shortest_paths(dtype, hops, n):
         noted |= device.noted
     device = Noting(runs=True)
     small = np.ones((3, 3), dtype)
-    # So that next hops are looked at.
+    # So that next hops are looked at, and how long the longest distance is.
     small[0, 1] = 0
+    small[:2, 2] = long(dtype)
     for given in (small, small[None]):
         wl.shortest_paths(device.to_device(given), device=device, next_hops=hops)
     noted |= device.noted
     names = {kernel.py_func.__name__ for kernel, _ in noted}
     tiles = "relax_small_tiles" if hops else "relax_large_tiles"
-    assert {tiles, "import_rows", "import_batch"} <= names
+    assert {tiles, "import_rows", "import_batch", "find_longest"} <= names
     assert not hops or {"go_further", "mark_circles"} <= names
     return noted
 
@@ -116,7 +124,7 @@ def kernels_of_shortest_paths(dtype, hops, n):
 def kernels_of_rounds(dtype):
     device = Noting(runs=True)
     with patch.object(closing, "_ONE_LAUNCH_UP_TO", 0):
-        there = device.to_device(np.ones((3, 3), dtype))
+        there = device.to_device(np.full((3, 3), long(dtype), dtype))
         assert BY_HALF in wl.shortest_paths(there, device=device).why
     device.runs = False
     # No matrix of one tile has panels; whole tiles take those of many.
@@ -128,7 +136,7 @@ def kernels_of_rounds(dtype):
     own = {"relax_strips", *(f"relax_{part}deep_{of}" for part in ("", "half_of_") for of in PARTS)}
     if dtype == "int16":
         own = {f"relax_{part}{of}_in_pairs" for part in ("", "half_of_") for of in PARTS}
-    assert {"find_unlike", "mirror_all", *own} <= names
+    assert {"find_longest", "find_unlike", "mirror_all", *own} <= names
     return device.noted
 
 

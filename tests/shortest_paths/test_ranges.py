@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,9 +14,16 @@ from oracles import DTYPES, absent, as_float, check_hops, distances, random_weig
 import warpladder as wl
 from choosing import only
 from warpladder import errors
+from warpladder.shortest_paths import solve
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
+from warpladder.simulator import SimulatedDevice
 
 _CHAIN = ([0, 1, 2], [1, 2, 3])
+
+
+@pytest.fixture
+def gpu():
+    return SimulatedDevice(counters=False)
 
 
 def _chain(weights, dtype):
@@ -41,6 +49,65 @@ def test_int16_is_kept_where_only_the_sum_of_all_weights_is_too_large():
     answer = wl.shortest_paths(weights)
     assert answer.dist_matrix.dtype == np.int16
     assert np.array_equal(as_float(answer.dist_matrix), distances(weights))
+
+
+@pytest.mark.parametrize("device", ["cpu", "gpu", "on it"])
+@pytest.mark.parametrize(
+    ("weights", "dtype", "fits"),
+    [
+        # No distance may reach half of the range, 16,383: before one that does there is another
+        # that falls short of it by no more than the heaviest edge.
+        ([5461, 5461, 5461], "int16", False),
+        ([5461, 5460, 5461], "int16", True),
+        ([1, 2, 8000], "int16", True),
+        ([2**61 - 2, 2**60, 2**60], "int64", True),
+        ([2**61, 2**60, 2**60], "int64", False),
+        ([5e307, 5e307, 5e307], "float64", True),
+        ([6e307, 6e307, 6e307], "float64", False),
+    ],
+)
+def test_the_longest_distance_tells_whether_one_is_missing(gpu, weights, dtype, fits, device):
+    chain = np.full((5, 5), absent(dtype), dtype)
+    chain[_CHAIN] = weights
+    given = gpu.to_device(chain) if device == "on it" else chain
+    ask = partial(wl.shortest_paths, given, device="cpu" if device == "cpu" else gpu, dtype=dtype)
+    if not fits:
+        with pytest.raises(errors.DistanceOverflowError, match="there is a distance above"):
+            ask()
+        return
+    dist = gpu.to_host(ask().dist_matrix) if device == "on it" else ask().dist_matrix
+    assert dist[0, 3] == sum(weights)
+    assert dist[3, 0] == absent(dtype)
+
+
+def test_nobody_looks_for_paths_where_distances_are_far_from_the_limit(gpu, monkeypatch):
+    monkeypatch.setattr(solve, "reachable", None)
+    weights = random_weights(40, "int16", density=0.05, low=3, seed=1)
+    weights[weights != absent("int16")] *= 10
+    expected = distances(weights)
+    assert not np.isfinite(expected).all()
+    for graph in (weights, gpu.to_device(weights)):
+        answer = wl.shortest_paths(graph, device=gpu, dtype="int16")
+        assert "on the host" not in answer.why
+        dist = answer.dist_matrix if graph is weights else gpu.to_host(answer.dist_matrix)
+        assert np.array_equal(as_float(dist), expected)
+
+
+def test_a_longest_distance_tells_nothing_where_a_weight_is_negative():
+    weights = np.array([5000, 5000, 5250, -600], "int16")
+    answer = wl.shortest_paths(wl.Graph.from_edges([0, 1, 2, 4], [1, 2, 3, 5], weights))
+    assert "int32 because int16" in answer.why
+    assert answer.distance(0, 3) == 15_250
+
+
+def test_where_all_are_reached_no_distance_is_too_long(gpu):
+    n, weight = 9, 2000
+    ring = np.full((n, n), absent("int16"), "int16")
+    ring[np.arange(n), np.arange(1, n + 1) % n] = weight
+    answer = wl.shortest_paths(gpu.to_device(ring), device=gpu)
+    assert answer.dist_matrix.dtype == np.int16
+    assert answer.dist_matrix[0, 8] == 16_000
+    assert "on the host" not in answer.why
 
 
 def test_an_explicit_dtype_is_refused_instead_of_widened():

@@ -38,6 +38,7 @@ from warpladder.shortest_paths.widening import DoesNotFitError, wider_dtype
 
 __all__ = [
     "Prepared",
+    "all_surely_found",
     "check_summary",
     "may_overwrite",
     "prepare",
@@ -59,8 +60,8 @@ class Prepared:
     ----------
     dist
         The matrix to close.
-    lightest
-        Lightest edge in it.
+    lightest, heaviest
+        Lightest and heaviest edge in it; the latter infinity where a path may be negative.
     threshold
         Closed entries of at least this are no paths.
     edges
@@ -74,6 +75,7 @@ class Prepared:
 
     dist: NDArray[Any]
     lightest: float
+    heaviest: float
     threshold: Any
     edges: NDArray[np.bool_] | None
     potentials: Potentials | None
@@ -114,7 +116,7 @@ def prepare(
     threshold = inner_no_path(dtype)
     if summary.lightest >= 0:
         edges = None if surely_fits(summary, dtype) else _edges(dist)
-        return Prepared(dist, summary.lightest, threshold, edges, None, None)
+        return Prepared(dist, summary.lightest, summary.heaviest, threshold, edges, None, None)
 
     cycle, potentials = find_negative_cycle(dist)
     marks = None
@@ -131,8 +133,8 @@ def prepare(
     edges = None if surely_fits(summary, dtype, floor) else _edges(dist)
     if dtype.kind == "f":
         _shift(dist, potentials.high, potentials.low)
-        return Prepared(dist, 0.0, threshold, edges, potentials, marks)
-    return Prepared(dist, summary.lightest, threshold, edges, None, marks)
+        return Prepared(dist, 0.0, np.inf, threshold, edges, potentials, marks)
+    return Prepared(dist, summary.lightest, np.inf, threshold, edges, None, marks)
 
 
 def restore_weights(dist: NDArray[Any], potentials: Potentials) -> None:
@@ -214,6 +216,18 @@ def surely_fits(summary: WeightSummary, dtype: np.dtype[Any], floor: float = 0) 
     """
     limit = float(np.finfo(dtype).max if dtype.kind == "f" else inner_no_path(dtype))
     return bool(summary.sum_of_largest * _SLACK < limit + 2 * floor)
+
+
+def all_surely_found(longest: float, heaviest: float, dtype: np.dtype[Any]) -> bool:
+    """Return whether the longest distance found proves that none was too long to be found.
+
+    No weight is negative: along a shortest path distances rise by at most the heaviest edge at a
+    time, and before the first that does not fit there is one less than that edge below the limit.
+    """
+    if dtype.kind == "f":
+        # Twice covers the rounding of sums of millions of weights.
+        return 2 * (longest + heaviest) <= float(np.finfo(dtype).max)
+    return longest + heaviest < int(inner_no_path(dtype))
 
 
 def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | None = None) -> None:

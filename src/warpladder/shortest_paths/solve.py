@@ -6,9 +6,9 @@ that does not fit its dtype is noticed and the dtype widened, next hops are chec
 
 An integer result is proved, not hoped for. Inside the engine "no path" is a number M, half the
 largest of the dtype. With ``h`` the most negative any path can be, an entry below ``M - 2 h`` is a
-true distance and the others either have no path or a distance too large. If the weights alone do
-not exclude the latter, the pairs without a path are counted a second time by reachability, and a
-difference means that the dtype is too small.
+true distance and the others either have no path or a distance too large. If neither the weights
+exclude the latter nor the longest distance found does, the pairs without a path are counted a
+second time by reachability, and a difference means that the dtype is too small.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from warpladder.call import joined
 from warpladder.shortest_paths.dense import NO_HOP, export_dist, hop_matrix, outer_no_path
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
-from warpladder.shortest_paths.prepare import prepare, restore_weights
+from warpladder.shortest_paths.prepare import all_surely_found, prepare, restore_weights
 from warpladder.shortest_paths.reachability import count_pairs, reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, in_fitting_dtype
 
@@ -101,7 +101,11 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
     how = close(dist, hops, progress) or ""
     if dtype.kind == "i" or ready.edges is not None:
         missing = export_dist(dist, hops, ready.threshold)
-        if ready.edges is not None and missing:
+        if (
+            ready.edges is not None
+            and missing
+            and not all_surely_found(_longest(dist), ready.heaviest, dtype)
+        ):
             without_path = graph.n**2 - count_pairs(reachable(ready.edges))
             if missing != without_path:
                 is_float = dtype.kind == "f"
@@ -111,8 +115,7 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
     found = None
     if next_hops:
         found = hops.astype(np.int32, copy=False)
-        reached = dist != outer_no_path(dtype) if dtype.kind == "f" else False
-        longest = float(np.max(dist, where=reached, initial=0))
+        longest = _longest(dist) if dtype.kind == "f" else 0
         if may_loop(ready.lightest, graph.n, dtype, longest) and leads_in_circles(found):
             nothing = hop_matrix(dtype, graph.n, wanted=False)
             weights = prepare(graph, dtype, nothing, overwrite=False, mark=mark).dist
@@ -124,3 +127,8 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
         if found is not None:
             found[ready.marks] = NO_HOP
     return Solution(dist, found, how)
+
+
+def _longest(dist: NDArray[Any]) -> float:
+    reached = dist != outer_no_path(dist.dtype)
+    return dist.max(where=reached, initial=0).item()  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import cuda
 
-from warpladder.device.grids import WARP
+from warpladder.device.grids import EVERYBODY, WARP
 from warpladder.device.kernel_cache import cached
 from warpladder.shortest_paths.dense import NO_HOP
 
@@ -15,6 +15,7 @@ __all__ = [
     "PARTS_OF_ROW",
     "THREADS",
     "export_rows",
+    "find_longest",
     "find_unlike",
     "import_batch",
     "import_rows",
@@ -134,6 +135,32 @@ def find_unlike(bits, unlike):
             break
     if t == 0:
         unlike[cuda.blockIdx.y, cuda.blockIdx.x] = found
+
+
+@cached
+@cuda.jit
+def find_longest(dist, n, no_path, found):
+    """Find in each of n rows the longest distance, and whether a vertex is not reached.
+
+    A warp takes a row; the former goes to the first row of ``found``, the latter, as 1 or 0, to the
+    second.
+    """
+    lane = cuda.threadIdx.x & 31
+    for i in range(cuda.grid(1) >> 5, n, cuda.gridsize(1) >> 5):
+        # No shuffle takes 16 bits. With 0 added there are 64.
+        longest, misses = dist[i, i] + 0, 0
+        for j in range(lane, n, 32):
+            if dist[i, j] < no_path:
+                longest = max(longest, dist[i, j])
+            else:
+                misses = 1
+        misses = cuda.any_sync(EVERYBODY, misses)
+        step = 16
+        while step:
+            longest = max(longest, cuda.shfl_down_sync(EVERYBODY, longest, step))
+            step >>= 1
+        if lane == 0:
+            found[0, i], found[1, i] = longest, misses
 
 
 @cached

@@ -1,9 +1,9 @@
 """Weights that live on the GPU already: taken without a copy, answered on the GPU.
 
 What `prepare` and `solve` do for matrices of the host is done here by kernels, for the case that
-matters: weights of zero or more whose sums provably fit. Everything else (negative weights, sums
-that may overflow, next hops that lead in circles, more memory than there is) takes the careful way
-over the host, with the GPU closing the matrix, and the answer goes back to the GPU.
+matters: weights of zero or more, and distances that provably fit. Everything else (negative
+weights, distances near the limit, next hops that lead in circles, more memory than there is) takes
+the careful way over the host, with the GPU closing the matrix, and the answer goes back to the GPU.
 
 Small matrices are closed before anybody has looked at what the weights are: that makes no sense of
 those that need care, does no harm, and the host need not wait between two launches. It has to wait
@@ -23,6 +23,7 @@ from warpladder.device.grids import WARP
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import (
+    WeightSummary,
     extremes,
     inner_no_path,
     outer_no_path,
@@ -36,13 +37,14 @@ from warpladder.shortest_paths.gpu.kernels import (
     PARTS_OF_ROW,
     THREADS,
     export_rows,
+    find_longest,
     find_unlike,
     import_rows,
     write_first_hops,
 )
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import may_loop
-from warpladder.shortest_paths.prepare import check_summary, surely_fits
+from warpladder.shortest_paths.prepare import all_surely_found, check_summary, surely_fits
 from warpladder.shortest_paths.result import ShortestPaths
 from warpladder.shortest_paths.solve import Options, solve
 from warpladder.shortest_paths.symmetry import BY_HALF
@@ -197,9 +199,9 @@ def solve_there(
             # Bit by bit: 0.0 equals -0.0 but may be added up to another zero.
             bits = matrix.view(f"i{plan.dtype.itemsize}")
             device.launch(find_unlike, unlike.shape[::-1], THREADS, bits, unlike)
-        look_first, may_circle = n > _CLOSED_UNSEEN or unlike is not None, False
+        look_first = n > _CLOSED_UNSEEN or unlike is not None
         if look_first:
-            may_circle = _need_no_care(device, rows, n, dtype)
+            summary = _summary(device, rows, n, dtype)
         half = unlike is not None and not device.to_host(unlike).any()
         blocks = min(plan.side, 32 * device.properties.multiprocessors)
         if hops is not None:
@@ -208,8 +210,13 @@ def solve_there(
         links = found if hops is None else hops
         device.launch(export_rows, blocks, THREADS, matrix, links, dist, found, no_path, outer)
         if not look_first:
-            may_circle = _need_no_care(device, rows, n, dtype)
-    if next_hops and may_circle:
+            summary = _summary(device, rows, n, dtype)
+        if not surely_fits(summary, dtype):
+            device.launch(find_longest, blocks, THREADS, matrix, n, no_path, rows)
+            longest, misses = device.to_host(rows)[:2, :n]
+            if misses.any() and not all_surely_found(longest.max().item(), summary.heaviest, dtype):
+                raise NeedsHostError("long distances looked into on the host")
+    if next_hops and may_loop(summary.lightest, n, dtype, summary.sum_of_largest):
         _refuse_circles(device, found)
     return dist, found if next_hops else None, BY_HALF if half else ""
 
@@ -221,17 +228,13 @@ def _room_to_compare(device: Device, plan: Plan, space: Workspace) -> Any:
     return space.empty(device, "unlike", (plan.side // WARP, PARTS_OF_ROW), np.int32)
 
 
-def _need_no_care(device: Device, rows: Any, n: int, dtype: np.dtype[Any]) -> bool:
-    """Look at what the rows contributed; return whether next hops might lead in circles.
-
-    Raises `NeedsHostError` where distances might be wrong, and what `check_summary` raises.
-    """
+def _summary(device: Device, rows: Any, n: int, dtype: np.dtype[Any]) -> WeightSummary:
+    """Return what the rows contributed; refuse what `check_summary` does, and negative weights."""
     summary = summarise(*device.to_host(rows)[:, :n])
     check_summary(summary, dtype)
-    if summary.lightest < 0 or not surely_fits(summary, dtype):
-        what = "negative weights" if summary.lightest < 0 else "long distances"
-        raise NeedsHostError(f"{what} looked into on the host")
-    return may_loop(summary.lightest, n, dtype, summary.sum_of_largest)
+    if summary.lightest < 0:
+        raise NeedsHostError("negative weights looked into on the host")
+    return summary
 
 
 def _refuse_circles(device: Device, hops: Any) -> None:
