@@ -249,22 +249,58 @@ def test_one_distance_that_does_not_fit_widens_them_all():
     assert caught.value.graph == 2
 
 
-def test_sums_that_might_not_fit_but_do():
-    weights = np.full((3, 30, 30), 16_000, np.int16)
+def answer_there(weights, where):
+    """Return the distances of a batch on the CPU, on a GPU, or of one that is there; and why."""
+    gpu = SimulatedDevice(checks=False)
+    given = gpu.to_device(weights) if where == "on it" else weights
+    batch = wl.shortest_paths(given, device="cpu" if where == "cpu" else gpu, next_hops=True)
+    dist = gpu.to_host(batch.dist_matrix) if where == "on it" else batch.dist_matrix
+    return dist, batch.why
+
+
+PLACES = ("cpu", "gpu", "on it")
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_sums_that_might_not_fit_but_do(where):
+    weights = np.full((3, 9, 9), 16_000, np.int16)
     weights[1] = 7
-    batch = wl.shortest_paths(weights)
-    assert batch.dist_matrix.dtype == np.int16
-    assert np.array_equal(batch.dist_matrix, plain_distances(weights))
-    assert "2 of them one by one" in batch.why
+    dist, why = answer_there(weights, where)
+    assert dist.dtype == np.int16
+    assert np.array_equal(dist, plain_distances(weights))
+    assert "one by one" not in why
 
 
-def test_the_limit_of_what_surely_fits():
-    no_path = np.iinfo(np.int16).max // 2
-    for longest, careful in ((no_path // 3 - 1, 0), (no_path // 3 + 1, 1)):
-        weights = np.full((1, 3, 3), longest, np.int16)
-        batch = wl.shortest_paths(weights)
-        assert ("one by one" in batch.why) == bool(careful)
-        assert np.array_equal(batch.dist_matrix, plain_distances(weights))
+@pytest.mark.parametrize("where", PLACES)
+def test_a_weight_that_does_not_fit_widens_them_all(where):
+    weights = np.full((2, 5, 5), 20_000, np.int16)
+    dist, why = answer_there(weights, where)
+    assert dist.dtype == np.int32
+    assert np.array_equal(dist, plain_distances(weights))
+    assert "int32 because int16 cannot hold a distance of graph 0" in why
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_a_weight_that_nothing_holds_is_refused(where):
+    # Two of them wrap around to something negative, and then all pairs have a path.
+    weights = np.full((2, 3, 3), 3 << 61, np.int64)
+    weights[0] = 1
+    with pytest.raises(errors.DistanceOverflowError, match="graph 1: there is a weight of 69175"):
+        answer_there(weights, where)
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_the_limit_of_what_surely_fits(where):
+    limit = np.iinfo(np.int16).max // 2
+    weights = np.full((4, 5, 5), absent("int16"), "int16")
+    # The weights could add up to four times as much, and nobody comes back: the longest distance
+    # found has to tell that none is lost.
+    lengths = np.array([[limit // 4 + 1, limit // 3 - 1, limit // 3, limit // 2]]).T
+    weights[:, [0, 1, 3, 4], [1, 2, 2, 2]] = lengths
+    dist, why = answer_there(weights, where)
+    assert "2 of them one by one" in why
+    assert dist.dtype == np.int16
+    assert np.array_equal(as_float(dist), plain_distances(weights))
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from warpladder.shortest_paths.blocked import close_range
 from warpladder.shortest_paths.dense import export_rows, import_rows
 from warpladder.shortest_paths.paths import any_loop
 
-__all__ = ["close_graphs", "deal", "export_graphs", "import_graphs", "workers_for"]
+__all__ = ["close_graphs", "deal", "export_graphs", "find_longest", "import_graphs", "workers_for"]
 
 # Starting threads takes as long as so many relaxations.
 _TEAM_FROM = 1 << 20
@@ -99,6 +99,7 @@ def import_graphs(
     first: Any,
     last: Any,
     lightest: Any,
+    heaviest: Any,
     totals: Any,
 ) -> None:
     """Copy weights into the engine's form, as `dense.import_weights` does for one graph.
@@ -117,6 +118,8 @@ def import_graphs(
         Which graphs.
     lightest
         Receives the lightest edge of each graph, shape (b,), float64.
+    heaviest
+        Receives the heaviest, 0 if there is none above, of the dtype of ``dist``.
     totals
         Receives the sum over vertices of the heaviest edge that leaves each; NaN where a weight is.
     """
@@ -133,9 +136,11 @@ def import_graphs(
             largest, smallest, nan_columns,
         )  # fmt: skip
         least = float(ends[1])
+        heaviest[graph] = 0
         total = 0.0
         for i in range(n):
             least = min(least, float(smallest[i]))
+            heaviest[graph] = max(heaviest[graph], largest[i])
             total += max(float(largest[i]), 0.0)
             if nan_columns[i] >= 0:
                 total = np.nan
@@ -152,6 +157,28 @@ def close_graphs(
     for graph in range(first, last):
         if plain[graph]:
             close_range((dist[graph], hops[graph]), carry, 0, dist.shape[1], panel, no_path, False)
+
+
+@cached
+@njit(nogil=True)
+def find_longest(dist: Any, no_path: Any, sought: Any, first: Any, last: Any, longest: Any) -> None:
+    """Find the longest distance in each graph that is ``sought``.
+
+    It is 0 where every vertex has a path to every other: none can be missing there.
+    """
+    for graph in range(first, last):
+        if not sought[graph]:
+            continue
+        rows = dist[graph]
+        found = rows[0, 0]
+        misses = False
+        for i in range(rows.shape[0]):
+            for j in range(rows.shape[1]):
+                if rows[i, j] < no_path:
+                    found = max(found, rows[i, j])
+                else:
+                    misses = True
+        longest[graph] = found if misses else 0
 
 
 @cached

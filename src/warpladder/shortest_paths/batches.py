@@ -23,13 +23,17 @@ from warpladder.errors import InputError
 from warpladder.shortest_paths import batch_cpu, cpu
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dense import (
-    WeightSummary,
     extremes,
     hop_matrix,
     inner_no_path,
     outer_no_path,
 )
-from warpladder.shortest_paths.prepare import may_overwrite, surely_fits, weights_as
+from warpladder.shortest_paths.prepare import (
+    all_surely_found,
+    may_overwrite,
+    sums_fit,
+    weights_as,
+)
 from warpladder.shortest_paths.solve import Close, Options, Solution, solve
 from warpladder.shortest_paths.tiles import PANEL_UNIT
 from warpladder.shortest_paths.widening import DoesNotFitError
@@ -186,15 +190,23 @@ def _all_at_once(
     # As in `cpu.floyd_warshall`, or sums would be rounded in another order.
     panel = PANEL_UNIT if n > PANEL_UNIT else PANEL_UNIT // 2
     lightest, totals = np.empty(count), np.empty(count)
-    plain = np.zeros(count, np.bool_)
+    heaviest, longest = np.empty(count, dtype), np.zeros(count, dtype)
+    plain, fits = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
 
     def bring_in(first: int, last: int) -> None:
         batch_cpu.import_graphs(
-            source, dist, hops, carry, missing, no_path, ends, first, last, lightest, totals
-        )
-        plain[first:last] = need_no_care(lightest[first:last], totals[first:last], dtype)
+            source, dist, hops, carry, missing, no_path, ends, first, last,
+            lightest, heaviest, totals,
+        )  # fmt: skip
+        part = slice(first, last)
+        plain[part] = need_no_care(lightest[part], heaviest[part], totals[part], dtype)
+        fits[part] = sums_fit(totals[part], dtype)
 
     def bring_out(first: int, last: int) -> None:
+        part = slice(first, last)
+        if not fits[part].all():
+            batch_cpu.find_longest(dist, no_path, plain & ~fits, first, last, longest)
+            plain[part] &= fits[part] | all_surely_found(longest[part], heaviest[part], dtype)
         batch_cpu.export_graphs(dist, hops, carry, integer, no_path, outer, plain, first, last)
 
     def answer(first: int, last: int) -> None:
@@ -211,23 +223,21 @@ def _all_at_once(
         batch_cpu.deal(answer, count, n, tell if progress else None)
         return plain
     batch_cpu.deal(bring_in, count, n)
-    share = float(plain.mean()) if count else 1.0
+    share = float((plain & fits).mean()) if count else 1.0
     _close_on(gpu, dist, hops, plain, progress and (lambda fraction: progress(share * fraction)))
     batch_cpu.deal(bring_out, count, n)
     return plain
 
 
 def need_no_care(
-    lightest: NDArray[np.float64], totals: NDArray[np.float64], dtype: np.dtype[Any]
+    lightest: NDArray[np.float64],
+    heaviest: NDArray[Any],
+    totals: NDArray[np.float64],
+    dtype: np.dtype[Any],
 ) -> NDArray[np.bool_]:
-    """Return which graphs have only weights that are numbers, not negative, and surely fit."""
-
-    def fits(total: float) -> bool:
-        return surely_fits(WeightSummary(None, 0, 0, total, 0), dtype)
-
-    plain: NDArray[np.bool_] = (lightest >= 0) & ~np.isnan(totals)
-    if not fits(totals.max(where=plain, initial=0)):
-        plain &= [fits(total) for total in totals.tolist()]
+    """Return which graphs have only weights that are numbers, not negative, and fit."""
+    plain: NDArray[np.bool_] = (lightest >= 0) & (heaviest < inner_no_path(dtype))
+    plain &= ~np.isnan(totals)
     return plain
 
 

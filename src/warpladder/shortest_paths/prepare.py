@@ -43,6 +43,7 @@ __all__ = [
     "may_overwrite",
     "prepare",
     "restore_weights",
+    "sums_fit",
     "surely_fits",
     "weights_as",
 ]
@@ -214,20 +215,25 @@ def surely_fits(summary: WeightSummary, dtype: np.dtype[Any], floor: float = 0) 
 
     ``floor`` is the most negative that any path can be.
     """
+    return bool(sums_fit(summary.sum_of_largest, dtype, floor))
+
+
+def sums_fit(sum_of_largest: Any, dtype: np.dtype[Any], floor: float = 0) -> Any:
+    """Return the same for what a summary has, or an array of those of many graphs."""
     limit = float(np.finfo(dtype).max if dtype.kind == "f" else inner_no_path(dtype))
-    return bool(summary.sum_of_largest * _SLACK < limit + 2 * floor)
+    return sum_of_largest * _SLACK < limit + 2 * floor
 
 
-def all_surely_found(longest: float, heaviest: float, dtype: np.dtype[Any]) -> bool:
+def all_surely_found(longest: Any, heaviest: Any, dtype: np.dtype[Any]) -> Any:
     """Return whether the longest distance found proves that none was too long to be found.
 
-    No weight is negative: along a shortest path distances rise by at most the heaviest edge at a
-    time, and before the first that does not fit there is one less than that edge below the limit.
+    No weight is negative, and the heaviest fits: along a shortest path distances rise by at most
+    that at a time, so that before the first that does not fit there is one that falls short of the
+    limit by no more. Both may be arrays, of many graphs.
     """
-    if dtype.kind == "f":
-        # Twice covers the rounding of sums of millions of weights.
-        return 2 * (longest + heaviest) <= float(np.finfo(dtype).max)
-    return longest + heaviest < int(inner_no_path(dtype))
+    # Half of a float's range covers the rounding of sums of millions of weights.
+    limit = float(np.finfo(dtype).max) / 2 if dtype.kind == "f" else inner_no_path(dtype)
+    return longest < limit - heaviest
 
 
 def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | None = None) -> None:

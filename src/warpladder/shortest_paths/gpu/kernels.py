@@ -140,15 +140,15 @@ def find_unlike(bits, unlike):
 @cached
 @cuda.jit
 def find_longest(dist, n, no_path, found):
-    """Find in each of n rows the longest distance, and whether a vertex is not reached.
+    """Find in each row the longest distance to n vertices, and whether one is not reached.
 
     A warp takes a row; the former goes to the first row of ``found``, the latter, as 1 or 0, to the
     second.
     """
     lane = cuda.threadIdx.x & 31
-    for i in range(cuda.grid(1) >> 5, n, cuda.gridsize(1) >> 5):
-        # No shuffle takes 16 bits. With 0 added there are 64.
-        longest, misses = dist[i, i] + 0, 0
+    for i in range(cuda.grid(1) >> 5, found.shape[1], cuda.gridsize(1) >> 5):
+        # Of 64 bits: no shuffle takes 16.
+        longest, misses = 0, 0
         for j in range(lane, n, 32):
             if dist[i, j] < no_path:
                 longest = max(longest, dist[i, j])

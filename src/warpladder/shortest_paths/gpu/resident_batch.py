@@ -25,7 +25,7 @@ from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.gpu import engine
 from warpladder.shortest_paths.gpu.batches import close_there
 from warpladder.shortest_paths.gpu.circles import circling
-from warpladder.shortest_paths.gpu.kernels import THREADS, export_rows, import_batch
+from warpladder.shortest_paths.gpu.kernels import THREADS, export_rows, find_longest, import_batch
 from warpladder.shortest_paths.gpu.resident import (
     NeedsHostError,
     check_kernels_take,
@@ -33,6 +33,7 @@ from warpladder.shortest_paths.gpu.resident import (
     solve_there,
 )
 from warpladder.shortest_paths.paths import may_loop
+from warpladder.shortest_paths.prepare import all_surely_found, sums_fit
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 if TYPE_CHECKING:
@@ -127,20 +128,26 @@ def _all_at_once(
     count, n, _ = dist.shape
     dtype = np.dtype(dist.dtype)
     no_path, outer = inner_no_path(dtype).item(), outer_no_path(dtype).item()
-    lightest, totals = _import(graphs, device, dist, no_path)
-    plain = batches.need_no_care(lightest, totals, dtype)
+    lightest, heaviest, totals = _import(graphs, device, dist, no_path)
+    plain = batches.need_no_care(lightest, heaviest, totals, dtype)
+    fits = sums_fit(totals, dtype)
     may_circle = np.zeros(count, np.bool_)
     if hops is not None:
         may_circle[:] = [
             may_loop(low, n, dtype, total) for low, total in zip(lightest, totals, strict=True)
         ]
-    share = float((plain & ~may_circle).mean())
+    share = float((plain & fits & ~may_circle).mean())
     progress = options.progress
     # Those that need care are closed too, which makes no sense of them and does no harm.
     close_there(device, dist, hops, progress and (lambda fraction: progress(share * fraction)))
     rows = dist.reshape(count * n, n)
     links = device.empty((0, 0), np.int32) if hops is None else hops.reshape(count * n, n)
     blocks = min(count * n, 32 * device.properties.multiprocessors)
+    if not fits[plain].all():
+        found = device.empty((2, count * n), dtype)
+        device.launch(find_longest, blocks, THREADS, rows, n, no_path, found)
+        longest, misses = device.to_host(found).reshape(2, count, n).max(axis=2)
+        plain &= fits | (misses == 0) | all_surely_found(longest, heaviest, dtype)
     # In place: each thread reads what it then writes.
     device.launch(export_rows, blocks, THREADS, rows, links, rows, links, no_path, outer)
     if may_circle.any():
@@ -154,19 +161,20 @@ def _all_at_once(
 
 def _import(
     graphs: Batch, device: Device, dist: Any, no_path: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
     """Bring all weights into the engine's form.
 
-    Returns the lightest edge of each graph, and the sum over its vertices of the heaviest edge that
-    leaves each: NaN where a weight is.
+    Returns of each graph its lightest edge, its heaviest, 0 if none is above, and the sum over its
+    vertices of the heaviest edge that leaves each: NaN where a weight is.
     """
     count, n, _ = dist.shape
     found = device.empty((3, count * n), dist.dtype)
     import_there(device, import_batch, graphs, dist, no_path, found)
     high, low, nan = device.to_host(found).reshape(3, count, n)
-    totals = np.maximum(high.astype(np.float64), 0).sum(axis=1)
+    high = np.maximum(high, 0)
+    totals = high.sum(axis=1, dtype=np.float64)
     totals[(nan >= 0).any(axis=1)] = np.nan
-    return low.min(axis=1).astype(np.float64), totals
+    return low.min(axis=1).astype(np.float64), high.max(axis=1), totals
 
 
 def _each_alone(graphs: Batch, device: Device, options: Options, dist: Any, hops: Any) -> list[int]:
