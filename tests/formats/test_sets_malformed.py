@@ -166,6 +166,9 @@ def test_what_is_not_clear(
         ("who,what\nb,1;2\na,\n", 2),
         ("1,x\n2,y\n", 2),
         ("b,x;y\na,y;z;x\n", 2),
+        ('b,"1,2,3"\na,"2,3"\n', 2),
+        ("b\t1 2\na\t3\n", 2),
+        ('b,"(1, 2)"\na,"(3, 4)"\n', 2),
         ("b,x\nb,y\n", 1),
         ("id,related_ids\n", 0),
     ],
@@ -176,7 +179,9 @@ def test_headers(tmp_path: Path, content: str, rows: int) -> None:
     assert len(wl.read_sets(path)) == rows
 
 
-@pytest.mark.parametrize("content", ["who,what\nb,x\na,y\n", "b,x\na,y\n", "who,what\nb,x;y\n"])
+@pytest.mark.parametrize(
+    "content", ["who,what\nb,x\na,y\n", "b,x\na,y\n", "who,what\nb,x;y\n", "b,\na,1;2\n"]
+)
 def test_a_first_line_that_may_be_either(tmp_path: Path, content: str) -> None:
     path = tmp_path / "sets.csv"
     path.write_text(content)

@@ -142,14 +142,15 @@ def _has_header(
         return True
     ids = chosen.ids or 0
     used = (ids, chosen.items)
-    if any(map(is_integer, first)) or any(is_integer(first[column]) for column in used):
+    if any(map(is_integer, first)) or any(_integers_in(first[column]) for column in used):
         return False
     if any(_looks_like_list(first[column], delimiter) for column in used):
         return False
     # No name stands in its own column again, and none stands above nothing but integers.
     if any(row[column] == first[column] for row in below for column in used):
         return False
-    for column in used:
+    # A column of ids may be without a name, as an index is; an empty list is no name of its own.
+    for column in used if first[chosen.items] else ():
         listed = [_integers_in(row[column]) for row in below if row[column]]
         if listed and all(listed):
             return True
