@@ -20,7 +20,7 @@ LARGE = "9223372036854775808"
 # content, options, line, part of what was expected, part of what was found
 MALFORMED = [
     ("", {}, None, "rows, or a header alone", "an empty file"),
-    ("\n \n# none\n", {}, None, "rows, or a header alone", "an empty file"),
+    ("\n \n# none\n", {}, None, "rows, or a header alone", "an empty file, but for comments"),
     ("", {"format": "fimi"}, None, "rows", "an empty file"),
     ("", {"format": "jsonl"}, None, "rows", "an empty file"),
     ("1 {2, 5}\n2 {5, 1", {}, 2, "',' between them in {}", "'{5, 1'"),
@@ -54,6 +54,8 @@ MALFORMED = [
     ("1 2\n1\n", {"format": "pairs"}, 2, "2 fields", "'1'"),
     ("1 2 3\n" * 19999 + "4 5,6\n", {}, 20000, "one id", "'4 5,6' (read as one set a line"),
     ("alice,tea;milk\nbob,milk\n#tags,tea\n", {}, 3, "a blank after the #", "'#tags,tea'"),
+    ("id,related_ids\n# none\n#tags,1\n", {}, 3, "a blank after the #", "'#tags,1'"),
+    ("#tea #milk\n#tea\n", {"format": "fimi"}, 1, "a blank after the #", "'#tea #milk'"),
     ('{"id": 1, "related_ids": [2]}\n{"id": 2}\n', {}, 2, 'like {"id": 1, "', '{"id": 2}'),
     ('{"id": 1, "related_ids": [2]}\n{"related_ids": []}\n', {}, 2, '{"id": 1', "related"),
     ('{"id": 1, "related_ids": [2]}\n[1, [2]]\n', {}, 2, "an object like", "[1, [2]]"),

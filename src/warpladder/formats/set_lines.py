@@ -176,7 +176,7 @@ class LineGrammar:
         """Refuse what may be a comment or a row, where ids may begin with any character."""
         line = chunk.lines[index].strip()
         if (text.ids or text.items) and len(line) > 1 and not line[1].isspace():
-            raise chunk.error(index, "a blank after the # of a comment, as ids are text here")
+            raise chunk.error(index, "a blank after the # of a comment, as ids may be text here")
 
 
 def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str]:
