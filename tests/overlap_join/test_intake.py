@@ -198,6 +198,11 @@ def test_sets_that_do_not_hold_together(sets, message):
         as_sets(sets, "rows")
 
 
+def with_coded_nulls(values: list[Any]) -> Any:
+    """Return a dictionary array whose nulls are among the words, not among the codes."""
+    return pa.array(values).dictionary_encode("encode")
+
+
 NAN = float("nan")
 REFUSED = [
     (5, "int is not taken; give a path"),
@@ -256,6 +261,14 @@ REFUSED = [
     (pa.array([[1], [], [None]]), "in every row of column 'other', found none in row 2"),
     (pa.array([[1.5]]), "integers or text in column 'other', found type double"),
     (pa.array([[2**63]], pa.list_(pa.uint64())), "64 bits with a sign .* 9223372036854775808"),
+    (pa.table({"id": [1, 2], "r": with_coded_nulls([5, None])}), "column 'r', found none in row 1"),
+    (
+        pa.table({"id": with_coded_nulls([5, None]), "r": [1, 2]}),
+        "column 'id', found none in row 1",
+    ),
+    (pa.table({"id": with_coded_nulls(["a", None]), "r": [1, 2]}), "column 'id', found none in"),
+    (pa.ListArray.from_arrays([0, 1, 2], with_coded_nulls([5, None])), "found none in row 1"),
+    (pa.ListArray.from_arrays([0, 1, 2], with_coded_nulls(["a", None])), "found none in row 1"),
     (pa.table({"id": [1, 1], "r": [[1], [2]]}), "1 is the id of row 0 and of row 1"),
     (pa.scalar(1), "Int64Scalar is not taken"),
     (pa.table({"a": [1]}), "sets need a column of ids and one of items"),
@@ -266,6 +279,12 @@ REFUSED = [
 def test_what_is_refused(rows, message):
     with pytest.raises((wl.InputError, wl.InputTypeError), match=rf"^other: .*{message}"):
         as_sets(rows, "other")
+
+
+@pytest.mark.parametrize("values", [[5, 7, None], ["a", "b", None]])
+def test_nulls_of_a_dictionary_that_no_row_has(values):
+    table = pa.table({"id": [1, 2], "item": with_coded_nulls(values)[:2]})
+    assert plain(table) == [(1, values[:1]), (2, values[1:2])]
 
 
 @pytest.mark.parametrize("batch", [1, 2])
