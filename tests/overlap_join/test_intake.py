@@ -226,7 +226,10 @@ REFUSED = [
     ([[1], [-(2**63) - 1]], "row 1 has -9223372036854775809, which is beyond"),
     ([[1], [10**5000]], "row 1 has one of 16610 bits, which is beyond"),
     ([[1], [np.uint64(2**63)]], "row 1 has 9223372036854775808, which is beyond"),
-    ([np.array([-1]), np.array([2**63], "u8")], "row 0 has 9223372036854775808, which is beyond"),
+    ([np.array([-1]), np.array([2**63], "u8")], "row 1 has 9223372036854775808, which is beyond"),
+    ([np.array([2**63], ">u8")], "row 0 has 9223372036854775808, which is beyond"),
+    (np.array([[2**63]], ">u8"), "row 0 has 9223372036854775808, which is beyond"),
+    (pd.DataFrame({"id": np.array([2**63], ">u8"), "r": [1]}), "row 0 has 9223372036854775808"),
     ([[np.timedelta64(1, "s")]], "row 0 has .*timedelta64.*, which is no id"),
     ({1: [1], "a": [2]}, "the id of row 1 has 'a' where others are integers"),
     ({1: [1], None: [2]}, "the id of row 1 has None, which is no id; drop it"),
@@ -279,6 +282,13 @@ REFUSED = [
 def test_what_is_refused(rows, message):
     with pytest.raises((wl.InputError, wl.InputTypeError), match=rf"^other: .*{message}"):
         as_sets(rows, "other")
+
+
+@pytest.mark.parametrize("dtype", ["u8", ">u8"])
+def test_integers_without_a_sign_next_to_others(dtype):
+    # As floats they would be rounded.
+    rows = [np.array([2**62 + 1], dtype), np.array([2**60 + 1])]
+    assert plain(rows) == [(None, [2**62 + 1]), (None, [2**60 + 1])]
 
 
 @pytest.mark.parametrize("values", [[5, 7, None], ["a", "b", None]])
