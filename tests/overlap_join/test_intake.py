@@ -204,6 +204,7 @@ def with_coded_nulls(values: list[Any]) -> Any:
 
 
 NAN = float("nan")
+STRUCTS_OF_LISTS = pd.ArrowDtype(pa.struct({"a": pa.list_(pa.int64())}))
 REFUSED = [
     (5, "int is not taken; give a path"),
     (None, "NoneType is not taken"),
@@ -245,6 +246,8 @@ REFUSED = [
     (np.ma.masked_array([[1, 2]], [[True, False]]), "a masked array is not taken"),
     (pd.Series([1, 2]), "a Series of lists is taken, this is one of int64"),
     (pd.Series([[1], None]), "row 1 is None, not a set"),
+    (pd.Series([pd.NA, [1]]), "row 0 is <NA>, not a set"),
+    (pd.Series([{"a": [1]}], dtype=STRUCTS_OF_LISTS), "a Series of lists is taken, this is one of"),
     (pd.Series([[1], [2]], index=[5, 5]), "5 is the id of row 0 and of row 1, .* unite them first"),
     (pd.Series([[1], [2]], index=[5, NAN]), "index None, row 1 has no id"),
     (pd.Series([[1]], index=pd.MultiIndex.from_tuples([(1, 2)])), "an index of several levels"),

@@ -65,12 +65,14 @@ def _remedy(kind: str) -> str:
 
 def _has_lists(column: Any) -> bool:
     """Tell whether a column of pandas holds lists, by its type or the first value there is."""
-    if "list" in str(column.dtype):
-        return True
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return is_list(import_pyarrow("taking pandas"), column.dtype.pyarrow_dtype)
     if column.dtype != object:
         return False
     first = next(
-        (value for value in column if not (value is None or isinstance(value, float))), None
+        (one for one in column if not (one is None or one is pd.NA or isinstance(one, float))), None
     )
     return isinstance(first, _LISTS)
 
