@@ -51,8 +51,8 @@ _FIMI_SUFFIXES = (".dat", ".fimi")
 _PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
 _IN_QUOTES = re.compile('"[^"]*"')
-# What stands before a set in braces is no column of a table.
-_BRACES = re.compile(r"[^{}\[,;|\"]*\{")
+# What stands before a set in braces is one id, and no columns of a table.
+_BRACES = re.compile(r"[^{}\[,;|\"\t]*\s*\{")
 _GUESS = " (read as one set a line; else give the format)"
 
 

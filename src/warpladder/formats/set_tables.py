@@ -15,6 +15,7 @@ from warpladder.formats.set_lines import LineGrammar, split_fields
 from warpladder.formats.text import TextFile, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 __all__ = ["SEPARATORS", "as_delimiter", "table_grammar"]
@@ -95,7 +96,9 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
         if sign != delimiter
     }
     even = {sign: of[0] for sign, of in counts.items() if of[0] > 1 and len(set(of)) == 1}
-    pairs = [sign for sign, count in even.items() if count == 2]
+    pairs = [
+        sign for sign, count in even.items() if count == 2 and _parts_an_id(head[0], sign, even)
+    ]
     for chosen in (list(even), pairs):
         if len(chosen) == 1:
             return chosen[0]
@@ -119,6 +122,12 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
         # Lists in quotes may have the sign that parts columns.
         return delimiter
     return None
+
+
+def _parts_an_id(line: TextFile, sign: str, others: Iterable[str]) -> bool:
+    """Tell whether one field of a line has no other sign: lists have those, an id has none."""
+    fields = split_fields(line, 0, sign)
+    return any(not any(other in field for other in others) for field in fields)
 
 
 def _field_count(line: TextFile, sign: str) -> int:
