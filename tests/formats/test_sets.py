@@ -70,6 +70,8 @@ LAYOUTS = {
     "bar, comma": ("1|2,5,6\n7|\n3|10\n", {}),
     "in brackets": ('id,related_ids\n1,"[2, 5, 6]"\n7,[]\n3,[10]\n', {}),
     "in braces, quoted": ('"1","{2, 5, 6}"\n"7",{}\n"3","{10}"\n', {}),
+    "blanks around quotes": ('"id" , "items"\n"1" , "2;5;6" \n7\t,\t""\n3,"10"\n', {}),
+    "tab, blanks around quotes": ('1\t "2;5;6"\n"7" \t""\n3\t"10" \n', {}),
     "tab, in braces": ("id\tnote\titems\n1\tx\t{2,5,6}\n7\ty\t{}\n3\tz\t{10}\n", {}),
     "by name": ("a,b,c\n2;5;6,x,1\n,y,7\n10,z,3\n", {"ids": "c", "items": "a"}),
     "by number": ("2;5;6,x,1\n,y,7\n10,z,3\n", {"ids": 2, "items": "0"}),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 from warpladder.formats.set_rows import Rows, Text, rows_from_tokens
@@ -186,16 +185,24 @@ def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str
         return line.split()
     if '"' not in line:
         return list(map(str.strip, line.split(separator)))
-    limit = csv.field_size_limit()
-    try:
-        # Lists are longer than fields mostly are.
-        csv.field_size_limit(max(limit, len(line)))
-        reader = csv.reader([line], delimiter=separator, strict=True, skipinitialspace=True)
-        return [field.strip() for field in next(reader)]
-    except csv.Error as error:
-        raise chunk.error(index, "fields with closed quotes") from error
-    finally:
-        csv.field_size_limit(limit)
+    field, fields, at = _field_before(separator), [], 0
+    while at <= len(line):
+        found = field.match(line, at)
+        if found is None:
+            raise chunk.error(index, "fields with closed quotes")
+        within, plain = found.groups()
+        fields.append((plain if within is None else within.replace('""', '"')).strip())
+        at = found.end() + 1
+    return fields
+
+
+@cache
+def _field_before(separator: str) -> re.Pattern[str]:
+    """Return what a field looks like; not csv's, which takes no blanks behind quotes."""
+    sign = re.escape(separator)
+    blanks = "[ ]*+" if separator == "\t" else "[ \t]*+"
+    within = r'"([^"]*+(?:""[^"]*+)*+)"'
+    return re.compile(rf'{blanks}(?:{within}{blanks}|((?!")[^{sign}]*+))(?={sign}|\Z)')
 
 
 def list_tokens(text: str, brackets: str, delimiter: str | None) -> list[str] | None:
