@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 import threading
 from pathlib import Path
@@ -323,6 +324,15 @@ def test_long_lists(tmp_path):
     text = f'1,"{";".join(map(str, row))}"\nx,"2;5"\n'
     assert read(tmp_path / "a", text) == [("1", row), ("x", [2, 5])]
     assert read(tmp_path / "a", text + '"y""z",7\n')[2] == ('y"z', [7])
+
+
+@pytest.mark.parametrize("delimiter", ["-", "+", "1"])
+def test_delimiters_that_integers_have(tmp_path, delimiter):
+    path = tmp_path / "a.csv"
+    content = f"7,2{delimiter}5\n3,6\n"
+    assert read(path, content, delimiter=delimiter) == [(7, [2, 5]), (3, [6])]
+    with pytest.raises(wl.FileFormatError, match=re.escape(f"ids with '{delimiter}' between them")):
+        read(path, f"{content}8,{delimiter}9\n", delimiter=delimiter)
 
 
 def test_lists_are_split_as_written():

@@ -19,6 +19,7 @@ __all__ = ["COMMENTS", "LineGrammar", "list_tokens", "split_fields"]
 
 COMMENTS = "#"
 _LIST_SIGNS = ",;|{}[]"
+_OF_INTEGERS = "+-0123456789"
 _TWO_NUMBERS = re.compile(r"[0-9]\s+[+-]?[0-9]")
 _NO_SEPARATOR = "\n"
 
@@ -73,6 +74,9 @@ class LineGrammar:
 
         signs = (self.separator, self.delimiter, *self.brackets)
         if text.items or not all(sign is None or sign.isascii() for sign in signs):
+            return None
+        # The scanner takes such a sign for one of the integer beside it.
+        if self.delimiter is not None and self.delimiter in _OF_INTEGERS:
             return None
         if self.separator is None and not self.is_paired:
             return None
