@@ -315,15 +315,31 @@ def test_arrays_on_a_device():
     assert plain(SimulatedDevice().to_device(array)) == plain(array)
 
 
-def test_arrow_needs_pyarrow(monkeypatch):
-    class Stream:
-        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-            return pa.table({"set": ROWS}).__arrow_c_stream__(requested_schema)
+class Stream:
+    """What other libraries give Arrow's data by."""
 
-    assert plain(Stream()) == [(None, row) for row in ROWS]
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._given.__arrow_c_stream__(requested_schema)
+
+
+def test_streams_of_arrow():
+    expected = [(None, row) for row in ROWS]
+    assert plain(Stream(pa.table({"set": ROWS}))) == expected
+    assert plain(Stream(pa.chunked_array([ROWS[:1], ROWS[1:]]))) == expected
+    for empty in (pa.table({"set": ROWS})[:0], pa.chunked_array([ROWS])[:0]):
+        assert plain(Stream(empty)) == []
+    with pytest.raises(wl.InputTypeError, match="an array of lists, found an array of int64"):
+        as_sets(Stream(pa.chunked_array([[1, 2]])), "rows")
+
+
+def test_arrow_needs_pyarrow(monkeypatch):
+    stream = Stream(pa.table({"set": ROWS}))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(wl.MissingExtraError, match="needs pyarrow"):
-        as_sets(Stream(), "rows")
+        as_sets(stream, "rows")
 
 
 def test_polars():
