@@ -326,6 +326,21 @@ def test_long_lists(tmp_path):
     assert read(tmp_path / "a", text + '"y""z",7\n')[2] == ('y"z', [7])
 
 
+def test_quotes_between_blanks(tmp_path, monkeypatch):
+    """As R writes tables."""
+    path = tmp_path / "a.txt"
+    text = '"user" "item"\n"7" 2\n"7" "5"\n3  "2" \n'
+    expected = [(7, [2, 5]), (3, [2])]
+    assert read(path, text, format="pairs") == expected
+    names = [("New York", [2, 5]), ("3", [2])]
+    assert read(path, text.replace('"7"', '"New York"'), format="pairs") == names
+    assert read(path, '7 "2 5"\n3 "2"\n', format="lists", delimiter=" ") == expected
+    with pytest.raises(wl.FileFormatError, match="line 5: expected fields with closed quotes"):
+        read(path, text + '"8 2\n', format="pairs")
+    monkeypatch.setattr(set_rows, "_in_bulk", lambda *_: None)
+    assert read(path, text, format="pairs") == expected
+
+
 @pytest.mark.parametrize("delimiter", ["-", "+", "1"])
 def test_delimiters_that_integers_have(tmp_path, delimiter):
     path = tmp_path / "a.csv"

@@ -99,7 +99,7 @@ class LineGrammar:
             closing=closing,
             stop=codes[0] if is_table else opening,
             is_single=self.is_paired,
-            has_quotes=is_table and self.separator is not None,
+            has_quotes=is_table,
             has_comments=not text.ids,
             keeps_blank_lines=self.form == "fimi",
         )
@@ -183,10 +183,8 @@ class LineGrammar:
 
 
 def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str]:
-    """Split a line into fields without the blanks around them."""
-    line = chunk.lines[index]
-    if separator is None:
-        return line.split()
+    """Split a line into fields without the blanks and the quotes around them."""
+    line = chunk.lines[index].strip() if separator is None else chunk.lines[index]
     if '"' not in line:
         return list(map(str.strip, line.split(separator)))
     field, fields, at = _field_before(separator), [], 0
@@ -201,12 +199,13 @@ def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str
 
 
 @cache
-def _field_before(separator: str) -> re.Pattern[str]:
+def _field_before(separator: str | None) -> re.Pattern[str]:
     """Return what a field looks like; not csv's, which takes no blanks behind quotes."""
-    sign = re.escape(separator)
-    blanks = "[ ]*+" if separator == "\t" else "[ \t]*+"
+    sign = r"\s" if separator is None else re.escape(separator)
+    ahead = r"\s*+" if separator is None else "[ ]*+" if separator == "\t" else "[ \t]*+"
+    behind = "" if separator is None else ahead
     within = r'"([^"]*+(?:""[^"]*+)*+)"'
-    return re.compile(rf'{blanks}(?:{within}{blanks}|((?!")[^{sign}]*+))(?={sign}|\Z)')
+    return re.compile(rf'{ahead}(?:{within}{behind}|((?!")[^{sign}]*+))(?={sign}|\Z)')
 
 
 def list_tokens(text: str, brackets: str, delimiter: str | None) -> list[str] | None:
