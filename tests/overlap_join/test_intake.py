@@ -65,6 +65,7 @@ WITH_IDS = {
     "a Series": lambda ids, rows: pd.Series(rows, index=ids),
     "a frame": lambda ids, rows: pd.DataFrame({"id": ids, "r": rows}, index=list("efgh")),
     "a frame, other order": lambda ids, rows: pd.DataFrame({"items": rows, "x": ids}),
+    "a frame with what is read": lambda ids, rows: pd.DataFrame({"user": ids, "read": rows}),
     "a table": lambda ids, rows: pa.table({"related_ids": rows, "id": ids}),
 }
 
