@@ -300,7 +300,7 @@ class OverlapCounts:
         How many.
     degrees
         In how many pairs each left row is, shape (n,), int64; of rows joined with themselves, from
-        either side.
+        either side, but with ``top_k``: then how many it has.
     other_degrees
         In how many each right row is; None where rows are joined with themselves.
     ids, other_ids
