@@ -164,6 +164,7 @@ def test_one_set_a_line(tmp_path):
     assert read(path, "[30, 31, 32]\n[]\n[33]\n[1,1]\n") == expected
     # Pairs look alike, but for the file's name.
     assert read(path, "1 2\n3 4\n") == [(None, [1, 2]), (None, [3, 4])]
+    assert read(path, "a: 1:2\n", format="fimi") == [(None, ["a:", "1:2"])]
     commas = "tea,milk,oat flakes\ntea\n"
     assert read(path, commas, format="fimi", delimiter=",") == [
         (None, ["tea", "milk", "oat flakes"]),

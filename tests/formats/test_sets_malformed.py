@@ -53,6 +53,7 @@ MALFORMED = [
     ("1 2\n1 5 6\n", {"format": "pairs"}, 2, "2 fields", "'1 5 6'"),
     ("1 2\n1\n", {"format": "pairs"}, 2, "2 fields", "'1'"),
     ("1 2 3\n" * 19999 + "4 5,6\n", {}, 20000, "one id", "'4 5,6' (read as one set a line"),
+    ("1: 2 5\n2: 5\n", {}, 1, "one id between", "'1: 2 5' (read as one set a line; else give"),
     ("alice,tea;milk\nbob,milk\n#tags,tea\n", {}, 3, "a blank after the #", "'#tags,tea'"),
     ("id,related_ids\n# none\n#tags,1\n", {}, 3, "a blank after the #", "'#tags,1'"),
     ("#tea #milk\n#tea\n", {"format": "fimi"}, 1, "a blank after the #", "'#tea #milk'"),

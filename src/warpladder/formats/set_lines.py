@@ -21,6 +21,8 @@ COMMENTS = "#"
 _LIST_SIGNS = ",;|{}[]"
 _OF_INTEGERS = "+-0123456789"
 _TWO_NUMBERS = re.compile(r"[0-9]\s+[+-]?[0-9]")
+# An id before its set, as lists of neighbours have it: 1: 2 5.
+_OWNER = re.compile(r"\s*\S+:\s")
 _NO_SEPARATOR = "\n"
 
 
@@ -161,7 +163,7 @@ class LineGrammar:
 
     def _is_several(self, listed: str) -> bool:
         """Tell whether one id looks like several, where nobody said what is between ids."""
-        if self._signs.search(listed):
+        if self._signs.search(listed) or (self.form == "fimi" and _OWNER.match(listed)):
             return True
         may_have_blanks = self.delimiter is None and not self.is_paired
         return not may_have_blanks and " " in listed and bool(_TWO_NUMBERS.search(listed))
