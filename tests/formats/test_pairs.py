@@ -30,6 +30,7 @@ from warpladder.formats.pairs import (
     pair_encoder,
     pair_format,
 )
+from warpladder.formats.set_files import read_sets
 
 N = 7
 WORDS = np.array(["a", "b c", 'd"e', "f,g", "", "h\ti\nj", "k\u00e9\U0001f600"], object)
@@ -245,6 +246,8 @@ def test_texts_too_long_for_a_table_of_all(monkeypatch: pytest.MonkeyPatch) -> N
         ("grouped", "", "row id ''"),
         ("pairs", "a\tb", "format='pairs'"),
         ("pairs", "", "row id ''"),
+        ("grouped", "#a", "'#a' .* lines that begin with # are comments; write .csv"),
+        ("pairs", "%a", "lines that begin with % are comments"),
         ("csv", "a\0", "NUL"),
         ("tsv", "a\0", r"write \.jsonl or \.parquet"),
         ("csv", "\udc80", "UTF-8 cannot"),
@@ -253,6 +256,18 @@ def test_texts_too_long_for_a_table_of_all(monkeypatch: pytest.MonkeyPatch) -> N
 def test_ids_that_a_format_cannot_hold(name: str, word: str, remedy: str) -> None:
     with pytest.raises(InputError, match=remedy):
         pair_encoder(name, np.array(["x", word], object), None, with_value=False)
+
+
+def test_ids_that_begin_as_comments_do(tmp_path: Path) -> None:
+    ids = np.array(["#a", "%b", "c#", "d", "e", "f", "#g"], object)
+    path = tmp_path / "x.csv"
+    path.write_bytes(written("csv", ids, ids))
+    pairs = read_sets(path, ids="left", items="right")
+    assert pairs.ids is not None
+    assert pairs.ids.tolist() == ["#a", "c#", "e"]
+    # Within a line they are what they are.
+    assert written("grouped", None, ids).startswith(b"0 {%b, #g}\n")
+    assert written("grouped", ids[1:2].repeat(N), None).startswith(b"%b {1, 6}\n")
 
 
 def test_a_comma_in_an_id_of_a_line_of_pairs() -> None:

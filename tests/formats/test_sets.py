@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 import threading
 from pathlib import Path
@@ -70,6 +71,9 @@ LAYOUTS = {
     "bar, comma": ("1|2,5,6\n7|\n3|10\n", {}),
     "in brackets": ('id,related_ids\n1,"[2, 5, 6]"\n7,[]\n3,[10]\n', {}),
     "in braces, quoted": ('"1","{2, 5, 6}"\n"7",{}\n"3","{10}"\n', {}),
+    "blanks around quotes": ('"id" , "items"\n"1" , "2;5;6" \n7\t,\t""\n3,"10"\n', {}),
+    "tab, blanks around quotes": ('1\t "2;5;6"\n"7" \t""\n3\t"10" \n', {}),
+    "tab, in braces": ("id\tnote\titems\n1\tx\t{2,5,6}\n7\ty\t{}\n3\tz\t{10}\n", {}),
     "by name": ("a,b,c\n2;5;6,x,1\n,y,7\n10,z,3\n", {"ids": "c", "items": "a"}),
     "by number": ("2;5;6,x,1\n,y,7\n10,z,3\n", {"ids": 2, "items": "0"}),
     "known names": ("related_ids,note,id\n2;5;6,x,1\n,y,7\n10,z,3\n", {}),
@@ -160,6 +164,7 @@ def test_one_set_a_line(tmp_path):
     assert read(path, "[30, 31, 32]\n[]\n[33]\n[1,1]\n") == expected
     # Pairs look alike, but for the file's name.
     assert read(path, "1 2\n3 4\n") == [(None, [1, 2]), (None, [3, 4])]
+    assert read(path, "a: 1:2\n", format="fimi") == [(None, ["a:", "1:2"])]
     commas = "tea,milk,oat flakes\ntea\n"
     assert read(path, commas, format="fimi", delimiter=",") == [
         (None, ["tea", "milk", "oat flakes"]),
@@ -320,6 +325,30 @@ def test_long_lists(tmp_path):
     text = f'1,"{";".join(map(str, row))}"\nx,"2;5"\n'
     assert read(tmp_path / "a", text) == [("1", row), ("x", [2, 5])]
     assert read(tmp_path / "a", text + '"y""z",7\n')[2] == ('y"z', [7])
+
+
+def test_quotes_between_blanks(tmp_path, monkeypatch):
+    """As R writes tables."""
+    path = tmp_path / "a.txt"
+    text = '"user" "item"\n"7" 2\n"7" "5"\n3  "2" \n'
+    expected = [(7, [2, 5]), (3, [2])]
+    assert read(path, text, format="pairs") == expected
+    names = [("New York", [2, 5]), ("3", [2])]
+    assert read(path, text.replace('"7"', '"New York"'), format="pairs") == names
+    assert read(path, '7 "2 5"\n3 "2"\n', format="lists", delimiter=" ") == expected
+    with pytest.raises(wl.FileFormatError, match="line 5: expected fields with closed quotes"):
+        read(path, text + '"8 2\n', format="pairs")
+    monkeypatch.setattr(set_rows, "_in_bulk", lambda *_: None)
+    assert read(path, text, format="pairs") == expected
+
+
+@pytest.mark.parametrize("delimiter", ["-", "+", "1"])
+def test_delimiters_that_integers_have(tmp_path, delimiter):
+    path = tmp_path / "a.csv"
+    content = f"7,2{delimiter}5\n3,6\n"
+    assert read(path, content, delimiter=delimiter) == [(7, [2, 5]), (3, [6])]
+    with pytest.raises(wl.FileFormatError, match=re.escape(f"ids with '{delimiter}' between them")):
+        read(path, f"{content}8,{delimiter}9\n", delimiter=delimiter)
 
 
 def test_lists_are_split_as_written():

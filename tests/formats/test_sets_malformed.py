@@ -20,7 +20,7 @@ LARGE = "9223372036854775808"
 # content, options, line, part of what was expected, part of what was found
 MALFORMED = [
     ("", {}, None, "rows, or a header alone", "an empty file"),
-    ("\n \n# none\n", {}, None, "rows, or a header alone", "an empty file"),
+    ("\n \n# none\n", {}, None, "rows, or a header alone", "an empty file, but for comments"),
     ("", {"format": "fimi"}, None, "rows", "an empty file"),
     ("", {"format": "jsonl"}, None, "rows", "an empty file"),
     ("1 {2, 5}\n2 {5, 1", {}, 2, "',' between them in {}", "'{5, 1'"),
@@ -53,7 +53,10 @@ MALFORMED = [
     ("1 2\n1 5 6\n", {"format": "pairs"}, 2, "2 fields", "'1 5 6'"),
     ("1 2\n1\n", {"format": "pairs"}, 2, "2 fields", "'1'"),
     ("1 2 3\n" * 19999 + "4 5,6\n", {}, 20000, "one id", "'4 5,6' (read as one set a line"),
+    ("1: 2 5\n2: 5\n", {}, 1, "one id between", "'1: 2 5' (read as one set a line; else give"),
     ("alice,tea;milk\nbob,milk\n#tags,tea\n", {}, 3, "a blank after the #", "'#tags,tea'"),
+    ("id,related_ids\n# none\n#tags,1\n", {}, 3, "a blank after the #", "'#tags,1'"),
+    ("#tea #milk\n#tea\n", {"format": "fimi"}, 1, "a blank after the #", "'#tea #milk'"),
     ('{"id": 1, "related_ids": [2]}\n{"id": 2}\n', {}, 2, 'like {"id": 1, "', '{"id": 2}'),
     ('{"id": 1, "related_ids": [2]}\n{"related_ids": []}\n', {}, 2, '{"id": 1', "related"),
     ('{"id": 1, "related_ids": [2]}\n[1, [2]]\n', {}, 2, "an object like", "[1, [2]]"),
@@ -107,6 +110,8 @@ UNCLEAR = [
     ("1 2\n1 5\n", {}, "may be pairs of an id and a related id, or sets of two ids each"),
     ('"a b" c d\n', {}, "quotes, but nothing between columns"),
     ("1,2;5\n2,5;6\n", {}, r"',' or ';' may part the columns; give the delimiter, the other one"),
+    # Between semicolons 1,2 would be an id.
+    ("1,2;3,7\n2,4;5,9\n", {"ids": 0, "items": 1}, r"',' or ';' may part the columns"),
     ("alice,tea milk\ncarl,tea\n", {"header": False}, "lists or names, as in 'tea milk'"),
     ('alice,"tea, milk"\ncarl,tea\n', {"header": False}, "lists or names, as in 'tea, milk'"),
     ("1,2;5\n2,5|6\n3,1\n", {"header": False}, "more than one sign may part"),
@@ -166,6 +171,9 @@ def test_what_is_not_clear(
         ("who,what\nb,1;2\na,\n", 2),
         ("1,x\n2,y\n", 2),
         ("b,x;y\na,y;z;x\n", 2),
+        ('b,"1,2,3"\na,"2,3"\n', 2),
+        ("b\t1 2\na\t3\n", 2),
+        ('b,"(1, 2)"\na,"(3, 4)"\n', 2),
         ("b,x\nb,y\n", 1),
         ("id,related_ids\n", 0),
     ],
@@ -176,7 +184,9 @@ def test_headers(tmp_path: Path, content: str, rows: int) -> None:
     assert len(wl.read_sets(path)) == rows
 
 
-@pytest.mark.parametrize("content", ["who,what\nb,x\na,y\n", "b,x\na,y\n", "who,what\nb,x;y\n"])
+@pytest.mark.parametrize(
+    "content", ["who,what\nb,x\na,y\n", "b,x\na,y\n", "who,what\nb,x;y\n", "b,\na,1;2\n"]
+)
 def test_a_first_line_that_may_be_either(tmp_path: Path, content: str) -> None:
     path = tmp_path / "sets.csv"
     path.write_text(content)

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import warpladder as wl
 from choosing import large, only
 from warpladder.device.properties import known_capabilities, properties_of
 from warpladder.overlap_join.forms import Found, Join, Rows
@@ -303,6 +304,12 @@ def test_rows_that_are_on_the_device(quick_gpu: SimulatedDevice) -> None:
     engine = GpuEngine(Join(there, there, COUNT_2), quick_gpu)
     assert listed(list(engine.found(0, 33, lambda _: None))) == expected
     assert engine.counted(0, 33, lambda _: None).pairs == len(expected)
+
+
+def test_no_rows_have_no_progress(quick_gpu: SimulatedDevice) -> None:
+    told: list[float] = []
+    wl.overlap_join([], 1, count_only=True, device=quick_gpu, progress=told.append)
+    assert told == []
 
 
 def test_what_progress_raises_passes_through(quick_gpu: SimulatedDevice) -> None:

@@ -65,6 +65,7 @@ WITH_IDS = {
     "a Series": lambda ids, rows: pd.Series(rows, index=ids),
     "a frame": lambda ids, rows: pd.DataFrame({"id": ids, "r": rows}, index=list("efgh")),
     "a frame, other order": lambda ids, rows: pd.DataFrame({"items": rows, "x": ids}),
+    "a frame with what is read": lambda ids, rows: pd.DataFrame({"user": ids, "read": rows}),
     "a table": lambda ids, rows: pa.table({"related_ids": rows, "id": ids}),
 }
 
@@ -198,7 +199,13 @@ def test_sets_that_do_not_hold_together(sets, message):
         as_sets(sets, "rows")
 
 
+def with_coded_nulls(values: list[Any]) -> Any:
+    """Return a dictionary array whose nulls are among the words, not among the codes."""
+    return pa.array(values).dictionary_encode("encode")
+
+
 NAN = float("nan")
+STRUCTS_OF_LISTS = pd.ArrowDtype(pa.struct({"a": pa.list_(pa.int64())}))
 REFUSED = [
     (5, "int is not taken; give a path"),
     (None, "NoneType is not taken"),
@@ -221,7 +228,10 @@ REFUSED = [
     ([[1], [-(2**63) - 1]], "row 1 has -9223372036854775809, which is beyond"),
     ([[1], [10**5000]], "row 1 has one of 16610 bits, which is beyond"),
     ([[1], [np.uint64(2**63)]], "row 1 has 9223372036854775808, which is beyond"),
-    ([np.array([-1]), np.array([2**63], "u8")], "row 0 has 9223372036854775808, which is beyond"),
+    ([np.array([-1]), np.array([2**63], "u8")], "row 1 has 9223372036854775808, which is beyond"),
+    ([np.array([2**63], ">u8")], "row 0 has 9223372036854775808, which is beyond"),
+    (np.array([[2**63]], ">u8"), "row 0 has 9223372036854775808, which is beyond"),
+    (pd.DataFrame({"id": np.array([2**63], ">u8"), "r": [1]}), "row 0 has 9223372036854775808"),
     ([[np.timedelta64(1, "s")]], "row 0 has .*timedelta64.*, which is no id"),
     ({1: [1], "a": [2]}, "the id of row 1 has 'a' where others are integers"),
     ({1: [1], None: [2]}, "the id of row 1 has None, which is no id; drop it"),
@@ -237,6 +247,8 @@ REFUSED = [
     (np.ma.masked_array([[1, 2]], [[True, False]]), "a masked array is not taken"),
     (pd.Series([1, 2]), "a Series of lists is taken, this is one of int64"),
     (pd.Series([[1], None]), "row 1 is None, not a set"),
+    (pd.Series([pd.NA, [1]]), "row 0 is <NA>, not a set"),
+    (pd.Series([{"a": [1]}], dtype=STRUCTS_OF_LISTS), "a Series of lists is taken, this is one of"),
     (pd.Series([[1], [2]], index=[5, 5]), "5 is the id of row 0 and of row 1, .* unite them first"),
     (pd.Series([[1], [2]], index=[5, NAN]), "index None, row 1 has no id"),
     (pd.Series([[1]], index=pd.MultiIndex.from_tuples([(1, 2)])), "an index of several levels"),
@@ -256,6 +268,14 @@ REFUSED = [
     (pa.array([[1], [], [None]]), "in every row of column 'other', found none in row 2"),
     (pa.array([[1.5]]), "integers or text in column 'other', found type double"),
     (pa.array([[2**63]], pa.list_(pa.uint64())), "64 bits with a sign .* 9223372036854775808"),
+    (pa.table({"id": [1, 2], "r": with_coded_nulls([5, None])}), "column 'r', found none in row 1"),
+    (
+        pa.table({"id": with_coded_nulls([5, None]), "r": [1, 2]}),
+        "column 'id', found none in row 1",
+    ),
+    (pa.table({"id": with_coded_nulls(["a", None]), "r": [1, 2]}), "column 'id', found none in"),
+    (pa.ListArray.from_arrays([0, 1, 2], with_coded_nulls([5, None])), "found none in row 1"),
+    (pa.ListArray.from_arrays([0, 1, 2], with_coded_nulls(["a", None])), "found none in row 1"),
     (pa.table({"id": [1, 1], "r": [[1], [2]]}), "1 is the id of row 0 and of row 1"),
     (pa.scalar(1), "Int64Scalar is not taken"),
     (pa.table({"a": [1]}), "sets need a column of ids and one of items"),
@@ -266,6 +286,19 @@ REFUSED = [
 def test_what_is_refused(rows, message):
     with pytest.raises((wl.InputError, wl.InputTypeError), match=rf"^other: .*{message}"):
         as_sets(rows, "other")
+
+
+@pytest.mark.parametrize("dtype", ["u8", ">u8"])
+def test_integers_without_a_sign_next_to_others(dtype):
+    # As floats they would be rounded.
+    rows = [np.array([2**62 + 1], dtype), np.array([2**60 + 1])]
+    assert plain(rows) == [(None, [2**62 + 1]), (None, [2**60 + 1])]
+
+
+@pytest.mark.parametrize("values", [[5, 7, None], ["a", "b", None]])
+def test_nulls_of_a_dictionary_that_no_row_has(values):
+    table = pa.table({"id": [1, 2], "item": with_coded_nulls(values)[:2]})
+    assert plain(table) == [(1, values[:1]), (2, values[1:2])]
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -283,15 +316,31 @@ def test_arrays_on_a_device():
     assert plain(SimulatedDevice().to_device(array)) == plain(array)
 
 
-def test_arrow_needs_pyarrow(monkeypatch):
-    class Stream:
-        def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-            return pa.table({"set": ROWS}).__arrow_c_stream__(requested_schema)
+class Stream:
+    """What other libraries give Arrow's data by."""
 
-    assert plain(Stream()) == [(None, row) for row in ROWS]
+    def __init__(self, given: Any) -> None:
+        self._given = given
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._given.__arrow_c_stream__(requested_schema)
+
+
+def test_streams_of_arrow():
+    expected = [(None, row) for row in ROWS]
+    assert plain(Stream(pa.table({"set": ROWS}))) == expected
+    assert plain(Stream(pa.chunked_array([ROWS[:1], ROWS[1:]]))) == expected
+    for empty in (pa.table({"set": ROWS})[:0], pa.chunked_array([ROWS])[:0]):
+        assert plain(Stream(empty)) == []
+    with pytest.raises(wl.InputTypeError, match="an array of lists, found an array of int64"):
+        as_sets(Stream(pa.chunked_array([[1, 2]])), "rows")
+
+
+def test_arrow_needs_pyarrow(monkeypatch):
+    stream = Stream(pa.table({"set": ROWS}))
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(wl.MissingExtraError, match="needs pyarrow"):
-        as_sets(Stream(), "rows")
+        as_sets(stream, "rows")
 
 
 def test_polars():

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from brute import GOLDEN, GROUPS, BruteEngine, join_of, like, random_sets
 
+import warpladder as wl
 from warpladder.errors import InputError, MissingExtraError
 from warpladder.overlap_join import result
 from warpladder.overlap_join.forms import Join
@@ -102,6 +103,14 @@ def test_every_view_says_the_same(rows: int, kind: str, tmp_path: Path) -> None:
     assert sorted(zip(*(axis.tolist() for axis in matrix.nonzero()), strict=True)) == [
         (names.index(left), names.index(right)) for left, right, _ in expected
     ]
+
+
+def test_a_matrix_is_its_own() -> None:
+    found = wl.overlap_join(GOLDEN, 1, top_k=2)
+    pairs = list(found)
+    # Which sorts its rows, whose best come first.
+    found.to_csr().max(axis=1)
+    assert list(found) == pairs
 
 
 @pytest.mark.parametrize("measure", MEASURES)

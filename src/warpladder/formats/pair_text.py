@@ -32,6 +32,8 @@ _SLICE = 8192
 # Above that the texts of all rows are not kept in cells of one width.
 _MOST_TABLE_BYTES = 1 << 28
 _FILLER = b"\0"
+# With which comments begin for those who read sets, and edges.
+_SET_COMMENTS, _EDGE_COMMENTS = "#", "#%"
 
 
 class PairText:
@@ -127,8 +129,11 @@ class GroupedText:
 
 
 def csv_text(left: RowIds, right: RowIds, with_value: bool, delimiter: str) -> PairText:
-    """Return the writer of a table; ids with delimiters, quotes or line ends are quoted."""
-    special = re.compile(f'[{delimiter}"\r\n]')
+    """Return the writer of a table; ids with delimiters, quotes or line ends are quoted.
+
+    So are those that would begin a comment.
+    """
+    special = re.compile(f'[{delimiter}"\r\n]|^[{_EDGE_COMMENTS}]')
 
     def spell(text: str) -> str:
         return '"' + text.replace('"', '""') + '"' if special.search(text) else text
@@ -153,21 +158,31 @@ def plain_text(left: RowIds, right: RowIds, *, grouped: bool) -> PairText | Grou
     Raises
     ------
     InputError
-        An id has a blank or, grouped, a comma or a brace: nobody could tell where it ends.
+        An id has a blank or, grouped, a comma or a brace: nobody could tell where it ends. Or it
+        begins a line as comments do.
     """
     ends_it = re.compile(r"[\s\0{},]" if grouped else r"[\s\0]")
+    comments = _SET_COMMENTS if grouped else _EDGE_COMMENTS
+
+    def refused(text: str, what: str) -> InputError:
+        form = "grouped" if grouped else "pairs"
+        return InputError(
+            f"the row id {text!r} cannot be written as text in which {what}; write .csv, .jsonl or "
+            f".parquet instead of format='{form}'"
+        )
 
     def spell(text: str) -> str:
         if not text or ends_it.search(text):
-            what = "blanks, commas and braces" if grouped else "blanks"
-            form = "grouped" if grouped else "pairs"
-            raise InputError(
-                f"the row id {text!r} cannot be written as text in which {what} part the ids; "
-                f"write .csv, .jsonl or .parquet instead of format='{form}'"
-            )
+            signs = "blanks, commas and braces" if grouped else "blanks"
+            raise refused(text, f"{signs} part the ids")
         return text
 
-    ids = _both(left, right, spell)
+    def begin(text: str) -> str:
+        if text.startswith(tuple(comments)):
+            raise refused(text, f"lines that begin with {text[0]} are comments")
+        return spell(text)
+
+    ids = _both(left, right, spell, begin)
     return GroupedText(*ids) if grouped else PairText(*ids, "", ("", " ", " ", " ", "\n"))
 
 
@@ -208,8 +223,14 @@ class _Ids:
         return _as_cells(found.astype("S")) if found.dtype == object else found
 
 
-def _both(left: RowIds, right: RowIds, spell: Callable[[str], str]) -> tuple[_Ids, _Ids]:
-    ids = _Ids(left, spell)
+def _both(
+    left: RowIds,
+    right: RowIds,
+    spell: Callable[[str], str],
+    begin: Callable[[str], str] | None = None,
+) -> tuple[_Ids, _Ids]:
+    """Return the text of the ids of either side, of which the left ones begin lines."""
+    ids = _Ids(left, begin or spell)
     return ids, ids if right is left else _Ids(right, spell)
 
 

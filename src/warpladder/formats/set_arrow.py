@@ -67,12 +67,14 @@ class ArrowSets:
         """Take the next rows: an array of ids, or None, and one of items or of lists."""
         lengths = None
         if ids is not None:
+            ids = self._with_nulls(ids)
             self._check_nulls(ids, self._ids_name or "")
+        items = self._with_nulls(items)
         self._check_nulls(items, self._items_name)
         rows = len(items)
         if self._are_lists:
             lengths = self._lengths(items).to_numpy(zero_copy_only=False)
-            items = items.flatten()
+            items = self._with_nulls(items.flatten())
             if items.null_count:
                 missing = int(np.argmax(items.is_null().to_numpy(zero_copy_only=False)))
                 row = int(np.searchsorted(np.cumsum(lengths), missing, side="right"))
@@ -98,6 +100,11 @@ class ArrowSets:
         if types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind):
             return "text"
         raise self._refuse(f"integers or text in column {name!r}", f"type {kind}")
+
+    def _with_nulls(self, values: Any) -> Any:
+        """Return values so that they count their nulls: not those that a dictionary holds."""
+        is_coded = self._pa.types.is_dictionary(values.type)
+        return values.dictionary_decode() if is_coded and values.dictionary.null_count else values
 
     def _check_nulls(self, values: Any, name: str) -> None:
         if values.null_count:
@@ -128,8 +135,6 @@ class ArrowSets:
         if not self._pa.types.is_dictionary(values.type):
             values = values.dictionary_encode()
         words = values.dictionary.to_pylist()
-        if None in words:
-            raise self._refuse("text in every entry of a dictionary", "none in one")
         coded: NDArray[np.int32] = self.builder.words.of(words)[
             values.indices.to_numpy(zero_copy_only=False)
         ]

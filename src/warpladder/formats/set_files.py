@@ -51,8 +51,8 @@ _FIMI_SUFFIXES = (".dat", ".fimi")
 _PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
 _IN_QUOTES = re.compile('"[^"]*"')
-# What stands before a set in braces is no column of a table.
-_BRACES = re.compile(r"[^{}\[,;|\"]*\{")
+# What stands before a set in braces is one id, and no columns of a table.
+_BRACES = re.compile(r"[^{}\[,;|\"\t]*\s*\{")
 _GUESS = " (read as one set a line; else give the format)"
 
 
@@ -152,7 +152,8 @@ def read_sets(
         if known == "fimi" and read_head(file, 1):
             # Blank lines are sets.
             return read_rows(file, LineGrammar("fimi"), merge=False, progress=progress)
-        raise FileFormatError(file.path, None, "rows, or a header alone", "an empty file")
+        found = "an empty file" + (", but for comments" if read_first(file, 1, "") else "")
+        raise FileFormatError(file.path, None, "rows, or a header alone", found)
     name = known or _format_of(head, plain_suffix(file.path), asked)
     _check_options(file, "lists" if name == "table" else name, asked)
     grammar = _grammar(head, name, known, ids=ids, items=items, header=header, delimiter=delimiter)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal
 
 from warpladder.formats.set_rows import Rows, Text, rows_from_tokens
@@ -20,7 +19,10 @@ __all__ = ["COMMENTS", "LineGrammar", "list_tokens", "split_fields"]
 
 COMMENTS = "#"
 _LIST_SIGNS = ",;|{}[]"
+_OF_INTEGERS = "+-0123456789"
 _TWO_NUMBERS = re.compile(r"[0-9]\s+[+-]?[0-9]")
+# An id before its set, as lists of neighbours have it: 1: 2 5.
+_OWNER = re.compile(r"\s*\S+:\s")
 _NO_SEPARATOR = "\n"
 
 
@@ -75,6 +77,9 @@ class LineGrammar:
         signs = (self.separator, self.delimiter, *self.brackets)
         if text.items or not all(sign is None or sign.isascii() for sign in signs):
             return None
+        # The scanner takes such a sign for one of the integer beside it.
+        if self.delimiter is not None and self.delimiter in _OF_INTEGERS:
+            return None
         if self.separator is None and not self.is_paired:
             return None
         codes = [BLANK if sign is None else ord(sign) for sign in signs]
@@ -96,7 +101,7 @@ class LineGrammar:
             closing=closing,
             stop=codes[0] if is_table else opening,
             is_single=self.is_paired,
-            has_quotes=is_table and self.separator is not None,
+            has_quotes=is_table,
             has_comments=not text.ids,
             keeps_blank_lines=self.form == "fimi",
         )
@@ -158,7 +163,7 @@ class LineGrammar:
 
     def _is_several(self, listed: str) -> bool:
         """Tell whether one id looks like several, where nobody said what is between ids."""
-        if self._signs.search(listed):
+        if self._signs.search(listed) or (self.form == "fimi" and _OWNER.match(listed)):
             return True
         may_have_blanks = self.delimiter is None and not self.is_paired
         return not may_have_blanks and " " in listed and bool(_TWO_NUMBERS.search(listed))
@@ -176,26 +181,33 @@ class LineGrammar:
         """Refuse what may be a comment or a row, where ids may begin with any character."""
         line = chunk.lines[index].strip()
         if (text.ids or text.items) and len(line) > 1 and not line[1].isspace():
-            raise chunk.error(index, "a blank after the # of a comment, as ids are text here")
+            raise chunk.error(index, "a blank after the # of a comment, as ids may be text here")
 
 
 def split_fields(chunk: TextFile, index: int, separator: str | None) -> list[str]:
-    """Split a line into fields without the blanks around them."""
-    line = chunk.lines[index]
-    if separator is None:
-        return line.split()
+    """Split a line into fields without the blanks and the quotes around them."""
+    line = chunk.lines[index].strip() if separator is None else chunk.lines[index]
     if '"' not in line:
         return list(map(str.strip, line.split(separator)))
-    limit = csv.field_size_limit()
-    try:
-        # Lists are longer than fields mostly are.
-        csv.field_size_limit(max(limit, len(line)))
-        reader = csv.reader([line], delimiter=separator, strict=True, skipinitialspace=True)
-        return [field.strip() for field in next(reader)]
-    except csv.Error as error:
-        raise chunk.error(index, "fields with closed quotes") from error
-    finally:
-        csv.field_size_limit(limit)
+    field, fields, at = _field_before(separator), [], 0
+    while at <= len(line):
+        found = field.match(line, at)
+        if found is None:
+            raise chunk.error(index, "fields with closed quotes")
+        within, plain = found.groups()
+        fields.append((plain if within is None else within.replace('""', '"')).strip())
+        at = found.end() + 1
+    return fields
+
+
+@cache
+def _field_before(separator: str | None) -> re.Pattern[str]:
+    """Return what a field looks like; not csv's, which takes no blanks behind quotes."""
+    sign = r"\s" if separator is None else re.escape(separator)
+    ahead = r"\s*+" if separator is None else "[ ]*+" if separator == "\t" else "[ \t]*+"
+    behind = "" if separator is None else ahead
+    within = r'"([^"]*+(?:""[^"]*+)*+)"'
+    return re.compile(rf'{ahead}(?:{within}{behind}|((?!")[^{sign}]*+))(?={sign}|\Z)')
 
 
 def list_tokens(text: str, brackets: str, delimiter: str | None) -> list[str] | None:

@@ -8,6 +8,7 @@ themselves. That a file has text may show in its last line, so reading then begi
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -132,6 +133,9 @@ def read_rows(
         else:
             if not grammar.is_typed:
                 _refuse_large(file.path, sets, faults)
+                if not len(sets):
+                    # Nothing tells what ids are, and words may begin as comments do.
+                    deque(_blocks(file, grammar, Text(ids=True, items=True)), maxlen=0)
             return sets
 
 

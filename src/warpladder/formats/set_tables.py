@@ -15,6 +15,7 @@ from warpladder.formats.set_lines import LineGrammar, split_fields
 from warpladder.formats.text import TextFile, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 __all__ = ["SEPARATORS", "as_delimiter", "table_grammar"]
@@ -95,7 +96,9 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
         if sign != delimiter
     }
     even = {sign: of[0] for sign, of in counts.items() if of[0] > 1 and len(set(of)) == 1}
-    pairs = [sign for sign, count in even.items() if count == 2]
+    pairs = [
+        sign for sign, count in even.items() if count == 2 and _parts_an_id(head[0], sign, even)
+    ]
     for chosen in (list(even), pairs):
         if len(chosen) == 1:
             return chosen[0]
@@ -121,6 +124,12 @@ def _separator_of(head: list[TextFile], delimiter: str | None) -> str | None:
     return None
 
 
+def _parts_an_id(line: TextFile, sign: str, others: Iterable[str]) -> bool:
+    """Tell whether one field of a line has no other sign: lists have those, an id has none."""
+    fields = split_fields(line, 0, sign)
+    return any(not any(other in field for other in others) for field in fields)
+
+
 def _field_count(line: TextFile, sign: str) -> int:
     """Return how many fields a line has, 0 for quotes that do not close."""
     try:
@@ -142,14 +151,15 @@ def _has_header(
         return True
     ids = chosen.ids or 0
     used = (ids, chosen.items)
-    if any(map(is_integer, first)) or any(is_integer(first[column]) for column in used):
+    if any(map(is_integer, first)) or any(_integers_in(first[column]) for column in used):
         return False
     if any(_looks_like_list(first[column], delimiter) for column in used):
         return False
     # No name stands in its own column again, and none stands above nothing but integers.
     if any(row[column] == first[column] for row in below for column in used):
         return False
-    for column in used:
+    # A column of ids may be without a name, as an index is; an empty list is no name of its own.
+    for column in used if first[chosen.items] else ():
         listed = [_integers_in(row[column]) for row in below if row[column]]
         if listed and all(listed):
             return True

@@ -65,12 +65,14 @@ def _remedy(kind: str) -> str:
 
 def _has_lists(column: Any) -> bool:
     """Tell whether a column of pandas holds lists, by its type or the first value there is."""
-    if "list" in str(column.dtype):
-        return True
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return is_list(import_pyarrow("taking pandas"), column.dtype.pyarrow_dtype)
     if column.dtype != object:
         return False
     first = next(
-        (value for value in column if not (value is None or isinstance(value, float))), None
+        (one for one in column if not (one is None or one is pd.NA or isinstance(one, float))), None
     )
     return isinstance(first, _LISTS)
 
@@ -106,14 +108,22 @@ def of_arrow(given: Any, argument: str) -> Sets:
     pa = import_pyarrow(f"taking {type(given).__module__.partition('.')[0]}")
     if hasattr(given, "collect") and not hasattr(given, "__arrow_c_stream__"):
         raise InputTypeError(f"{argument}: a {type(given).__name__} is not taken; .collect() it")
-    if hasattr(given, "to_arrow"):
-        try:
+    name = type(given).__name__
+    try:
+        if hasattr(given, "to_arrow"):
             given = given.to_arrow()
-        except pa.ArrowException as fault:
-            raise InputTypeError(
-                f"{argument}: pyarrow cannot read this {type(given).__name__}: {fault}; cast its "
-                "ids to integers of 64 bits or to text"
-            ) from fault
+        if isinstance(given, pa.RecordBatch):
+            given = pa.Table.from_batches([given])
+        elif not isinstance(given, pa.Table) and hasattr(given, "__arrow_c_stream__"):
+            given = pa.chunked_array(given)
+            # A table comes as an array of its rows.
+            if pa.types.is_struct(given.type):
+                given = pa.Table.from_struct_array(given)
+    except pa.ArrowException as fault:
+        raise InputTypeError(
+            f"{argument}: pyarrow cannot read this {name}: {fault}; cast its ids to integers of 64 "
+            "bits or to text"
+        ) from fault
 
     def refuse(expected: str, found: str) -> InputTypeError:
         return InputTypeError(f"{argument}: expected {expected}, found {found}")
@@ -125,10 +135,6 @@ def of_arrow(given: Any, argument: str) -> Sets:
         for chunk in getattr(given, "chunks", [given]):
             lists.add(None, chunk)
         return lists.builder.sets()
-    if isinstance(given, pa.RecordBatch):
-        given = pa.Table.from_batches([given])
-    elif not isinstance(given, pa.Table) and hasattr(given, "__arrow_c_stream__"):
-        given = pa.table(given)
     if not isinstance(given, pa.Table):
         raise InputTypeError(f"{argument}: {type(given).__name__} is not taken; give a Table")
     kinds = given.schema.types

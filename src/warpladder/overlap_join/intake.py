@@ -64,7 +64,8 @@ def as_sets(given: Any, argument: str) -> Sets:
         return _checked(given, argument)
     if isinstance(given, str | os.PathLike):
         return read_sets(given)
-    if hasattr(given, "read"):
+    # A column of a DataFrame may be called so.
+    if callable(getattr(given, "read", None)):
         raise InputTypeError(f"{argument}: an open file is not taken; give its path instead")
     if is_on_gpu(given):
         return _of_array(to_numpy(given), argument)

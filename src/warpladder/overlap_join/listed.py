@@ -60,10 +60,13 @@ def _items_of(
 ) -> tuple[NDArray[Any] | list[str], NDArray[np.int32]]:
     """Return the items of some rows, the first of them row ``first``, and how many each has."""
     if all(type(row) is np.ndarray and row.ndim == 1 and row.dtype.kind in "iu" for row in batch):
-        dtypes = {row.dtype for row in batch}
-        where = _naming(batch, first, argument)
-        # Next to them signed ones would become floats.
-        parts = [fitting(row, where) for row in batch] if np.dtype("u8") in dtypes else batch
+        parts = batch
+        if any(dtype.kind == "u" for dtype in {row.dtype for row in batch}):
+            # Next to those of 64 bits signed ones would become floats.
+            parts = [
+                fitting(row, lambda _, number=number: f"{argument}: row {number}")  # type: ignore[misc]  # of an int
+                for number, row in enumerate(batch, first)
+            ]
         return np.concatenate(parts), np.array(list(map(len, batch)), np.int32)
     sets = [_as_collection(row, first + place, argument) for place, row in enumerate(batch)]
     lengths = np.array(list(map(len, sets)), np.int32)
@@ -163,7 +166,7 @@ def fitting(values: NDArray[Any], where: Where) -> NDArray[Any]:
     InputError
         An integer is beyond int64.
     """
-    if values.dtype != np.uint64:
+    if values.dtype.newbyteorder("=") != np.uint64:
         return values
     if values.max(initial=0) > _INT64.max:
         place = int(values.argmax())

@@ -121,7 +121,8 @@ class Plan:
         Over all pairs of rows, how many ids they share: what brute force by lists would count. For
         rows joined with themselves, the sum of f (f - 1) / 2 over ids that f rows have.
     expected_pairs
-        How many pairs there will be, from a sample of the rows; exact where that is all rows.
+        How many pairs there will be, from a sample of the rows; exact where that is all rows. With
+        ``top_k`` rather more: that many of each row, or all pairs if these are fewer.
     most_pairs
         There cannot be more.
     memory

@@ -164,7 +164,8 @@ class Overlaps:
         except ImportError:
             raise MissingExtraError("to_csr()", "scipy", "sparse") from None
         shape = (len(self.sides[0]), len(self.sides[1]))
-        return csr_array((self.shared, self.positions, self.starts), shape=shape)
+        # A copy: SciPy sorts rows in place where it needs them so, and the best stand first here.
+        return csr_array((self.shared, self.positions, self.starts), shape=shape, copy=True)
 
     def to_arrow(self) -> Any:
         """Return a `pyarrow.Table` of ``left``, ``right``, ``shared``; and ``value``, if not equal.
@@ -299,7 +300,7 @@ class OverlapCounts:
         How many.
     degrees
         In how many pairs each left row is, shape (n,), int64; of rows joined with themselves, from
-        either side.
+        either side, but with ``top_k``: then how many it has.
     other_degrees
         In how many each right row is; None where rows are joined with themselves.
     ids, other_ids

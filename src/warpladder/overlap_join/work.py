@@ -105,9 +105,10 @@ def as_fraction(
     rows
         The first left row, the one to begin with, where others did those before it, and the end.
     """
-    if progress is None:
-        return lambda _: None
     first, begin, last = rows
+    # Of no work there is no fraction.
+    if progress is None or first == last:
+        return lambda _: None
     done = np.concatenate(([0.0], np.cumsum(work[first:last])))
     place = begin - first
 
