@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from fractions import Fraction
 
@@ -149,6 +150,25 @@ def test_own_weights_are_those_of_a_named_scheme():
     np.testing.assert_array_equal(numbers.phi, expected[0])
 
 
+def test_own_weights_of_each_system_where_ends_follow_the_velocity():
+    phi, c = wave(np.arange(30).reshape(3, 10) / 10), [0.5, -0.5, 0.25]
+    how = {"steps": 3, "boundary": ("inflow", np.cos)}
+    expected = wl.advect(phi, courant=c, **how).phi
+    own = {-1: [0.75, 0.25, 0.625], 1: [0.25, 0.75, 0.375]}
+    np.testing.assert_array_equal(wl.advect(phi, courant=c, scheme=own, **how).phi, expected)
+
+
+def test_a_run_keeps_the_own_weights_it_began_with():
+    phi, weights = wave(np.arange(10) / 10), {-1: np.array([0.75]), 1: 0.25}
+    run = wl.advect(phi, courant=0.5, steps=2, scheme=weights)
+    expected = run.resume(2).phi
+    weights[-1][:], weights[1] = 0, 1
+    np.testing.assert_array_equal(run.resume(2).phi, expected)
+    # And where another process goes on with it.
+    elsewhere = pickle.loads(pickle.dumps(run))  # noqa: S301 - our own
+    np.testing.assert_array_equal(elsewhere.resume(2).phi, expected)
+
+
 def test_own_weights_far_away():
     """Five points, of fourth order: Lagrange's polynomial through them."""
     points = (-2, -1, 0, 1, 2)
@@ -180,6 +200,9 @@ def test_own_weights_far_away():
         ({-1: "a", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
         ({-1: np.inf, 0: 0.5}, wl.InputError, "the weight at offset -1 is not finite"),
         ({-1: [0.5, 0.5], 0: 0.5}, wl.InputTypeError, "one for each of 1 systems"),
+        ({-1: np.array(0.5 + 1j), 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a"),
+        ({-1: "0.5", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
+        ({-1: np.ma.array([0.5], mask=[True]), 0: 0.5}, wl.InputTypeError, "offset -1 must be a"),
     ],
 )  # fmt: skip
 def test_own_weights_that_are_refused(scheme, kind, told):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Cells", "as_cells", "as_rows"]
+__all__ = ["Cells", "as_cells", "as_numbers", "as_rows"]
 
 _TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -59,6 +59,20 @@ def as_cells(phi: Any) -> Cells:
     if is_on_gpu(phi):
         return _there(phi)
     return Cells(as_rows(phi, "phi"), phi, np.ndim(phi) == 1)
+
+
+def as_numbers(given: Any) -> NDArray[Any]:
+    """Return one number or several as an array; an empty one of objects, where there is none.
+
+    Examples
+    --------
+    >>> as_numbers([1, 2]), as_numbers([[1], [2, 3]])
+    (array([1, 2]), array([], dtype=object))
+    """
+    try:
+        return np.empty(0, object) if np.ma.is_masked(given) else np.asarray(given)
+    except (TypeError, ValueError, RuntimeError):
+        return np.empty(0, object)
 
 
 def as_rows(phi: Any, name: str) -> NDArray[Any]:
