@@ -102,14 +102,20 @@ def test_what_is_left_over_of_a_cell_is_told_from_rounding():
 
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
 @pytest.mark.parametrize(
-    "initial", [lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]]]
-)
+    "initial",
+    [
+        lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]],
+        lambda x: np.ma.masked_less(x, 5),
+    ],
+)  # fmt: skip
 def test_a_start_that_is_no_function_of_x(initial, boundary):
     run = wl.advect(cells(20), courant=0.5, steps=3, boundary=boundary)
     for ask in (run.exact, run.errors, run.mass_balance):
         with pytest.raises(wl.InputTypeError, match="initial: of an array of 20 x it returned"):
             ask(initial)
     assert run.exact(lambda _: 2).tolist() == [2] * 20
+    with pytest.raises(wl.InputTypeError, match="initial: some cells are masked; fill them"):
+        run.mass_balance(np.ma.masked_less(cells(20), 0))
 
 
 def test_errors_are_norms_with_dx():

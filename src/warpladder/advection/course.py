@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.advection.intake import as_numbers
 from warpladder.advection.schemes import Scheme, check_own
 from warpladder.errors import InputError, InputTypeError
 
@@ -218,10 +219,7 @@ def _as_numbers(name: str, given: Any, systems: int) -> NDArray[np.float64] | No
     """Return one number for each system; None where none is given."""
     if given is None:
         return None
-    try:
-        numbers = np.asarray(given)
-    except ValueError:
-        numbers = np.empty(0, object)
+    numbers = as_numbers(given)
     if numbers.dtype.kind not in "iuf":
         raise InputTypeError(f"{name}={given!r} must be a number, or one for each system")
     if numbers.shape not in {(), (systems,)}:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.advection.boundaries import Side, value_at
+from warpladder.advection.intake import as_numbers
 from warpladder.advection.setup import Setup
 from warpladder.errors import InputError, InputTypeError
 
@@ -93,10 +94,7 @@ def values_of(initial: Callable[[Any], Any], x: NDArray[np.float64]) -> NDArray[
         That is no number for each.
     """
     returned = initial(x)
-    try:
-        values = np.asarray(returned)
-    except ValueError:
-        values = np.empty(0, object)
+    values = as_numbers(returned)
     if values.dtype.kind not in "biuf" or values.shape not in {(), x.shape}:
         raise InputTypeError(
             f"initial: of an array of {len(x)} x it returned {values.dtype} of shape "

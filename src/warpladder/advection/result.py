@@ -366,7 +366,7 @@ class Advection:
                     "(or keep it by save_every)"
                 )
             return self._rows(self._on_host(self.snapshots[0]))
-        rows = as_rows(self._on_host(initial), "initial")
+        rows = as_rows(to_numpy(initial) if is_on_gpu(initial) else initial, "initial")
         if rows.shape != (self.setup.systems, self.setup.cells):
             raise InputError(
                 f"initial: {rows.shape[0]} systems of {rows.shape[1]} cells, where the run has "
