@@ -55,6 +55,14 @@ def test_exact_is_what_courant_number_1_computes(boundary, c):
         np.testing.assert_allclose(run.exact(phi), exact, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("c", [1e15, -1e30, 1e300])
+def test_exact_after_more_cells_than_an_array_counts(c):
+    phi, how = np.arange(7.0), {"courant": c, "steps": 3000, "allow_unstable": True}
+    ring = wl.advect(phi, boundary="periodic", **how).exact(phi)
+    assert ring.tolist() == [(i - 3000 * int(c)) % 7 for i in range(7)]
+    same(wl.advect(phi, **how).exact(phi), np.full(7, 0.0 if c > 0 else 6.0))
+
+
 def test_exact_of_a_function_is_known_anywhere():
     n = 200
     for c in (0.35, -0.35):
@@ -404,6 +412,11 @@ def test_plot(tmp_path):
     np.testing.assert_allclose(shown["exact"], run.exact(hill))
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     assert [*curves(wl.advect(start, courant=0.3, steps=7).plot())] == ["computed"]
+    # A start that a run goes on from is not the first.
+    assert [*curves(run.resume(3, save_every=2).plot())] == ["computed"]
+    both = wl.advect(np.stack((start, start)), courant=[1, 0.3], steps=7, save_every=7)
+    assert [*curves(both.plot(system=0))] == ["initial", "exact", "computed"]
+    assert [*curves(both.plot(system=1))] == ["initial", "computed"]
     with pytest.raises(wl.InputError, match="its name must end in"):
         run.plot(path=tmp_path / "run.jpeg2000")
 

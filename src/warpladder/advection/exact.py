@@ -104,7 +104,10 @@ def values_of(initial: Callable[[Any], Any], x: NDArray[np.float64]) -> NDArray[
 
 
 def exact_solution(
-    setup: Setup, initial: NDArray[Any] | Callable[[Any], Any], steps: int
+    setup: Setup,
+    initial: NDArray[Any] | Callable[[Any], Any],
+    steps: int,
+    system: int | None = None,
 ) -> NDArray[np.float64]:
     """Return the exact solution after so many steps, shape (systems, cells), in float64.
 
@@ -116,6 +119,8 @@ def exact_solution(
         The cells at the start, (systems, cells); or a function of an array of x.
     steps
         Since the start.
+    system
+        Of which alone; by default of all.
 
     Raises
     ------
@@ -124,11 +129,13 @@ def exact_solution(
     InputTypeError
         The function returns something else than a number for each x.
     """
-    whole = np.arange(setup.cells)
-    found = np.empty((setup.systems, setup.cells))
-    for system, c in enumerate(setup.course.courant.tolist()):
+    whole, n = np.arange(setup.cells), setup.cells
+    asked = range(setup.systems) if system is None else [system]
+    found = np.empty((len(asked), n))
+    for row, number in zip(found, asked, strict=True):
+        c = float(setup.course.courant[number])
         if callable(initial):
-            feet = whole - c * steps
+            feet: NDArray[Any] = whole - c * steps
         else:
             moved = whole_cells(c, steps)
             if moved is None:
@@ -136,8 +143,10 @@ def exact_solution(
                     f"initial: the solution has moved by {c * steps:.12g} cells, and what lies "
                     "between cells only a function knows; give exact(initial=...) a function of x"
                 )
-            feet = whole - moved
-        found[system] = _of_system(setup, initial, system, steps, feet)
+            # Which may be more than an array's integers are: they are those within a ring, too,
+            # and beyond an end all places are alike.
+            feet = whole - (moved % n if setup.boundary.is_periodic else max(-n, min(moved, n)))
+        row[:] = _of_system(setup, initial, number, steps, feet)
     return found
 
 

@@ -300,14 +300,13 @@ class Advection:
 
         system = as_system(system, self.setup)
         curves: dict[str, NDArray[Any]] = {}
-        if initial is not None or len(self.saved):
+        if initial is not None or (len(self.saved) and not self.saved[0]):
             start = self._initial(initial)
             rows = sampled(self.setup, start) if callable(start) else start
             curves["initial"] = rows[system]
             courant = float(self.setup.course.courant[system])
             if callable(start) or whole_cells(courant, self.steps) is not None:
-                found = exact_solution(self.setup, start, self.steps)
-                curves["exact"] = found[system]
+                [curves["exact"]] = exact_solution(self.setup, start, self.steps, system)
         curves["computed"] = self._rows(self._on_host(self.phi))[system]
         figure = drawn(self.x, curves, self._title(system))
         if path is not None:
