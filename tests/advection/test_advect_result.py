@@ -419,6 +419,8 @@ def test_plot(tmp_path):
     assert [*curves(both.plot(system=1))] == ["initial", "computed"]
     with pytest.raises(wl.InputError, match="its name must end in"):
         run.plot(path=tmp_path / "run.jpeg2000")
+    with pytest.raises(wl.InputTypeError, match="path=5 must be the path of a file"):
+        run.plot(path=5)
 
 
 def test_many_cells_are_drawn_by_their_extremes():
@@ -434,8 +436,22 @@ def test_animate(tmp_path):
     run = wl.advect(cells(20), courant=0.5, steps=3, save_every=1)
     assert run.animate(path=tmp_path / "run.gif") is None
     assert (tmp_path / "run.gif").read_bytes().startswith(b"GIF")
+    with pytest.raises(wl.InputTypeError, match="path=5 must be the path of a file"):
+        run.animate(path=5)
     with pytest.raises(wl.InputError, match="animate: there are no snapshots"):
         wl.advect(cells(20), courant=0.5, steps=3).animate()
+
+
+@pytest.mark.parametrize(
+    ("phi", "limits"),
+    [([2, np.nan, 4, 3], (1.9, 4.1)), ([2, 4, np.inf, 3], (1.9, 4.1)), ([np.nan], (-0.5, 0.5))],
+)
+def test_an_animation_shows_what_is_finite(phi, limits, tmp_path):
+    pytest.importorskip("matplotlib")
+    run = wl.advect(phi, courant=1, steps=1, save_every=1, boundary="periodic")
+    found = run.animate()
+    found.save(tmp_path / "run.gif", writer="pillow")
+    assert found._fig.axes[0].get_ylim() == pytest.approx(limits)
 
 
 @pytest.mark.parametrize("system", [1, -2, "0", 0.0, True])

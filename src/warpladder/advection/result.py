@@ -310,7 +310,7 @@ class Advection:
         curves["computed"] = self._rows(self._on_host(self.phi))[system]
         figure = drawn(self.x, curves, self._title(system))
         if path is not None:
-            save_picture(figure, Path(path))
+            save_picture(figure, as_path("path", path))
         return figure
 
     def animate(
@@ -332,12 +332,13 @@ class Advection:
         system = as_system(system, self.setup)
         if self.snapshots is None:
             raise InputError("animate: there are no snapshots; run with save_every")
+        target = None if path is None else as_path("path", path)
         shots = self.snapshots if self.setup.is_single else self.snapshots[:, system]
         shots = to_numpy(shots) if is_on_gpu(shots) else shots
         found = animated(self.x, shots, self.times.tolist(), self._title(system, at_end=False))
-        if path is None:
+        if target is None:
             return found
-        save_animation(found, Path(path))
+        save_animation(found, target)
         return None
 
     def to_xarray(self) -> Any:
