@@ -369,14 +369,39 @@ def test_refusals(phi, how, kind, told):
         wl.advect(phi, **how)
 
 
+def told_dt(refusal):
+    return float(re.search(r"stable dt is (\S+);", str(refusal.value))[1])
+
+
 @pytest.mark.parametrize(("scheme", "most"), [("upwind", 1), ("beam-warming", 2), ("mc", 1)])
 def test_an_unstable_course_is_refused_with_the_largest_stable_dt(scheme, most):
     how = {"velocity": -3, "dx": 0.3, "steps": 2, "scheme": scheme}
-    told = rf"courant=-{most * 1.5:g}: {scheme} is stable up to {most} only; the largest stable dt "
-    with pytest.raises(wl.InputError, match=f"{told}is {most * 0.1:g}; allow_unstable=True"):
+    told = rf"courant=-{most * 1.5}: {scheme} is stable up to {most} only; the largest stable dt "
+    with pytest.raises(wl.InputError, match=rf"{told}is \S+; allow_unstable=True") as refusal:
         wl.advect(np.ones(5), dt=0.15 * most, **how)
+    assert told_dt(refusal) == pytest.approx(most * 0.1)
     wl.advect(np.ones(5), dt=0.1 * most, **how)
     assert wl.advect(np.ones(5), dt=0.15 * most, allow_unstable=True, **how).steps == 2
+
+
+def test_the_largest_stable_dt_that_is_told_is_stable():
+    for velocity in np.random.default_rng(1).uniform(1.01, 9, 20).tolist():
+        how = {"velocity": velocity, "dx": 0.1, "steps": 1}
+        with pytest.raises(wl.InputError, match=r"courant=[1-9]") as refusal:
+            wl.advect(np.ones(5), dt=0.1, **how)
+        assert wl.advect(np.ones(5), dt=told_dt(refusal), **how).courant == 1
+    # Not that 1 is above 1.
+    with pytest.raises(wl.InputError, match=r"courant=1\.0000000000002"):
+        wl.advect(np.ones(5), courant=1 + 2e-13, steps=1)
+
+
+@pytest.mark.parametrize(
+    "t_end", [1 + 2e-13, 1 - 2e-13, float(np.cumsum(np.full(1000, 0.001))[-1])]
+)
+def test_no_step_is_longer_than_the_courant_number_says(t_end):
+    run = wl.advect(np.ones(5), velocity=1, dx=0.001, courant=1, t_end=t_end)
+    assert (run.steps, run.courant <= 1) == (1000, True)
+    assert run.time == pytest.approx(t_end, rel=1e-12)
 
 
 def test_the_system_that_is_too_fast_is_named():

@@ -105,7 +105,8 @@ def as_course(
         dt = _longest_dt(courant, known, dx)
         if t_end is not None and steps is None:
             steps = math.ceil(_countable(t_end, dt) * (1 - _SLACK))
-            dt, t_end = t_end / steps if steps else dt, None
+            # Never longer, where that is what rounding makes of it: longer may not be stable.
+            dt, t_end = min(dt, t_end / steps) if steps else dt, None
     elif dt is None:
         dt, t_end = _dt_of_both(steps, t_end), None
     with np.errstate(over="ignore", under="ignore"):
@@ -129,9 +130,10 @@ def check_stable(scheme: Scheme, course: Course) -> None:
     if abs(c) <= most:
         return
     whose = f" of system {worst}" if len(course.courant) > 1 else ""
+    # With all digits: with fewer, it may be the largest that is stable, and that dt may not be.
     raise InputError(
-        f"courant={c:.10g}{whose}: {scheme.name} is stable up to {most:g} only; the largest stable "
-        f"dt is {course.dt * most / abs(c):.10g}; allow_unstable=True computes it all the same"
+        f"courant={c!r}{whose}: {scheme.name} is stable up to {most:g} only; the largest stable "
+        f"dt is {course.dt * most / abs(c)!r}; allow_unstable=True computes it all the same"
     )
 
 
