@@ -193,6 +193,7 @@ def test_own_weights_far_away():
         ({0: 0.5, 1: 1, 2: -0.5}, wl.InputError, "carry the solution by -0 cells a step"),
         # Centred differences, which grow for any dt.
         ({-1: 0.25, 0: 1, 1: -0.25}, wl.InputError, "a wave grows by a factor of 1.118"),
+        ({-1: 0.75 + 1e-8, 0: -2e-8, 1: 0.25 + 1e-8}, wl.InputError, "by a factor of 1.00000004 a"),
         ({0: 1}, wl.InputError, "the offsets [0] must be 2 to 5, from -4 to 4"),
         ({-5: 0.5, 0: 0.5}, wl.InputError, "the offsets [-5, 0] must be"),
         (dict.fromkeys(range(-2, 4), 1 / 6), wl.InputError, "must be 2 to 5"),

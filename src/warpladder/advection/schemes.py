@@ -196,7 +196,7 @@ def check_own(scheme: Scheme, courant: NDArray[np.float64]) -> None:
         most = float(np.abs(amplification(scheme.offsets, row)).max())
         if most > 1 + _SLACK * size:
             raise InputError(
-                f"scheme: with the weights{whose} a wave grows by a factor of {most:.6g} a step; "
+                f"scheme: with the weights{whose} a wave grows by a factor of {most:.10g} a step; "
                 f"{override}"
             )
 
