@@ -373,6 +373,53 @@ def test_files_that_are_no_run_of_ours(tmp_path, kind):
         wl.Advection.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "anew", "found"),
+    [
+        ("steps", lambda steps: steps[:1], "arrays that do not fit each other"),
+        ("snapshots", lambda shots: shots[:, :3], "arrays that do not fit each other"),
+        ("snapshots", lambda shots: shots[..., None, None] * np.ones(5), "arrays that do not fit"),
+        ("steps", lambda steps: steps - 1, "steps that do not ascend from 0 or later"),
+        ("steps", lambda steps: steps[::-1], "steps that do not ascend from 0 or later"),
+        ("steps", lambda steps: steps * 0.5, "steps that do not ascend from 0 or later"),
+        ("snapshots", lambda shots: shots.astype("i4"), "snapshots of int32"),
+        ("snapshots", lambda shots: shots.astype("f2"), "snapshots of float16"),
+        ("format", lambda _: 2, "format 2 of them"),
+        ("method", lambda _: "leap", "something else"),
+        ("dt", lambda _: 0.0, "something else"),
+        ("dx", lambda _: float("nan"), "something else"),
+        ("velocity", lambda _: [float("inf")], "something else"),
+        ("courant", lambda _: [0.5, 0.5], "something else"),
+        ("boundary", lambda known: known | {"left": {"kind": "wall"}}, "something else"),
+        ("boundary", lambda known: known | {"left": {"kind": "periodic"}}, "something else"),
+    ],
+)
+def test_files_that_others_have_changed(tmp_path, name, anew, found):
+    path = tmp_path / "run.npz"
+    wl.advect(np.ones(5), courant=0.5, steps=3, out=path)
+    with np.load(path) as arrays:
+        parts = dict(arrays)
+    if name in parts:
+        parts[name] = anew(parts[name])
+    else:
+        about = json.loads(str(parts["about"]))
+        parts["about"] = np.array(json.dumps(about | {name: anew(about[name])}))
+    np.savez(path, **parts)
+    with pytest.raises(wl.FileFormatError, match=f"has written, found {found}"):
+        wl.Advection.load(path)
+
+
+def test_snapshots_in_the_order_of_fortran(tmp_path):
+    path = tmp_path / "run.npz"
+    run = wl.advect(cells(5), courant=0.5, steps=3, out=path)
+    expected = run.resume(2).phi
+    with np.load(path) as arrays:
+        parts = dict(arrays)
+    np.savez(path, **parts | {"snapshots": np.asfortranarray(parts["snapshots"])})
+    same(np.asarray(wl.Advection.load(path).snapshots), parts["snapshots"])
+    same(wl.Advection.load(path).resume(2).phi, expected)
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(wl.InputError, match=r"cannot read .*: No such file"):
         wl.Advection.load(tmp_path / "none.npz")

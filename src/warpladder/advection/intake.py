@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Cells", "as_cells", "as_numbers", "as_rows"]
+__all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows"]
 
-_TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
+TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +92,7 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
         )
     _check_shape(array.shape, name)
     kind = array.dtype.newbyteorder("=")
-    kind = kind if kind in _TAKEN else np.dtype(np.float64)
+    kind = kind if kind in TAKEN else np.dtype(np.float64)
     return np.ascontiguousarray(array, kind).reshape(-1, array.shape[-1])
 
 
@@ -101,7 +101,7 @@ def _there(phi: Any) -> Cells:
         dtype = numpy_dtype(phi)
     except TypeError:
         dtype = np.dtype(object)
-    if dtype not in _TAKEN:
+    if dtype not in TAKEN:
         raise InputTypeError(
             f"phi: dtype {phi.dtype} is not taken on a GPU; convert it to float32 or float64 there"
         )

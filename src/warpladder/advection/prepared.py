@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from warpladder.advection.forms import Engine
 
-__all__ = ["Prepared", "as_save_every", "engines_for", "prepare"]
+__all__ = ["METHODS", "Prepared", "as_save_every", "engines_for", "prepare"]
 
-_METHODS = ("steps", "jump")
+METHODS = ("steps", "jump")
 # Cells times steps, of which a GPU does not take longer than a copy to it and back.
 _GPU_FROM = 1 << 30
 
@@ -85,7 +85,7 @@ def prepare(
     is_refused
         Whether one that memory does not hold is.
     """
-    check_option("method", method, _METHODS)
+    check_option("method", method, METHODS)
     as_flag("allow_unstable", allow_unstable)
     cells = as_cells(phi)
     *several, n = cells.values.shape
