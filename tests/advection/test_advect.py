@@ -315,6 +315,8 @@ GOOD = {"courant": 0.5, "steps": 1}
         ([1], {**GOOD, "dt": True}, wl.InputTypeError, "dt=True must be a number"),
         ([1], {**GOOD, "steps": -1}, wl.InputError, "steps=-1 must not be below 0"),
         ([1], {**GOOD, "steps": 1.0}, wl.InputTypeError, "steps=1.0 must be a whole number"),
+        ([1], {**GOOD, "steps": np.array([3])}, wl.InputTypeError, "steps=array([3]) must be a"),
+        ([1], {**GOOD, "save_every": np.array(2.0)}, wl.InputTypeError, "must be a whole number"),
         ([1], {**GOOD, "t_end": 1}, wl.InputError, "t_end=1.0 does not go with steps=1"),
         ([1], {"courant": 0.5, "t_end": -1}, wl.InputError, "t_end=-1.0 is before the start"),
         ([1], {"courant": 0.5, "dt": 0.1, "t_end": 0.25}, wl.InputError,

@@ -7,7 +7,6 @@ is missing, or too much, is told.
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.advection.intake import as_numbers
+from warpladder.advection.intake import as_numbers, as_whole
 from warpladder.advection.schemes import Scheme, check_own
 from warpladder.errors import InputError, InputTypeError
 
@@ -263,9 +262,7 @@ def as_steps(given: Any) -> int:
     InputError, InputTypeError
         It is below 0, too large to tell single steps, or no whole number.
     """
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise InputTypeError(f"steps={given!r} must be a whole number")
-    steps = operator.index(given)
+    steps = as_whole("steps", given)
     if steps < 0:
         raise InputError(f"steps={steps} must not be below 0")
     if steps > MOST_STEPS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows"]
+__all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows", "as_whole"]
 
 TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -73,6 +74,22 @@ def as_numbers(given: Any) -> NDArray[Any]:
         return np.empty(0, object) if np.ma.is_masked(given) else np.asarray(given)
     except (TypeError, ValueError, RuntimeError):
         return np.empty(0, object)
+
+
+def as_whole(name: str, given: Any) -> int:
+    """Return a whole number, Python's or NumPy's.
+
+    Examples
+    --------
+    >>> as_whole("steps", np.array(3))
+    3
+    """
+    try:
+        if not isinstance(given, bool):
+            return operator.index(given)
+    except TypeError:
+        pass
+    raise InputTypeError(f"{name}={given!r} must be a whole number")
 
 
 def as_rows(phi: Any, name: str) -> NDArray[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from warpladder.advection.boundaries import as_boundary
 from warpladder.advection.course import MOST_STEPS, as_course, check_stable
-from warpladder.advection.intake import Cells, as_cells
+from warpladder.advection.intake import Cells, as_cells, as_whole
 from warpladder.advection.plan import Plan
 from warpladder.advection.running import Engines
 from warpladder.advection.schemes import as_scheme
@@ -20,7 +19,7 @@ from warpladder.call import Target, check_option, joined, target_for
 from warpladder.device.environment import require_compiler, worker_count
 from warpladder.device.foreign import device_of, numpy_dtype
 from warpladder.device.host_memory import require_memory
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import InputError
 from warpladder.flags import as_flag
 
 if TYPE_CHECKING:
@@ -147,9 +146,7 @@ def as_save_every(given: Any) -> int | None:
     """Return the number of steps between two snapshots."""
     if given is None:
         return None
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise InputTypeError(f"save_every={given!r} must be a whole number of steps")
-    every = operator.index(given)
+    every = as_whole("save_every", given)
     if every < 1:
         raise InputError(f"save_every={every} must be at least 1")
     if every > MOST_STEPS:
