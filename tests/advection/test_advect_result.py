@@ -409,6 +409,18 @@ def test_files_that_others_have_changed(tmp_path, name, anew, found):
         wl.Advection.load(path)
 
 
+def test_parts_of_a_zarr_group_that_are_damaged_or_lost(tmp_path):
+    pytest.importorskip("zarr")
+    path = tmp_path / "run.zarr"
+    wl.advect(np.zeros(5), courant=0.5, steps=3, out=path)
+    (chunk,) = (one for one in path.glob("snapshots/c/1/*") if one.is_file())
+    chunk.write_bytes(b"no chunk")
+    with pytest.raises(wl.FileFormatError, match="something else, or a damaged file"):
+        wl.Advection.load(path)
+    chunk.unlink()
+    assert np.isnan(wl.Advection.load(path).phi).all()
+
+
 def test_snapshots_in_the_order_of_fortran(tmp_path):
     path = tmp_path / "run.npz"
     run = wl.advect(cells(5), courant=0.5, steps=3, out=path)

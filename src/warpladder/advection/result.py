@@ -197,8 +197,7 @@ class Advection:
             It cannot be read, or the boundary is missing or another.
         """
         place = as_path("path", path)
-        setup, saved = open_run(place, boundary)
-        last = np.array(open_snapshots(place)[len(saved) - 1], setup.dtype)
+        setup, saved, last = open_run(place, boundary)
         return cls(last, setup, int(saved[-1]), saved, place, device, "read from a file")
 
     def exact(self, initial: Any = None) -> NDArray[np.float64]:

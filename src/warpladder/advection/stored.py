@@ -27,8 +27,8 @@ _WANTED = "snapshots that warpladder.advect has written"
 _LOCAL_HEADER, _LENGTHS = 30, slice(26, 30)
 
 
-def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
-    """Return the setup of a run and the steps of its snapshots.
+def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64], NDArray[Any]]:
+    """Return the setup of a run, the steps of its snapshots, and the last of these.
 
     Parameters
     ----------
@@ -51,6 +51,8 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
         if document["format"] != FORMAT:
             raise FileFormatError(path, None, _WANTED, f"format {document['format']!r} of them")
         _check_parts(path, steps, x, snapshots)
+        kind = snapshots.dtype.newbyteorder("=")
+        last = np.array(snapshots[len(steps) - 1], kind)
         *several, n = snapshots.shape[1:]
         systems = several[0] if several else 1
         scheme = as_scheme(scheme_of(document))
@@ -60,7 +62,8 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
         check_option("method", method, METHODS)
     except OSError as fault:
         raise InputError(f"cannot read {path}: {fault.strerror or fault}") from fault
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as fault:
+    except (KeyError, TypeError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile) as fault:
+        # RuntimeError is what Zarr raises of what it cannot unpack.
         if isinstance(fault, FileFormatError):
             raise
         raise FileFormatError(path, None, _WANTED, "something else, or a damaged file") from fault
@@ -77,8 +80,7 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
             f"boundary=None: {path} is of a run with a function of time, which a file cannot keep; "
             "give the boundary again"
         )
-    kind = snapshots.dtype.newbyteorder("=")
-    return Setup(scheme, known, course, method, systems, n, kind, not several), steps
+    return Setup(scheme, known, course, method, systems, n, kind, not several), steps, last
 
 
 def open_snapshots(path: Path) -> Any:
