@@ -212,6 +212,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
         (("--steps", 9, "--method", "jump"), "--method jump: at the left end"),
         (("--steps", 1, "--column", "a"), "--column is that of a file"),
+        (("--steps", 1, "--initial", "a.npz", "--column", "a"), "--column is that of a table"),
         (("--steps", 1, "--initial", __file__, "--column", "7" * 5000), "7' is not there; found:"),
         (("--steps", 1, "--resume", "a.npz", "--cells", 3), "--cells has no meaning beside"),
         (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),

@@ -274,6 +274,8 @@ def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
         raise typer.BadParameter(f"--cells is that of a shape; {initial} has as many as it has")
     path = Path(initial)
     if path.suffix.lower() == ".npz":
+        if column is not None:
+            raise typer.BadParameter(f"--column is that of a table; {initial} has arrays")
         return _of_archive(path)
     if initial != "-" and not path.exists():
         known = ", ".join(SHAPES)
