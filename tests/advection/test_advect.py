@@ -428,6 +428,15 @@ def test_too_large(device, message, monkeypatch):
         paused.resume(1 << 30, save_every=1)
 
 
+@pytest.mark.parametrize("cell", [0.0, 0])
+def test_a_copy_that_is_too_large(cell):
+    # It takes no memory as it is.
+    huge = np.broadcast_to(cell, 1 << 50)
+    for ask in (wl.advect, wl.advect.plan):
+        with pytest.raises(wl.TooLargeError, match="phi: copies of its cells as float64 take"):
+            ask(huge, courant=0.5, steps=1)
+
+
 def test_plan():
     found = wl.advect.plan(np.zeros((2, 1000), "f4"), courant=0.5, steps=10, save_every=5)
     assert (found.systems, found.cells, found.steps, found.cell_steps) == (2, 1000, 10, 20_000)

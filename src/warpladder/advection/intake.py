@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows", "as_whole"]
@@ -93,7 +94,15 @@ def as_whole(name: str, given: Any) -> int:
 
 
 def as_rows(phi: Any, name: str) -> NDArray[Any]:
-    """Return cells of the host as a matrix of floats in C order, without a copy where they are."""
+    """Return cells of the host as a matrix of floats in C order, without a copy where they are.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As for `as_cells`; or some are masked, or the array is sparse.
+    TooLargeError
+        Memory does not hold the copy.
+    """
     if isinstance(phi, np.ma.MaskedArray) and np.ma.is_masked(phi):
         raise InputTypeError(f"{name}: some cells are masked; fill them")
     if type(phi).__module__.startswith("scipy.sparse"):
@@ -110,6 +119,8 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
     _check_shape(array.shape, name)
     kind = array.dtype.newbyteorder("=")
     kind = kind if kind in TAKEN else np.dtype(np.float64)
+    if array.dtype != kind or not array.flags.c_contiguous:
+        require_memory(array.size * kind.itemsize, f"{name}: copies of its cells as {kind.name}")
     return np.ascontiguousarray(array, kind).reshape(-1, array.shape[-1])
 
 
