@@ -107,9 +107,11 @@ def prepare(
     )
     every, path = as_save_every(save_every), check_target(out)
     engines = engines_for(setup, cells, device, count)
-    plan = _plan(setup, cells, engines, count, every, path)
+    waves = _waves(setup, count, every)
+    plan = _plan(setup, cells, engines, count, every, path, waves)
     if is_refused and engines.device is None:
-        require_memory(plan.memory, "phi: the cells and what is kept of them")
+        # A jump asks for its waves itself, where there is a sound way.
+        require_memory(plan.memory - waves, "phi: the cells and what is kept of them")
     return Prepared(setup, cells, count, engines, every, path, plan)
 
 
@@ -176,8 +178,25 @@ def _jumping(cells: Cells, device: Any) -> Engines:
     return Engines(JumpEngine(), None, "all steps at once, by powers of the symbol, on the CPU")
 
 
+def _waves(setup: Setup, steps: int, every: int | None) -> int:
+    """Return the bytes that jumps take beside the cells."""
+    if setup.method != "jump":
+        return 0
+    from warpladder.advection.jump import bytes_of_jump
+
+    at_once = min(steps, every or steps)
+    is_ring = setup.boundary.is_periodic
+    return bytes_of_jump(setup.scheme.offsets, setup.cells, at_once, is_ring=is_ring)
+
+
 def _plan(
-    setup: Setup, cells: Cells, engines: Engines, steps: int, every: int | None, out: Path | None
+    setup: Setup,
+    cells: Cells,
+    engines: Engines,
+    steps: int,
+    every: int | None,
+    out: Path | None,
+    waves: int,
 ) -> Plan:
     state = setup.systems * setup.cells * setup.dtype.itemsize
     snapshots = saved_count(steps, every, is_written=out is not None)
@@ -196,7 +215,7 @@ def _plan(
         courant=float(np.abs(setup.course.courant).max()),
         snapshots=snapshots,
         # A number for each snapshot, too: which step it is of.
-        memory=result + state * (copies + between + 1) + 8 * snapshots,
+        memory=result + state * (copies + between + 1) + 8 * snapshots + waves,
         result_memory=result,
         engine="cpu" if engines.device is None else engines.device.properties.name,
         method=setup.method,
