@@ -83,6 +83,20 @@ def test_observed_order(scheme, order):
         assert found.orders[-1].linf == pytest.approx(order, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "order"), [("lax-wendroff", 2), ("beam-warming", 1), ("fromm", 1), ("mc", 1)]
+)
+def test_observed_order_of_what_comes_in(scheme, order):
+    """Both ghosts have the value that is right for the first of them."""
+    errors = []
+    for n in (128, 256):
+        x, dx = np.arange(n) / n, 1 / n
+        run = wl.advect(wave(x), velocity=1, dx=dx, courant=0.5, t_end=1, scheme=scheme,
+                        boundary=("inflow", lambda time, dx=dx: wave(-dx - time)))  # fmt: skip
+        errors.append(np.abs(run.phi - wave(x)).sum() * dx)
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)
+
+
 profiles = st.lists(st.floats(-100, 100), min_size=3, max_size=40)
 LIMITED = (*SLOPES, "upwind", "lax-friedrichs")
 
