@@ -88,4 +88,7 @@ def _thinned(x: NDArray[np.float64], values: NDArray[Any]) -> tuple[Any, Any]:
     bins = values[:end].reshape(-1, per_bin)
     both = np.stack((bins.argmin(axis=1), bins.argmax(axis=1)), axis=1)
     places = (np.sort(both, axis=1) + np.arange(0, end, per_bin)[:, None]).ravel()
+    if end < len(x):
+        last = values[end:]
+        places = np.append(places, end + np.sort((last.argmin(), last.argmax())))
     return x[places], values[places]
