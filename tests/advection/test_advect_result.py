@@ -211,6 +211,14 @@ def test_convergence_refuses_what_memory_does_not_hold(monkeypatch):
         run.convergence(hill, 12)
 
 
+def test_going_on_refuses_what_memory_does_not_hold(monkeypatch):
+    run = wl.advect(np.ones(1000), courant=0.5, steps=3)
+    monkeypatch.setattr(host_memory, "_NOT_WORTH_ASKING", 0)
+    monkeypatch.setattr(host_memory, "host_memory", lambda: HostMemory(15_999, 1 << 20, "a test"))
+    with pytest.raises(wl.TooLargeError, match="phi: the cells that come of it take"):
+        run.resume(3)
+
+
 def test_what_it_says_of_itself():
     run = wl.advect(np.ones((2, 1000), "f4"), courant=[0.5, -0.25], steps=2000)
     assert repr(run) == (

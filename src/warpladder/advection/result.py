@@ -24,6 +24,7 @@ from warpladder.advection.snapshots import as_path, check_target
 from warpladder.advection.stored import open_run, open_snapshots
 from warpladder.call import Progress, check_progress, naming_memory
 from warpladder.device.foreign import is_on_gpu, to_numpy
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -165,6 +166,9 @@ class Advection:
             raise InputError(f"out={str(path)!r} is the file that this run goes on from")
         cells = as_cells(self.phi)
         engines = engines_for(self.setup, cells, self.device, count)
+        if engines.device is None:
+            # The new cells, and others on the way to them.
+            require_memory(2 * cells.values.nbytes, "phi: the cells that come of it")
         with naming_memory("phi", "the cells and what is kept of them"):
             ran = run(self.setup, engines, cells, self.steps, count, every, path, progress)
         return replace(
