@@ -55,6 +55,22 @@ def test_exact_is_what_courant_number_1_computes(boundary, c):
         np.testing.assert_allclose(run.exact(phi), exact, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("boundary", ["periodic", "neumann"])
+@pytest.mark.parametrize("velocity", [1, -1])
+def test_exact_of_a_function_that_jumps_is_that_of_its_cells(velocity, boundary):
+    """After 0.9 * 60, which rounding makes 54.00000000000001, and the like."""
+    x = np.arange(50) / 50
+    for steps in range(10, 100, 10):
+        run = wl.advect(x, velocity=velocity, dx=1 / 50, dt=0.9 / 50, steps=steps, scheme="upwind",
+                        boundary=boundary)  # fmt: skip
+        for edge in x:
+            jump = (x >= edge) * 1.0
+            same(run.exact(lambda x, edge=edge: (x >= edge) * 1.0), run.exact(jump))
+    # But what it knows of a small part of a cell is not thrown away.
+    run = wl.advect(x, courant=1 - 1e-10, steps=3, boundary="periodic")
+    assert run.exact(lambda x: x)[10] == pytest.approx(7 + 3e-10, abs=1e-14)
+
+
 @pytest.mark.parametrize("c", [1e15, -1e30, 1e300])
 def test_exact_after_more_cells_than_an_array_counts(c):
     phi, how = np.arange(7.0), {"courant": c, "steps": 3000, "allow_unstable": True}

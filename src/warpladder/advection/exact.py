@@ -134,20 +134,27 @@ def exact_solution(
     found = np.empty((len(asked), n))
     for row, number in zip(found, asked, strict=True):
         c = float(setup.course.courant[number])
-        if callable(initial):
-            feet: NDArray[Any] = whole - c * steps
-        else:
-            moved = whole_cells(c, steps)
-            if moved is None:
-                raise InputError(
-                    f"initial: the solution has moved by {c * steps:.12g} cells, and what lies "
-                    "between cells only a function knows; give exact(initial=...) a function of x"
-                )
+        moved = whole_cells(c, steps)
+        if callable(initial) and moved is not None and not _is_rounded(c, steps, moved):
+            moved = None
+        if moved is not None:
             # Which may be more than an array's integers are: they are those within a ring, too,
             # and beyond an end all places are alike.
-            feet = whole - (moved % n if setup.boundary.is_periodic else max(-n, min(moved, n)))
+            moved = moved % n if setup.boundary.is_periodic else max(-n, min(moved, n))
+        elif not callable(initial):
+            raise InputError(
+                f"initial: the solution has moved by {c * steps:.12g} cells, and what lies "
+                "between cells only a function knows; give exact(initial=...) a function of x"
+            )
+        # A function that jumps at a cell is asked there, not an error of rounding beside it.
+        feet = whole - (c * steps if moved is None else moved)
         row[:] = _of_system(setup, initial, number, steps, feet)
     return found
+
+
+def _is_rounded(courant: float, steps: int, moved: int) -> bool:
+    """Return whether rounding alone keeps steps from moving by so many cells."""
+    return abs(Fraction(courant) * steps - moved) <= Fraction(_ROUNDING) * abs(moved)
 
 
 def _of_system(
