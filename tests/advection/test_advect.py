@@ -300,6 +300,7 @@ GOOD = {"courant": 0.5, "steps": 1}
         ([1], {"steps": 1}, wl.InputError, "courant=None: give the Courant number, or velocity"),
         ([1], {"courant": 0.5}, wl.InputError, "steps=None: give steps, or t_end"),
         ([1], {"courant": "x", "steps": 1}, wl.InputTypeError, "courant='x' must be a number"),
+        ([1], {"courant": np.ma.masked_equal([1], 1), "steps": 1}, wl.InputTypeError, "a number"),
         ([1], {"courant": np.nan, "steps": 1}, wl.InputError, "courant=nan must be finite"),
         ([1], {"courant": [1, 1], "steps": 1}, wl.InputError, "courant: its shape is (2,)"),
         ([1], {"velocity": 1, "dt": 1, "steps": 1}, wl.InputError, "dx=None: beside a velocity"),
@@ -314,6 +315,8 @@ GOOD = {"courant": 0.5, "steps": 1}
         ([1], {**GOOD, "dt": True}, wl.InputTypeError, "dt=True must be a number"),
         ([1], {**GOOD, "steps": -1}, wl.InputError, "steps=-1 must not be below 0"),
         ([1], {**GOOD, "steps": 1.0}, wl.InputTypeError, "steps=1.0 must be a whole number"),
+        ([1], {**GOOD, "steps": np.array([3])}, wl.InputTypeError, "steps=array([3]) must be a"),
+        ([1], {**GOOD, "save_every": np.array(2.0)}, wl.InputTypeError, "must be a whole number"),
         ([1], {**GOOD, "t_end": 1}, wl.InputError, "t_end=1.0 does not go with steps=1"),
         ([1], {"courant": 0.5, "t_end": -1}, wl.InputError, "t_end=-1.0 is before the start"),
         ([1], {"courant": 0.5, "dt": 0.1, "t_end": 0.25}, wl.InputError,
@@ -342,6 +345,10 @@ GOOD = {"courant": 0.5, "steps": 1}
         ([1], {**GOOD, "boundary": ("periodic", "neumann")}, wl.InputError,
          'boundary: "periodic" joins both ends'),
         ([1], {**GOOD, "boundary": ("dirichlet", "a")}, wl.InputTypeError, "must be a number"),
+        ([1], {**GOOD, "boundary": ("dirichlet", np.ma.masked_equal([1], 1))}, wl.InputTypeError,
+         "must be a number"),
+        ([1], {**GOOD, "boundary": ("inflow", lambda _: np.ma.masked)}, wl.InputTypeError,
+         "returned masked at time 0.0"),
         ([1], {**GOOD, "boundary": ("inflow", 1.0)}, wl.InputTypeError, "a function of time"),
         ([1], {**GOOD, "boundary": ("inflow", lambda _: "a")}, wl.InputTypeError, "at time 0.0"),
         ([1], {**GOOD, "boundary": ("inflow", lambda _: [])}, wl.InputError, "0 numbers"),
@@ -364,14 +371,39 @@ def test_refusals(phi, how, kind, told):
         wl.advect(phi, **how)
 
 
+def told_dt(refusal):
+    return float(re.search(r"stable dt is (\S+);", str(refusal.value))[1])
+
+
 @pytest.mark.parametrize(("scheme", "most"), [("upwind", 1), ("beam-warming", 2), ("mc", 1)])
 def test_an_unstable_course_is_refused_with_the_largest_stable_dt(scheme, most):
     how = {"velocity": -3, "dx": 0.3, "steps": 2, "scheme": scheme}
-    told = rf"courant=-{most * 1.5:g}: {scheme} is stable up to {most} only; the largest stable dt "
-    with pytest.raises(wl.InputError, match=f"{told}is {most * 0.1:g}; allow_unstable=True"):
+    told = rf"courant=-{most * 1.5}: {scheme} is stable up to {most} only; the largest stable dt "
+    with pytest.raises(wl.InputError, match=rf"{told}is \S+; allow_unstable=True") as refusal:
         wl.advect(np.ones(5), dt=0.15 * most, **how)
+    assert told_dt(refusal) == pytest.approx(most * 0.1)
     wl.advect(np.ones(5), dt=0.1 * most, **how)
     assert wl.advect(np.ones(5), dt=0.15 * most, allow_unstable=True, **how).steps == 2
+
+
+def test_the_largest_stable_dt_that_is_told_is_stable():
+    for velocity in np.random.default_rng(1).uniform(1.01, 9, 20).tolist():
+        how = {"velocity": velocity, "dx": 0.1, "steps": 1}
+        with pytest.raises(wl.InputError, match=r"courant=[1-9]") as refusal:
+            wl.advect(np.ones(5), dt=0.1, **how)
+        assert wl.advect(np.ones(5), dt=told_dt(refusal), **how).courant == 1
+    # Not that 1 is above 1.
+    with pytest.raises(wl.InputError, match=r"courant=1\.0000000000002"):
+        wl.advect(np.ones(5), courant=1 + 2e-13, steps=1)
+
+
+@pytest.mark.parametrize(
+    "t_end", [1 + 2e-13, 1 - 2e-13, float(np.cumsum(np.full(1000, 0.001))[-1])]
+)
+def test_no_step_is_longer_than_the_courant_number_says(t_end):
+    run = wl.advect(np.ones(5), velocity=1, dx=0.001, courant=1, t_end=t_end)
+    assert (run.steps, run.courant <= 1) == (1000, True)
+    assert run.time == pytest.approx(t_end, rel=1e-12)
 
 
 def test_the_system_that_is_too_fast_is_named():
@@ -394,6 +426,15 @@ def test_too_large(device, message, monkeypatch):
         wl.advect(np.zeros(1 << 20), courant=0.5, steps=1 << 30, save_every=1, device=device)
     with pytest.raises(wl.TooLargeError, match=r"save_every: 1,073,741,825 snapshots .* take"):
         paused.resume(1 << 30, save_every=1)
+
+
+@pytest.mark.parametrize("cell", [0.0, 0])
+def test_a_copy_that_is_too_large(cell):
+    # It takes no memory as it is.
+    huge = np.broadcast_to(cell, 1 << 50)
+    for ask in (wl.advect, wl.advect.plan):
+        with pytest.raises(wl.TooLargeError, match="phi: copies of its cells as float64 take"):
+            ask(huge, courant=0.5, steps=1)
 
 
 def test_plan():

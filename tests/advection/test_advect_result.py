@@ -55,6 +55,30 @@ def test_exact_is_what_courant_number_1_computes(boundary, c):
         np.testing.assert_allclose(run.exact(phi), exact, rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("boundary", ["periodic", "neumann"])
+@pytest.mark.parametrize("velocity", [1, -1])
+def test_exact_of_a_function_that_jumps_is_that_of_its_cells(velocity, boundary):
+    """After 0.9 * 60, which rounding makes 54.00000000000001, and the like."""
+    x = np.arange(50) / 50
+    for steps in range(10, 100, 10):
+        run = wl.advect(x, velocity=velocity, dx=1 / 50, dt=0.9 / 50, steps=steps, scheme="upwind",
+                        boundary=boundary)  # fmt: skip
+        for edge in x:
+            jump = (x >= edge) * 1.0
+            same(run.exact(lambda x, edge=edge: (x >= edge) * 1.0), run.exact(jump))
+    # But what it knows of a small part of a cell is not thrown away.
+    run = wl.advect(x, courant=1 - 1e-10, steps=3, boundary="periodic")
+    assert run.exact(lambda x: x)[10] == pytest.approx(7 + 3e-10, abs=1e-14)
+
+
+@pytest.mark.parametrize("c", [1e15, -1e30, 1e300])
+def test_exact_after_more_cells_than_an_array_counts(c):
+    phi, how = np.arange(7.0), {"courant": c, "steps": 3000, "allow_unstable": True}
+    ring = wl.advect(phi, boundary="periodic", **how).exact(phi)
+    assert ring.tolist() == [(i - 3000 * int(c)) % 7 for i in range(7)]
+    same(wl.advect(phi, **how).exact(phi), np.full(7, 0.0 if c > 0 else 6.0))
+
+
 def test_exact_of_a_function_is_known_anywhere():
     n = 200
     for c in (0.35, -0.35):
@@ -102,14 +126,20 @@ def test_what_is_left_over_of_a_cell_is_told_from_rounding():
 
 @pytest.mark.parametrize("boundary", ["periodic", "neumann"])
 @pytest.mark.parametrize(
-    "initial", [lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]]]
-)
+    "initial",
+    [
+        lambda _: None, lambda x: x[:2], lambda _: "a", lambda _: [[1], [2, 3]],
+        lambda x: np.ma.masked_less(x, 5),
+    ],
+)  # fmt: skip
 def test_a_start_that_is_no_function_of_x(initial, boundary):
     run = wl.advect(cells(20), courant=0.5, steps=3, boundary=boundary)
     for ask in (run.exact, run.errors, run.mass_balance):
         with pytest.raises(wl.InputTypeError, match="initial: of an array of 20 x it returned"):
             ask(initial)
     assert run.exact(lambda _: 2).tolist() == [2] * 20
+    with pytest.raises(wl.InputTypeError, match="initial: some cells are masked; fill them"):
+        run.mass_balance(np.ma.masked_less(cells(20), 0))
 
 
 def test_errors_are_norms_with_dx():
@@ -195,6 +225,14 @@ def test_convergence_refuses_what_memory_does_not_hold(monkeypatch):
     monkeypatch.setattr(host_memory, "host_memory", lambda: HostMemory(1 << 20, 1 << 20, "a test"))
     with pytest.raises(wl.TooLargeError, match="grids: the cells of the finest take"):
         run.convergence(hill, 12)
+
+
+def test_going_on_refuses_what_memory_does_not_hold(monkeypatch):
+    run = wl.advect(np.ones(1000), courant=0.5, steps=3)
+    monkeypatch.setattr(host_memory, "_NOT_WORTH_ASKING", 0)
+    monkeypatch.setattr(host_memory, "host_memory", lambda: HostMemory(15_999, 1 << 20, "a test"))
+    with pytest.raises(wl.TooLargeError, match="phi: the cells that come of it take"):
+        run.resume(3)
 
 
 def test_what_it_says_of_itself():
@@ -359,6 +397,65 @@ def test_files_that_are_no_run_of_ours(tmp_path, kind):
         wl.Advection.load(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "anew", "found"),
+    [
+        ("steps", lambda steps: steps[:1], "arrays that do not fit each other"),
+        ("snapshots", lambda shots: shots[:, :3], "arrays that do not fit each other"),
+        ("snapshots", lambda shots: shots[..., None, None] * np.ones(5), "arrays that do not fit"),
+        ("steps", lambda steps: steps - 1, "steps that do not ascend from 0 or later"),
+        ("steps", lambda steps: steps[::-1], "steps that do not ascend from 0 or later"),
+        ("steps", lambda steps: steps * 0.5, "steps that do not ascend from 0 or later"),
+        ("snapshots", lambda shots: shots.astype("i4"), "snapshots of int32"),
+        ("snapshots", lambda shots: shots.astype("f2"), "snapshots of float16"),
+        ("format", lambda _: 2, "format 2 of them"),
+        ("method", lambda _: "leap", "something else"),
+        ("dt", lambda _: 0.0, "something else"),
+        ("dx", lambda _: float("nan"), "something else"),
+        ("velocity", lambda _: [float("inf")], "something else"),
+        ("courant", lambda _: [0.5, 0.5], "something else"),
+        ("boundary", lambda known: known | {"left": {"kind": "wall"}}, "something else"),
+        ("boundary", lambda known: known | {"left": {"kind": "periodic"}}, "something else"),
+    ],
+)
+def test_files_that_others_have_changed(tmp_path, name, anew, found):
+    path = tmp_path / "run.npz"
+    wl.advect(np.ones(5), courant=0.5, steps=3, out=path)
+    with np.load(path) as arrays:
+        parts = dict(arrays)
+    if name in parts:
+        parts[name] = anew(parts[name])
+    else:
+        about = json.loads(str(parts["about"]))
+        parts["about"] = np.array(json.dumps(about | {name: anew(about[name])}))
+    np.savez(path, **parts)
+    with pytest.raises(wl.FileFormatError, match=f"has written, found {found}"):
+        wl.Advection.load(path)
+
+
+def test_parts_of_a_zarr_group_that_are_damaged_or_lost(tmp_path):
+    pytest.importorskip("zarr")
+    path = tmp_path / "run.zarr"
+    wl.advect(np.zeros(5), courant=0.5, steps=3, out=path)
+    (chunk,) = (one for one in path.glob("snapshots/c/1/*") if one.is_file())
+    chunk.write_bytes(b"no chunk")
+    with pytest.raises(wl.FileFormatError, match="something else, or a damaged file"):
+        wl.Advection.load(path)
+    chunk.unlink()
+    assert np.isnan(wl.Advection.load(path).phi).all()
+
+
+def test_snapshots_in_the_order_of_fortran(tmp_path):
+    path = tmp_path / "run.npz"
+    run = wl.advect(cells(5), courant=0.5, steps=3, out=path)
+    expected = run.resume(2).phi
+    with np.load(path) as arrays:
+        parts = dict(arrays)
+    np.savez(path, **parts | {"snapshots": np.asfortranarray(parts["snapshots"])})
+    same(np.asarray(wl.Advection.load(path).snapshots), parts["snapshots"])
+    same(wl.Advection.load(path).resume(2).phi, expected)
+
+
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(wl.InputError, match=r"cannot read .*: No such file"):
         wl.Advection.load(tmp_path / "none.npz")
@@ -398,13 +495,21 @@ def test_plot(tmp_path):
     np.testing.assert_allclose(shown["exact"], run.exact(hill))
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     assert [*curves(wl.advect(start, courant=0.3, steps=7).plot())] == ["computed"]
+    # A start that a run goes on from is not the first.
+    assert [*curves(run.resume(3, save_every=2).plot())] == ["computed"]
+    both = wl.advect(np.stack((start, start)), courant=[1, 0.3], steps=7, save_every=7)
+    assert [*curves(both.plot(system=0))] == ["initial", "exact", "computed"]
+    assert [*curves(both.plot(system=1))] == ["initial", "computed"]
     with pytest.raises(wl.InputError, match="its name must end in"):
         run.plot(path=tmp_path / "run.jpeg2000")
+    with pytest.raises(wl.InputTypeError, match="path=5 must be the path of a file"):
+        run.plot(path=5)
 
 
-def test_many_cells_are_drawn_by_their_extremes():
-    phi = np.zeros(100_000)
-    phi[12_345], phi[54_321] = 1, -1
+@pytest.mark.parametrize(("low", "high"), [(12_345, 54_321), (100_000, 100_001)])
+def test_many_cells_are_drawn_by_their_extremes(low, high):
+    phi = np.zeros(100_002)
+    phi[low], phi[high] = -1, 1
     (line,) = wl.advect(phi, courant=0.5, steps=0).plot().axes[0].lines
     assert len(line.get_xdata()) < 10_000
     assert (line.get_ydata().min(), line.get_ydata().max()) == (-1, 1)
@@ -415,8 +520,22 @@ def test_animate(tmp_path):
     run = wl.advect(cells(20), courant=0.5, steps=3, save_every=1)
     assert run.animate(path=tmp_path / "run.gif") is None
     assert (tmp_path / "run.gif").read_bytes().startswith(b"GIF")
+    with pytest.raises(wl.InputTypeError, match="path=5 must be the path of a file"):
+        run.animate(path=5)
     with pytest.raises(wl.InputError, match="animate: there are no snapshots"):
         wl.advect(cells(20), courant=0.5, steps=3).animate()
+
+
+@pytest.mark.parametrize(
+    ("phi", "limits"),
+    [([2, np.nan, 4, 3], (1.9, 4.1)), ([2, 4, np.inf, 3], (1.9, 4.1)), ([np.nan], (-0.5, 0.5))],
+)
+def test_an_animation_shows_what_is_finite(phi, limits, tmp_path):
+    pytest.importorskip("matplotlib")
+    run = wl.advect(phi, courant=1, steps=1, save_every=1, boundary="periodic")
+    found = run.animate()
+    found.save(tmp_path / "run.gif", writer="pillow")
+    assert found._fig.axes[0].get_ylim() == pytest.approx(limits)
 
 
 @pytest.mark.parametrize("system", [1, -2, "0", 0.0, True])

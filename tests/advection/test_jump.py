@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -156,3 +157,17 @@ def test_snapshots_on_the_way():
     assert jumped.saved.tolist() == [0, 8, 16, 24, 30]
     np.testing.assert_allclose(jumped.snapshots, plain.snapshots, rtol=0, atol=1e-5)
     assert "powers of the symbol" in jumped.why
+
+
+@pytest.mark.parametrize("boundary", ["periodic", "outflow"])
+@pytest.mark.parametrize("save_every", [None, 400])
+def test_a_plan_has_the_memory_of_waves(boundary, save_every):
+    phi = np.zeros(100_000)
+    how = {"courant": 0.5, "steps": 1000, "scheme": "upwind", "method": "jump"}
+    how |= {"boundary": boundary, "save_every": save_every}
+    planned = wl.advect.plan(phi, **how).memory
+    tracemalloc.start()
+    wl.advect(phi, **how)
+    _, taken = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert planned / 1.5 < taken < planned

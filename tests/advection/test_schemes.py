@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from fractions import Fraction
 
@@ -82,6 +83,20 @@ def test_observed_order(scheme, order):
         assert found.orders[-1].linf == pytest.approx(order, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "order"), [("lax-wendroff", 2), ("beam-warming", 1), ("fromm", 1), ("mc", 1)]
+)
+def test_observed_order_of_what_comes_in(scheme, order):
+    """Both ghosts have the value that is right for the first of them."""
+    errors = []
+    for n in (128, 256):
+        x, dx = np.arange(n) / n, 1 / n
+        run = wl.advect(wave(x), velocity=1, dx=dx, courant=0.5, t_end=1, scheme=scheme,
+                        boundary=("inflow", lambda time, dx=dx: wave(-dx - time)))  # fmt: skip
+        errors.append(np.abs(run.phi - wave(x)).sum() * dx)
+    assert np.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.2)
+
+
 profiles = st.lists(st.floats(-100, 100), min_size=3, max_size=40)
 LIMITED = (*SLOPES, "upwind", "lax-friedrichs")
 
@@ -149,6 +164,25 @@ def test_own_weights_are_those_of_a_named_scheme():
     np.testing.assert_array_equal(numbers.phi, expected[0])
 
 
+def test_own_weights_of_each_system_where_ends_follow_the_velocity():
+    phi, c = wave(np.arange(30).reshape(3, 10) / 10), [0.5, -0.5, 0.25]
+    how = {"steps": 3, "boundary": ("inflow", np.cos)}
+    expected = wl.advect(phi, courant=c, **how).phi
+    own = {-1: [0.75, 0.25, 0.625], 1: [0.25, 0.75, 0.375]}
+    np.testing.assert_array_equal(wl.advect(phi, courant=c, scheme=own, **how).phi, expected)
+
+
+def test_a_run_keeps_the_own_weights_it_began_with():
+    phi, weights = wave(np.arange(10) / 10), {-1: np.array([0.75]), 1: 0.25}
+    run = wl.advect(phi, courant=0.5, steps=2, scheme=weights)
+    expected = run.resume(2).phi
+    weights[-1][:], weights[1] = 0, 1
+    np.testing.assert_array_equal(run.resume(2).phi, expected)
+    # And where another process goes on with it.
+    elsewhere = pickle.loads(pickle.dumps(run))  # noqa: S301 - our own
+    np.testing.assert_array_equal(elsewhere.resume(2).phi, expected)
+
+
 def test_own_weights_far_away():
     """Five points, of fourth order: Lagrange's polynomial through them."""
     points = (-2, -1, 0, 1, 2)
@@ -173,6 +207,7 @@ def test_own_weights_far_away():
         ({0: 0.5, 1: 1, 2: -0.5}, wl.InputError, "carry the solution by -0 cells a step"),
         # Centred differences, which grow for any dt.
         ({-1: 0.25, 0: 1, 1: -0.25}, wl.InputError, "a wave grows by a factor of 1.118"),
+        ({-1: 0.75 + 1e-8, 0: -2e-8, 1: 0.25 + 1e-8}, wl.InputError, "by a factor of 1.00000004 a"),
         ({0: 1}, wl.InputError, "the offsets [0] must be 2 to 5, from -4 to 4"),
         ({-5: 0.5, 0: 0.5}, wl.InputError, "the offsets [-5, 0] must be"),
         (dict.fromkeys(range(-2, 4), 1 / 6), wl.InputError, "must be 2 to 5"),
@@ -180,6 +215,9 @@ def test_own_weights_far_away():
         ({-1: "a", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
         ({-1: np.inf, 0: 0.5}, wl.InputError, "the weight at offset -1 is not finite"),
         ({-1: [0.5, 0.5], 0: 0.5}, wl.InputTypeError, "one for each of 1 systems"),
+        ({-1: np.array(0.5 + 1j), 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a"),
+        ({-1: "0.5", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
+        ({-1: np.ma.array([0.5], mask=[True]), 0: 0.5}, wl.InputTypeError, "offset -1 must be a"),
     ],
 )  # fmt: skip
 def test_own_weights_that_are_refused(scheme, kind, told):

@@ -99,6 +99,29 @@ def test_snapshots_and_going_on(tmp_path):
     np.testing.assert_array_equal(wl.Advection.load(second).phi, np.load(tmp_path / "whole.npy"))
     until = document("--resume", first, "--until", 25 * 0.5 / 60)
     assert until["steps"] == 25
+    for time, told in (
+        (1e300, "--until 1e+300: from t = 0.1666666667 that is 1.2e+302 steps of"),
+        (0.1, "--until 0.1 is before t = 0.1666666667, where the file ends"),
+        (0.17, "--until 0.17: from t = 0.1666666667 that is no whole number of steps"),
+    ):
+        refused = run("--resume", first, "--until", time)
+        assert (refused.returncode, told in refused.stderr) == (1, True)
+
+
+def test_systems_with_courant_numbers_of_their_own(tmp_path):
+    path = tmp_path / "run.npz"
+    wl.advect(np.ones((2, 5)), courant=[0.5, 0.25], steps=2, out=path)
+    assert document("--resume", path, "--steps", 1)["courant"] == [0.5, 0.25]
+    assert "Courant number 0.25 to 0.5" in run("--resume", path, "--steps", 1).stdout
+
+
+def test_numbers_that_a_type_does_not_have(tmp_path):
+    path = tmp_path / "cells.npy"
+    np.save(path, [1e300, np.inf])
+    refused = run("--initial", path, "--steps", 1, "--dtype", "float32")
+    assert f"--dtype float32: {path} has numbers beyond 3.40282e+38" in refused.stderr
+    np.save(path, [1e30, np.inf])
+    assert document("--initial", path, "--steps", 1, "--dtype", "float32")["most"] == "inf"
 
 
 def test_the_order_is_shown():
@@ -173,6 +196,8 @@ def test_plan_does_nothing(tmp_path):
         (("--until", 1, "--courant", 1e-320), "--until 1.0 is inf steps of"),
         (("--steps", 1, "--courant", 1e-322), "--courant 9.88131e-323 makes steps of no length"),
         (("--steps", 1, "--scheme", "euler"), "--scheme 'euler' is not known"),
+        (("--steps", 1, "--scheme", ""), "--scheme '' is not known"),
+        (("--steps", 1, "--boundary", ""), "--boundary '' is not known"),
         (("--steps", 1, "--boundary", "wall"), "--boundary 'wall' is not known"),
         (("--steps", 1, "--boundary", "dirichlet:x"), "a number is needed behind the colon"),
         (("--steps", 1, "--initial", "no.csv"), "--initial 'no.csv' is neither a file nor one of"),
@@ -187,6 +212,7 @@ def test_plan_does_nothing(tmp_path):
         (("--steps", 1, "--method", "leap"), "--method 'leap' is not known"),
         (("--steps", 9, "--method", "jump"), "--method jump: at the left end"),
         (("--steps", 1, "--column", "a"), "--column is that of a file"),
+        (("--steps", 1, "--initial", "a.npz", "--column", "a"), "--column is that of a table"),
         (("--steps", 1, "--initial", __file__, "--column", "7" * 5000), "7' is not there; found:"),
         (("--steps", 1, "--resume", "a.npz", "--cells", 3), "--cells has no meaning beside"),
         (("--steps", 1, "--resume", "a.npz"), "cannot read a.npz: No such file"),

@@ -322,6 +322,7 @@ def test_favourites_name_rungs():
     ("path", "kind", "n", "said"),
     [
         ("primer/registers", "memory", 0, "launches no kernel at n = 0; ask for a larger --n"),
+        ("advection/tuned", "halo", 100, "advance_whole stores to no line of cells; ask for anoth"),
         ("primer/pipeline-three-way", "timeline", 0, "launches no kernel at n = 0"),
         ("reduction/sequential-shared", "tree", 1000, "n=1000: a tree is drawn of 64 numbers"),
     ],

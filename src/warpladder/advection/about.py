@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warpladder.advection.boundaries import Boundary, Side
+from warpladder.advection.course import Course
 
 if TYPE_CHECKING:
     from warpladder.advection.setup import Setup
 
-__all__ = ["as_document", "boundary_of", "scheme_of"]
+__all__ = ["FORMAT", "as_document", "boundary_of", "course_of", "scheme_of"]
 
-_FORMAT = 1
+FORMAT = 1
+"""Of the document: another one means something else."""
+
+_SIDES = ("copy", "value", "function", "periodic")
 
 
 def as_document(setup: Setup) -> dict[str, Any]:
     """Return a document of a setup; of functions, own weights by their values, inflows by name."""
     scheme, boundary, course = setup.scheme, setup.boundary, setup.course
     document: dict[str, Any] = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "method": setup.method,
         "scheme": scheme.name,
         # JSON has all digits of a float64.
@@ -51,16 +55,35 @@ def scheme_of(document: dict[str, Any]) -> Any:
     return document["scheme"]
 
 
-def boundary_of(document: dict[str, Any]) -> Boundary:
+def course_of(document: dict[str, Any], systems: int) -> Course:
+    """Return the course of a document.
+
+    Raises
+    ------
+    KeyError, TypeError, ValueError
+        The document is not one of `as_document`, of so many systems.
+    """
+    courant, velocity = (
+        np.array(document[name], np.float64).reshape(systems) for name in ("courant", "velocity")
+    )
+    dx, dt = float(document["dx"]), float(document["dt"])
+    if not (min(dx, dt) > 0 and np.isfinite([dx, dt, *courant, *velocity]).all()):
+        raise ValueError(f"dx={dx}, dt={dt} are of no run")
+    return Course(courant, velocity, dx, dt)
+
+
+def boundary_of(document: dict[str, Any], systems: int) -> Boundary:
     """Return the boundary of a document; functions of time, which are not kept, are None in it.
 
     Raises
     ------
     KeyError, TypeError, ValueError
-        The document is not one of `as_document`.
+        The document is not one of `as_document`, of so many systems.
     """
     known = document["boundary"]
-    left, right = _as_side(known["left"]), _as_side(known["right"])
+    left, right = (_as_side(known[name], systems) for name in ("left", "right"))
+    if (left.kind == "periodic") != (right.kind == "periodic"):
+        raise ValueError("one end alone is periodic")
     return Boundary(left, right, bool(known["follows_velocity"]), str(known["name"]))
 
 
@@ -68,6 +91,9 @@ def _side(side: Side) -> dict[str, Any]:
     return {"kind": side.kind, **({"value": side.value.tolist()} if side.kind == "value" else {})}
 
 
-def _as_side(known: dict[str, Any]) -> Side:
-    value = np.array(known["value"], np.float64) if known["kind"] == "value" else None
-    return Side(str(known["kind"]), value)
+def _as_side(known: dict[str, Any], systems: int) -> Side:
+    kind = known["kind"]
+    if kind not in _SIDES:
+        raise ValueError(f"no side is {kind}")
+    is_value = kind == "value"
+    return Side(kind, np.array(known["value"], np.float64).reshape(systems) if is_value else None)

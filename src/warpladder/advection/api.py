@@ -115,6 +115,10 @@ def advect(
     infinities in ``phi`` spread as the scheme carries them. A Courant number that only rounding
     keeps from a whole one is taken for it.
 
+    All ghosts beyond an end have one value in a step, that of the place dx away. So with an inflow
+    that changes in time the schemes that look two cells upwind, Beam-Warming, Fromm and those with
+    a limiter, are of first order in what has come in; Lax-Wendroff stays of second.
+
     ``method="jump"`` multiplies each wave by a power of the scheme's symbol, in float64: equal to
     the steps up to rounding, not to the bit. With p neighbours, W the largest sum of absolute
     weights, u half a unit in the last place of 1 and M steps, the norm of the difference is at most

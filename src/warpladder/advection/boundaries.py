@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.advection.forms import Edge
+from warpladder.advection.intake import as_numbers
 from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["Boundary", "Side", "as_boundary", "edge_of"]
@@ -134,10 +135,7 @@ def value_at(side: Side, time: float, systems: NDArray[np.int64]) -> Any:
 def _let_in(function: Callable[[float], Any], systems: int, time: float) -> NDArray[Any]:
     """Return what the function of an inflow has for all systems at a time."""
     returned = function(time)
-    try:
-        found = np.asarray(returned)
-    except ValueError:
-        found = np.empty(0, object)
+    found = as_numbers(returned)
     if found.dtype.kind not in "iuf" or found.ndim > 1:
         raise InputTypeError(
             f"boundary: the function of an inflow returned {returned!r} at time {time}; a number "
@@ -179,10 +177,7 @@ def _inflow(function: Callable[[float], Any], systems: int) -> Side:
 
 
 def _dirichlet(value: Any, systems: int) -> Side:
-    try:
-        numbers = np.asarray(value)
-    except ValueError:
-        numbers = np.empty(0, object)
+    numbers = as_numbers(value)
     if numbers.dtype.kind not in "iuf" or numbers.shape not in {(), (systems,)}:
         raise InputTypeError(
             f'boundary: the value of "dirichlet" must be a number, or one for each of {systems} '

@@ -7,7 +7,6 @@ is missing, or too much, is told.
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.advection.intake import as_numbers, as_whole
 from warpladder.advection.schemes import Scheme, check_own
 from warpladder.errors import InputError, InputTypeError
 
@@ -104,7 +104,8 @@ def as_course(
         dt = _longest_dt(courant, known, dx)
         if t_end is not None and steps is None:
             steps = math.ceil(_countable(t_end, dt) * (1 - _SLACK))
-            dt, t_end = t_end / steps if steps else dt, None
+            # Never longer, where that is what rounding makes of it: longer may not be stable.
+            dt, t_end = min(dt, t_end / steps) if steps else dt, None
     elif dt is None:
         dt, t_end = _dt_of_both(steps, t_end), None
     with np.errstate(over="ignore", under="ignore"):
@@ -128,9 +129,10 @@ def check_stable(scheme: Scheme, course: Course) -> None:
     if abs(c) <= most:
         return
     whose = f" of system {worst}" if len(course.courant) > 1 else ""
+    # With all digits: with fewer, it may be the largest that is stable, and that dt may not be.
     raise InputError(
-        f"courant={c:.10g}{whose}: {scheme.name} is stable up to {most:g} only; the largest stable "
-        f"dt is {course.dt * most / abs(c):.10g}; allow_unstable=True computes it all the same"
+        f"courant={c!r}{whose}: {scheme.name} is stable up to {most:g} only; the largest stable "
+        f"dt is {course.dt * most / abs(c)!r}; allow_unstable=True computes it all the same"
     )
 
 
@@ -218,10 +220,7 @@ def _as_numbers(name: str, given: Any, systems: int) -> NDArray[np.float64] | No
     """Return one number for each system; None where none is given."""
     if given is None:
         return None
-    try:
-        numbers = np.asarray(given)
-    except ValueError:
-        numbers = np.empty(0, object)
+    numbers = as_numbers(given)
     if numbers.dtype.kind not in "iuf":
         raise InputTypeError(f"{name}={given!r} must be a number, or one for each system")
     if numbers.shape not in {(), (systems,)}:
@@ -263,9 +262,7 @@ def as_steps(given: Any) -> int:
     InputError, InputTypeError
         It is below 0, too large to tell single steps, or no whole number.
     """
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise InputTypeError(f"steps={given!r} must be a whole number")
-    steps = operator.index(given)
+    steps = as_whole("steps", given)
     if steps < 0:
         raise InputError(f"steps={steps} must not be below 0")
     if steps > MOST_STEPS:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.advection.boundaries import Side, value_at
+from warpladder.advection.intake import as_numbers
 from warpladder.advection.setup import Setup
 from warpladder.errors import InputError, InputTypeError
 
@@ -93,10 +94,7 @@ def values_of(initial: Callable[[Any], Any], x: NDArray[np.float64]) -> NDArray[
         That is no number for each.
     """
     returned = initial(x)
-    try:
-        values = np.asarray(returned)
-    except ValueError:
-        values = np.empty(0, object)
+    values = as_numbers(returned)
     if values.dtype.kind not in "biuf" or values.shape not in {(), x.shape}:
         raise InputTypeError(
             f"initial: of an array of {len(x)} x it returned {values.dtype} of shape "
@@ -106,7 +104,10 @@ def values_of(initial: Callable[[Any], Any], x: NDArray[np.float64]) -> NDArray[
 
 
 def exact_solution(
-    setup: Setup, initial: NDArray[Any] | Callable[[Any], Any], steps: int
+    setup: Setup,
+    initial: NDArray[Any] | Callable[[Any], Any],
+    steps: int,
+    system: int | None = None,
 ) -> NDArray[np.float64]:
     """Return the exact solution after so many steps, shape (systems, cells), in float64.
 
@@ -118,6 +119,8 @@ def exact_solution(
         The cells at the start, (systems, cells); or a function of an array of x.
     steps
         Since the start.
+    system
+        Of which alone; by default of all.
 
     Raises
     ------
@@ -126,21 +129,32 @@ def exact_solution(
     InputTypeError
         The function returns something else than a number for each x.
     """
-    whole = np.arange(setup.cells)
-    found = np.empty((setup.systems, setup.cells))
-    for system, c in enumerate(setup.course.courant.tolist()):
-        if callable(initial):
-            feet = whole - c * steps
-        else:
-            moved = whole_cells(c, steps)
-            if moved is None:
-                raise InputError(
-                    f"initial: the solution has moved by {c * steps:.12g} cells, and what lies "
-                    "between cells only a function knows; give exact(initial=...) a function of x"
-                )
-            feet = whole - moved
-        found[system] = _of_system(setup, initial, system, steps, feet)
+    whole, n = np.arange(setup.cells), setup.cells
+    asked = range(setup.systems) if system is None else [system]
+    found = np.empty((len(asked), n))
+    for row, number in zip(found, asked, strict=True):
+        c = float(setup.course.courant[number])
+        moved = whole_cells(c, steps)
+        if callable(initial) and moved is not None and not _is_rounded(c, steps, moved):
+            moved = None
+        if moved is not None:
+            # Which may be more than an array's integers are: they are those within a ring, too,
+            # and beyond an end all places are alike.
+            moved = moved % n if setup.boundary.is_periodic else max(-n, min(moved, n))
+        elif not callable(initial):
+            raise InputError(
+                f"initial: the solution has moved by {c * steps:.12g} cells, and what lies "
+                "between cells only a function knows; give exact(initial=...) a function of x"
+            )
+        # A function that jumps at a cell is asked there, not an error of rounding beside it.
+        feet = whole - (c * steps if moved is None else moved)
+        row[:] = _of_system(setup, initial, number, steps, feet)
     return found
+
+
+def _is_rounded(courant: float, steps: int, moved: int) -> bool:
+    """Return whether rounding alone keeps steps from moving by so many cells."""
+    return abs(Fraction(courant) * steps - moved) <= Fraction(_ROUNDING) * abs(moved)
 
 
 def _of_system(

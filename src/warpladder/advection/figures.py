@@ -53,8 +53,9 @@ def animated(
     FigureCanvasAgg(figure)
     (axes,) = figure.axes
     (line,) = axes.lines
-    low = min(float(np.nanmin(one)) for one in snapshots)
-    high = max(float(np.nanmax(one)) for one in snapshots)
+    finite = (one[np.isfinite(one)] for one in map(np.asarray, snapshots))
+    extremes = [(float(one.min()), float(one.max())) for one in finite if one.size] or [(0.0, 0.0)]
+    low, high = min(extremes)[0], max(high for _, high in extremes)
     slack = 0.05 * (high - low) or 0.5
     axes.set_ylim(low - slack, high + slack)
 
@@ -87,4 +88,7 @@ def _thinned(x: NDArray[np.float64], values: NDArray[Any]) -> tuple[Any, Any]:
     bins = values[:end].reshape(-1, per_bin)
     both = np.stack((bins.argmin(axis=1), bins.argmax(axis=1)), axis=1)
     places = (np.sort(both, axis=1) + np.arange(0, end, per_bin)[:, None]).ravel()
+    if end < len(x):
+        last = values[end:]
+        places = np.append(places, end + np.sort((last.argmin(), last.argmax())))
     return x[places], values[places]

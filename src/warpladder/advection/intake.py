@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["Cells", "as_cells", "as_rows"]
+__all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows", "as_whole"]
 
-_TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
+TAKEN = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +63,46 @@ def as_cells(phi: Any) -> Cells:
     return Cells(as_rows(phi, "phi"), phi, np.ndim(phi) == 1)
 
 
+def as_numbers(given: Any) -> NDArray[Any]:
+    """Return one number or several as an array; an empty one of objects, where there is none.
+
+    Examples
+    --------
+    >>> as_numbers([1, 2]), as_numbers([[1], [2, 3]])
+    (array([1, 2]), array([], dtype=object))
+    """
+    try:
+        return np.empty(0, object) if np.ma.is_masked(given) else np.asarray(given)
+    except (TypeError, ValueError, RuntimeError):
+        return np.empty(0, object)
+
+
+def as_whole(name: str, given: Any) -> int:
+    """Return a whole number, Python's or NumPy's.
+
+    Examples
+    --------
+    >>> as_whole("steps", np.array(3))
+    3
+    """
+    try:
+        if not isinstance(given, bool):
+            return operator.index(given)
+    except TypeError:
+        pass
+    raise InputTypeError(f"{name}={given!r} must be a whole number")
+
+
 def as_rows(phi: Any, name: str) -> NDArray[Any]:
-    """Return cells of the host as a matrix of floats in C order, without a copy where they are."""
+    """Return cells of the host as a matrix of floats in C order, without a copy where they are.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As for `as_cells`; or some are masked, or the array is sparse.
+    TooLargeError
+        Memory does not hold the copy.
+    """
     if isinstance(phi, np.ma.MaskedArray) and np.ma.is_masked(phi):
         raise InputTypeError(f"{name}: some cells are masked; fill them")
     if type(phi).__module__.startswith("scipy.sparse"):
@@ -78,7 +118,9 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
         )
     _check_shape(array.shape, name)
     kind = array.dtype.newbyteorder("=")
-    kind = kind if kind in _TAKEN else np.dtype(np.float64)
+    kind = kind if kind in TAKEN else np.dtype(np.float64)
+    if array.dtype != kind or not array.flags.c_contiguous:
+        require_memory(array.size * kind.itemsize, f"{name}: copies of its cells as {kind.name}")
     return np.ascontiguousarray(array, kind).reshape(-1, array.shape[-1])
 
 
@@ -87,7 +129,7 @@ def _there(phi: Any) -> Cells:
         dtype = numpy_dtype(phi)
     except TypeError:
         dtype = np.dtype(object)
-    if dtype not in _TAKEN:
+    if dtype not in TAKEN:
         raise InputTypeError(
             f"phi: dtype {phi.dtype} is not taken on a GPU; convert it to float32 or float64 there"
         )

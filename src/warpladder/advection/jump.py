@@ -33,13 +33,27 @@ from warpladder.advection.forms import Edge, Limited, Problem
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError
 
-__all__ = ["JumpEngine"]
+__all__ = ["JumpEngine", "bytes_of_jump"]
 
 _STEPS_INSTEAD = 'method="jump": {}; use method="steps"'
-# Complex waves, their powers, and what NumPy's transforms hold beside them.
-_BYTES_PER_CELL = 64
+# Complex waves, their powers, and what NumPy's transforms hold beside them; and of cells laid out
+# on a line, which is up to an eighth longer, for its factors.
+_BYTES_PER_CELL, _BYTES_ON_LINE = 64, 80
 # With so many rounding may be 2^-10 of the cells.
 _MOST_STEPS = 1 << 40
+
+
+def bytes_of_jump(offsets: tuple[int, ...], n: int, steps: int, *, is_ring: bool) -> int:
+    """Return how many bytes so many steps at once take beside the n cells of a system, at most.
+
+    Examples
+    --------
+    >>> bytes_of_jump((-1, 0), 1000, 50, is_ring=False)
+    84000
+    """
+    if is_ring:
+        return _BYTES_PER_CELL * n
+    return _BYTES_ON_LINE * (n + sum(_beyond(offsets, steps)))
 
 
 class JumpEngine:
@@ -155,20 +169,25 @@ def _between_constants(
 ) -> NDArray[np.float64]:
     """Advance cells on a line that goes on with a constant at either end."""
     n = len(cells)
-    # How far so many steps look to the left and to the right: as far they carry to the other side.
-    before, behind = (steps * max(reach, 0) for reach in (-offsets[0], offsets[-1]))
+    before, behind = _beyond(offsets, steps)
     # What lies beyond an end matters where it is looked at, and is disturbed where it looks in.
     if before:
         _check_still("left", cells[:behind], behind, ends[0])
     if behind:
         _check_still("right", cells[::-1][:before], before, ends[1])
-    require_memory(_BYTES_PER_CELL * (before + n + behind), "phi: cells laid out for a jump")
+    needed = bytes_of_jump(offsets, n, steps, is_ring=False)
+    require_memory(needed, "phi: cells laid out for a jump")
     # A length of small factors, of which transforms are quick.
     unit = 1 << max((before + n + behind).bit_length() - 4, 0)
     spare = -(before + n + behind) % unit
     line = np.concatenate((np.full(before + spare, ends[0]), cells, np.full(behind, ends[1])))
     start = before + spare
     return _on_ring(line, offsets, weights, steps)[start : start + n]
+
+
+def _beyond(offsets: tuple[int, ...], steps: int) -> tuple[int, int]:
+    """Return how far steps look to the left and to the right; as far they carry to the other."""
+    return steps * max(-offsets[0], 0), steps * max(offsets[-1], 0)
 
 
 def _check_still(end: str, nearest: NDArray[Any], needed: int, constant: float) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from warpladder.advection.boundaries import as_boundary
 from warpladder.advection.course import MOST_STEPS, as_course, check_stable
-from warpladder.advection.intake import Cells, as_cells
+from warpladder.advection.intake import Cells, as_cells, as_whole
 from warpladder.advection.plan import Plan
 from warpladder.advection.running import Engines
 from warpladder.advection.schemes import as_scheme
@@ -20,7 +19,7 @@ from warpladder.call import Target, check_option, joined, target_for
 from warpladder.device.environment import require_compiler, worker_count
 from warpladder.device.foreign import device_of, numpy_dtype
 from warpladder.device.host_memory import require_memory
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import InputError
 from warpladder.flags import as_flag
 
 if TYPE_CHECKING:
@@ -28,9 +27,9 @@ if TYPE_CHECKING:
 
     from warpladder.advection.forms import Engine
 
-__all__ = ["Prepared", "as_save_every", "engines_for", "prepare"]
+__all__ = ["METHODS", "Prepared", "as_save_every", "engines_for", "prepare"]
 
-_METHODS = ("steps", "jump")
+METHODS = ("steps", "jump")
 # Cells times steps, of which a GPU does not take longer than a copy to it and back.
 _GPU_FROM = 1 << 30
 
@@ -85,7 +84,7 @@ def prepare(
     is_refused
         Whether one that memory does not hold is.
     """
-    check_option("method", method, _METHODS)
+    check_option("method", method, METHODS)
     as_flag("allow_unstable", allow_unstable)
     cells = as_cells(phi)
     *several, n = cells.values.shape
@@ -108,9 +107,11 @@ def prepare(
     )
     every, path = as_save_every(save_every), check_target(out)
     engines = engines_for(setup, cells, device, count)
-    plan = _plan(setup, cells, engines, count, every, path)
+    waves = _waves(setup, count, every)
+    plan = _plan(setup, cells, engines, count, every, path, waves)
     if is_refused and engines.device is None:
-        require_memory(plan.memory, "phi: the cells and what is kept of them")
+        # A jump asks for its waves itself, where there is a sound way.
+        require_memory(plan.memory - waves, "phi: the cells and what is kept of them")
     return Prepared(setup, cells, count, engines, every, path, plan)
 
 
@@ -147,9 +148,7 @@ def as_save_every(given: Any) -> int | None:
     """Return the number of steps between two snapshots."""
     if given is None:
         return None
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise InputTypeError(f"save_every={given!r} must be a whole number of steps")
-    every = operator.index(given)
+    every = as_whole("save_every", given)
     if every < 1:
         raise InputError(f"save_every={every} must be at least 1")
     if every > MOST_STEPS:
@@ -179,8 +178,25 @@ def _jumping(cells: Cells, device: Any) -> Engines:
     return Engines(JumpEngine(), None, "all steps at once, by powers of the symbol, on the CPU")
 
 
+def _waves(setup: Setup, steps: int, every: int | None) -> int:
+    """Return the bytes that jumps take beside the cells."""
+    if setup.method != "jump":
+        return 0
+    from warpladder.advection.jump import bytes_of_jump
+
+    at_once = min(steps, every or steps)
+    is_ring = setup.boundary.is_periodic
+    return bytes_of_jump(setup.scheme.offsets, setup.cells, at_once, is_ring=is_ring)
+
+
 def _plan(
-    setup: Setup, cells: Cells, engines: Engines, steps: int, every: int | None, out: Path | None
+    setup: Setup,
+    cells: Cells,
+    engines: Engines,
+    steps: int,
+    every: int | None,
+    out: Path | None,
+    waves: int,
 ) -> Plan:
     state = setup.systems * setup.cells * setup.dtype.itemsize
     snapshots = saved_count(steps, every, is_written=out is not None)
@@ -199,7 +215,7 @@ def _plan(
         courant=float(np.abs(setup.course.courant).max()),
         snapshots=snapshots,
         # A number for each snapshot, too: which step it is of.
-        memory=result + state * (copies + between + 1) + 8 * snapshots,
+        memory=result + state * (copies + between + 1) + 8 * snapshots + waves,
         result_memory=result,
         engine="cpu" if engines.device is None else engines.device.properties.name,
         method=setup.method,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from warpladder.advection.course import Course
 from warpladder.advection.exact import Errors, errors_of, exact_solution, values_of
-from warpladder.advection.intake import Cells
+from warpladder.advection.intake import Cells, as_whole
 from warpladder.advection.running import Engines, run
 from warpladder.advection.setup import Setup, cells_at
 from warpladder.device.host_memory import require_memory
@@ -88,9 +87,7 @@ def as_grids(given: Any, cells: int, steps: int, method: str) -> int:
     InputError, InputTypeError
         It shows no order, or means endless work, or is no whole number.
     """
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise InputTypeError(f"grids={given!r} must be a whole number")
-    grids = operator.index(given)
+    grids = as_whole("grids", given)
     if grids < 2:
         raise InputError(
             f"grids={grids}: an order is seen from one grid to the next; give two grids or more"

@@ -24,6 +24,7 @@ from warpladder.advection.snapshots import as_path, check_target
 from warpladder.advection.stored import open_run, open_snapshots
 from warpladder.call import Progress, check_progress, naming_memory
 from warpladder.device.foreign import is_on_gpu, to_numpy
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -165,6 +166,9 @@ class Advection:
             raise InputError(f"out={str(path)!r} is the file that this run goes on from")
         cells = as_cells(self.phi)
         engines = engines_for(self.setup, cells, self.device, count)
+        if engines.device is None:
+            # The new cells, and others on the way to them.
+            require_memory(2 * cells.values.nbytes, "phi: the cells that come of it")
         with naming_memory("phi", "the cells and what is kept of them"):
             ran = run(self.setup, engines, cells, self.steps, count, every, path, progress)
         return replace(
@@ -197,8 +201,7 @@ class Advection:
             It cannot be read, or the boundary is missing or another.
         """
         place = as_path("path", path)
-        setup, saved = open_run(place, boundary)
-        last = np.array(open_snapshots(place)[len(saved) - 1], setup.dtype)
+        setup, saved, last = open_run(place, boundary)
         return cls(last, setup, int(saved[-1]), saved, place, device, "read from a file")
 
     def exact(self, initial: Any = None) -> NDArray[np.float64]:
@@ -300,18 +303,17 @@ class Advection:
 
         system = as_system(system, self.setup)
         curves: dict[str, NDArray[Any]] = {}
-        if initial is not None or len(self.saved):
+        if initial is not None or (len(self.saved) and not self.saved[0]):
             start = self._initial(initial)
             rows = sampled(self.setup, start) if callable(start) else start
             curves["initial"] = rows[system]
             courant = float(self.setup.course.courant[system])
             if callable(start) or whole_cells(courant, self.steps) is not None:
-                found = exact_solution(self.setup, start, self.steps)
-                curves["exact"] = found[system]
+                [curves["exact"]] = exact_solution(self.setup, start, self.steps, system)
         curves["computed"] = self._rows(self._on_host(self.phi))[system]
         figure = drawn(self.x, curves, self._title(system))
         if path is not None:
-            save_picture(figure, Path(path))
+            save_picture(figure, as_path("path", path))
         return figure
 
     def animate(
@@ -333,12 +335,13 @@ class Advection:
         system = as_system(system, self.setup)
         if self.snapshots is None:
             raise InputError("animate: there are no snapshots; run with save_every")
+        target = None if path is None else as_path("path", path)
         shots = self.snapshots if self.setup.is_single else self.snapshots[:, system]
         shots = to_numpy(shots) if is_on_gpu(shots) else shots
         found = animated(self.x, shots, self.times.tolist(), self._title(system, at_end=False))
-        if path is None:
+        if target is None:
             return found
-        save_animation(found, Path(path))
+        save_animation(found, target)
         return None
 
     def to_xarray(self) -> Any:
@@ -366,7 +369,7 @@ class Advection:
                     "(or keep it by save_every)"
                 )
             return self._rows(self._on_host(self.snapshots[0]))
-        rows = as_rows(self._on_host(initial), "initial")
+        rows = as_rows(to_numpy(initial) if is_on_gpu(initial) else initial, "initial")
         if rows.shape != (self.setup.systems, self.setup.cells):
             raise InputError(
                 f"initial: {rows.shape[0]} systems of {rows.shape[1]} cells, where the run has "

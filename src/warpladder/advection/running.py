@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -212,11 +212,18 @@ def _groups(setup: Setup, *, in_runs: bool) -> list[_Group]:
         parts = np.split(numbers, np.flatnonzero(np.diff(mirrored)) + 1)
     else:
         parts = [part for part in (numbers[~mirrored], numbers[mirrored]) if len(part)]
+    # Of all systems, since weights of one's own may be arrays with one for each.
+    rules = {
+        side: rule_of(scheme, courant, setup.dtype, mirrored=side) for side in {*mirrored.tolist()}
+    }
+    sides = (bool(mirrored[part[0]]) for part in parts)
     return [
-        _Group(
-            part,
-            rule_of(scheme, courant[part], setup.dtype, mirrored=bool(mirrored[part[0]])),
-            bool(mirrored[part[0]]),
-        )
-        for part in parts
+        _Group(part, _of_systems(rules[side], part), side)
+        for part, side in zip(parts, sides, strict=True)
     ]
+
+
+def _of_systems(rule: Stencil | Limited, systems: NDArray[np.int64]) -> Stencil | Limited:
+    if isinstance(rule, Stencil):
+        return replace(rule, weights=rule.weights[systems])
+    return replace(rule, courant=rule.courant[systems], correction=rule.correction[systems])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import fsum
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.advection.forms import LIMITERS, Limited, Stencil
+from warpladder.advection.intake import as_numbers
 from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["SCHEMES", "Scheme", "amplification", "as_scheme", "check_own", "rule_of"]
@@ -131,18 +133,26 @@ def _own(given: Mapping[Any, Any]) -> Scheme:
             f"-{_FARTHEST} to {_FARTHEST}"
         )
 
-    def weights(c: NDArray[np.float64]) -> tuple[Any, ...]:
-        return tuple(_numbers(offset, given[offset], c) for offset in offsets)
-
+    # Copies: a run goes on with these weights, whatever becomes of the caller's.
+    weights = partial(
+        _own_weights,
+        {o: given[o] if callable(given[o]) else as_numbers(given[o]).copy() for o in offsets},
+    )
     return Scheme("own weights", None, None, offsets, weights, is_upwind=False)
+
+
+def _own_weights(given: dict[int, Any], c: NDArray[np.float64]) -> tuple[Any, ...]:
+    return tuple(_numbers(offset, weight, c) for offset, weight in given.items())
 
 
 def _numbers(offset: int, weight: Any, c: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights of one neighbour, one for each system."""
     # One at a time: a function may decide by comparing.
-    found = [weight(float(one)) for one in c] if callable(weight) else weight
+    found = as_numbers([weight(float(one)) for one in c] if callable(weight) else weight)
+    # Of objects, as fractions are, NumPy makes floats; of text, too, which was hardly meant.
+    casting: Any = "unsafe" if found.dtype.kind == "O" else "same_kind"
     try:
-        numbers = np.broadcast_to(np.asarray(found, np.float64), c.shape)
+        numbers = np.broadcast_to(found.astype(np.float64, casting=casting), c.shape)
     except (TypeError, ValueError):
         raise InputTypeError(
             f"scheme: the weight at offset {offset} must be a number, one for each of "
@@ -186,7 +196,7 @@ def check_own(scheme: Scheme, courant: NDArray[np.float64]) -> None:
         most = float(np.abs(amplification(scheme.offsets, row)).max())
         if most > 1 + _SLACK * size:
             raise InputError(
-                f"scheme: with the weights{whose} a wave grows by a factor of {most:.6g} a step; "
+                f"scheme: with the weights{whose} a wave grows by a factor of {most:.10g} a step; "
                 f"{override}"
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +10,9 @@ from numpy.typing import NDArray
 
 from warpladder.advection.boundaries import Boundary
 from warpladder.advection.course import Course
+from warpladder.advection.intake import as_whole
 from warpladder.advection.schemes import Scheme
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import InputError
 
 __all__ = ["Setup", "as_system", "cells_at", "times_of"]
 
@@ -58,9 +58,7 @@ def as_system(given: Any, setup: Setup) -> int:
     InputError, InputTypeError
         It is not there, or no whole number.
     """
-    if isinstance(given, bool) or not hasattr(given, "__index__"):
-        raise InputTypeError(f"system={given!r} must be a whole number")
-    number, count = operator.index(given), setup.systems
+    number, count = as_whole("system", given), setup.systems
     if not -count <= number < count:
         raise InputError(f"system={number} is not there; the last of {count:,} is {count - 1}")
     return number % count

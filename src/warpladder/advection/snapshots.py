@@ -237,6 +237,8 @@ def _zarr(setup: Setup, steps: NDArray[np.int64], path: Path) -> Iterator[_Writt
             shape=(len(steps), *setup.shape),
             chunks=chunk[:1] + chunk[2:] if setup.is_single else chunk,
             dtype=setup.dtype,
+            # What is lost of the folder is read as this: zeros would pass for cells.
+            fill_value=np.nan,
         )
         numbers = iter(range(len(steps)))
 

@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.advection.about import boundary_of, scheme_of
+from warpladder.advection.about import FORMAT, boundary_of, course_of, scheme_of
 from warpladder.advection.boundaries import as_boundary
-from warpladder.advection.course import Course
+from warpladder.advection.intake import TAKEN
+from warpladder.advection.prepared import METHODS
 from warpladder.advection.schemes import as_scheme
 from warpladder.advection.setup import Setup
 from warpladder.advection.snapshots import zarr_module
+from warpladder.call import check_option
 from warpladder.errors import FileFormatError, InputError
 
 __all__ = ["open_run", "open_snapshots"]
@@ -25,8 +27,8 @@ _WANTED = "snapshots that warpladder.advect has written"
 _LOCAL_HEADER, _LENGTHS = 30, slice(26, 30)
 
 
-def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
-    """Return the setup of a run and the steps of its snapshots.
+def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64], NDArray[Any]]:
+    """Return the setup of a run, the steps of its snapshots, and the last of these.
 
     Parameters
     ----------
@@ -46,20 +48,22 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
     try:
         about, steps, x, snapshots = _parts(path)
         document = json.loads(about)
+        if document["format"] != FORMAT:
+            raise FileFormatError(path, None, _WANTED, f"format {document['format']!r} of them")
+        _check_parts(path, steps, x, snapshots)
+        kind = snapshots.dtype.newbyteorder("=")
+        last = np.array(snapshots[len(steps) - 1], kind)
         *several, n = snapshots.shape[1:]
         systems = several[0] if several else 1
-        courant, velocity = (
-            np.array(document[name], np.float64) for name in ("courant", "velocity")
-        )
-        if not (len(courant) == len(velocity) == systems and len(x) == n and len(steps)):
-            raise FileFormatError(path, None, _WANTED, "arrays that do not fit each other")
         scheme = as_scheme(scheme_of(document))
-        known = boundary_of(document)
-        method = str(document["method"])
-        course = Course(courant, velocity, float(document["dx"]), float(document["dt"]))
+        known = boundary_of(document, systems)
+        course = course_of(document, systems)
+        method = document["method"]
+        check_option("method", method, METHODS)
     except OSError as fault:
         raise InputError(f"cannot read {path}: {fault.strerror or fault}") from fault
-    except (KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as fault:
+    except (KeyError, TypeError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile) as fault:
+        # RuntimeError is what Zarr raises of what it cannot unpack.
         if isinstance(fault, FileFormatError):
             raise
         raise FileFormatError(path, None, _WANTED, "something else, or a damaged file") from fault
@@ -76,8 +80,7 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64]]:
             f"boundary=None: {path} is of a run with a function of time, which a file cannot keep; "
             "give the boundary again"
         )
-    kind = snapshots.dtype.newbyteorder("=")
-    return Setup(scheme, known, course, method, systems, n, kind, not several), steps
+    return Setup(scheme, known, course, method, systems, n, kind, not several), steps, last
 
 
 def open_snapshots(path: Path) -> Any:
@@ -95,8 +98,19 @@ def open_snapshots(path: Path) -> Any:
         lengths = np.frombuffer(file.read(_LOCAL_HEADER)[_LENGTHS], "<u2")
         file.seek(member.header_offset + _LOCAL_HEADER + int(lengths.sum()))
         np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        return np.memmap(path, dtype, "r", file.tell(), shape)
+        shape, is_turned, dtype = np.lib.format.read_array_header_1_0(file)
+        return np.memmap(path, dtype, "r", file.tell(), shape, "F" if is_turned else "C")
+
+
+def _check_parts(path: Path, steps: NDArray[Any], x: NDArray[Any], snapshots: Any) -> None:
+    """Refuse arrays that are of no run, since others may have written some of them anew."""
+    shape = snapshots.shape
+    if len(shape) not in {2, 3} or 0 in shape or (*shape[:1], *shape[-1:]) != steps.shape + x.shape:
+        raise FileFormatError(path, None, _WANTED, "arrays that do not fit each other")
+    if snapshots.dtype.newbyteorder("=") not in TAKEN:
+        raise FileFormatError(path, None, _WANTED, f"snapshots of {snapshots.dtype}")
+    if steps.dtype != np.int64 or steps[0] < 0 or (np.diff(steps) <= 0).any():
+        raise FileFormatError(path, None, _WANTED, "steps that do not ascend from 0 or later")
 
 
 def _parts(path: Path) -> tuple[str, NDArray[np.int64], Any, Any]:

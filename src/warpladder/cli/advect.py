@@ -156,8 +156,8 @@ def advect(
             grids=convergence,
             options={
                 "courant": 0.5 if courant is None else courant,
-                "scheme": scheme or "lax-friedrichs",
-                "boundary": boundary or "neumann",
+                "scheme": "lax-friedrichs" if scheme is None else scheme,
+                "boundary": "neumann" if boundary is None else boundary,
                 "method": method,
                 "allow_unstable": allow_unstable,
             },

@@ -13,6 +13,7 @@ import typer
 
 from warpladder.advection.api import advect
 from warpladder.advection.api import plan as plan_of
+from warpladder.advection.course import MOST_STEPS
 from warpladder.advection.exact import whole_cells
 from warpladder.advection.intake import as_rows
 from warpladder.advection.refinement import as_grids
@@ -132,7 +133,7 @@ def started(
     if dtype is not None:
         if dtype not in {"float32", "float64"}:
             raise typer.BadParameter(f"--dtype {dtype!r} must be float32 or float64")
-        phi = phi.astype(dtype)
+        phi = _as_dtype(phi, dtype, initial)
     courant, n = options.pop("courant"), phi.shape[-1]
     if not math.isfinite(courant) or not courant:
         raise typer.BadParameter(f"--courant {courant:g} must be a number other than 0")
@@ -177,14 +178,7 @@ def resumed(path: Path, asked: Asked) -> dict[str, Any]:
     """Go on from a file."""
     with options_named([str(path), *_literals(asked)], {**_NAMED, "boundary": "--resume"}):
         before = Advection.load(path, device=asked.device)
-        steps = asked.steps
-        if asked.until is not None:
-            steps = round((asked.until - before.time) / before.dt)
-            if abs(before.time + steps * before.dt - asked.until) > 1e-9 * abs(asked.until):
-                raise InputError(
-                    f"t_end={asked.until!r}: from t = {before.time:.10g} that is no whole number "
-                    f"of steps of {before.dt:.10g}; give --steps"
-                )
+        steps = asked.steps if asked.until is None else _steps_until(asked.until, before)
         began = perf_counter()
         with progress_bar("advecting") as progress:
             run = before.resume(steps or 0, **asked.kept, progress=progress)
@@ -194,15 +188,38 @@ def resumed(path: Path, asked: Asked) -> dict[str, Any]:
         return {"initial": str(path)} | _facts(run, asked, start, before.steps, seconds)
 
 
+def _steps_until(until: float, before: Advection) -> int:
+    """Return how many steps lead from the end of a run to a time."""
+    end, dt = before.time, before.dt
+    found = (until - end) / dt
+    if found > MOST_STEPS:
+        raise InputError(
+            f"t_end={until!r}: from t = {end:.10g} that is {found:.10g} steps of {dt:.10g}, and no "
+            f"more than {MOST_STEPS:,} can be told apart; give an earlier one"
+        )
+    steps = round(max(found, -1.0))
+    if steps < 0:
+        raise InputError(
+            f"t_end={until!r} is before t = {end:.10g}, where the file ends; give a later one"
+        )
+    if abs(end + steps * dt - until) > 1e-9 * abs(until):
+        raise InputError(
+            f"t_end={until!r}: from t = {end:.10g} that is no whole number of steps of {dt:.10g}; "
+            "give --steps"
+        )
+    return steps
+
+
 def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float) -> dict[str, Any]:
     """Return what is known of a run, and write what is to be written besides snapshots."""
     setup, phi = run.setup, np.asarray(run.phi)
+    courant = setup.course.courant
     facts: dict[str, Any] = {
         **({"systems": setup.systems} if setup.systems > 1 else {}),
         "cells": setup.cells,
         "type": setup.dtype.name,
         "scheme": setup.scheme.name,
-        "courant": float(setup.course.courant[0]),
+        "courant": float(courant[0]) if (courant == courant[0]).all() else courant.tolist(),
         "boundary": setup.boundary.name,
         "steps": run.steps,
         **({"first_step": first} if first else {}),
@@ -218,7 +235,7 @@ def _facts(run: Advection, asked: Asked, start: Any, first: int, seconds: float)
     if start is not None:
         balance = run.mass_balance(start)
         facts |= {f"mass_{name}": float(np.sum(v)) for name, v in balance._asdict().items()}
-        moved = (whole_cells(c, run.steps) for c in setup.course.courant.tolist())
+        moved = (whole_cells(c, run.steps) for c in courant.tolist())
         if callable(start) or None not in moved:
             norms = run.errors(start)._asdict()
             facts["errors"] = {name: float(np.max(norm)) for name, norm in norms.items()}
@@ -257,6 +274,8 @@ def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
         raise typer.BadParameter(f"--cells is that of a shape; {initial} has as many as it has")
     path = Path(initial)
     if path.suffix.lower() == ".npz":
+        if column is not None:
+            raise typer.BadParameter(f"--column is that of a table; {initial} has arrays")
         return _of_archive(path)
     if initial != "-" and not path.exists():
         known = ", ".join(SHAPES)
@@ -266,6 +285,15 @@ def _read(initial: str, cells: int | None, column: str | None) -> NDArray[Any]:
         if isinstance(values, StoredArray):
             return values.mapped()
         return np.concatenate([np.empty(0, np.float64), *values])
+
+
+def _as_dtype(phi: NDArray[Any], dtype: str, initial: str) -> NDArray[Any]:
+    with np.errstate(over="ignore"):
+        cells = phi.astype(dtype)
+    if (np.isinf(cells) & np.isfinite(phi)).any():
+        most = float(np.finfo(dtype).max)
+        raise InputError(f"--dtype {dtype}: {initial} has numbers beyond {most:.6g}, its largest")
+    return cells
 
 
 def _of_archive(path: Path) -> NDArray[Any]:

@@ -42,7 +42,9 @@ def _rows(table: Table, facts: dict[str, Any]) -> None:
     systems = f"{facts['systems']:,} systems of " if "systems" in facts else ""
     start = printable(facts["initial"])
     table.add_row("cells", Text(f"{systems}{facts['cells']:,} {facts['type']}, {start}"))
-    table.add_row("scheme", f"{facts['scheme']}, Courant number {facts['courant']:.6g}")
+    courant = facts["courant"]
+    told = f"{courant:.6g}" if isinstance(courant, float) else _between(courant)
+    table.add_row("scheme", f"{facts['scheme']}, Courant number {told}")
     table.add_row("boundary", facts["boundary"])
     gone_on = f", the first {facts['first_step']:,} before" if "first_step" in facts else ""
     table.add_row("steps", f"{facts['steps']:,}{gone_on}, to t = {facts['time']:.6g}")
@@ -61,6 +63,10 @@ def _rows(table: Table, facts: dict[str, Any]) -> None:
         table.add_row("error", told)
     if "snapshots" in facts:
         table.add_row("snapshots", f"{facts['snapshots']:,}")
+
+
+def _between(numbers: list[float]) -> str:
+    return f"{_number(min(numbers))} to {_number(max(numbers))}"
 
 
 def _took(seconds: float, cell_steps: int) -> str:

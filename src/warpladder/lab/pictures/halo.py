@@ -73,7 +73,10 @@ def tiles_of(record: LaunchRecord) -> list[Tile]:
         and len(event.array.shape) == 1 and event.verb == "store"
     ]  # fmt: skip
     if not lines:
-        raise InputError(f"{record.kernel} stores to no line of cells")
+        raise InputError(
+            f"{record.kernel} stores to no line of cells; ask for another --n, with which another "
+            "kernel may be launched, or for another --kind"
+        )
     target = max(set(lines), key=lines.count)
     size = record.geometry.threads_per_block
     return [

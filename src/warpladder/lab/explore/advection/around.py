@@ -68,6 +68,6 @@ def hill(n: int) -> NDArray[np.float64]:
 
 
 def square(n: int) -> NDArray[np.float64]:
-    """Return 1 on the second quarter of the ring and 0 elsewhere."""
+    """Return 1 on the second quarter of the ring, a cell at least, and 0 elsewhere."""
     place = np.arange(n)
-    return ((n // 4 <= place) & (place < n // 2)).astype(np.float64)
+    return ((n // 4 <= place) & (place < max(n // 2, 1))).astype(np.float64)

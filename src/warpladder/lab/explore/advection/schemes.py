@@ -73,11 +73,13 @@ def _run(setting: Setting) -> Findings:
 def _answer(rows: list[dict[str, Any]], n: int) -> tuple[str, ...]:
     seen = {row["scheme"]: row for row in rows if row["n"] == n}
     order = sorted(seen, key=lambda scheme: float(seen[scheme]["error"]))
-    swings = [one for one in seen if seen[one]["lowest"] < -_SWING]
+    swings = [
+        one for one in seen if seen[one]["lowest"] < -_SWING or seen[one]["highest"] > 1 + _SWING
+    ]
     grown = [one for one in seen if seen[one]["variation"] > 2 + _SWING]
     errors = ", ".join(f"{one} {100 * seen[one]['error']:.0f} %" for one in order)
     swinging = (
-        f"Below 0 and above 1 go {', '.join(swings) or 'none'}; total variation has grown with "
+        f"Below 0 or above 1 go {', '.join(swings) or 'none'}; total variation has grown with "
         f"{', '.join(grown) or 'none'}. Limiters take the steps of second order and leave the "
         "swings: superbee dares the most and is made for such waves; on smooth hills it makes "
         "steps where there are none."
