@@ -75,6 +75,17 @@ _CLOSED_IN_SMALL_TILES = tuple(
     for dtype in ("float64", "int32")
     for n in (1024, 1280, 1536, 2048, 3072, 4096, 6144, 8192)
 )
+#: Graphs whose weights could add up beyond what their dtype holds: n, dtype, heaviest, how many.
+_LONG = (
+    (2048, "int32", 10_000_000, 1),
+    (8192, "int32", 1_000_000, 1),
+    (24000, "int32", 1_000_000, 1),
+    (16000, "int16", 999, 1),
+    (64, "int16", 999, 10_000),
+    (512, "int16", 999, 100),
+)
+#: Of which the CPU closes as many in some seconds.
+_CHECKED_RELAXATIONS = 1e12
 #: Of whole calls that are checked: just above what one launch closes, no multiple of a tile.
 _HALVED_AT = 2900
 #: Carrega & Ferreira, table II, n = 2048 on a GTX 960: medians of ten runs, in milliseconds.
@@ -103,6 +114,7 @@ def main() -> None:
         "depths": lambda _: _depths(device),
         "small_depths": lambda _: _small_depths(device),
         "calls": lambda _: _calls(),
+        "long_calls": lambda _: _long_calls(),
         "ladder": lambda _: _ladder(),
         "targets": _targets,
     }
@@ -360,6 +372,37 @@ def _callers(weights: np.ndarray[Any, Any], n: int) -> Iterator[tuple[str, Any, 
     yield "on the GPU before and after", cuda.to_device(weights), "cuda", repetitions
     if n <= 8192:
         yield "CPU engine", weights, "cpu", 3
+
+
+def _long_calls() -> list[dict[str, Any]]:
+    """Time calls on graphs on the GPU of which only the answer tells that all distances fit."""
+    rows = []
+    for n, dtype, heaviest, graphs in _LONG:
+        # Eight edges from each vertex; some have none to them, and nobody reaches those.
+        rng = np.random.default_rng(n)
+        weights = np.full((graphs, n, n), np.iinfo(dtype).max, dtype)
+        ends = rng.integers(0, n, (graphs, 2, 8 * n))
+        lengths = rng.integers(1, heaviest, (graphs, 8 * n), endpoint=True)
+        weights[np.arange(graphs)[:, None], ends[:, 0], ends[:, 1]] = lengths
+        given = weights if graphs > 1 else weights[0]
+        there = cuda.to_device(given)
+        times = []
+        for _ in range(4):
+            began = perf_counter()
+            answer = wl.shortest_paths(there, device="cuda", dtype=dtype)
+            cuda.synchronize()
+            times.append(perf_counter() - began)
+        many = f"{graphs:,} graphs of " if graphs > 1 else ""
+        row = {"case": f"{many}{n:,} {dtype}, to {heaviest:,}", "ms": 1000 * min(times[1:])}
+        row["stays"] = not any(word in answer.why for word in ("host", "one by one"))
+        if graphs * n**3 < _CHECKED_RELAXATIONS:
+            expected = wl.shortest_paths(given, device="cpu", method="floyd-warshall")
+            row["same"] = bool(np.array_equal(answer.dist_matrix, expected.dist_matrix))
+            if not row["same"]:
+                print(f"WRONG: {row['case']}", flush=True)
+        rows.append(row)
+    print_table("whole calls on the GPU, weights that could add up too far", rows)
+    return rows
 
 
 def _ladder() -> dict[str, Any]:
