@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numba import cuda
+from numba.cuda import libdevice
 from simulating import run
 
 from choosing import large
@@ -331,6 +332,21 @@ def test_conversions_of_floats_saturate(dtype, target):
     wide = dtype == "float64" or limits.bits == 64
     nothing = (1 << (limits.bits - 1)) * (-1 if low < 0 else 1) if wide else 0
     assert out.tolist() == [nothing, high, low, high, low, 0, 1, max(-1, low)]
+
+
+# round() and llrint() are conversions, too: PTX cvt.rni.
+@pytest.mark.parametrize("function", [round, libdevice.llrint])
+def test_rounding_to_an_integer_saturates(function):
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        out[i] = function(values[i])
+
+    values = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.5, 1.5, -2.5])
+    out = np.zeros(8, np.int64)
+    run(kernel, 1, 8, values, out)
+    low, high = -(2**63), 2**63 - 1
+    assert out.tolist() == [low, high, low, high, low, 0, 2, -2]
 
 
 def test_float32_stays_float32():
