@@ -349,6 +349,41 @@ def test_rounding_to_an_integer_saturates(function):
     assert out.tolist() == [low, high, low, high, low, 0, 2, -2]
 
 
+# What libdevice's guide says; its signatures in Numba have unsigned numbers as signed ones.
+@pytest.mark.parametrize(
+    ("name", "bits", "arguments", "wanted"),
+    [
+        ("umax", 32, (-1, 1), -1),
+        ("umin", 32, (-1, 1), 1),
+        ("ullmax", 64, (-1, 1), -1),
+        ("ullmin", 64, (-1, 1), 1),
+        ("umulhi", 32, (-1, 2), 1),
+        ("umul64hi", 64, (-1, 2), 1),
+        ("mulhi", 32, (-1, 2), -1),
+        ("hadd", 32, (2**31 - 1, 2**31 - 3), 2**31 - 2),
+        ("hadd", 32, (-3, 0), -2),
+        ("sad", 32, (2**31 - 1, -(2**31), 7), 6),
+        ("usad", 32, (-1, 1, 7), 5),
+        ("usad", 32, (1, -1, 7), 5),
+    ],
+)
+def test_integer_functions_of_libdevice(name, bits, arguments, wanted):
+    function = getattr(libdevice, name)
+
+    @cuda.jit
+    def of_two(a, b, out):
+        out[0] = function(a, b)
+
+    @cuda.jit
+    def of_three(a, b, c, out):
+        out[0] = function(a, b, c)
+
+    out = np.zeros(1, np.int64)
+    given = [np.dtype(f"i{bits // 8}").type(part) for part in arguments]
+    run(of_two if len(given) == 2 else of_three, 1, 1, *given, out)
+    assert out[0] == wanted
+
+
 def test_float32_stays_float32():
     @cuda.jit
     def kernel(a, b, out):

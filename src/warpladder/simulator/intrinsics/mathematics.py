@@ -138,6 +138,20 @@ def _high(a: Any, b: Any, width: int) -> Any:
     return np.asarray(product).astype(a.dtype)[()]
 
 
+def _unsigned(function: Function) -> Function:
+    """Return a function of unsigned numbers as one of the signed ones that libdevice is given."""
+
+    def run(*values: Any) -> Any:
+        bits = [value.astype(f"u{value.dtype.itemsize}") for value in values]
+        return function(*bits).astype(values[0].dtype)
+
+    return run
+
+
+def _sum_of_distances(a: Any, b: Any, c: Any) -> Any:
+    return np.where(a > b, a - b, b - a)[()] + c
+
+
 def _round_away(value: Any) -> Any:
     whole = np.trunc(value)
     return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1, value), 0)
@@ -194,10 +208,20 @@ _DEVICE: dict[str, Function] = {
     "popc": _popc, "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
     "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
     "round": _round_away, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
+    "sad": _sum_of_distances, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
     "sincos": lambda x: (np.sin(x), np.cos(x)),
     "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sub": np.subtract,
     "tgamma": _elementwise(math.gamma),
+}  # fmt: skip
+
+#: Functions of libdevice that are not what is left of their names: of unsigned numbers, and an
+#: average, whose sum may have one bit more.
+_LIBDEVICE: dict[str, Function] = {
+    "hadd": lambda a, b: (a & b) + ((a ^ b) >> 1),
+    "umax": _unsigned(np.maximum), "umin": _unsigned(np.minimum),
+    "ullmax": _unsigned(np.maximum), "ullmin": _unsigned(np.minimum),
+    "umulhi": _unsigned(_DEVICE["mulhi"]), "umul64hi": _unsigned(_DEVICE["mul64hi"]),
+    "usad": _unsigned(_sum_of_distances),
 }  # fmt: skip
 
 
@@ -216,8 +240,11 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     if callable(key) and getattr(operator, getattr(key, "__name__", ""), None) is key:
         return operator_function(key, signature)
     module = getattr(key, "__module__", "") or ""
-    name = _libdevice().get(key, getattr(key, "__name__", ""))
-    if key in _libdevice() or "fp16" in module or name.startswith("__h"):
+    if key in _libdevice():
+        name = _libdevice()[key]
+        return _LIBDEVICE.get(name) or _device_function(name)
+    name = getattr(key, "__name__", "")
+    if "fp16" in module or name.startswith("__h"):
         return _device_function(name)
     # The same functions of float16 in Numba's own target: stubs, and what a C header defines.
     if getattr(key, "__qualname__", "").startswith("fp16."):
