@@ -384,6 +384,51 @@ def test_integer_functions_of_libdevice(name, bits, arguments, wanted):
     assert out[0] == wanted
 
 
+# Where C, whose results CUDA's guide gives, has another one than Python and NumPy.
+SPECIAL = {
+    math.gamma: ((0.0, math.inf), (-0.0, -math.inf), (-1e-320, -math.inf), (-2.0, math.nan)),
+    math.lgamma: ((0.0, math.inf), (-3.0, math.inf)),
+    libdevice.logb: ((math.inf, math.inf), (-math.inf, math.inf), (math.nan, math.nan)),
+    libdevice.ilogb: ((math.inf, 2**31 - 1), (0.0, -(2**31)), (math.nan, -(2**31))),
+    libdevice.round: ((-0.3, -0.0), (-0.5, -1.0), (2.5, 3.0)),
+    libdevice.sinpi: (
+        (1e308, 0.0), (1e15 + 0.5, 1.0), (-1.25, math.sqrt(0.5)),
+        (1 + 2**-50, -math.pi * 2**-50),
+    ),
+    libdevice.cospi: (
+        (0.5, 0.0), (1e308, 1.0), (1e15 + 1, -1.0), (-1.25, -math.sqrt(0.5)),
+        (2.5 + 2**-50, -math.pi * 2**-50),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", SPECIAL, ids=lambda function: function.__name__)
+def test_special_values_of_functions(function):
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        out[i] = function(values[i])
+
+    values, wanted = np.array(SPECIAL[function]).T.copy()
+    out = np.zeros(len(values))
+    run(kernel, 1, len(values), values, out)
+    assert np.allclose(out, wanted, rtol=2**-51, atol=0, equal_nan=True), out
+    assert (np.signbit(out) == np.signbit(wanted)).all(), out
+
+
+def test_positive_differences():
+    @cuda.jit
+    def kernel(a, b, out):
+        i = cuda.grid(1)
+        out[i] = libdevice.fdim(a[i], b[i])
+
+    a = np.array([3, 1, math.inf, -math.inf, math.nan, 1])
+    b = np.array([1, 3, math.inf, 0, 1, math.nan])
+    out = np.zeros(6)
+    run(kernel, 1, 6, a, b, out)
+    assert np.array_equal(out, [2, 0, 0, 0, math.nan, math.nan], equal_nan=True)
+
+
 def test_float32_stays_float32():
     @cuda.jit
     def kernel(a, b, out):

@@ -19,74 +19,25 @@ from numba import cuda
 
 from warpladder.device.instructions import relax_pairs
 from warpladder.device.numba_target import types, ufunc_find_matching_loop
+from warpladder.simulator.intrinsics.floats import (
+    cospi,
+    elementwise,
+    fma,
+    gamma,
+    greatest,
+    least,
+    lgamma,
+    logb,
+    rounded,
+    rounded_away,
+    sinpi,
+)
 from warpladder.simulator.intrinsics.operators import operator_function, power, without_quotient
 from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
 
 __all__ = ["scalar_function"]
 
 Function = Callable[..., Any]
-
-
-def _elementwise(function: Callable[..., float]) -> Function:
-    """Return a function of Python numbers as one of NumPy values; domain errors give NaN."""
-
-    def one(*values: Any) -> Any:
-        try:
-            return function(*values)
-        except ValueError:
-            return math.nan
-        except OverflowError:
-            return math.inf
-
-    def run(*values: Any) -> Any:
-        dtype = np.result_type(*values)
-        result = np.frompyfunc(one, len(values), 1)(*values)
-        return np.asarray(result, dtype=dtype if dtype.kind == "f" else np.float64)[()]
-
-    return run
-
-
-def _round_half_even(value: Any, digits: Any = None) -> Any:
-    if digits is None:
-        return np.rint(value)
-    return _elementwise(lambda x, n: round(x, int(n)) if math.isfinite(x) else x)(value, digits)
-
-
-def _fma(a: Any, b: Any, c: Any) -> Any:
-    """One rounding: exact in float64 for float32; for float64 through integers where it matters."""
-    dtype = np.result_type(a, b, c)
-    if dtype.itemsize < 8:
-        product = np.multiply(a, b, dtype=np.float64)
-        total = product + np.asarray(c, dtype=np.float64)
-        return _round_to_odd(product, np.asarray(c, np.float64), total).astype(dtype)[()]
-    return np.asarray(np.frompyfunc(_fma_exact, 3, 1)(a, b, c), dtype=np.float64)[()]
-
-
-def _round_to_odd(product: Any, addend: Any, total: Any) -> Any:
-    """Return product + addend rounded to odd, so that rounding to float32 next is as if exact."""
-    back = total - product
-    error = (product - (total - back)) + (addend - back)
-    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
-    bits = np.asarray(total).view(np.int64)
-    toward = np.where((error > 0) == (total > 0), 0, -1)
-    odd = np.where(inexact & ((bits & 1) == 0), bits + np.where(toward == 0, 1, -1), bits)
-    return odd.view(np.float64)
-
-
-def _fma_exact(a: float, b: float, c: float) -> float:
-    from fractions import Fraction
-
-    if not (math.isfinite(a) and math.isfinite(b)):
-        return a * b + c
-    if not math.isfinite(c):
-        return c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return a * b + c
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf
 
 
 def _bits(value: Any) -> tuple[Any, int]:
@@ -152,11 +103,6 @@ def _sum_of_distances(a: Any, b: Any, c: Any) -> Any:
     return np.where(a > b, a - b, b - a)[()] + c
 
 
-def _round_away(value: Any) -> Any:
-    whole = np.trunc(value)
-    return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1, value), 0)
-
-
 def _divmod(a: Any, b: Any) -> Any:
     return without_quotient(np.floor_divide, a, b), without_quotient(np.remainder, a, b)
 
@@ -178,15 +124,15 @@ _MATH: dict[Any, Function] = {
     **{getattr(cmath, name): getattr(np, name) for name in _COMPLEX},
     **{getattr(module, name): arc for module in (math, cmath) for name, arc in _ARCS.items()},
     math.atan2: np.arctan2, math.degrees: lambda x: x * x.dtype.type(180.0 / math.pi),
-    math.erf: _elementwise(math.erf), math.erfc: _elementwise(math.erfc), math.fabs: np.abs,
-    math.frexp: lambda x: tuple(np.frexp(x)), math.gamma: _elementwise(math.gamma),
+    math.erf: elementwise(math.erf), math.erfc: elementwise(math.erfc), math.fabs: np.abs,
+    math.frexp: lambda x: tuple(np.frexp(x)), math.gamma: elementwise(gamma),
     math.ldexp: lambda x, n: np.ldexp(x, n.astype(np.int32)),
-    math.lgamma: _elementwise(math.lgamma), math.modf: lambda x: tuple(np.modf(x)),
-    math.pow: power, math.remainder: _elementwise(math.remainder),
+    math.lgamma: elementwise(lgamma), math.modf: lambda x: tuple(np.modf(x)),
+    math.pow: power, math.remainder: elementwise(math.remainder),
     math.radians: lambda x: x * x.dtype.type(math.pi / 180.0), cmath.phase: np.angle,
-    builtins.abs: np.abs, builtins.round: _round_half_even, builtins.divmod: _divmod,
+    builtins.abs: np.abs, builtins.round: rounded, builtins.divmod: _divmod,
     builtins.bool: lambda x: x != 0, builtins.pow: power, cuda.popc: _popc, cuda.brev: _brev,
-    cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma, cuda.cbrt: np.cbrt, cuda.selp: _selp,
+    cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: fma, cuda.cbrt: np.cbrt, cuda.selp: _selp,
     operator.truth: lambda x: x != 0, relax_pairs: _relax_pairs,
 }  # fmt: skip
 
@@ -194,24 +140,24 @@ _MATH: dict[Any, Function] = {
 _DEVICE: dict[str, Function] = {
     **{name: getattr(np, name) for name in _REAL}, **_ARCS,
     "abs": np.abs, "add": np.add, "atan2": np.arctan2, "brev": _brev, "brevll": _brev,
-    "cbrt": np.cbrt, "clz": _clz, "clzll": _clz, "cospi": lambda x: np.cos(np.pi * x),
-    "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf),
-    "erfc": _elementwise(math.erfc), "exp10": lambda x: np.power(x.dtype.type(10), x),
-    "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
+    "cbrt": np.cbrt, "clz": _clz, "clzll": _clz, "cospi": cospi,
+    "div": np.true_divide, "eq": np.equal, "erf": elementwise(math.erf),
+    "erfc": elementwise(math.erfc), "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "fabs": np.abs, "fdim": lambda a, b: np.where(a <= b, a.dtype.type(0), a - b)[()],
     "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal,
-    "gt": np.greater, "fma": _fma, "fmax": np.fmax, "fmin": np.fmin,
-    "frexp": lambda x: tuple(np.frexp(x)), "lgamma": _elementwise(math.lgamma),
+    "gt": np.greater, "fma": fma, "fmax": np.fmax, "fmin": np.fmin,
+    "frexp": lambda x: tuple(np.frexp(x)), "lgamma": elementwise(lgamma),
     "le": np.less_equal, "lt": np.less,
-    "logb": lambda x: np.where(x == 0, -np.inf, np.frexp(x)[1] - 1.0), "max": np.fmax,
+    "logb": logb, "max": np.fmax,
     "min": np.fmin, "ne": np.not_equal, "mul": np.multiply, "mulhi": lambda a, b: _high(a, b, 32),
     "mul64hi": lambda a, b: _high(a, b, 64), "nearbyint": np.rint, "neg": np.negative,
     "popc": _popc, "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
-    "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
-    "round": _round_away, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "rcp": np.reciprocal, "remainder": elementwise(math.remainder), "rint": np.rint,
+    "round": rounded_away, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sad": _sum_of_distances, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
     "sincos": lambda x: (np.sin(x), np.cos(x)),
-    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sub": np.subtract,
-    "tgamma": _elementwise(math.gamma),
+    "sinpi": sinpi, "sub": np.subtract,
+    "tgamma": elementwise(gamma),
 }  # fmt: skip
 
 #: Functions of libdevice that are not what is left of their names: of unsigned numbers, and an
@@ -295,7 +241,7 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
     if dtype is None:
         return None
     if dtype.kind == "f":
-        pair: Any = _least if smallest else _greatest
+        pair: Any = least if smallest else greatest
     else:
         pair = np.minimum if smallest else np.maximum
     if len(signature.args) == 2:
@@ -310,22 +256,6 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
         return best
 
     return run
-
-
-def _least(a: Any, b: Any) -> Any:
-    return _with_signs(a, b, np.fmin(a, b), negative=True)
-
-
-def _greatest(a: Any, b: Any) -> Any:
-    return _with_signs(a, b, np.fmax(a, b), negative=False)
-
-
-def _with_signs(a: Any, b: Any, extreme: Any, *, negative: bool) -> Any:
-    """Return the extremes of two values, of zeros the ``negative`` one or the other."""
-    if not np.count_nonzero(extreme == 0):
-        return extreme
-    signs = np.signbit(a) if negative else ~np.signbit(a)
-    return np.where(a == b, np.where(signs, a, b), extreme)[()]
 
 
 _names: dict[Any, str] = {}
