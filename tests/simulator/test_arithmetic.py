@@ -416,6 +416,34 @@ def test_special_values_of_functions(function):
     assert (np.signbit(out) == np.signbit(wanted)).all(), out
 
 
+# By hand, from what Numba does for a GPU: Python gives 0.1 for the first and 2.67 for the next.
+@pytest.mark.parametrize(
+    ("number", "digits", "wanted"),
+    [
+        (0.15, 1, 0.2),
+        (2.675, 2, 2.68),
+        (2.5, 0, 2.0),
+        (25.0, -1, 20.0),
+        (-1.25, 1, -1.2),
+        (1e20, 2, 2.0**63 / 100),
+        (1e300, 30, 1e300),
+        (1e30, -1, 2.0**63 * 10),
+        (5e-23, 23, 5.0 / 1e22 / 10.0),
+        (-math.inf, 2, -math.inf),
+        (math.nan, -2, math.nan),
+    ],
+)
+def test_rounding_to_decimal_places(number, digits, wanted):
+    @cuda.jit
+    def kernel(values, digits, out):
+        i = cuda.grid(1)
+        out[i] = round(values[i], digits)
+
+    out = np.zeros(2)
+    run(kernel, 1, 2, np.full(2, number), digits, out)
+    assert np.array_equal(out, [wanted, wanted], equal_nan=True)
+
+
 def test_positive_differences():
     @cuda.jit
     def kernel(a, b, out):

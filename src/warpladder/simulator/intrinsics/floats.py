@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.simulator.machine.values import convert_scalar
+
 __all__ = [
     "cospi",
     "elementwise",
@@ -43,10 +45,20 @@ def elementwise(function: Callable[..., float]) -> Callable[..., Any]:
 
 
 def rounded(value: Any, digits: Any = None) -> Any:
-    """Round to whole numbers, or to decimal places, halves to even."""
+    """Round to whole numbers, or to decimal places, halves to even.
+
+    As Numba does it, scaled to an int64 and back: 0.15, which is less, is rounded to 0.2.
+    """
     if digits is None:
         return np.rint(value)
-    return elementwise(lambda x, n: round(x, int(n)) if math.isfinite(x) else x)(value, digits)
+    # In two steps, so that a power of ten is no infinity.
+    near = np.power(10.0, np.where(digits > 22, digits - 22, np.abs(digits)))
+    far = np.where(digits > 22, 1e22, 1.0)
+    scaled = np.where(digits < 0, value / near, value * near * far)
+    whole = convert_scalar(np.rint(scaled), np.dtype(np.int64))
+    result = np.where(digits < 0, whole * near, whole / far / near)
+    kept = ~np.isfinite(value) | (np.isinf(scaled) & (digits >= 0))
+    return np.where(kept, value, result)[()]
 
 
 def gamma(x: float) -> float:
