@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numba import cuda
 from numba.cuda import libdevice
-from simulating import run
+from simulating import elementwise, run
 
 from choosing import large
 
@@ -310,6 +310,27 @@ def test_minimum_and_maximum_give_the_number_where_the_other_is_nan(dtype):
     run(kernel, 1, 5, a, b, low, high)
     assert np.array_equal(low, np.array([1, 1, np.nan, -3, -np.inf], dtype), equal_nan=True)
     assert np.array_equal(high, np.array([1, 1, np.nan, 2, -np.inf], dtype), equal_nan=True)
+
+
+# Numba has PTX's min and max of two floats only, and compares one after the other else.
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [
+        (lambda x: max(x, 0), math.nan),
+        (lambda x: max(0, x), 0),
+        (lambda x: min(x, 0), math.nan),
+        (lambda x: max(x, 0.0), 0),
+        (lambda x: max(x, np.float32(0)), 0),
+        (lambda x: max(x, 1.0, 2.0), math.nan),
+        (lambda x: max(1.0, x, 2.0), 2),
+        (lambda x: min((x, 1.0)), math.nan),
+        (lambda x: max(1.0, x, 2), 2),
+    ],
+)
+def test_minimum_and_maximum_of_nan_and_others(chosen, wanted):
+    out = np.zeros(2)
+    run(elementwise(chosen), 1, 2, np.full(2, math.nan), out)
+    assert np.array_equal(out, [wanted, wanted], equal_nan=True)
 
 
 # PTX: cvt cuts to the range of a 32- or 64-bit integer, and makes 0 of NaN.

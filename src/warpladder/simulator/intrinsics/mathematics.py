@@ -233,26 +233,29 @@ def _floats_first(function: Function, key: Any, signature: Any) -> Function:
 
 
 def _extreme(smallest: bool, signature: Any) -> Function | None:
-    """``min`` and ``max``: of floats the number where the other is NaN, as PTX ``min`` and ``max``.
+    """``min`` and ``max``: of two floats as PTX has it, of others as Python has it.
 
-    Of zeros, -0.0 is the smaller.
+    PTX gives the number where the other is NaN, and takes -0.0 for less than 0.0. Python, and with
+    it Numba, keeps the first one unless another is less: ``max(x, 0)`` of NaN is NaN.
     """
     dtype = scalar_dtype(signature.return_type)
     if dtype is None:
         return None
-    if dtype.kind == "f":
-        pair: Any = least if smallest else greatest
-    else:
-        pair = np.minimum if smallest else np.maximum
     if len(signature.args) == 2:
-        found: Function = pair
-        return found
+        pair: Function
+        if all(kind in (types.float32, types.float64) for kind in signature.args):
+            pair = least if smallest else greatest
+            return pair
+        if dtype.kind in "iub":
+            pair = np.minimum if smallest else np.maximum
+            return pair
+    better = operator.lt if smallest else operator.gt
 
     def run(*values: Any) -> Any:
         items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
-        best = items[0]
-        for value in items[1:]:
-            best = pair(best, value)
+        best, *others = [convert_scalar(item, dtype) for item in items]
+        for value in others:
+            best = np.where(better(value, best), value, best)[()]
         return best
 
     return run
