@@ -869,6 +869,25 @@ def test_print_of_what_numba_takes_for_a_constant(capsys):
     assert capsys.readouterr().out == "3 0 4 7\n"
 
 
+def test_print_of_constants_and_thread_indices(capsys):
+    @cuda.jit
+    def kernel():
+        print(34.75, 1e3, -2, True, "100 %", cuda.threadIdx, cuda.blockDim)  # noqa: T201
+
+    simulating.run(kernel, 1, 1)
+    assert capsys.readouterr().out == ("34.750000 1000.000000 -2 True 100 % (0, 0, 0) (1, 1, 1)\n")
+
+
+@pytest.mark.parametrize("argument", [np.zeros(3), 1j, None, (1, 2j)])
+def test_print_of_what_kernels_cannot_print(argument):
+    @cuda.jit
+    def kernel(value):
+        print(value)  # noqa: T201
+
+    with pytest.raises(UnsupportedKernelError, match="kernels print numbers, text and tuples"):
+        simulating.run(kernel, 1, 1, argument)
+
+
 def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
     @cuda.jit(debug=True, opt=False)
     def kernel(values):
