@@ -483,6 +483,57 @@ def test_without_its_fence_the_last_block_races():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_lock_of_a_block_with_fences_for_the_block_passes(schedule):
+    @cuda.jit
+    def kernel(sums):
+        lock = cuda.shared.array(1, int32)
+        total = cuda.shared.array(1, int32)
+        if cuda.threadIdx.x == 0:
+            lock[0] = total[0] = 0
+        cuda.syncthreads()
+        if cuda.laneid == 0:
+            while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+                pass
+            cuda.threadfence_block()
+            total[0] += cuda.threadIdx.x
+            cuda.threadfence_block()
+            cuda.atomic.exch(lock, 0, 0)
+        cuda.syncthreads()
+        sums[cuda.blockIdx.x] = total[0]
+
+    sums = np.zeros(2)
+    run(kernel, 2, 128, sums, schedule=schedule)
+    assert sums.tolist() == [192, 192]
+
+
+@cuda.jit
+def announced_twice(values, finished, total, to_all):
+    if cuda.threadIdx.x == 0:
+        values[cuda.blockIdx.x] = 1 + cuda.blockIdx.x
+        cuda.threadfence_block()
+        cuda.atomic.add(finished, 0, 1)
+        if to_all:
+            cuda.threadfence()
+        if cuda.atomic.add(finished, 1, 1) == cuda.gridDim.x - 1:
+            for k in range(cuda.gridDim.x):
+                total[0] += values[k]
+
+
+def test_a_fence_for_the_block_keeps_no_other_block_apart():
+    arguments = np.zeros(4), np.zeros(2, np.int32), np.zeros(1), False
+    fault = fault_of(announced_twice, 4, 32, *arguments)
+    assert fault.check == "racecheck"
+    assert "values" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_fence_for_the_device_passes_on_what_one_for_the_block_did(schedule):
+    arguments = np.zeros(4), np.zeros(2, np.int32), np.zeros(1), True
+    run(announced_twice, 4, 32, *arguments, schedule=schedule)
+    assert arguments[2][0] == 10
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_double_buffering_passes(schedule):
     @cuda.jit
     def kernel(values, rounds):

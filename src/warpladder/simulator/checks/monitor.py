@@ -150,10 +150,10 @@ class Monitor:
         if self.counting:
             self._line(site).shuffles += threads.lanes.row_count
 
-    def fence(self, threads: ActiveThreads) -> None:
-        """Take note of a memory fence for the whole device."""
+    def fence(self, threads: ActiveThreads, *, within: bool) -> None:
+        """Take note of a memory fence, for the whole device or ``within`` the block."""
         if self.races is not None:
-            self.races.fence(threads.lanes)
+            self.races.fence(threads.lanes, within=within)
 
     def grid_barrier(self) -> None:
         """Take note of a grid barrier: it keeps everything before apart from everything after."""
