@@ -6,6 +6,7 @@ Plain functions are run by CPython for the expectation; everything is run by two
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 import math
 import sys
@@ -724,6 +725,28 @@ def test_named_tuples_in_and_out_of_device_functions(run):
     run(kernel, 1, 10, Point(1.5, 2), xs, ys)
     assert np.array_equal(xs, np.arange(10.0) ** 2 - 2)
     assert np.array_equal(ys, 1.5 - np.arange(10.0))
+
+
+class Colour(enum.Enum):
+    RED = 3
+    GREEN = 5
+
+
+class Place(enum.IntEnum):
+    HOME = 7
+    WORK = 11
+
+
+def test_members_of_enumerations_by_attribute_and_by_name(run):
+    @cuda.jit
+    def kernel(numbers, out):
+        i = cuda.grid(1)
+        colour = Colour["RED"] if numbers[i] > Place.HOME else Colour.GREEN
+        out[i] = Place["WORK"] + (colour == Colour.RED) + 2 * (colour is Colour["GREEN"])
+
+    out = np.zeros(3)
+    run(kernel, 1, 3, np.array([7, 8, 0]), out)
+    assert out.tolist() == [13, 12, 13]
 
 
 def test_tuples_of_arrays_and_numbers_as_arguments(run):

@@ -18,7 +18,7 @@ from warpladder.simulator.machine.values import constant, scalar_dtype
 from warpladder.simulator.translation.inlining import Inliner
 from warpladder.simulator.translation.records import record_field
 
-__all__ = ["get_attribute"]
+__all__ = ["attribute_of_object", "get_attribute"]
 
 _AXES = {"x": 0, "y": 1, "z": 2}
 _INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
@@ -29,7 +29,7 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     kind, name = scope.type_of(expr.value), expr.attr
     target_type = scope.type_of(target)
     if isinstance(kind, types.Module | types.EnumClass | types.IntEnumClass):
-        _of_object(t, scope, target, scope.objects[expr.value.name], name)
+        attribute_of_object(t, scope, target, scope.objects[expr.value.name], name)
         return
     if expr.value.name in scope.objects and not isinstance(target_type, types.BoundFunction):
         found = scope.objects[expr.value.name]
@@ -72,7 +72,8 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     t.refuse(f"the attribute {name} of {kind}")
 
 
-def _of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> None:
+def attribute_of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> None:
+    """Translate ``target = owner.name`` of a module or class."""
     target_type = scope.type_of(target)
     if owner is cuda or getattr(owner, "__name__", "") == "numba.cuda":
         if name in _INDICES:
