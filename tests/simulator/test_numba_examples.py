@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, vectorize
 
 from warpladder.device.numba_target import FRONT_END
 from warpladder.simulator import simulated_cuda
@@ -185,6 +185,20 @@ def test_every_excluded_case_is_there(simulated):
         module = importlib.import_module(f"numba.cuda.tests.cudapy.{name}")
         found |= {case.id().rpartition(".")[2] for case in cases_of(module)}
     assert set(EXCLUDED) <= found
+
+
+@pytest.mark.parametrize("signature", ["float32(float32, float32)", "(float32, float32)"])
+def test_a_ufunc_for_a_gpu(signature):
+    with simulated_cuda():
+
+        @vectorize([signature], target="cuda")
+        def weighted(a, b):
+            return a * b + a
+
+        rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+        assert weighted(rows, np.float32(2)).tolist() == [[0, 3, 6], [9, 12, 15]]
+        on_device = cuda.to_device(rows)
+        assert weighted(on_device, on_device).copy_to_host().tolist() == [[0, 2, 6], [12, 20, 30]]
 
 
 @pytest.mark.parametrize("inline", [True, False, "always", "never"])
