@@ -241,21 +241,34 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
     dtype = scalar_dtype(signature.return_type)
     if dtype is None:
         return None
-    if len(signature.args) == 2:
-        pair: Function
-        if all(kind in (types.float32, types.float64) for kind in signature.args):
-            pair = least if smallest else greatest
-            return pair
-        if dtype.kind in "iub":
-            pair = np.minimum if smallest else np.maximum
-            return pair
+    kinds, apart, packed = signature.args, True, 0
+    # Given a tuple; Numba's own target makes one of arguments, too.
+    while len(kinds) == 1 and isinstance(kinds[0], types.BaseTuple):
+        apart = isinstance(kinds[0], types.StarArgTuple | types.StarArgUniTuple)
+        kinds, packed = kinds[0].types, packed + 1
     better = operator.lt if smallest else operator.gt
+    by_ptx = (
+        apart and len(kinds) == 2 and all(kind in (types.float32, types.float64) for kind in kinds)
+    )
+
+    def first_of(best: Any, value: Any) -> Any:
+        return np.where(better(value, best), value, best)[()]
+
+    pair: Function = first_of
+    if by_ptx:
+        pair = least if smallest else greatest
+    elif dtype.kind in "iub":
+        pair = np.minimum if smallest else np.maximum
+    if not packed and len(kinds) == 2:
+        return pair
 
     def run(*values: Any) -> Any:
-        items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        items = values
+        for _ in range(packed):
+            (items,) = items
         best, *others = [convert_scalar(item, dtype) for item in items]
         for value in others:
-            best = np.where(better(value, best), value, best)[()]
+            best = pair(best, value)
         return best
 
     return run
