@@ -597,6 +597,24 @@ def test_a_barrier_of_flags_with_fences_passes(schedule):
 # --- initcheck ------------------------------------------------------------------------------------
 
 
+def test_an_array_that_is_only_brought_out_has_nothing_on_the_device():
+    @cuda.jit
+    def counts_up(values):
+        values[cuda.grid(1)] += 1
+
+    @cuda.jit
+    def writes_the_first(values):
+        values[0] = 7
+
+    values = np.zeros(2)
+    assert fault_of(counts_up, 1, 2, cuda.Out(values)).check == "initcheck"
+    run(counts_up, 1, 2, cuda.InOut(values))
+    assert values.tolist() == [1, 1]
+    run(writes_the_first, 1, 1, cuda.Out(values))
+    assert values[0] == 7
+    assert np.isnan(values[1])
+
+
 def test_shared_memory_that_nobody_wrote():
     @cuda.jit
     def kernel(out, written):
