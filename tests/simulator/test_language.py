@@ -544,6 +544,19 @@ def test_slices_whose_ends_differ_between_threads(run):
         assert (size, total) == (part.size, (np.arange(1, part.size + 1) * part).sum())
 
 
+def every_other(values, steps):
+    i = cuda.grid(1)
+    values[i] = values[:: steps[i]].size
+
+
+def test_a_slice_without_a_step_ends_the_thread(run):
+    values, steps = np.zeros(3), np.array([2, 0, -1])
+    run(cuda.jit(every_other), 1, 3, values, steps)
+    assert values.tolist() == [2, 0, 3]
+    with pytest.raises(ValueError, match=r"line \d+, tid=\[1 0 0\].*slice step cannot be zero"):
+        run(cuda.jit(every_other, debug=True, opt=False), 1, 3, values, steps)
+
+
 def test_assignment_to_slices(run):
     @cuda.jit
     def kernel(matrix, row):

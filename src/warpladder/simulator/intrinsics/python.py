@@ -72,6 +72,9 @@ def _slice(t: Builder, call: Call) -> None:
         slots = [none, slots[0]]
     if len(slots) == 2:
         slots = [*slots, none]
+    elif not isinstance(call.arguments[2].type, types.NoneType):
+        message = "slice step cannot be zero"
+        t.guard(lambda step: step == 0, [slots[2]], ValueError, message)
     emit(t, call, lambda _, *parts: tuple(parts), slots)
 
 
