@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import cuda, float32, float64, int32
+from numba import complex128, cuda, float32, float64, int32
 from simulating import SCHEDULES, line_of, run
 
 from warpladder.errors import InputError, InputTypeError, KernelFaultError, LaunchError
@@ -551,6 +551,33 @@ def test_double_buffering_passes(schedule):
     values = np.arange(192.0)
     run(kernel, 2, 96, values, 5, schedule=schedule)
     assert np.array_equal(values, np.roll(np.arange(192.0).reshape(2, 96), -5, axis=1).ravel())
+
+
+def test_real_and_imaginary_parts_are_told_apart():
+    @cuda.jit
+    def kernel(values, out):
+        shared = cuda.shared.array(16, complex128)
+        i = cuda.threadIdx.x
+        if i < 16:
+            values.real[i] = shared.real[i] = i
+        else:
+            values.imag[i - 16] = shared.imag[i - 16] = i
+        cuda.syncthreads()
+        out[i] = shared[i % 16]
+
+    @cuda.jit
+    def reads_the_whole(values, out):
+        i = cuda.threadIdx.x
+        if i < 16:
+            values.real[i] = i + 1
+        else:
+            out[i] = values[i - 16]
+
+    values, out = np.zeros(16, complex), np.zeros(32, complex)
+    run(kernel, 1, 32, values, out)
+    assert np.array_equal(values, np.arange(16) + 1j * np.arange(16, 32))
+    assert np.array_equal(out, np.tile(values, 2))
+    assert fault_of(reads_the_whole, 1, 32, values, out).check == "racecheck"
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

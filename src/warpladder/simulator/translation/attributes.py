@@ -21,6 +21,7 @@ from warpladder.simulator.translation.records import record_field
 __all__ = ["attribute_of_object", "get_attribute"]
 
 _AXES = {"x": 0, "y": 1, "z": 2}
+_PARTS = ("real", "imag")
 _INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
@@ -53,6 +54,11 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
         record_field(t, scope, target, source, name)
         return
     computed = _computed(kind, name)
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Complex) and name in _PARTS:
+        # What the checks have to tell apart.
+        part = np.dtype(as_dtype(kind.dtype)).itemsize // 2
+        t.shared_itemsizes.add(part)
+        t.viewed_itemsizes.add(part)
     if computed is not None:
         raw, done = t.into(scope, target, _produced(kind, name, target_type))
         t.apply(computed, [source.slot], raw)
