@@ -146,6 +146,18 @@ def test_a_global_tuple_indexed_by_each_thread():
     assert out.tolist() == [2, 5, 11] * 2
 
 
+def test_a_tuple_indexed_by_the_thread_index_itself():
+    weights = (3, 5, 7)
+
+    @cuda.jit
+    def kernel(out):
+        out[cuda.threadIdx.x] = weights[cuda.threadIdx.x] + (1.5, 2.5, 3.5)[cuda.threadIdx.x]
+
+    out = np.zeros(3)
+    run(kernel, 1, 3, out)
+    assert out.tolist() == [4.5, 7.5, 10.5]
+
+
 def test_a_tuple_of_numbers_and_computed_ones_indexed_by_each_thread():
     @cuda.jit
     def kernel(out):

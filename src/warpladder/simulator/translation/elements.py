@@ -28,7 +28,8 @@ def static_getitem(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
         attribute_of_object(t, scope, target, scope.objects[expr.value.name], expr.index)
         return
     container = t.operand(scope, expr.value)
-    if isinstance(container.type, types.BaseTuple):
+    # Numba takes `cuda.threadIdx.x` for a constant, a property.
+    if isinstance(container.type, types.BaseTuple) and isinstance(expr.index, int | slice):
         _tuple_item(t, scope, target, container, expr.index)
     elif isinstance(container.type, types.Record) or isinstance(expr.index, str):
         record_field(t, scope, target, container, expr.index)
