@@ -1037,6 +1037,9 @@ def test_blocks_as_large_as_they_come(block):
         ((1, 1, 1, 1), 1, "1 to 3 dimensions"),
         (1, (), "1 to 3 dimensions"),
         (1.5, 1, "not made of whole numbers"),
+        # What NumPy's ceil gives: Numba takes no float, either.
+        (np.ceil(1.5), 1, r"the grid .*2\.0.* is not made of whole numbers"),
+        (1, (1, 2.0), r"the block \(1, 2\.0\) is not made of whole numbers"),
         ("2", 1, "not made of whole numbers"),
     ],
 )
