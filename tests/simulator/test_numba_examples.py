@@ -187,6 +187,18 @@ def test_every_excluded_case_is_there(simulated):
     assert set(EXCLUDED) <= found
 
 
+@pytest.mark.parametrize("name", ["pinned_array_like", "mapped_array_like"])
+def test_host_arrays_like_others(name):
+    options = {"portable": True, "wc": False} if name.startswith("mapped") else {}
+    with simulated_cuda():
+        make = getattr(cuda, name)
+        like = np.zeros((2, 3), np.int16, order="F")
+        for given in (like, cuda.to_device(like)):
+            made = make(given, **options)
+            assert isinstance(made, np.ndarray)
+            assert (made.shape, made.dtype, made.strides) == (like.shape, like.dtype, like.strides)
+
+
 @pytest.mark.parametrize("signature", ["float32(float32, float32)", "(float32, float32)"])
 def test_a_ufunc_for_a_gpu(signature):
     with simulated_cuda():
