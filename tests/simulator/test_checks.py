@@ -362,6 +362,27 @@ def test_two_threads_that_write_different_values_in_one_instruction():
     assert "thread (1,0,0)" in str(fault)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda array: array[::-1],
+        lambda array: array[:, ::-1],
+        lambda array: array[::-1, ::-1],
+        lambda array: array.T[::-1],
+        lambda array: array[::-2, ::3],
+    ],
+)
+def test_the_element_of_a_reversed_array_is_named_by_its_indices(view):
+    @cuda.jit
+    def kernel(values):
+        values[0, 1] = cuda.threadIdx.x
+
+    device = SimulatedDevice()
+    values = view(device.to_device(np.full((4, 6), 9.0)))
+    with pytest.raises(KernelFaultError, match=r"values\[0, 1\]: store"):
+        device.launch(kernel, 1, 2, values)
+
+
 def test_the_element_is_named_by_its_indices():
     @cuda.jit
     def kernel(matrix):
