@@ -5,6 +5,7 @@ Found by reviewers and while its other tests were written.
 
 from __future__ import annotations
 
+import cmath
 import math
 import subprocess
 import sys
@@ -168,6 +169,22 @@ def test_a_tuple_of_numbers_and_computed_ones_indexed_by_each_thread():
     out = np.zeros(6)
     run(kernel, 1, 6, out)
     assert out.tolist() == [3, 10, 4, 3, 40, 4]
+
+
+def test_the_logarithm_of_a_complex_number_to_a_base():
+    @cuda.jit
+    def kernel(values, bases, out):
+        i = cuda.grid(1)
+        base = bases[i]
+        out[i, 0] = cmath.log(values[i], base)
+        out[i, 1] = cmath.log(values[i], 2 + 0j)
+        out[i, 2] = base
+
+    values, bases = np.array([8 + 0j, 1j]), np.array([2 + 0j, 3 + 1j])
+    out = np.zeros((2, 3), complex)
+    run(kernel, 1, 2, values, bases, out)
+    wanted = [[cmath.log(v, b), cmath.log(v, 2), b] for v, b in zip(values, bases, strict=True)]
+    assert np.allclose(out, wanted, rtol=1e-15)
 
 
 def test_the_conjugate_of_a_complex_number():

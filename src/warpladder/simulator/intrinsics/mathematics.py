@@ -123,6 +123,8 @@ _MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in _REAL},
     **{getattr(cmath, name): getattr(np, name) for name in _COMPLEX},
     **{getattr(module, name): arc for module in (math, cmath) for name, arc in _ARCS.items()},
+    # NumPy would take a base for the array in which to put the result.
+    cmath.log: lambda z, *base: np.log(z) / np.log(*base) if base else np.log(z),
     math.atan2: np.arctan2, math.degrees: lambda x: x * x.dtype.type(180.0 / math.pi),
     math.erf: elementwise(math.erf), math.erfc: elementwise(math.erfc), math.fabs: np.abs,
     math.frexp: lambda x: tuple(np.frexp(x)), math.gamma: elementwise(gamma),
