@@ -187,6 +187,21 @@ def test_the_logarithm_of_a_complex_number_to_a_base():
     assert np.allclose(out, wanted, rtol=1e-15)
 
 
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+def test_pow_is_the_operator(dtype):
+    @cuda.jit
+    def kernel(bases, exponents, powers, operated):
+        i = cuda.grid(1)
+        powers[i] = pow(bases[i], exponents[i])
+        operated[i] = bases[i] ** exponents[i]
+
+    bases = np.array([3, -2, -1, 7], dtype)
+    powers, operated = np.zeros((2, 4))
+    run(kernel, 1, 4, bases, np.array([-1, 3, -3, 5]), powers, operated)
+    assert np.array_equal(powers, operated)
+    assert powers[1:].tolist() == [-8, -1, 7**5]
+
+
 def test_the_conjugate_of_a_complex_number():
     @cuda.jit
     def kernel(values):

@@ -133,7 +133,7 @@ _MATH: dict[Any, Function] = {
     math.pow: power, math.remainder: elementwise(math.remainder),
     math.radians: lambda x: x * x.dtype.type(math.pi / 180.0), cmath.phase: np.angle,
     builtins.abs: np.abs, builtins.round: rounded, builtins.divmod: _divmod,
-    builtins.bool: lambda x: x != 0, builtins.pow: power, cuda.popc: _popc, cuda.brev: _brev,
+    builtins.bool: lambda x: x != 0, cuda.popc: _popc, cuda.brev: _brev,
     cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: fma, cuda.cbrt: np.cbrt, cuda.selp: _selp,
     operator.truth: lambda x: x != 0, relax_pairs: _relax_pairs,
 }  # fmt: skip
@@ -177,6 +177,8 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     """Return what a function computes on values of the signature's types, None if not known."""
     if key in (builtins.min, builtins.max):
         return _extreme(key is builtins.min, signature)
+    if key is builtins.pow:
+        return operator_function(operator.pow, signature)
     if isinstance(key, np.ufunc):
         return _ufunc(key, signature)
     try:
