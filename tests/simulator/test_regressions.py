@@ -188,17 +188,19 @@ def test_the_logarithm_of_a_complex_number_to_a_base():
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
-def test_pow_is_the_operator(dtype):
+def test_powers_by_function_are_those_by_operator(dtype):
     @cuda.jit
-    def kernel(bases, exponents, powers, operated):
+    def kernel(bases, exponents, powers, operated, by_ufunc):
         i = cuda.grid(1)
         powers[i] = pow(bases[i], exponents[i])
         operated[i] = bases[i] ** exponents[i]
+        by_ufunc[i] = np.power(bases[i], exponents[i])
 
     bases = np.array([3, -2, -1, 7], dtype)
-    powers, operated = np.zeros((2, 4))
-    run(kernel, 1, 4, bases, np.array([-1, 3, -3, 5]), powers, operated)
+    powers, operated, by_ufunc = np.zeros((3, 4))
+    run(kernel, 1, 4, bases, np.array([-1, 3, -3, 5]), powers, operated, by_ufunc)
     assert np.array_equal(powers, operated)
+    assert np.allclose(powers, by_ufunc, rtol=1e-6)
     assert powers[1:].tolist() == [-8, -1, 7**5]
 
 

@@ -32,7 +32,12 @@ from warpladder.simulator.intrinsics.floats import (
     rounded_away,
     sinpi,
 )
-from warpladder.simulator.intrinsics.operators import operator_function, power, without_quotient
+from warpladder.simulator.intrinsics.operators import (
+    integer_power,
+    operator_function,
+    power,
+    without_quotient,
+)
 from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
 
 __all__ = ["scalar_function"]
@@ -215,6 +220,9 @@ def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
     if loop is None:
         return None
     dtypes, which = [np.dtype(dtype) for dtype in loop.numpy_inputs], loop.ufunc_sig
+    if ufunc is np.power and dtypes[0].kind in "iu":
+        # NumPy refuses negative exponents of integers.
+        return lambda a, b: integer_power(a, convert_scalar(b, dtypes[1]), dtypes[0])
 
     def run(*values: Any) -> Any:
         given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
