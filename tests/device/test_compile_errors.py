@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 from numba.core.errors import TypingError
+from numba.cuda import threadIdx
 
 from warpladder.device.compile_errors import compile_error, compile_reason
 from warpladder.device.cuda_faults import Extents, launch_fault
@@ -76,6 +77,10 @@ def calls_a_plain_function(x):
     x[0] = plain(x[0])  # here
 
 
+def writes_a_name_of_its_own(x):
+    x[threadIdx.x] = 1  # here
+
+
 @cuda.jit(device=True)
 def two(a, b):
     return a + b
@@ -131,6 +136,7 @@ MISTAKES = [
     (iterates_over_a_number, "int64 cannot be iterated over"),
     (imports, "Numba compiles no import in a kernel"),
     (calls_a_plain_function, "decorate it with @cuda.jit(device=True)"),
+    (writes_a_name_of_its_own, "threadIdx, a class; what numba.cuda has is written cuda.threadIdx"),
     (calls_with_one_argument, "does not fit the parameters (a, b): missing a required argument"),
     (shuffles_with_two_arguments, "argument: 'src_lane'"),
 ]

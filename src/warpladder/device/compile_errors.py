@@ -65,6 +65,10 @@ _WORDS = (
         r"\1 is a plain Python function; decorate it with DECORATOR",
     ),
     (
+        r"Untyped global name '(\w+)': Cannot determine Numba type of <class 'type'>",
+        r"kernels cannot use \1, a class; what numba.cuda has is written cuda.\1",
+    ),
+    (
         r"Untyped global name '(\w+)': Cannot determine Numba type of (.*)",
         r"kernels cannot use \1, which is of type \2",
     ),
