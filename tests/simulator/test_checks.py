@@ -1071,6 +1071,13 @@ def test_launches_that_are_refused(grid, block, message):
     assert values[0] == 0
 
 
+def test_arguments_by_name_are_refused():
+    with pytest.raises(InputTypeError, match="by position only; values was given by name"):
+        simulate(touches)[1, 1](values=np.zeros(1))
+    with pytest.raises(InputTypeError, match="by position only"):
+        simulate(touches).forall(1)(values=np.zeros(1))
+
+
 def test_a_launch_without_a_block_is_refused():
     with pytest.raises(LaunchError, match="takes the grid and the block"):
         simulate(touches)[1]
