@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 
+import numba
 import numpy as np
 import pytest
 from numba import cuda, float64, int32
@@ -202,6 +203,27 @@ def test_powers_by_function_are_those_by_operator(dtype):
     assert np.array_equal(powers, operated)
     assert np.allclose(powers, by_ufunc, rtol=1e-6)
     assert powers[1:].tolist() == [-8, -1, 7**5]
+
+
+# 6 / 0.1 is 60, but 0.1 is a little more than a tenth: the operator gives 59.
+@pytest.mark.parametrize(
+    ("number", "divisor", "wanted"),
+    [(6.0, 0.1, 60), (math.inf, 2.0, math.inf), (-7, 2, -4), (-(2**63), -1, 0), (5, 0, 0)],
+)
+def test_floor_divide_is_numbas(number, divisor, wanted):
+    def quotient(a, b):
+        return np.floor_divide(a, b)
+
+    on_device = cuda.jit(device=True)(quotient)
+
+    @cuda.jit
+    def kernel(numbers, divisors, out):
+        out[0] = on_device(numbers[0], divisors[0])
+
+    numbers, out = np.array([number]), np.zeros(1)
+    run(kernel, 1, 1, numbers, np.array([divisor]), out)
+    assert out[0] == wanted
+    assert numba.njit(quotient, error_model="numpy")(number, divisor) == wanted
 
 
 def test_the_conjugate_of_a_complex_number():

@@ -220,15 +220,26 @@ def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
     if loop is None:
         return None
     dtypes, which = [np.dtype(dtype) for dtype in loop.numpy_inputs], loop.ufunc_sig
-    if ufunc is np.power and dtypes[0].kind in "iu":
-        # NumPy refuses negative exponents of integers.
-        return lambda a, b: integer_power(a, convert_scalar(b, dtypes[1]), dtypes[0])
+    otherwise = _unlike_numpy(ufunc, dtypes[0])
 
     def run(*values: Any) -> Any:
         given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
-        return ufunc(*given, signature=which)
+        return otherwise(*given) if otherwise else ufunc(*given, signature=which)
 
     return run if which in ufunc.types else ufunc
+
+
+def _unlike_numpy(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Function | None:
+    """Return what Numba computes in place of NumPy's own loop, None where that is the same."""
+    if ufunc is np.power and dtype.kind in "iu":
+        # NumPy refuses negative exponents.
+        return lambda a, b: integer_power(a, b, dtype)
+    if ufunc is np.floor_divide and dtype.kind == "f":
+        # NumPy takes the remainder off first, as the operator does.
+        return lambda a, b: np.floor(a / b)
+    if ufunc is np.floor_divide:
+        return lambda a, b: without_quotient(ufunc, a, b)
+    return None
 
 
 def _floats_first(function: Function, key: Any, signature: Any) -> Function:
