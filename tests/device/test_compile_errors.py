@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda, float32
+from numba.core.errors import TypingError
+from numba.cuda import threadIdx
 
 from warpladder.device.compile_errors import compile_error, compile_reason
 from warpladder.device.cuda_faults import Extents, launch_fault
@@ -75,6 +77,10 @@ def calls_a_plain_function(x):
     x[0] = plain(x[0])  # here
 
 
+def writes_a_name_of_its_own(x):
+    x[threadIdx.x] = 1  # here
+
+
 @cuda.jit(device=True)
 def two(a, b):
     return a + b
@@ -130,6 +136,7 @@ MISTAKES = [
     (iterates_over_a_number, "int64 cannot be iterated over"),
     (imports, "Numba compiles no import in a kernel"),
     (calls_a_plain_function, "decorate it with @cuda.jit(device=True)"),
+    (writes_a_name_of_its_own, "threadIdx, a class; what numba.cuda has is written cuda.threadIdx"),
     (calls_with_one_argument, "does not fit the parameters (a, b): missing a required argument"),
     (shuffles_with_two_arguments, "argument: 'src_lane'"),
 ]
@@ -224,6 +231,29 @@ def test_a_launch_on_a_gpu_says_the_same():
     assert isinstance(told, UnsupportedKernelError)
     assert re.match(r"misspelt \(.*did you mean value\?$", str(told))
     assert launch_fault(ZeroDivisionError(), kernel, extents) is None
+
+
+# What Numba says of `if 0 <= (k := x[0]) < 2:` under Python 3.11.
+NO_TYPE = """Failed in nopython mode pipeline (step: nopython frontend)
+Type of variable '$10binary_subscr.3' cannot be determined, operation: \
+unknown operation, location: unknown location (0:0)
+
+File "unknown location", line 0:
+<source missing, REPL/exec in use?>
+"""
+
+
+def test_a_place_that_numba_does_not_know_is_that_of_the_function():
+    refusal = compile_error(plain, TypingError(NO_TYPE))
+    line = inspect.getsourcelines(plain)[1]
+    assert str(refusal).startswith(f"plain (test_compile_errors.py, line {line}): Numba finds no")
+    assert "`:=`" in str(refusal)
+
+
+def test_a_with_block_is_named():
+    # numba-cuda 0.30 looks where its kinds of statements stood once.
+    fault = AttributeError("module 'numba.cuda.core.ir' has no attribute 'terminator_types'")
+    assert compile_reason(fault) == "Numba compiles no with block in a kernel"
 
 
 def test_colours_are_left_out():

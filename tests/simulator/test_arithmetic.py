@@ -16,7 +16,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numba import cuda
-from simulating import run
+from numba.cuda import libdevice
+from simulating import elementwise, run
 
 from choosing import large
 
@@ -311,6 +312,27 @@ def test_minimum_and_maximum_give_the_number_where_the_other_is_nan(dtype):
     assert np.array_equal(high, np.array([1, 1, np.nan, 2, -np.inf], dtype), equal_nan=True)
 
 
+# Numba has PTX's min and max of two floats only, and compares one after the other else.
+@pytest.mark.parametrize(
+    ("chosen", "wanted"),
+    [
+        (lambda x: max(x, 0), math.nan),
+        (lambda x: max(0, x), 0),
+        (lambda x: min(x, 0), math.nan),
+        (lambda x: max(x, 0.0), 0),
+        (lambda x: max(x, np.float32(0)), 0),
+        (lambda x: max(x, 1.0, 2.0), math.nan),
+        (lambda x: max(1.0, x, 2.0), 2),
+        (lambda x: min((x, 1.0)), math.nan),
+        (lambda x: max(1.0, x, 2), 2),
+    ],
+)
+def test_minimum_and_maximum_of_nan_and_others(chosen, wanted):
+    out = np.zeros(2)
+    run(elementwise(chosen), 1, 2, np.full(2, math.nan), out)
+    assert np.array_equal(out, [wanted, wanted], equal_nan=True)
+
+
 # PTX: cvt cuts to the range of a 32- or 64-bit integer, and makes 0 of NaN.
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("target", ["int32", "int64", "uint32", "uint64"])
@@ -331,6 +353,129 @@ def test_conversions_of_floats_saturate(dtype, target):
     wide = dtype == "float64" or limits.bits == 64
     nothing = (1 << (limits.bits - 1)) * (-1 if low < 0 else 1) if wide else 0
     assert out.tolist() == [nothing, high, low, high, low, 0, 1, max(-1, low)]
+
+
+# round() and llrint() are conversions, too: PTX cvt.rni.
+@pytest.mark.parametrize("function", [round, libdevice.llrint])
+def test_rounding_to_an_integer_saturates(function):
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        out[i] = function(values[i])
+
+    values = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 0.5, 1.5, -2.5])
+    out = np.zeros(8, np.int64)
+    run(kernel, 1, 8, values, out)
+    low, high = -(2**63), 2**63 - 1
+    assert out.tolist() == [low, high, low, high, low, 0, 2, -2]
+
+
+# What libdevice's guide says; its signatures in Numba have unsigned numbers as signed ones.
+@pytest.mark.parametrize(
+    ("name", "bits", "arguments", "wanted"),
+    [
+        ("umax", 32, (-1, 1), -1),
+        ("umin", 32, (-1, 1), 1),
+        ("ullmax", 64, (-1, 1), -1),
+        ("ullmin", 64, (-1, 1), 1),
+        ("umulhi", 32, (-1, 2), 1),
+        ("umul64hi", 64, (-1, 2), 1),
+        ("mulhi", 32, (-1, 2), -1),
+        ("hadd", 32, (2**31 - 1, 2**31 - 3), 2**31 - 2),
+        ("hadd", 32, (-3, 0), -2),
+        ("sad", 32, (2**31 - 1, -(2**31), 7), 6),
+        ("usad", 32, (-1, 1, 7), 5),
+        ("usad", 32, (1, -1, 7), 5),
+    ],
+)
+def test_integer_functions_of_libdevice(name, bits, arguments, wanted):
+    function = getattr(libdevice, name)
+
+    @cuda.jit
+    def of_two(a, b, out):
+        out[0] = function(a, b)
+
+    @cuda.jit
+    def of_three(a, b, c, out):
+        out[0] = function(a, b, c)
+
+    out = np.zeros(1, np.int64)
+    given = [np.dtype(f"i{bits // 8}").type(part) for part in arguments]
+    run(of_two if len(given) == 2 else of_three, 1, 1, *given, out)
+    assert out[0] == wanted
+
+
+# Where C, whose results CUDA's guide gives, has another one than Python and NumPy.
+SPECIAL = {
+    math.gamma: ((0.0, math.inf), (-0.0, -math.inf), (-1e-320, -math.inf), (-2.0, math.nan)),
+    math.lgamma: ((0.0, math.inf), (-3.0, math.inf)),
+    libdevice.logb: ((math.inf, math.inf), (-math.inf, math.inf), (math.nan, math.nan)),
+    libdevice.ilogb: ((math.inf, 2**31 - 1), (0.0, -(2**31)), (math.nan, -(2**31))),
+    libdevice.round: ((-0.3, -0.0), (-0.5, -1.0), (2.5, 3.0)),
+    libdevice.sinpi: (
+        (1e308, 0.0), (1e15 + 0.5, 1.0), (-1.25, math.sqrt(0.5)),
+        (1 + 2**-50, -math.pi * 2**-50),
+    ),
+    libdevice.cospi: (
+        (0.5, 0.0), (1e308, 1.0), (1e15 + 1, -1.0), (-1.25, -math.sqrt(0.5)),
+        (2.5 + 2**-50, -math.pi * 2**-50),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("function", SPECIAL, ids=lambda function: function.__name__)
+def test_special_values_of_functions(function):
+    @cuda.jit
+    def kernel(values, out):
+        i = cuda.grid(1)
+        out[i] = function(values[i])
+
+    values, wanted = np.array(SPECIAL[function]).T.copy()
+    out = np.zeros(len(values))
+    run(kernel, 1, len(values), values, out)
+    assert np.allclose(out, wanted, rtol=2**-51, atol=0, equal_nan=True), out
+    assert (np.signbit(out) == np.signbit(wanted)).all(), out
+
+
+# By hand, from what Numba does for a GPU: Python gives 0.1 for the first and 2.67 for the next.
+@pytest.mark.parametrize(
+    ("number", "digits", "wanted"),
+    [
+        (0.15, 1, 0.2),
+        (2.675, 2, 2.68),
+        (2.5, 0, 2.0),
+        (25.0, -1, 20.0),
+        (-1.25, 1, -1.2),
+        (1e20, 2, 2.0**63 / 100),
+        (1e300, 30, 1e300),
+        (1e30, -1, 2.0**63 * 10),
+        (5e-23, 23, 5.0 / 1e22 / 10.0),
+        (-math.inf, 2, -math.inf),
+        (math.nan, -2, math.nan),
+    ],
+)
+def test_rounding_to_decimal_places(number, digits, wanted):
+    @cuda.jit
+    def kernel(values, digits, out):
+        i = cuda.grid(1)
+        out[i] = round(values[i], digits)
+
+    out = np.zeros(2)
+    run(kernel, 1, 2, np.full(2, number), digits, out)
+    assert np.array_equal(out, [wanted, wanted], equal_nan=True)
+
+
+def test_positive_differences():
+    @cuda.jit
+    def kernel(a, b, out):
+        i = cuda.grid(1)
+        out[i] = libdevice.fdim(a[i], b[i])
+
+    a = np.array([3, 1, math.inf, -math.inf, math.nan, 1])
+    b = np.array([1, 3, math.inf, 0, 1, math.nan])
+    out = np.zeros(6)
+    run(kernel, 1, 6, a, b, out)
+    assert np.array_equal(out, [2, 0, 0, 0, math.nan, math.nan], equal_nan=True)
 
 
 def test_float32_stays_float32():

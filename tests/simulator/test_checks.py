@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import cuda, float32, float64, int32
+from numba import complex128, cuda, float32, float64, int32
 from simulating import SCHEDULES, line_of, run
 
 from warpladder.errors import InputError, InputTypeError, KernelFaultError, LaunchError
@@ -362,6 +362,27 @@ def test_two_threads_that_write_different_values_in_one_instruction():
     assert "thread (1,0,0)" in str(fault)
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda array: array[::-1],
+        lambda array: array[:, ::-1],
+        lambda array: array[::-1, ::-1],
+        lambda array: array.T[::-1],
+        lambda array: array[::-2, ::3],
+    ],
+)
+def test_the_element_of_a_reversed_array_is_named_by_its_indices(view):
+    @cuda.jit
+    def kernel(values):
+        values[0, 1] = cuda.threadIdx.x
+
+    device = SimulatedDevice()
+    values = view(device.to_device(np.full((4, 6), 9.0)))
+    with pytest.raises(KernelFaultError, match=r"values\[0, 1\]: store"):
+        device.launch(kernel, 1, 2, values)
+
+
 def test_the_element_is_named_by_its_indices():
     @cuda.jit
     def kernel(matrix):
@@ -483,6 +504,57 @@ def test_without_its_fence_the_last_block_races():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_lock_of_a_block_with_fences_for_the_block_passes(schedule):
+    @cuda.jit
+    def kernel(sums):
+        lock = cuda.shared.array(1, int32)
+        total = cuda.shared.array(1, int32)
+        if cuda.threadIdx.x == 0:
+            lock[0] = total[0] = 0
+        cuda.syncthreads()
+        if cuda.laneid == 0:
+            while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+                pass
+            cuda.threadfence_block()
+            total[0] += cuda.threadIdx.x
+            cuda.threadfence_block()
+            cuda.atomic.exch(lock, 0, 0)
+        cuda.syncthreads()
+        sums[cuda.blockIdx.x] = total[0]
+
+    sums = np.zeros(2)
+    run(kernel, 2, 128, sums, schedule=schedule)
+    assert sums.tolist() == [192, 192]
+
+
+@cuda.jit
+def announced_twice(values, finished, total, to_all):
+    if cuda.threadIdx.x == 0:
+        values[cuda.blockIdx.x] = 1 + cuda.blockIdx.x
+        cuda.threadfence_block()
+        cuda.atomic.add(finished, 0, 1)
+        if to_all:
+            cuda.threadfence()
+        if cuda.atomic.add(finished, 1, 1) == cuda.gridDim.x - 1:
+            for k in range(cuda.gridDim.x):
+                total[0] += values[k]
+
+
+def test_a_fence_for_the_block_keeps_no_other_block_apart():
+    arguments = np.zeros(4), np.zeros(2, np.int32), np.zeros(1), False
+    fault = fault_of(announced_twice, 4, 32, *arguments)
+    assert fault.check == "racecheck"
+    assert "values" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_fence_for_the_device_passes_on_what_one_for_the_block_did(schedule):
+    arguments = np.zeros(4), np.zeros(2, np.int32), np.zeros(1), True
+    run(announced_twice, 4, 32, *arguments, schedule=schedule)
+    assert arguments[2][0] == 10
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_double_buffering_passes(schedule):
     @cuda.jit
     def kernel(values, rounds):
@@ -500,6 +572,33 @@ def test_double_buffering_passes(schedule):
     values = np.arange(192.0)
     run(kernel, 2, 96, values, 5, schedule=schedule)
     assert np.array_equal(values, np.roll(np.arange(192.0).reshape(2, 96), -5, axis=1).ravel())
+
+
+def test_real_and_imaginary_parts_are_told_apart():
+    @cuda.jit
+    def kernel(values, out):
+        shared = cuda.shared.array(16, complex128)
+        i = cuda.threadIdx.x
+        if i < 16:
+            values.real[i] = shared.real[i] = i
+        else:
+            values.imag[i - 16] = shared.imag[i - 16] = i
+        cuda.syncthreads()
+        out[i] = shared[i % 16]
+
+    @cuda.jit
+    def reads_the_whole(values, out):
+        i = cuda.threadIdx.x
+        if i < 16:
+            values.real[i] = i + 1
+        else:
+            out[i] = values[i - 16]
+
+    values, out = np.zeros(16, complex), np.zeros(32, complex)
+    run(kernel, 1, 32, values, out)
+    assert np.array_equal(values, np.arange(16) + 1j * np.arange(16, 32))
+    assert np.array_equal(out, np.tile(values, 2))
+    assert fault_of(reads_the_whole, 1, 32, values, out).check == "racecheck"
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -544,6 +643,24 @@ def test_a_barrier_of_flags_with_fences_passes(schedule):
 
 
 # --- initcheck ------------------------------------------------------------------------------------
+
+
+def test_an_array_that_is_only_brought_out_has_nothing_on_the_device():
+    @cuda.jit
+    def counts_up(values):
+        values[cuda.grid(1)] += 1
+
+    @cuda.jit
+    def writes_the_first(values):
+        values[0] = 7
+
+    values = np.zeros(2)
+    assert fault_of(counts_up, 1, 2, cuda.Out(values)).check == "initcheck"
+    run(counts_up, 1, 2, cuda.InOut(values))
+    assert values.tolist() == [1, 1]
+    run(writes_the_first, 1, 1, cuda.Out(values))
+    assert values[0] == 7
+    assert np.isnan(values[1])
 
 
 def test_shared_memory_that_nobody_wrote():
@@ -941,6 +1058,9 @@ def test_blocks_as_large_as_they_come(block):
         ((1, 1, 1, 1), 1, "1 to 3 dimensions"),
         (1, (), "1 to 3 dimensions"),
         (1.5, 1, "not made of whole numbers"),
+        # What NumPy's ceil gives: Numba takes no float, either.
+        (np.ceil(1.5), 1, r"the grid .*2\.0.* is not made of whole numbers"),
+        (1, (1, 2.0), r"the block \(1, 2\.0\) is not made of whole numbers"),
         ("2", 1, "not made of whole numbers"),
     ],
 )
@@ -949,6 +1069,13 @@ def test_launches_that_are_refused(grid, block, message):
     with pytest.raises(LaunchError, match=message):
         simulate(touches)[grid, block](values)
     assert values[0] == 0
+
+
+def test_arguments_by_name_are_refused():
+    with pytest.raises(InputTypeError, match="by position only; values was given by name"):
+        simulate(touches)[1, 1](values=np.zeros(1))
+    with pytest.raises(InputTypeError, match="by position only"):
+        simulate(touches).forall(1)(values=np.zeros(1))
 
 
 def test_a_launch_without_a_block_is_refused():

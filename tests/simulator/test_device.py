@@ -149,6 +149,23 @@ def test_rows_and_columns_share_memory(device):
     assert np.array_equal(device.to_host(base), expected)
 
 
+# NumPy would copy: a kernel that is given the copy would look for it beside the array.
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda array: array[:, 1:3].reshape(6),
+        lambda array: array.T.ravel(),
+        lambda array: array.reshape(12, order="F"),
+        lambda array: array[[0, 2]],
+        lambda array: array[np.array([True, False, True])],
+    ],
+)
+def test_what_would_be_a_copy_is_refused(device, of):
+    array = device.to_device(np.arange(12.0).reshape(3, 4))
+    with pytest.raises(InputError, match="is a copy; copy it to the host first"):
+        of(array)
+
+
 def test_two_slices_of_one_array_are_one_memory_to_racecheck(device):
     @cuda.jit
     def kernel(left, right):

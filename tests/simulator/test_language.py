@@ -6,6 +6,7 @@ Plain functions are run by CPython for the expectation; everything is run by two
 from __future__ import annotations
 
 import collections
+import enum
 import functools
 import math
 import sys
@@ -543,6 +544,19 @@ def test_slices_whose_ends_differ_between_threads(run):
         assert (size, total) == (part.size, (np.arange(1, part.size + 1) * part).sum())
 
 
+def every_other(values, steps):
+    i = cuda.grid(1)
+    values[i] = values[:: steps[i]].size
+
+
+def test_a_slice_without_a_step_ends_the_thread(run):
+    values, steps = np.zeros(3), np.array([2, 0, -1])
+    run(cuda.jit(every_other), 1, 3, values, steps)
+    assert values.tolist() == [2, 0, 3]
+    with pytest.raises(ValueError, match=r"line \d+, tid=\[1 0 0\].*slice step cannot be zero"):
+        run(cuda.jit(every_other, debug=True, opt=False), 1, 3, values, steps)
+
+
 def test_assignment_to_slices(run):
     @cuda.jit
     def kernel(matrix, row):
@@ -726,6 +740,28 @@ def test_named_tuples_in_and_out_of_device_functions(run):
     assert np.array_equal(ys, 1.5 - np.arange(10.0))
 
 
+class Colour(enum.Enum):
+    RED = 3
+    GREEN = 5
+
+
+class Place(enum.IntEnum):
+    HOME = 7
+    WORK = 11
+
+
+def test_members_of_enumerations_by_attribute_and_by_name(run):
+    @cuda.jit
+    def kernel(numbers, out):
+        i = cuda.grid(1)
+        colour = Colour["RED"] if numbers[i] > Place.HOME else Colour.GREEN
+        out[i] = Place["WORK"] + (colour == Colour.RED) + 2 * (colour is Colour["GREEN"])
+
+    out = np.zeros(3)
+    run(kernel, 1, 3, np.array([7, 8, 0]), out)
+    assert out.tolist() == [13, 12, 13]
+
+
 def test_tuples_of_arrays_and_numbers_as_arguments(run):
     @cuda.jit
     def kernel(parts, extents):
@@ -867,6 +903,25 @@ def test_print_of_what_numba_takes_for_a_constant(capsys):
 
     simulating.run(kernel, 1, 4, np.zeros(4))
     assert capsys.readouterr().out == "3 0 4 7\n"
+
+
+def test_print_of_constants_and_thread_indices(capsys):
+    @cuda.jit
+    def kernel():
+        print(34.75, 1e3, -2, True, "100 %", cuda.threadIdx, cuda.blockDim)  # noqa: T201
+
+    simulating.run(kernel, 1, 1)
+    assert capsys.readouterr().out == ("34.750000 1000.000000 -2 True 100 % (0, 0, 0) (1, 1, 1)\n")
+
+
+@pytest.mark.parametrize("argument", [np.zeros(3), 1j, None, (1, 2j)])
+def test_print_of_what_kernels_cannot_print(argument):
+    @cuda.jit
+    def kernel(value):
+        print(value)  # noqa: T201
+
+    with pytest.raises(UnsupportedKernelError, match="kernels print numbers, text and tuples"):
+        simulating.run(kernel, 1, 1, argument)
 
 
 def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):

@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, vectorize
 
 from warpladder.device.numba_target import FRONT_END
 from warpladder.simulator import simulated_cuda
@@ -185,6 +185,32 @@ def test_every_excluded_case_is_there(simulated):
         module = importlib.import_module(f"numba.cuda.tests.cudapy.{name}")
         found |= {case.id().rpartition(".")[2] for case in cases_of(module)}
     assert set(EXCLUDED) <= found
+
+
+@pytest.mark.parametrize("name", ["pinned_array_like", "mapped_array_like"])
+def test_host_arrays_like_others(name):
+    options = {"portable": True, "wc": False} if name.startswith("mapped") else {}
+    with simulated_cuda():
+        make = getattr(cuda, name)
+        like = np.zeros((2, 3), np.int16, order="F")
+        for given in (like, cuda.to_device(like)):
+            made = make(given, **options)
+            assert isinstance(made, np.ndarray)
+            assert (made.shape, made.dtype, made.strides) == (like.shape, like.dtype, like.strides)
+
+
+@pytest.mark.parametrize("signature", ["float32(float32, float32)", "(float32, float32)"])
+def test_a_ufunc_for_a_gpu(signature):
+    with simulated_cuda():
+
+        @vectorize([signature], target="cuda")
+        def weighted(a, b):
+            return a * b + a
+
+        rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+        assert weighted(rows, np.float32(2)).tolist() == [[0, 3, 6], [9, 12, 15]]
+        on_device = cuda.to_device(rows)
+        assert weighted(on_device, on_device).copy_to_host().tolist() == [[0, 2, 6], [12, 20, 30]]
 
 
 @pytest.mark.parametrize("inline", [True, False, "always", "never"])

@@ -5,11 +5,13 @@ Found by reviewers and while its other tests were written.
 
 from __future__ import annotations
 
+import cmath
 import math
 import subprocess
 import sys
 import textwrap
 
+import numba
 import numpy as np
 import pytest
 from numba import cuda, float64, int32
@@ -146,6 +148,18 @@ def test_a_global_tuple_indexed_by_each_thread():
     assert out.tolist() == [2, 5, 11] * 2
 
 
+def test_a_tuple_indexed_by_the_thread_index_itself():
+    weights = (3, 5, 7)
+
+    @cuda.jit
+    def kernel(out):
+        out[cuda.threadIdx.x] = weights[cuda.threadIdx.x] + (1.5, 2.5, 3.5)[cuda.threadIdx.x]
+
+    out = np.zeros(3)
+    run(kernel, 1, 3, out)
+    assert out.tolist() == [4.5, 7.5, 10.5]
+
+
 def test_a_tuple_of_numbers_and_computed_ones_indexed_by_each_thread():
     @cuda.jit
     def kernel(out):
@@ -156,6 +170,60 @@ def test_a_tuple_of_numbers_and_computed_ones_indexed_by_each_thread():
     out = np.zeros(6)
     run(kernel, 1, 6, out)
     assert out.tolist() == [3, 10, 4, 3, 40, 4]
+
+
+def test_the_logarithm_of_a_complex_number_to_a_base():
+    @cuda.jit
+    def kernel(values, bases, out):
+        i = cuda.grid(1)
+        base = bases[i]
+        out[i, 0] = cmath.log(values[i], base)
+        out[i, 1] = cmath.log(values[i], 2 + 0j)
+        out[i, 2] = base
+
+    values, bases = np.array([8 + 0j, 1j]), np.array([2 + 0j, 3 + 1j])
+    out = np.zeros((2, 3), complex)
+    run(kernel, 1, 2, values, bases, out)
+    wanted = [[cmath.log(v, b), cmath.log(v, 2), b] for v, b in zip(values, bases, strict=True)]
+    assert np.allclose(out, wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+def test_powers_by_function_are_those_by_operator(dtype):
+    @cuda.jit
+    def kernel(bases, exponents, powers, operated, by_ufunc):
+        i = cuda.grid(1)
+        powers[i] = pow(bases[i], exponents[i])
+        operated[i] = bases[i] ** exponents[i]
+        by_ufunc[i] = np.power(bases[i], exponents[i])
+
+    bases = np.array([3, -2, -1, 7], dtype)
+    powers, operated, by_ufunc = np.zeros((3, 4))
+    run(kernel, 1, 4, bases, np.array([-1, 3, -3, 5]), powers, operated, by_ufunc)
+    assert np.array_equal(powers, operated)
+    assert np.allclose(powers, by_ufunc, rtol=1e-6)
+    assert powers[1:].tolist() == [-8, -1, 7**5]
+
+
+# 6 / 0.1 is 60, but 0.1 is a little more than a tenth: the operator gives 59.
+@pytest.mark.parametrize(
+    ("number", "divisor", "wanted"),
+    [(6.0, 0.1, 60), (math.inf, 2.0, math.inf), (-7, 2, -4), (-(2**63), -1, 0), (5, 0, 0)],
+)
+def test_floor_divide_is_numbas(number, divisor, wanted):
+    def quotient(a, b):
+        return np.floor_divide(a, b)
+
+    on_device = cuda.jit(device=True)(quotient)
+
+    @cuda.jit
+    def kernel(numbers, divisors, out):
+        out[0] = on_device(numbers[0], divisors[0])
+
+    numbers, out = np.array([number]), np.zeros(1)
+    run(kernel, 1, 1, numbers, np.array([divisor]), out)
+    assert out[0] == wanted
+    assert numba.njit(quotient, error_model="numpy")(number, divisor) == wanted
 
 
 def test_the_conjugate_of_a_complex_number():

@@ -65,8 +65,20 @@ _WORDS = (
         r"\1 is a plain Python function; decorate it with DECORATOR",
     ),
     (
+        r"Untyped global name '(\w+)': Cannot determine Numba type of <class 'type'>",
+        r"kernels cannot use \1, a class; what numba.cuda has is written cuda.\1",
+    ),
+    (
         r"Untyped global name '(\w+)': Cannot determine Numba type of (.*)",
         r"kernels cannot use \1, which is of type \2",
+    ),
+    (
+        r"Type of variable '\$.*' cannot be determined, operation: .*",
+        "Numba finds no type for a value here; one that `:=` assigns takes a line of its own",
+    ),
+    (
+        r"module '[\w.]+' has no attribute 'terminator_types'",
+        "Numba compiles no with block in a kernel",
     ),
     (
         r"Unknown attribute '\w+' of type list\(.*",
@@ -233,8 +245,10 @@ def _told_place(fault: BaseException) -> _Place | None:
     """Return the first place outside Numba in the message: the innermost."""
     for at, line, file, its_line in _TOLD.findall(_COLOURS.sub("", str(fault))):
         filename = at or str(Path(file).resolve())
-        if not _of_numba(filename):
-            return _Place(filename, int(line or its_line))
+        number = int(line or its_line)
+        # Of a line 0 Numba says that it knows none.
+        if number and not _of_numba(filename):
+            return _Place(filename, number)
     return None
 
 

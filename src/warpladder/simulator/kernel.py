@@ -131,7 +131,15 @@ class SimulatedKernel:
                 "bytes; give a whole one"
             ) from None
 
-        def start(*arguments: Any) -> None:
+        return self._configured(grid, block, shared)
+
+    def _configured(self, grid: Any, block: Any, shared: int) -> Callable[..., None]:
+        def start(*arguments: Any, **named: Any) -> None:
+            if named:
+                raise InputTypeError(
+                    f"{self.__name__}[grid, block](...): kernels take arguments by position only; "
+                    f"{', '.join(named)} was given by name"
+                )
             self.launch(grid, block, arguments, shared_bytes=shared)
 
         return start
@@ -154,12 +162,7 @@ class SimulatedKernel:
             raise LaunchError(f"{self.__name__}.forall: ntasks={ntasks} is negative")
         if ntasks == 0:
             return lambda *_: None
-        blocks = -(-ntasks // width)
-
-        def start(*arguments: Any) -> None:
-            self.launch(blocks, width, arguments, shared_bytes=sharedmem)
-
-        return start
+        return self._configured(-(-ntasks // width), width, sharedmem)
 
     def launch(
         self,

@@ -176,8 +176,8 @@ class _Substitutes:
             "pinned_array": _host_array,
             "mapped_array": _host_array,
             "managed_array": _host_array,
-            "pinned_array_like": np.empty_like,
-            "mapped_array_like": np.empty_like,
+            "pinned_array_like": _host_array_like,
+            "mapped_array_like": _host_array_like,
             "pinned": _context,
             "mapped": _mapped,
             "defer_cleanup": _context,
@@ -299,6 +299,10 @@ def _device_array(
     if strides is not None and len(extents) > 1 and strides[0] < strides[-1]:
         order = "F"
     return SimulatedArray.allocate(extents, dtype, order)
+
+
+def _host_array_like(array: Any, **_: Any) -> Any:
+    return np.empty_like(array.values if isinstance(array, SimulatedArray) else array)
 
 
 def _host_array(shape: Any, dtype: Any = np.float64, **options: Any) -> Any:

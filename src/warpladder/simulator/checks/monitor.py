@@ -150,10 +150,10 @@ class Monitor:
         if self.counting:
             self._line(site).shuffles += threads.lanes.row_count
 
-    def fence(self, threads: ActiveThreads) -> None:
-        """Take note of a memory fence for the whole device."""
+    def fence(self, threads: ActiveThreads, *, within: bool) -> None:
+        """Take note of a memory fence, for the whole device or ``within`` the block."""
         if self.races is not None:
-            self.races.fence(threads.lanes)
+            self.races.fence(threads.lanes, within=within)
 
     def grid_barrier(self) -> None:
         """Take note of a grid barrier: it keeps everything before apart from everything after."""
@@ -247,13 +247,17 @@ class Monitor:
         rest = int(position) - int(offset)
         if any(isinstance(part, np.ndarray) for part in (*view.shape, *view.strides)):
             return ""
-        index = []
-        order = sorted(range(len(view.strides)), key=lambda axis: -abs(int(view.strides[axis])))
+        steps = [int(step) for step in view.strides]
+        lasts = [int(extent) - 1 for extent in view.shape]
+        # Counted from the first place in memory, where an axis that runs backwards has its last.
+        rest -= sum(step * last for step, last in zip(steps, lasts, strict=True) if step < 0)
         place: dict[int, int] = {}
-        for axis in order:
-            step = int(view.strides[axis])
-            place[axis], rest = divmod(rest, step) if step else (0, rest)
-        index = [str(place[axis]) for axis in range(len(view.strides))]
+        for axis in sorted(range(len(steps)), key=lambda axis: -abs(steps[axis])):
+            size = abs(steps[axis])
+            place[axis], rest = divmod(rest, size) if size else (0, rest)
+            if steps[axis] < 0:
+                place[axis] = lasts[axis] - place[axis]
+        index = [str(place[axis]) for axis in range(len(steps))]
         return f"[{', '.join(index)}]" if index else ""
 
     # ---- counting ----------------------------------------------------------------------------

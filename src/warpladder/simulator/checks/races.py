@@ -3,8 +3,9 @@
 Accesses are ordered by a block barrier between them (same block), by a ``syncwarp`` whose mask
 names both threads or a chain of such (same warp), by a grid barrier, or by a fence followed by an
 atomic operation in the writer's block and, after that, an atomic operation in the reader's block
-(in the same block: of the reader itself). The last rule takes any atomic for the meeting point, not
-the same one only: it can miss a race, never invent one.
+(in the same block: of the reader itself); a fence for the block alone does that within it. The last
+rule takes any atomic for the meeting point, not the same one only: it can miss a race, never invent
+one.
 Atomic operations do not race with each other.
 
 For each place the last plain write, the last atomic operation and the last two readers are
@@ -82,7 +83,8 @@ class RaceChecker:
     """The memory of past accesses in one launch.
 
     Every block has a clock that advances when it *releases*: performs an atomic operation after a
-    fence. What it did up to then is visible to blocks that perform an atomic operation later.
+    fence. What it did up to then is visible to blocks that perform an atomic operation later; after
+    a fence for the block alone, to its own threads that do.
     """
 
     def __init__(self, geometry: Geometry, *, report_same_value: bool) -> None:
@@ -93,20 +95,25 @@ class RaceChecker:
         self.common_clock: int | None = 0
         self.moments = Moments()
         self.fenced = np.zeros(geometry.blocks, dtype=bool)
+        self.fenced_within = np.zeros(geometry.blocks, dtype=bool)
+        #: From which clock on each block has released nothing to others.
+        self.kept = np.zeros(geometry.blocks, dtype=np.int32)
         #: Number of the last release that each block has seen.
         self.seen = np.zeros(geometry.blocks, dtype=np.int64)
         #: The same for each thread by its own atomic operations, from the first release on.
         self.own_seen: NDArray[np.int64] | None = None
-        #: Number of each release, by clock and block.
+        #: Number of each release, by clock and block: to all, and within the block.
         self.released: dict[int, NDArray[np.int64]] = {}
+        self.released_within: dict[int, NDArray[np.int64]] = {}
         self._releases = 0
         self._sites: list[Site] = []
         self._site_numbers: dict[Site, int] = {}
         self._watched: list[Buffer] = []
 
-    def fence(self, lanes: Lanes) -> None:
-        """Note that blocks have executed a memory fence."""
-        self.fenced[np.unique(lanes.slot) + lanes.first_block] = True
+    def fence(self, lanes: Lanes, *, within: bool = False) -> None:
+        """Note that blocks have executed a memory fence, for the device or ``within`` them."""
+        fenced = self.fenced_within if within else self.fenced
+        fenced[np.unique(lanes.slot) + lanes.first_block] = True
 
     def grid_barrier(self) -> None:
         """Forget everything: a grid barrier orders it before what comes."""
@@ -232,45 +239,32 @@ class RaceChecker:
             ordered[near] = was[near, Moments.TIME] <= known
         undecided = np.flatnonzero(~ordered)
         if len(undecided) and self._releases:
-            thread = who[undecided]
+            thread, own = who[undecided], same_block[undecided]
             seen = self.seen[now.blocks[thread]]
             if self.own_seen is not None:
-                own = self.own_seen[ident[undecided]]
-                seen = np.where(same_block[undecided], own, seen)
-            ordered[undecided] = self._visible(
-                block_before[undecided], was[undecided, Moments.CLOCK], seen
-            )
+                seen = np.where(own, self.own_seen[ident[undecided]], seen)
+            past = block_before[undecided], was[undecided, Moments.CLOCK], seen
+            ordered[undecided] = _visible(self.released, *past)
+            if self.released_within:
+                ordered[undecided] |= own & _visible(self.released_within, *past)
         return ordered
-
-    def _visible(
-        self, blocks: NDArray[Any], clocks: NDArray[Any], seen: NDArray[np.int64]
-    ) -> NDArray[np.bool_]:
-        """Return whether what blocks did at these clocks was released and then seen."""
-        result = np.zeros(len(blocks), dtype=bool)
-        for clock in np.unique(clocks):
-            times = self.released.get(int(clock))
-            if times is not None:
-                here = clocks == clock
-                time = times[blocks[here]]
-                result[here] = (time > 0) & (time <= seen[here])
-        return result
 
     def _synchronise(self, lanes: Lanes) -> None:
         """Release, where a fence came before, and acquire: in the order of the threads."""
         blocks = np.unique(lanes.slot) + lanes.first_block
-        releasing = blocks[self.fenced[blocks]]
-        numbers = self._releases + np.cumsum(self.fenced[blocks])
+        to_all = self.fenced[blocks]
+        fenced = to_all | self.fenced_within[blocks]
+        releasing = blocks[fenced]
+        numbers = self._releases + np.cumsum(fenced)
         if len(releasing):
-            for clock in np.unique(self.clock[releasing]):
-                times = self.released.setdefault(
-                    int(clock), np.zeros(self.geometry.blocks, dtype=np.int64)
-                )
-                mine = self.fenced[blocks] & (self.clock[blocks] == clock)
-                times[blocks[mine]] = numbers[mine]
+            self._release(self.released, blocks[to_all], numbers[to_all])
+            within = fenced & ~to_all
+            self._release(self.released_within, blocks[within], numbers[within])
             self.clock[releasing] += 1
             first = int(self.clock[0])
             self.common_clock = first if (self.clock == first).all() else None
-            self.fenced[releasing] = False
+            self.fenced[releasing] = self.fenced_within[releasing] = False
+            self.kept[blocks[to_all]] = self.clock[blocks[to_all]]
             self._releases += len(releasing)
         self.seen[blocks] = numbers
         if self._releases:
@@ -280,6 +274,23 @@ class RaceChecker:
             self.own_seen[lanes.ident] = numbers[
                 np.searchsorted(blocks, lanes.slot + lanes.first_block)
             ]
+
+    def _release(
+        self, table: dict[int, NDArray[np.int64]], blocks: NDArray[Any], numbers: NDArray[np.int64]
+    ) -> None:
+        """Note releases: what a block has kept within itself is released to all with the next."""
+        clocks = self.clock[blocks]
+        if table is self.released:
+            behind = np.flatnonzero(self.kept[blocks] < clocks)
+            for k in behind:
+                for clock in range(self.kept[blocks[k]], clocks[k]):
+                    self._times(table, clock)[blocks[k]] = numbers[k]
+        for clock in np.unique(clocks):
+            here = clocks == clock
+            self._times(table, clock)[blocks[here]] = numbers[here]
+
+    def _times(self, table: dict[int, NDArray[np.int64]], clock: int) -> NDArray[np.int64]:
+        return table.setdefault(int(clock), np.zeros(self.geometry.blocks, dtype=np.int64))
 
     def _record_writes(
         self,
@@ -311,6 +322,23 @@ class RaceChecker:
         same = _bits(values[[k]]) == _bits(values[[by[k]]])
         remark = ", both writing the same value" if same else ""
         return k, (int(now.ident[by[k]]), now.site), "store", remark
+
+
+def _visible(
+    released: dict[int, NDArray[np.int64]],
+    blocks: NDArray[Any],
+    clocks: NDArray[Any],
+    seen: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Return whether what blocks did at these clocks was released and then seen."""
+    result = np.zeros(len(blocks), dtype=bool)
+    for clock in np.unique(clocks):
+        times = released.get(int(clock))
+        if times is not None:
+            here = clocks == clock
+            time = times[blocks[here]]
+            result[here] = (time > 0) & (time <= seen[here])
+    return result
 
 
 def _bits(values: NDArray[Any]) -> NDArray[Any]:

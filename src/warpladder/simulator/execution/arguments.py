@@ -90,9 +90,11 @@ class Arguments:
 
     def _value(self, name: str, kind: Any, given: Any) -> Any:
         if type(given).__module__.endswith("cuda.args") and hasattr(given, "value"):
-            plain = given.value
-            if type(given).__name__ == "In":
+            plain, wrapper = given.value, type(given).__name__
+            if wrapper == "In":
                 plain = np.array(_host(plain), copy=True)
+            elif wrapper == "Out" and isinstance(plain, np.ndarray):
+                plain = self._brought_back(plain)
             given = plain
         if isinstance(kind, types.Array):
             return self._as_declared(self._array(name, given), kind)
@@ -117,6 +119,12 @@ class Arguments:
             )
         with np.errstate(all="ignore"):
             return np.asarray(getattr(given, "value", given)).astype(dtype)[()]
+
+    def _brought_back(self, host: NDArray[Any]) -> SimulatedArray:
+        """Return an array without contents that comes to ``host`` in the end."""
+        array = SimulatedArray.like(host)
+        self._after.append(lambda: np.copyto(host, array.values))
+        return array
 
     def _array(self, name: str, given: Any) -> View:
         if isinstance(given, SimulatedArray):

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.array_layout import LaidOut
 from warpladder.device.cuda_arguments import as_element, as_shape
+from warpladder.errors import InputError
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     INTEGER_POISON,
@@ -67,23 +68,23 @@ class SimulatedArray(LaidOut):
     @property
     def T(self) -> SimulatedArray:  # noqa: N802 - NumPy's name
         """The transposed array, in the same memory."""
-        return SimulatedArray(self.values.T, self.buffer)
+        return self._sharing(self.values.T)
 
     def reshape(self, *shape: Any, order: Any = "C") -> SimulatedArray:
         """Return the same elements in another shape; the array must be contiguous."""
-        return SimulatedArray(self.values.reshape(*shape, order=order), self.buffer)
+        return self._sharing(self.values.reshape(*shape, order=order))
 
     def ravel(self, order: Any = "C") -> SimulatedArray:
         """Return the same elements in one dimension; the array must be contiguous."""
-        return SimulatedArray(self.values.reshape(-1, order=order), self.buffer)
+        return self._sharing(self.values.reshape(-1, order=order))
 
     def view(self, dtype: DTypeLike) -> SimulatedArray:
         """Return the same bytes as elements of another dtype."""
-        return SimulatedArray(self.values.view(dtype), self.buffer)
+        return self._sharing(self.values.view(dtype))
 
     def __getitem__(self, index: Any) -> Any:
         part = self.values[index]
-        return SimulatedArray(part, self.buffer) if isinstance(part, np.ndarray) else part
+        return self._sharing(part) if isinstance(part, np.ndarray) else part
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.values[index] = value.values if isinstance(value, SimulatedArray) else value
@@ -98,6 +99,15 @@ class SimulatedArray(LaidOut):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         del copy
         return np.array(self.values, dtype=dtype)
+
+    def _sharing(self, values: NDArray[Any]) -> SimulatedArray:
+        """Return an array of these elements, which have to be some of this one's."""
+        if values.size and not np.may_share_memory(values, self.values):
+            raise InputError(
+                "an array on a device is sliced, and one that is contiguous reshaped: what was "
+                "asked for is a copy; copy it to the host first"
+            )
+        return SimulatedArray(values, self.buffer)
 
     def _mark(self, index: Any) -> None:
         """Note that elements have been written from the host."""

@@ -20,7 +20,7 @@ def extents(what: str, given: Any, kernel: str) -> tuple[int, int, int]:
         raise LaunchError(f"{kernel}: the {what} has 1 to 3 dimensions; {given!r} has {len(parts)}")
     numbers = []
     for part in parts:
-        if not hasattr(part, "__index__") and not (isinstance(part, float) and part.is_integer()):
+        if not hasattr(part, "__index__"):
             raise LaunchError(f"{kernel}: the {what} {given!r} is not made of whole numbers")
         if int(part) < 1:
             raise LaunchError(

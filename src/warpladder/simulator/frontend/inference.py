@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from warpladder.device.compile_errors import defined_at, keep_place
@@ -270,3 +271,13 @@ _declared = weakref.WeakKeyDictionary()
 def declare_signatures(dispatcher: Any, signatures: list[Any]) -> None:
     """Let a device function take only these signatures: arguments are converted to them."""
     _declared[dispatcher] = [sigutils.normalize_signature(one) for one in signatures]
+    results = (
+        (arguments, wanted or typed_function(dispatcher, arguments).result)
+        for arguments, wanted in _declared[dispatcher]
+    )
+    # Where ufuncs made by `vectorize` look for the type of their results. In a dictionary of its
+    # own: a dispatcher takes care that what is compiled in the first one goes when it does.
+    dispatcher.overloads = {
+        arguments: SimpleNamespace(signature=typing.signature(result, *arguments))
+        for arguments, result in results
+    }

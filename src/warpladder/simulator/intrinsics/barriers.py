@@ -51,23 +51,21 @@ def _grid_sync(t: Builder, call: Call) -> None:
     call.scope.slots[call.target.name] = t.new_slot(np.int32(0))
 
 
-def _fence(t: Builder, call: Call) -> None:
-    def run(frame: Any) -> None:
-        if frame.launch.monitor is not None:
-            frame.launch.monitor.fence(frame)
+def _fence(*, within: bool) -> Any:
+    def handler(t: Builder, call: Call) -> None:
+        def run(frame: Any) -> None:
+            if frame.launch.monitor is not None:
+                frame.launch.monitor.fence(frame, within=within)
 
-    t.emit(run)
-    nothing(t, call)
+        t.emit(run)
+        nothing(t, call)
+
+    return handler
 
 
 def _do_nothing(frame: Any) -> None:
     """Stand for an instruction without an effect here: it is counted."""
     del frame
-
-
-def _fence_block(t: Builder, call: Call) -> None:
-    t.emit(_do_nothing)
-    nothing(t, call)
 
 
 def _pause(t: Builder, call: Call) -> None:
@@ -83,9 +81,9 @@ HANDLERS: Handlers = {
     cuda.syncwarp: _syncwarp,
     cuda.cg.this_grid: _this_grid,
     (GridGroup, "sync"): _grid_sync,
-    cuda.threadfence: _fence,
-    cuda.threadfence_system: _fence,
-    cuda.threadfence_block: _fence_block,
+    cuda.threadfence: _fence(within=False),
+    cuda.threadfence_system: _fence(within=False),
+    cuda.threadfence_block: _fence(within=True),
     cuda.nanosleep: _pause,
     builtins.breakpoint: _pause,
 }

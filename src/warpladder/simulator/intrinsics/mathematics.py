@@ -19,74 +19,30 @@ from numba import cuda
 
 from warpladder.device.instructions import relax_pairs
 from warpladder.device.numba_target import types, ufunc_find_matching_loop
-from warpladder.simulator.intrinsics.operators import operator_function, power, without_quotient
+from warpladder.simulator.intrinsics.floats import (
+    cospi,
+    elementwise,
+    fma,
+    gamma,
+    greatest,
+    least,
+    lgamma,
+    logb,
+    rounded,
+    rounded_away,
+    sinpi,
+)
+from warpladder.simulator.intrinsics.operators import (
+    integer_power,
+    operator_function,
+    power,
+    without_quotient,
+)
 from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
 
 __all__ = ["scalar_function"]
 
 Function = Callable[..., Any]
-
-
-def _elementwise(function: Callable[..., float]) -> Function:
-    """Return a function of Python numbers as one of NumPy values; domain errors give NaN."""
-
-    def one(*values: Any) -> Any:
-        try:
-            return function(*values)
-        except ValueError:
-            return math.nan
-        except OverflowError:
-            return math.inf
-
-    def run(*values: Any) -> Any:
-        dtype = np.result_type(*values)
-        result = np.frompyfunc(one, len(values), 1)(*values)
-        return np.asarray(result, dtype=dtype if dtype.kind == "f" else np.float64)[()]
-
-    return run
-
-
-def _round_half_even(value: Any, digits: Any = None) -> Any:
-    if digits is None:
-        return np.rint(value)
-    return _elementwise(lambda x, n: round(x, int(n)) if math.isfinite(x) else x)(value, digits)
-
-
-def _fma(a: Any, b: Any, c: Any) -> Any:
-    """One rounding: exact in float64 for float32; for float64 through integers where it matters."""
-    dtype = np.result_type(a, b, c)
-    if dtype.itemsize < 8:
-        product = np.multiply(a, b, dtype=np.float64)
-        total = product + np.asarray(c, dtype=np.float64)
-        return _round_to_odd(product, np.asarray(c, np.float64), total).astype(dtype)[()]
-    return np.asarray(np.frompyfunc(_fma_exact, 3, 1)(a, b, c), dtype=np.float64)[()]
-
-
-def _round_to_odd(product: Any, addend: Any, total: Any) -> Any:
-    """Return product + addend rounded to odd, so that rounding to float32 next is as if exact."""
-    back = total - product
-    error = (product - (total - back)) + (addend - back)
-    inexact = (error != 0) & np.isfinite(total) & np.isfinite(error)
-    bits = np.asarray(total).view(np.int64)
-    toward = np.where((error > 0) == (total > 0), 0, -1)
-    odd = np.where(inexact & ((bits & 1) == 0), bits + np.where(toward == 0, 1, -1), bits)
-    return odd.view(np.float64)
-
-
-def _fma_exact(a: float, b: float, c: float) -> float:
-    from fractions import Fraction
-
-    if not (math.isfinite(a) and math.isfinite(b)):
-        return a * b + c
-    if not math.isfinite(c):
-        return c
-    exact = Fraction(a) * Fraction(b) + Fraction(c)
-    if exact == 0:
-        return a * b + c
-    try:
-        return float(exact)
-    except OverflowError:
-        return math.inf if exact > 0 else -math.inf
 
 
 def _bits(value: Any) -> tuple[Any, int]:
@@ -138,9 +94,18 @@ def _high(a: Any, b: Any, width: int) -> Any:
     return np.asarray(product).astype(a.dtype)[()]
 
 
-def _round_away(value: Any) -> Any:
-    whole = np.trunc(value)
-    return whole + np.where(np.abs(value - whole) >= 0.5, np.copysign(1, value), 0)
+def _unsigned(function: Function) -> Function:
+    """Return a function of unsigned numbers as one of the signed ones that libdevice is given."""
+
+    def run(*values: Any) -> Any:
+        bits = [value.astype(f"u{value.dtype.itemsize}") for value in values]
+        return function(*bits).astype(values[0].dtype)
+
+    return run
+
+
+def _sum_of_distances(a: Any, b: Any, c: Any) -> Any:
+    return np.where(a > b, a - b, b - a)[()] + c
 
 
 def _divmod(a: Any, b: Any) -> Any:
@@ -163,16 +128,18 @@ _MATH: dict[Any, Function] = {
     **{getattr(math, name): getattr(np, name) for name in _REAL},
     **{getattr(cmath, name): getattr(np, name) for name in _COMPLEX},
     **{getattr(module, name): arc for module in (math, cmath) for name, arc in _ARCS.items()},
+    # NumPy would take a base for the array in which to put the result.
+    cmath.log: lambda z, *base: np.log(z) / np.log(*base) if base else np.log(z),
     math.atan2: np.arctan2, math.degrees: lambda x: x * x.dtype.type(180.0 / math.pi),
-    math.erf: _elementwise(math.erf), math.erfc: _elementwise(math.erfc), math.fabs: np.abs,
-    math.frexp: lambda x: tuple(np.frexp(x)), math.gamma: _elementwise(math.gamma),
+    math.erf: elementwise(math.erf), math.erfc: elementwise(math.erfc), math.fabs: np.abs,
+    math.frexp: lambda x: tuple(np.frexp(x)), math.gamma: elementwise(gamma),
     math.ldexp: lambda x, n: np.ldexp(x, n.astype(np.int32)),
-    math.lgamma: _elementwise(math.lgamma), math.modf: lambda x: tuple(np.modf(x)),
-    math.pow: power, math.remainder: _elementwise(math.remainder),
+    math.lgamma: elementwise(lgamma), math.modf: lambda x: tuple(np.modf(x)),
+    math.pow: power, math.remainder: elementwise(math.remainder),
     math.radians: lambda x: x * x.dtype.type(math.pi / 180.0), cmath.phase: np.angle,
-    builtins.abs: np.abs, builtins.round: _round_half_even, builtins.divmod: _divmod,
-    builtins.bool: lambda x: x != 0, builtins.pow: power, cuda.popc: _popc, cuda.brev: _brev,
-    cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: _fma, cuda.cbrt: np.cbrt, cuda.selp: _selp,
+    builtins.abs: np.abs, builtins.round: rounded, builtins.divmod: _divmod,
+    builtins.bool: lambda x: x != 0, cuda.popc: _popc, cuda.brev: _brev,
+    cuda.clz: _clz, cuda.ffs: _ffs, cuda.fma: fma, cuda.cbrt: np.cbrt, cuda.selp: _selp,
     operator.truth: lambda x: x != 0, relax_pairs: _relax_pairs,
 }  # fmt: skip
 
@@ -180,24 +147,34 @@ _MATH: dict[Any, Function] = {
 _DEVICE: dict[str, Function] = {
     **{name: getattr(np, name) for name in _REAL}, **_ARCS,
     "abs": np.abs, "add": np.add, "atan2": np.arctan2, "brev": _brev, "brevll": _brev,
-    "cbrt": np.cbrt, "clz": _clz, "clzll": _clz, "cospi": lambda x: np.cos(np.pi * x),
-    "div": np.true_divide, "eq": np.equal, "erf": _elementwise(math.erf),
-    "erfc": _elementwise(math.erfc), "exp10": lambda x: np.power(x.dtype.type(10), x),
-    "fabs": np.abs, "fdim": lambda a, b: np.where(a > b, a - b, a - a)[()],
+    "cbrt": np.cbrt, "clz": _clz, "clzll": _clz, "cospi": cospi,
+    "div": np.true_divide, "eq": np.equal, "erf": elementwise(math.erf),
+    "erfc": elementwise(math.erfc), "exp10": lambda x: np.power(x.dtype.type(10), x),
+    "fabs": np.abs, "fdim": lambda a, b: np.where(a <= b, a.dtype.type(0), a - b)[()],
     "fdivide": np.true_divide, "ffs": _ffs, "ffsll": _ffs, "ge": np.greater_equal,
-    "gt": np.greater, "fma": _fma, "fmax": np.fmax, "fmin": np.fmin,
-    "frexp": lambda x: tuple(np.frexp(x)), "lgamma": _elementwise(math.lgamma),
+    "gt": np.greater, "fma": fma, "fmax": np.fmax, "fmin": np.fmin,
+    "frexp": lambda x: tuple(np.frexp(x)), "lgamma": elementwise(lgamma),
     "le": np.less_equal, "lt": np.less,
-    "logb": lambda x: np.where(x == 0, -np.inf, np.frexp(x)[1] - 1.0), "max": np.fmax,
+    "logb": logb, "max": np.fmax,
     "min": np.fmin, "ne": np.not_equal, "mul": np.multiply, "mulhi": lambda a, b: _high(a, b, 32),
     "mul64hi": lambda a, b: _high(a, b, 64), "nearbyint": np.rint, "neg": np.negative,
     "popc": _popc, "popcll": _popc, "pow": power, "rcbrt": lambda x: 1 / np.cbrt(x),
-    "rcp": np.reciprocal, "remainder": _elementwise(math.remainder), "rint": np.rint,
-    "round": _round_away, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sad": lambda a, b, c: np.abs(a - b) + c, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
+    "rcp": np.reciprocal, "remainder": elementwise(math.remainder), "rint": np.rint,
+    "round": rounded_away, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sad": _sum_of_distances, "saturate": lambda x: np.fmin(np.fmax(x, 0), 1),
     "sincos": lambda x: (np.sin(x), np.cos(x)),
-    "sinpi": lambda x: np.sin(np.pi * np.fmod(x, 2)) * (np.fmod(x, 1) != 0), "sub": np.subtract,
-    "tgamma": _elementwise(math.gamma),
+    "sinpi": sinpi, "sub": np.subtract,
+    "tgamma": elementwise(gamma),
+}  # fmt: skip
+
+#: Functions of libdevice that are not what is left of their names: of unsigned numbers, and an
+#: average, whose sum may have one bit more.
+_LIBDEVICE: dict[str, Function] = {
+    "hadd": lambda a, b: (a & b) + ((a ^ b) >> 1),
+    "umax": _unsigned(np.maximum), "umin": _unsigned(np.minimum),
+    "ullmax": _unsigned(np.maximum), "ullmin": _unsigned(np.minimum),
+    "umulhi": _unsigned(_DEVICE["mulhi"]), "umul64hi": _unsigned(_DEVICE["mul64hi"]),
+    "usad": _unsigned(_sum_of_distances),
 }  # fmt: skip
 
 
@@ -205,6 +182,8 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     """Return what a function computes on values of the signature's types, None if not known."""
     if key in (builtins.min, builtins.max):
         return _extreme(key is builtins.min, signature)
+    if key is builtins.pow:
+        return operator_function(operator.pow, signature)
     if isinstance(key, np.ufunc):
         return _ufunc(key, signature)
     try:
@@ -216,8 +195,11 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     if callable(key) and getattr(operator, getattr(key, "__name__", ""), None) is key:
         return operator_function(key, signature)
     module = getattr(key, "__module__", "") or ""
-    name = _libdevice().get(key, getattr(key, "__name__", ""))
-    if key in _libdevice() or "fp16" in module or name.startswith("__h"):
+    if key in _libdevice():
+        name = _libdevice()[key]
+        return _LIBDEVICE.get(name) or _device_function(name)
+    name = getattr(key, "__name__", "")
+    if "fp16" in module or name.startswith("__h"):
         return _device_function(name)
     # The same functions of float16 in Numba's own target: stubs, and what a C header defines.
     if getattr(key, "__qualname__", "").startswith("fp16."):
@@ -238,12 +220,26 @@ def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
     if loop is None:
         return None
     dtypes, which = [np.dtype(dtype) for dtype in loop.numpy_inputs], loop.ufunc_sig
+    otherwise = _unlike_numpy(ufunc, dtypes[0])
 
     def run(*values: Any) -> Any:
         given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
-        return ufunc(*given, signature=which)
+        return otherwise(*given) if otherwise else ufunc(*given, signature=which)
 
     return run if which in ufunc.types else ufunc
+
+
+def _unlike_numpy(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Function | None:
+    """Return what Numba computes in place of NumPy's own loop, None where that is the same."""
+    if ufunc is np.power and dtype.kind in "iu":
+        # NumPy refuses negative exponents.
+        return lambda a, b: integer_power(a, b, dtype)
+    if ufunc is np.floor_divide and dtype.kind == "f":
+        # NumPy takes the remainder off first, as the operator does.
+        return lambda a, b: np.floor(a / b)
+    if ufunc is np.floor_divide:
+        return lambda a, b: without_quotient(ufunc, a, b)
+    return None
 
 
 def _floats_first(function: Function, key: Any, signature: Any) -> Function:
@@ -260,45 +256,45 @@ def _floats_first(function: Function, key: Any, signature: Any) -> Function:
 
 
 def _extreme(smallest: bool, signature: Any) -> Function | None:
-    """``min`` and ``max``: of floats the number where the other is NaN, as PTX ``min`` and ``max``.
+    """``min`` and ``max``: of two floats as PTX has it, of others as Python has it.
 
-    Of zeros, -0.0 is the smaller.
+    PTX gives the number where the other is NaN, and takes -0.0 for less than 0.0. Python, and with
+    it Numba, keeps the first one unless another is less: ``max(x, 0)`` of NaN is NaN.
     """
     dtype = scalar_dtype(signature.return_type)
     if dtype is None:
         return None
-    if dtype.kind == "f":
-        pair: Any = _least if smallest else _greatest
-    else:
+    kinds, apart, packed = signature.args, True, 0
+    # Given a tuple; Numba's own target makes one of arguments, too.
+    while len(kinds) == 1 and isinstance(kinds[0], types.BaseTuple):
+        apart = isinstance(kinds[0], types.StarArgTuple | types.StarArgUniTuple)
+        kinds, packed = kinds[0].types, packed + 1
+    better = operator.lt if smallest else operator.gt
+    by_ptx = (
+        apart and len(kinds) == 2 and all(kind in (types.float32, types.float64) for kind in kinds)
+    )
+
+    def first_of(best: Any, value: Any) -> Any:
+        return np.where(better(value, best), value, best)[()]
+
+    pair: Function = first_of
+    if by_ptx:
+        pair = least if smallest else greatest
+    elif dtype.kind in "iub":
         pair = np.minimum if smallest else np.maximum
-    if len(signature.args) == 2:
-        found: Function = pair
-        return found
+    if not packed and len(kinds) == 2:
+        return pair
 
     def run(*values: Any) -> Any:
-        items = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
-        best = items[0]
-        for value in items[1:]:
+        items = values
+        for _ in range(packed):
+            (items,) = items
+        best, *others = [convert_scalar(item, dtype) for item in items]
+        for value in others:
             best = pair(best, value)
         return best
 
     return run
-
-
-def _least(a: Any, b: Any) -> Any:
-    return _with_signs(a, b, np.fmin(a, b), negative=True)
-
-
-def _greatest(a: Any, b: Any) -> Any:
-    return _with_signs(a, b, np.fmax(a, b), negative=False)
-
-
-def _with_signs(a: Any, b: Any, extreme: Any, *, negative: bool) -> Any:
-    """Return the extremes of two values, of zeros the ``negative`` one or the other."""
-    if not np.count_nonzero(extreme == 0):
-        return extreme
-    signs = np.signbit(a) if negative else ~np.signbit(a)
-    return np.where(a == b, np.where(signs, a, b), extreme)[()]
 
 
 _names: dict[Any, str] = {}

@@ -16,7 +16,7 @@ import numpy as np
 from warpladder.device.numba_target import types
 from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
 
-__all__ = ["operator_function", "power", "without_quotient"]
+__all__ = ["integer_power", "operator_function", "power", "without_quotient"]
 
 
 def without_quotient(function: Any, a: Any, b: Any) -> Any:
@@ -166,8 +166,8 @@ def _power(signature: Any) -> Callable[..., Any] | None:
         return lambda a, b: power(a.astype(result), b.astype(result))
     if isinstance(exponent, types.IntegerLiteral):
         fixed = np.int64(exponent.literal_value)
-        return lambda a, _: _integer_power(a, fixed, result)
-    return lambda a, b: _integer_power(a, b, result)
+        return lambda a, _: integer_power(a, fixed, result)
+    return lambda a, b: integer_power(a, b, result)
 
 
 def power(a: Any, b: Any) -> Any:
@@ -177,7 +177,8 @@ def power(a: Any, b: Any) -> Any:
     return np.power(a, exponents).reshape(shape)[()]
 
 
-def _integer_power(base: Any, exponent: Any, dtype: np.dtype[Any]) -> Any:
+def integer_power(base: Any, exponent: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a power with an integer exponent, multiplied up as Numba does it."""
     base, exponent = np.broadcast_arrays(np.asarray(base).astype(dtype), exponent)
     negative = exponent < 0
     # The least integer has no positive counterpart: as an unsigned number it does.

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.device.numba_target import types
+from warpladder.device.numba_target import Dim3, types
 from warpladder.simulator.execution import access
 from warpladder.simulator.intrinsics.call import Call, Handlers, emit, nothing
 from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.intrinsics.iterators import counter, make_iterator
-from warpladder.simulator.machine.builder import Builder
+from warpladder.simulator.machine.builder import Builder, Operand
 from warpladder.simulator.machine.values import constant
 
 __all__ = ["HANDLERS", "emit_print"]
@@ -72,6 +72,9 @@ def _slice(t: Builder, call: Call) -> None:
         slots = [none, slots[0]]
     if len(slots) == 2:
         slots = [*slots, none]
+    elif not isinstance(call.arguments[2].type, types.NoneType):
+        message = "slice step cannot be zero"
+        t.guard(lambda step: step == 0, [slots[2]], ValueError, message)
     emit(t, call, lambda _, *parts: tuple(parts), slots)
 
 
@@ -92,12 +95,16 @@ def _setitem(t: Builder, call: Call) -> None:
 
 
 def _print(t: Builder, call: Call) -> None:
-    emit_print(t, [argument.slot for argument in call.arguments])
+    emit_print(t, call.arguments)
     nothing(t, call)
 
 
-def emit_print(t: Builder, slots: list[int]) -> None:
+def emit_print(t: Builder, operands: list[Operand]) -> None:
     """Emit a ``print``: a line for each thread, in the order of the threads."""
+    for operand in operands:
+        if not _printable(operand.type):
+            t.refuse(f"print() of {operand.type}: kernels print numbers, text and tuples of them")
+    slots = [operand.slot for operand in operands]
 
     def run(frame: Any) -> None:
         values = [frame.variables[slot] for slot in slots]
@@ -105,6 +112,14 @@ def emit_print(t: Builder, slots: list[int]) -> None:
             frame.launch.say(" ".join(_shown(_own(value, thread)) for value in values))
 
     t.emit(run, slots)
+
+
+def _printable(kind: Any) -> bool:
+    if isinstance(kind, types.Tuple | types.UniTuple):
+        return all(_printable(part) for part in kind.types)
+    return isinstance(
+        kind, types.Integer | types.Float | types.Boolean | types.StringLiteral | Dim3
+    )
 
 
 def _shown(value: Any) -> str:

@@ -14,7 +14,7 @@ from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.frontend.inference import TypedFunction
 from warpladder.simulator.machine.memory import constant_view
 from warpladder.simulator.machine.program import Block, Branch, Exit, Site, Sync
-from warpladder.simulator.machine.values import UNSET, cast, constant, scalar_dtype
+from warpladder.simulator.machine.values import UNSET, cast, constant, convert_scalar, scalar_dtype
 
 __all__ = ["Builder", "Operand", "Scope"]
 
@@ -379,7 +379,7 @@ def narrowed(function: Callable[..., Any], signature: Any) -> Callable[..., Any]
         return (
             result
             if getattr(result, "dtype", None) == dtype
-            else np.asarray(result).astype(dtype)[()]
+            else convert_scalar(np.asarray(result), dtype)[()]
         )
 
     return run

@@ -18,9 +18,10 @@ from warpladder.simulator.machine.values import constant, scalar_dtype
 from warpladder.simulator.translation.inlining import Inliner
 from warpladder.simulator.translation.records import record_field
 
-__all__ = ["get_attribute"]
+__all__ = ["attribute_of_object", "get_attribute"]
 
 _AXES = {"x": 0, "y": 1, "z": 2}
+_PARTS = ("real", "imag")
 _INDICES = ("threadIdx", "blockIdx", "blockDim", "gridDim")
 
 
@@ -29,7 +30,7 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     kind, name = scope.type_of(expr.value), expr.attr
     target_type = scope.type_of(target)
     if isinstance(kind, types.Module | types.EnumClass | types.IntEnumClass):
-        _of_object(t, scope, target, scope.objects[expr.value.name], name)
+        attribute_of_object(t, scope, target, scope.objects[expr.value.name], name)
         return
     if expr.value.name in scope.objects and not isinstance(target_type, types.BoundFunction):
         found = scope.objects[expr.value.name]
@@ -53,6 +54,11 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
         record_field(t, scope, target, source, name)
         return
     computed = _computed(kind, name)
+    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Complex) and name in _PARTS:
+        # What the checks have to tell apart.
+        part = np.dtype(as_dtype(kind.dtype)).itemsize // 2
+        t.shared_itemsizes.add(part)
+        t.viewed_itemsizes.add(part)
     if computed is not None:
         raw, done = t.into(scope, target, _produced(kind, name, target_type))
         t.apply(computed, [source.slot], raw)
@@ -72,7 +78,8 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     t.refuse(f"the attribute {name} of {kind}")
 
 
-def _of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> None:
+def attribute_of_object(t: Builder, scope: Scope, target: Any, owner: Any, name: str) -> None:
+    """Translate ``target = owner.name`` of a module or class."""
     target_type = scope.type_of(target)
     if owner is cuda or getattr(owner, "__name__", "") == "numba.cuda":
         if name in _INDICES:

@@ -11,6 +11,7 @@ from warpladder.simulator.execution import access
 from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import select_item
+from warpladder.simulator.translation.attributes import attribute_of_object
 from warpladder.simulator.translation.records import record_field, store_field
 
 __all__ = ["getitem", "set_item", "static_getitem"]
@@ -23,8 +24,12 @@ def getitem(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
 
 def static_getitem(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = container[constant]``."""
+    if isinstance(scope.type_of(expr.value), types.EnumClass | types.IntEnumClass):
+        attribute_of_object(t, scope, target, scope.objects[expr.value.name], expr.index)
+        return
     container = t.operand(scope, expr.value)
-    if isinstance(container.type, types.BaseTuple):
+    # Numba takes `cuda.threadIdx.x` for a constant, a property.
+    if isinstance(container.type, types.BaseTuple) and isinstance(expr.index, int | slice):
         _tuple_item(t, scope, target, container, expr.index)
     elif isinstance(container.type, types.Record) or isinstance(expr.index, str):
         record_field(t, scope, target, container, expr.index)

@@ -28,7 +28,6 @@ from warpladder.simulator.machine.program import (
     Site,
     finish,
 )
-from warpladder.simulator.machine.values import UNSET
 from warpladder.simulator.translation.elements import set_item
 from warpladder.simulator.translation.expressions import translate_expression
 from warpladder.simulator.translation.inlining import Inliner, argument_names
@@ -138,16 +137,15 @@ class Translator(Inliner):
 
     def print_statement(self, scope: Scope, statement: Any) -> None:
         """Translate a ``print``."""
-        slots = []
+        operands = []
         for number, argument in enumerate(statement.args):
-            known = statement.consts.get(number, UNSET)
-            if isinstance(known, property):
-                # Numba takes `cuda.threadIdx.x` for a constant where it is all that is printed.
-                known = UNSET
-            slots.append(
-                self.operand(scope, argument).slot if known is UNSET else self.new_slot(known)
-            )
-        emit_print(self, slots)
+            known = statement.consts.get(number)
+            # What else Numba takes for a constant has a type: `cuda.threadIdx` is none.
+            if isinstance(known, str):
+                operands.append(Operand(self.new_slot(known), types.literal(known)))
+            else:
+                operands.append(self.operand(scope, argument))
+        emit_print(self, operands)
 
 
 def _exception_of(scope: Scope, statement: Any) -> Any:
