@@ -158,7 +158,9 @@ def _vertex(graph: Graph, text: str) -> int:
     try:
         return graph.vertex(text)
     except UnknownVertexError:
-        number = int(text) if text.isdecimal() and len(text) < 20 else None
+        # Labels of 64 bits have up to 20 characters, with a sign or without.
+        is_number = text.removeprefix("-").isdecimal() and len(text) <= 20
+        number = int(text) if is_number else None
         if number is None or not (graph.labels is None or number in graph.index_of):
             raise
         return graph.vertex(number)
