@@ -209,5 +209,16 @@ def test_a_negative_cycle_and_a_wrong_nodelist(graph: Any) -> None:
         Backend.floyd_warshall_numpy(graph, nodelist=[0, 1])
     ring = nx.DiGraph()
     ring.add_weighted_edges_from([(0, 1, -2), (1, 0, 1)])
-    with pytest.raises(nx.NetworkXUnbounded, match="negative cycle"):
+    told = r"negative cycle of weight -1: .*, in warpladder\.shortest_paths$"
+    with pytest.raises(nx.NetworkXUnbounded, match=told):
         Backend.floyd_warshall(ring)
+
+
+@pytest.mark.parametrize("strange", [2, 7, "z"])
+def test_a_node_of_nodelist_is_a_node_not_its_number(strange: Any) -> None:
+    made = nx.DiGraph([("a", "b"), ("b", "7")])
+    told = re.escape(f"Nodes {{{strange!r}}} in nodelist is not in G")
+    for backend in (Backend, nx):
+        options = {"backend": "networkx"} if backend is nx else {}
+        with pytest.raises(nx.NetworkXError, match=told):
+            backend.floyd_warshall_numpy(made, nodelist=["a", "b", strange], **options)
