@@ -32,6 +32,8 @@ MALFORMED = [
     ("hb", "a b 1\na b 9223372036854775808\n--END--", 2, "64-bit integers", "9223372036854775808"),
     ("hb", "a b 1.5\na b -9223372036854775809\n--END--", 2, "64-bit", "-9223372036854775809"),
     ("hb", f"a b {'9' * 5000}\n--END--", 1, "64-bit integers", "999..."),
+    ("hb", f"a b 0.5\na b {2**53 + 1}\n--END--", 2, "that float64 holds", "'9007199254740993'"),
+    ("hb", f"a b -{2**53 + 1}\na b inf\n--END--", 1, "not all are integers", "-9007199254740993"),
     ("hb", "a b 1\na b 1e999\n--END--", 2, "number or inf", "'1e999'"),
     ("hb", "a b 1\na b 1_000\n--END--", 2, "number or inf", "'1_000'"),
     ("hb", "a b 1\na b 0x10\n--END--", 2, "number or inf", "'0x10'"),
