@@ -82,7 +82,8 @@ def test_what_is_refused(given: pd.DataFrame, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", [lambda columns: pd.DataFrame(columns, ["a", "b"]), pl.DataFrame, pa.table]
+    "table",
+    [lambda columns: pd.DataFrame(columns, ["a", "b"]), pl.DataFrame, pa.table, pa.record_batch],
 )
 def test_integers_beside_floats_are_not_rounded(table: Any) -> None:
     mixed = table({"a": [0, 2**53 + 1], "b": [0.5, 0.0]})
