@@ -287,6 +287,19 @@ def test_parquet_chosen_columns(tmp_path: Path) -> None:
         graphs.read(path)
 
 
+def test_parquet_columns_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    columns = [pa.array(column) for column in ([0], [1], [2.5], [7], ["x"])]
+    names = ["source", "target", "km", "km", "x.km"]
+    pq.write_table(pa.Table.from_arrays(columns, names=names), path)
+    for number, weight in ((2, 2.5), (3, 7)):
+        weights = edges(path, weight=number).weights
+        assert weights is not None
+        assert weights.tolist() == [weight]
+    with pytest.raises(InputError, match="weight='km' stands there twice; give its number"):
+        graphs.read(path, weight="km")
+
+
 def test_parquet_without_rows(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     pq.write_table(

@@ -309,6 +309,7 @@ def test_tntp_unknown_weight_lists_the_columns(tmp_path: Path) -> None:
         ("source,target\n1,2\n", {"source": "source", "target": "x"}, "target='x' is no column"),
         ("source,target\n1,2\n", {"source": 0, "target": 2}, "target=2 is no column"),
         ("source,target\n1,2\n", {"source": 0, "target": 0}, "different columns"),
+        ("from,to,km,km\n1,2,3,4\n", {"weight": "km"}, "weight='km' stands there twice; give its"),
         ("1 2 3\n", {"weight": 0}, "different columns"),
     ],
 )
