@@ -359,6 +359,15 @@ class TestAnswer:
         assert closed.eccentricity().tolist() == [11, 8, 5]
         assert (closed.diameter(), closed.radius()) == (11, 5)
 
+    def test_integers_are_exact_beside_infinities(self):
+        long = 2**61 + 1
+        answer = wl.shortest_paths(([0], [1], [long]))
+        assert (answer.diameter(), answer.radius()) == (INF, long)
+        falling = wl.shortest_paths(([0, 1], [0, 2], [-1, long]), negative_cycle="mark")
+        assert falling.diameter(reachable_only=True) == long
+        assert falling.radius(reachable_only=True) == -INF
+        assert falling.eccentricity(reachable_only=True).tolist() == [-INF, float(long), 0]
+
     def test_an_empty_graph_has_no_diameter(self):
         answer = wl.shortest_paths(np.empty((0, 0)))
         assert answer.dist_matrix.shape == (0, 0)
