@@ -112,3 +112,24 @@ def test_pandas_is_not_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("kind", [pa.array, lambda names: pa.chunked_array([names]), pl.Series])
+def test_columns_of_labels(kind: Any) -> None:
+    graph = wl.Graph.from_edges(kind(["b"]), kind(["c"]), labels=kind(["a", "b", "c"]))
+    assert wl.shortest_paths(graph).distance("b", "c") == 1
+    assert wl.Graph.from_matrix(np.eye(2), labels=kind(["a", "b"])).labels == ["a", "b"]
+
+
+def test_times_that_numpy_makes_integers_of() -> None:
+    days = np.array(["2026-01-01", "2026-01-02"], "datetime64[ns]")
+    other = days[::-1]
+    for column in (np.asarray, pd.Series):
+        with pytest.raises(errors.InputTypeError, match=r"sources: datetime64\[ns\] is no label"):
+            wl.Graph.from_edges(column(days), column(other))
+    with pytest.raises(errors.InputTypeError, match=r"labels\.astype\('timedelta64\[us\]'\)"):
+        wl.Graph.from_matrix(np.eye(2), labels=days - days[0])
+    graph = wl.Graph.from_edges(
+        days.astype("datetime64[us]"), pd.DatetimeIndex(other).as_unit("us")
+    )
+    assert wl.shortest_paths(graph).distance(pd.Timestamp("2026-01-02"), graph.labels[0]) == 1

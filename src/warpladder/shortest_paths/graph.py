@@ -18,6 +18,7 @@ from warpladder.shortest_paths.edge_ends import (
     check_labels,
     number_labels,
     one_dimensional,
+    refuse_fine_times,
     refuse_masked,
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -290,7 +291,11 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
         return labels
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise InputTypeError(f"labels must be a sequence, not {type(labels).__name__}")
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    if isinstance(labels, np.ndarray):
+        refuse_fine_times(labels, "labels")
+        labels = labels.tolist()
+    # pyarrow gives one by one scalars of its own, which equal nothing else.
+    labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     seen: set[Hashable] = set()
     for label in labels:
         try:
