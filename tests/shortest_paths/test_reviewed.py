@@ -159,6 +159,17 @@ class TestLabels:
         with pytest.raises(errors.UnknownVertexError):
             graph.vertex(0)
 
+    @pytest.mark.parametrize(
+        "names", [["1.0", "2.0", "3.0"], [0.5, 2.5, 3.0], ["-1", "x", "y"], ["a", "1e3", "b"]]
+    )
+    def test_numbers_that_are_no_counts(self, names):
+        graph = Graph.from_edges(names[:2], names[1:], [5, 7])
+        for index in (1, 2):
+            with pytest.raises(errors.UnknownVertexError, match=f"no vertex {index}; labels"):
+                graph.vertex(index)
+        assert [graph.vertex(name) for name in names] == [0, 1, 2]
+        assert Graph.from_edges(["NAN"], ["INF"]).vertex(1) == 1
+
     def test_mixed_types_stay_apart(self):
         graph = Graph.from_edges([1, "a"], ["a", "b"], np.array([2, 3], "int32"))
         assert list(graph.labels) == [1, "a", "b"]

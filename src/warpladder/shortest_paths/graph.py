@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -267,10 +267,7 @@ class Graph:
     @cached_property
     def _has_numeric_labels(self) -> bool:
         """Whether a number could be a label, so that it must not be taken for an index."""
-        return any(
-            isinstance(label, Integral) or (isinstance(label, str) and label.isdecimal())
-            for label in self.labels or ()
-        )
+        return any(map(_is_number, self.labels or ()))
 
     def label(self, index: int) -> Hashable:
         """Return the label of a vertex, or its index where vertices have none."""
@@ -283,6 +280,18 @@ class Graph:
             return f"vertices are 0 .. {self.n - 1}"
         shown = ", ".join(map(repr, self.labels[:5]))
         return f"the {self.n} labels begin {shown}" if self.n > 5 else f"labels are {shown}"
+
+
+def _is_number(label: Hashable) -> bool:
+    """Tell whether a label is a number or the text of one, which a table's 7.0 may be."""
+    if not isinstance(label, str):
+        return isinstance(label, Number)
+    try:
+        float(label)
+    except ValueError:
+        return False
+    # NAN is an airport.
+    return any(map(str.isdecimal, label))
 
 
 def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
