@@ -249,6 +249,14 @@ def test_one_distance_that_does_not_fit_widens_them_all():
     assert caught.value.graph == 2
 
 
+def test_a_weight_that_does_not_fit_widens_them_all_in_the_other_byte_order_too():
+    weights = np.array([[[0, 5], [7, 0]], [[0, 32767], [1, 0]]], ">i2")
+    batch = wl.shortest_paths(weights, no_edge=-1)
+    assert batch.dist_matrix.dtype == np.int32
+    assert batch.dist_matrix.tolist() == weights.tolist()
+    assert "int32 because int16 cannot hold a distance of graph 1" in batch.why
+
+
 def test_sums_that_might_not_fit_but_do():
     weights = np.full((3, 30, 30), 16_000, np.int16)
     weights[1] = 7

@@ -287,12 +287,13 @@ def one_by_one(
 
 
 def _refuse(graphs: Batch, dtype: np.dtype[Any], options: Options) -> None:
-    """Raise for the first graph whose weights cannot be had in a dtype."""
+    """Raise for the first graph whose weights cannot be had in a dtype, if in a wider one."""
     for index in range(len(graphs)):
         try:
             weights_as(graphs[index].given, dtype)
         except (InputError, DoesNotFitError):
-            _solve_one(graphs, index, dtype, options, cpu.floyd_warshall)
+            solution = _solve_one(graphs, index, dtype, options, cpu.floyd_warshall)
+            raise _NeedsWiderError(solution.dist.dtype, index) from None
 
 
 def _solve_one(
