@@ -119,7 +119,7 @@ class Backend:
 def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     import networkx as nx
 
-    from warpladder.errors import NegativeCycleError
+    from warpladder.errors import DistanceOverflowError, InputTypeError, NegativeCycleError
     from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.intake import from_networkx
 
@@ -128,6 +128,10 @@ def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     except NegativeCycleError as fault:
         # What the fault says to do is an argument that NetworkX's functions lack.
         raise nx.NetworkXUnbounded(f"{fault}, in warpladder.shortest_paths") from None
+    except (InputTypeError, DistanceOverflowError) as fault:
+        # Fractions or integers beyond 64 bits, say. NetworkX then answers itself, unless this
+        # backend alone was asked for.
+        raise NotImplementedError(str(fault)) from fault
 
 
 def _by_label(answer: ShortestPaths) -> dict[Any, dict[Any, Any]]:
