@@ -170,6 +170,15 @@ class TestLabels:
         assert [graph.vertex(name) for name in names] == [0, 1, 2]
         assert Graph.from_edges(["NAN"], ["INF"]).vertex(1) == 1
 
+    def test_vertices_of_a_vast_range_are_found_without_a_dictionary(self, monkeypatch):
+        graph = Graph.from_edges([0], [1], n=10**12, labels=range(1, 10**12 + 1))
+        monkeypatch.setattr(Graph, "index_of", property(lambda _: pytest.fail("it has no room")))
+        for label in (10**12, np.int64(10**12), 1e12):
+            assert graph.vertex(label) == 10**12 - 1
+        for label in (0, -1, 10**12 + 1, 1.5, INF, "1", None, [1]):
+            with pytest.raises(errors.UnknownVertexError, match="no vertex"):
+                graph.vertex(label)
+
     def test_mixed_types_stay_apart(self):
         graph = Graph.from_edges([1, "a"], ["a", "b"], np.array([2, 3], "int32"))
         assert list(graph.labels) == [1, "a", "b"]

@@ -251,18 +251,28 @@ class Graph:
         UnknownVertexError
             There is no such vertex.
         """
-        try:
-            index = self.index_of.get(label)
-        except TypeError:
-            index = None
+        index = self._labelled(label)
         if index is None and isinstance(label, Integral) and not isinstance(label, bool):
             # A file's vertex 7 may be the text "7".
-            index = self.index_of.get(str(label))
+            index = self._labelled(str(label))
             if index is None and not self._has_numeric_labels and 0 <= label < self.n:
                 index = int(label)
         if index is not None:
             return index
         raise UnknownVertexError(f"no vertex {label!r}; {self._known_vertices()}")
+
+    def _labelled(self, label: Hashable) -> int | None:
+        """Return the index of the vertex with a label, None where there is none."""
+        if isinstance(self.labels, range):
+            # A file of a few bytes may number more vertices than memory has room for.
+            if not isinstance(label, Integral | float) or label != label // 1:
+                return None
+            number = int(label)
+            return self.labels.index(number) if number in self.labels else None
+        try:
+            return self.index_of.get(label)
+        except TypeError:
+            return None
 
     @cached_property
     def _has_numeric_labels(self) -> bool:
