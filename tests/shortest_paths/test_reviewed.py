@@ -286,6 +286,19 @@ def test_arguments_of_the_wrong_kind(make, error):
         make()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"sources": ["a"], "targets": ["b"], "n": 3}, "name 2 vertices, and n = 3; give labels="),
+        ({"sources": [0], "targets": [1], "labels": ["a"]}, r"0 \.\. 0; give labels= if there are"),
+        ({"sources": [0], "targets": [2], "n": 2}, r"targets\[0\] is 2, .* 0 \.\. 1; give n= if"),
+    ],
+)
+def test_more_vertices_than_are_listed(arguments, told):
+    with pytest.raises(errors.InputError, match=told):
+        Graph.from_edges(**arguments)
+
+
 @pytest.mark.parametrize("value", ["no", 0, 1, None, np.array([True, False])])
 def test_flags_that_are_neither_true_nor_false(value):
     answer = wl.shortest_paths([[0, 1], [1, 0]])

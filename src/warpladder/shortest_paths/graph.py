@@ -175,13 +175,17 @@ class Graph:
             last = int(max(u.max(initial=-1), v.max(initial=-1)))
             n = last + 1 if names is None else len(names)
         if names is not None and len(names) != n:
+            if labels is None:
+                raise InputError(
+                    f"the edges name {len(names)} vertices, and n = {n}; give labels= for all"
+                )
             raise InputError(f"labels has {len(names)} entries for n = {n} vertices")
         for end, name in ((u, "sources"), (v, "targets")):
             outside = np.flatnonzero((end < 0) | (end >= n))
             if outside.size:
                 raise InputError(
                     f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
-                    f"0 .. {n - 1}; give n= if there are more"
+                    f"0 .. {n - 1}; give {'n=' if names is None else 'labels='} if there are more"
                 )
         checked = _check_weights(weights, u.size)
         if checked is not None and checked.max(initial=0) == np.inf:
