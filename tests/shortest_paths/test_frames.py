@@ -97,6 +97,14 @@ def test_integers_beside_floats_are_not_rounded(table: Any) -> None:
     assert wl.shortest_paths(exact).distance(1, 0) == 2**53
 
 
+def test_tables_of_float16_without_a_warning() -> None:
+    halves = np.array(WEIGHTS, np.float16)
+    for given in (pd.DataFrame(halves), pl.DataFrame(halves), [list(row) for row in halves]):
+        answer = wl.shortest_paths(given)
+        assert answer.dist_matrix.dtype == np.float32
+        assert answer.distance(0, 2) == 11
+
+
 @pytest.mark.parametrize("entry", [pd.NA, "x", None])
 def test_objects_are_refused_with_what_to_do(entry: Any) -> None:
     given = frame(weights=[[0, entry, 1]] * 3).astype(object)
