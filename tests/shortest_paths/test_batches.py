@@ -266,6 +266,12 @@ def test_sums_that_might_not_fit_but_do():
     assert "2 of them one by one" in batch.why
 
 
+def test_sums_near_the_largest_float_are_weighed_without_a_warning():
+    totals = np.array([1.0, np.finfo(np.float64).max])
+    plain = batches.need_no_care(np.zeros(2), totals, np.dtype(np.float64))
+    assert plain.tolist() == [True, False]
+
+
 def test_the_limit_of_what_surely_fits():
     no_path = np.iinfo(np.int16).max // 2
     for longest, careful in ((no_path // 3 - 1, 0), (no_path // 3 + 1, 1)):

@@ -226,7 +226,8 @@ def need_no_care(
         return surely_fits(WeightSummary(None, 0, 0, total, 0), dtype)
 
     plain: NDArray[np.bool_] = (lightest >= 0) & ~np.isnan(totals)
-    if not fits(totals.max(where=plain, initial=0)):
+    # As a number of Python, of which no product warns.
+    if not fits(totals.max(where=plain, initial=0).item()):
         plain &= [fits(total) for total in totals.tolist()]
     return plain
 
