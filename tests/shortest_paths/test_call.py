@@ -169,7 +169,12 @@ def test_networkx_agrees_on_a_random_graph():
         (np.array([[0, 1j], [1, 0]]), errors.InputTypeError, "complex128 is not taken"),
         (np.array([["a", "b"], ["c", "d"]]), errors.InputTypeError, "not taken"),
         (np.zeros((2, 2), np.longdouble), errors.InputTypeError, "not taken"),
-        (object(), errors.InputTypeError, "object is not taken"),
+        (object(), errors.InputTypeError, "graph: object is not taken"),
+        (
+            type("Graph", (), {"__module__": "igraph"})(),
+            errors.InputTypeError,
+            r"graph: igraph\.Graph is not taken; give a square array, a warpladder\.Graph,",
+        ),
         ("roads.gr", errors.InputTypeError, r"read_graph\(path\)"),
         (([0], [1], [np.nan]), errors.InputError, r"weights\[0\] is nan"),
         (([0], [1], [-INF]), errors.InputError, r"weights\[0\] is -inf"),
