@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -274,6 +275,14 @@ def test_parquet_ids_of_two_integer_types(
     assert all(type(label) is int for label in table.labels)
     assert [table.labels[i] for i in table.sources] == sources
     assert [table.labels[i] for i in table.targets] == targets
+
+
+def test_an_archive_of_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "roads.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("roads.csv", "a,b,1\n")
+    with pytest.raises(FileFormatError, match=r"arrays, found 'roads\.csv' in it; unpack it first"):
+        graphs.read(path)
 
 
 def test_parquet_chosen_columns(tmp_path: Path) -> None:
