@@ -12,6 +12,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import warpladder as wl
@@ -392,6 +394,20 @@ def test_a_number_is_no_index_where_vertices_have_names(ring, vertex):
     assert result.returncode == 1
     assert "no vertex" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_numbers_that_vertices_are_called_by(tmp_path):
+    """Negative ones, and the largest that files hold, which has 20 digits."""
+    table = tmp_path / "g.parquet"
+    largest = 2**64 - 1
+    ends = {"source": pa.array([-7, 5]), "target": pa.array([5, largest], "uint64")}
+    pa.parquet.write_table(pa.table(ends), table)
+    result = run("paths", table, "--from=-7", f"--to={largest}", "--json")
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["path"]["vertices"] == [-7, 5, largest]
+    result = run("paths", table, "--from=-8", "--to=5")
+    assert result.returncode == 1
+    assert "no vertex '-8'; labels are -7, 5, 18446744073709551615" in result.stderr
 
 
 def test_a_vast_graph_in_a_small_file(tmp_path):

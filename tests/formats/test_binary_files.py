@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import zipfile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -276,6 +277,14 @@ def test_parquet_ids_of_two_integer_types(
     assert [table.labels[i] for i in table.targets] == targets
 
 
+def test_an_archive_of_other_files(tmp_path: Path) -> None:
+    path = tmp_path / "roads.csv.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("roads.csv", "a,b,1\n")
+    with pytest.raises(FileFormatError, match=r"arrays, found 'roads\.csv' in it; unpack it first"):
+        graphs.read(path)
+
+
 def test_parquet_chosen_columns(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     pq.write_table(pa.table({"a": [0], "b": [1], "c": [2.5], "d": ["x"]}), path)
@@ -285,6 +294,19 @@ def test_parquet_chosen_columns(tmp_path: Path) -> None:
     assert table.weights.tolist() == [2.5]
     with pytest.raises(InputError, match="columns found: 'a', 'b', 'c', 'd'"):
         graphs.read(path)
+
+
+def test_parquet_columns_of_one_name(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    columns = [pa.array(column) for column in ([0], [1], [2.5], [7], ["x"])]
+    names = ["source", "target", "km", "km", "x.km"]
+    pq.write_table(pa.Table.from_arrays(columns, names=names), path)
+    for number, weight in ((2, 2.5), (3, 7)):
+        weights = edges(path, weight=number).weights
+        assert weights is not None
+        assert weights.tolist() == [weight]
+    with pytest.raises(InputError, match="weight='km' stands there twice; give its number"):
+        graphs.read(path, weight="km")
 
 
 def test_parquet_without_rows(tmp_path: Path) -> None:

@@ -127,6 +127,12 @@ GOOD = [
     ("csv", "id,tail,head,cost,note\n1,a,b,5,\n", ([(0, 1)], [5], 2, ["a", "b"], True)),
     ("csv", ",source,target,weight\n0,a,b,5\n", ([(0, 1)], [5], 2, ["a", "b"], True)),
     ("csv", "source,target,weight\n", ([], [], 0, None, True)),
+    (
+        "csv",
+        '#c,a,7\na,b,5\n# c,a,7\n"#c",a,6\n',
+        ([(1, 2), (0, 1)], [5, 6], 3, ["#c", "a", "b"], True),
+    ),
+    ("csv", "1,2,5\n#2,3,6\n#off\n", ([(0, 1)], [5], 2, [1, 2], True)),
     ("tsv", "New York\tBoston\t5\n", ([(1, 0)], [5], 2, ["Boston", "New York"], True)),
     (
         "txt",
@@ -309,6 +315,7 @@ def test_tntp_unknown_weight_lists_the_columns(tmp_path: Path) -> None:
         ("source,target\n1,2\n", {"source": "source", "target": "x"}, "target='x' is no column"),
         ("source,target\n1,2\n", {"source": 0, "target": 2}, "target=2 is no column"),
         ("source,target\n1,2\n", {"source": 0, "target": 0}, "different columns"),
+        ("from,to,km,km\n1,2,3,4\n", {"weight": "km"}, "weight='km' stands there twice; give its"),
         ("1 2 3\n", {"weight": 0}, "different columns"),
     ],
 )

@@ -249,6 +249,14 @@ def test_one_distance_that_does_not_fit_widens_them_all():
     assert caught.value.graph == 2
 
 
+def test_a_weight_that_does_not_fit_widens_them_all_in_the_other_byte_order_too():
+    weights = np.array([[[0, 5], [7, 0]], [[0, 32767], [1, 0]]], ">i2")
+    batch = wl.shortest_paths(weights, no_edge=-1)
+    assert batch.dist_matrix.dtype == np.int32
+    assert batch.dist_matrix.tolist() == weights.tolist()
+    assert "int32 because int16 cannot hold a distance of graph 1" in batch.why
+
+
 def answer_there(weights, where):
     """Return the distances of a batch on the CPU, on a GPU, or of one that is there; and why."""
     gpu = SimulatedDevice(checks=False)
@@ -301,6 +309,15 @@ def test_the_limit_of_what_surely_fits(where):
     assert "2 of them one by one" in why
     assert dist.dtype == np.int16
     assert np.array_equal(as_float(dist), plain_distances(weights))
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_sums_near_the_largest_float_are_weighed_without_a_warning(where):
+    weights = np.full((2, 3, 3), 1e308)
+    weights[0] = 1
+    dist, why = answer_there(weights, where)
+    assert dist.tolist() == np.where(np.eye(3), 0, weights).tolist()
+    assert "one by one" not in why
 
 
 # --- what is refused ------------------------------------------------------------------------------

@@ -169,7 +169,12 @@ def test_networkx_agrees_on_a_random_graph():
         (np.array([[0, 1j], [1, 0]]), errors.InputTypeError, "complex128 is not taken"),
         (np.array([["a", "b"], ["c", "d"]]), errors.InputTypeError, "not taken"),
         (np.zeros((2, 2), np.longdouble), errors.InputTypeError, "not taken"),
-        (object(), errors.InputTypeError, "object is not taken"),
+        (object(), errors.InputTypeError, "graph: object is not taken"),
+        (
+            type("Graph", (), {"__module__": "igraph"})(),
+            errors.InputTypeError,
+            r"graph: igraph\.Graph is not taken; give a square array, a warpladder\.Graph,",
+        ),
         ("roads.gr", errors.InputTypeError, r"read_graph\(path\)"),
         (([0], [1], [np.nan]), errors.InputError, r"weights\[0\] is nan"),
         (([0], [1], [-INF]), errors.InputError, r"weights\[0\] is -inf"),
@@ -358,6 +363,15 @@ class TestAnswer:
         closed = wl.shortest_paths(TRIANGLE)
         assert closed.eccentricity().tolist() == [11, 8, 5]
         assert (closed.diameter(), closed.radius()) == (11, 5)
+
+    def test_integers_are_exact_beside_infinities(self):
+        long = 2**61 + 1
+        answer = wl.shortest_paths(([0], [1], [long]))
+        assert (answer.diameter(), answer.radius()) == (INF, long)
+        falling = wl.shortest_paths(([0, 1], [0, 2], [-1, long]), negative_cycle="mark")
+        assert falling.diameter(reachable_only=True) == long
+        assert falling.radius(reachable_only=True) == -INF
+        assert falling.eccentricity(reachable_only=True).tolist() == [-INF, float(long), 0]
 
     def test_an_empty_graph_has_no_diameter(self):
         answer = wl.shortest_paths(np.empty((0, 0)))

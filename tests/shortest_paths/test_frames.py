@@ -82,7 +82,8 @@ def test_what_is_refused(given: pd.DataFrame, told: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", [lambda columns: pd.DataFrame(columns, ["a", "b"]), pl.DataFrame, pa.table]
+    "table",
+    [lambda columns: pd.DataFrame(columns, ["a", "b"]), pl.DataFrame, pa.table, pa.record_batch],
 )
 def test_integers_beside_floats_are_not_rounded(table: Any) -> None:
     mixed = table({"a": [0, 2**53 + 1], "b": [0.5, 0.0]})
@@ -94,6 +95,14 @@ def test_integers_beside_floats_are_not_rounded(table: Any) -> None:
     assert wl.shortest_paths(alike).dist_matrix.tolist() == [[0, 1], [2**53 + 1, 0]]
     exact = table({"a": [0, 2**53], "b": [0.5, 0.0]})
     assert wl.shortest_paths(exact).distance(1, 0) == 2**53
+
+
+def test_tables_of_float16_without_a_warning() -> None:
+    halves = np.array(WEIGHTS, np.float16)
+    for given in (pd.DataFrame(halves), pl.DataFrame(halves), [list(row) for row in halves]):
+        answer = wl.shortest_paths(given)
+        assert answer.dist_matrix.dtype == np.float32
+        assert answer.distance(0, 2) == 11
 
 
 @pytest.mark.parametrize("entry", [pd.NA, "x", None])
@@ -111,3 +120,24 @@ def test_pandas_is_not_imported() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("kind", [pa.array, lambda names: pa.chunked_array([names]), pl.Series])
+def test_columns_of_labels(kind: Any) -> None:
+    graph = wl.Graph.from_edges(kind(["b"]), kind(["c"]), labels=kind(["a", "b", "c"]))
+    assert wl.shortest_paths(graph).distance("b", "c") == 1
+    assert wl.Graph.from_matrix(np.eye(2), labels=kind(["a", "b"])).labels == ["a", "b"]
+
+
+def test_times_that_numpy_makes_integers_of() -> None:
+    days = np.array(["2026-01-01", "2026-01-02"], "datetime64[ns]")
+    other = days[::-1]
+    for column in (np.asarray, pd.Series):
+        with pytest.raises(errors.InputTypeError, match=r"sources: datetime64\[ns\] is no label"):
+            wl.Graph.from_edges(column(days), column(other))
+    with pytest.raises(errors.InputTypeError, match=r"labels\.astype\('timedelta64\[us\]'\)"):
+        wl.Graph.from_matrix(np.eye(2), labels=days - days[0])
+    graph = wl.Graph.from_edges(
+        days.astype("datetime64[us]"), pd.DatetimeIndex(other).as_unit("us")
+    )
+    assert wl.shortest_paths(graph).distance(pd.Timestamp("2026-01-02"), graph.labels[0]) == 1

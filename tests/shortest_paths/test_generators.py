@@ -207,6 +207,10 @@ BAD_VALUES: dict[str, tuple[Callable[[], Graph], str]] = {
     "neither": (lambda: random_graph(3), "density, edges: .* exactly one"),
     "both": (lambda: random_graph(3, density=0.5, edges=3), "density, edges: .* exactly one"),
     "edges": (lambda: random_graph(3, edges=7), "edges=7 is too large; .* at most 6"),
+    "edges both ways": (
+        lambda: random_graph(3, edges=4, directed=False),
+        "3, the possible edges of an undirected",
+    ),
     "edges undirected": (lambda: random_graph(3, edges=4, directed=False), "at most 3"),
     "negative edges": (lambda: random_graph(3, edges=-1), "edges=-1 is too small"),
     "weights order": (lambda: grid(2, 2, weights=(3, 1)), r"weights=\(3, 1\).*give \(1, 3\)"),

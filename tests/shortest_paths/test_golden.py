@@ -136,6 +136,14 @@ def test_graph1_can_be_made(graph):
     assert trace_matrices(made) == trace_matrices(graph)
 
 
+def test_weights_that_are_true_or_false_are_numbers_in_every_matrix():
+    flags = np.array([[False, True], [False, False]])
+    for made in (wl.Graph.from_matrix(flags), wl.Graph.from_edges([0], [1], flags[0, 1:])):
+        for step in trace_matrices(made):
+            assert [type(value) for value in step[0]] == [int, int]
+            assert step[0] == [0, 1]
+
+
 def test_the_second_matrix_differs_from_the_first_in_two_entries():
     first, second = np.array(_PRINTED[0]), np.array(_PRINTED[1])
     assert {(int(i), int(j)): int(second[i, j]) for i, j in np.argwhere(first != second)} == {

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -72,9 +73,15 @@ def test_networkxs_own_tests_pass_on_this_backend(
     assert int(passed[1]) >= 15
 
 
-def test_networkx_finds_it(registered: dict[str, str]) -> None:
+def test_networkx_finds_it_and_answers_itself_what_it_cannot(registered: dict[str, str]) -> None:
     code = (
-        "import networkx as nx; g = nx.DiGraph(); g.add_edge(0, 1, weight=2**53 + 1);"
+        "import fractions, networkx as nx; g = nx.DiGraph();"
+        "nx.config.backend_priority = ['warpladder'];"
+        "third = fractions.Fraction(1, 3);"
+        "for_networkx = [{'weight': third}, {'weight': 2**70}, {'weight': 2**62}];"
+        "dist = [nx.floyd_warshall(nx.DiGraph([(0, 1, e)]))[0][1] for e in for_networkx];"
+        "assert dist == [third, 2**70, 2**62], dist;"
+        "g.add_edge(0, 1, weight=2**53 + 1);"
         "g.add_edge(1, 0, weight=-(2**54));"
         # Nobody but this backend refuses a negative cycle.
         "nx.floyd_warshall(g, backend='warpladder')"
@@ -209,5 +216,23 @@ def test_a_negative_cycle_and_a_wrong_nodelist(graph: Any) -> None:
         Backend.floyd_warshall_numpy(graph, nodelist=[0, 1])
     ring = nx.DiGraph()
     ring.add_weighted_edges_from([(0, 1, -2), (1, 0, 1)])
-    with pytest.raises(nx.NetworkXUnbounded, match="negative cycle"):
+    told = r"negative cycle of weight -1: .*, in warpladder\.shortest_paths$"
+    with pytest.raises(nx.NetworkXUnbounded, match=told):
         Backend.floyd_warshall(ring)
+
+
+@pytest.mark.parametrize("strange", [2, 7, "z"])
+def test_a_node_of_nodelist_is_a_node_not_its_number(strange: Any) -> None:
+    made = nx.DiGraph([("a", "b"), ("b", "7")])
+    told = re.escape(f"Nodes {{{strange!r}}} in nodelist is not in G")
+    for backend in (Backend, nx):
+        options = {"backend": "networkx"} if backend is nx else {}
+        with pytest.raises(nx.NetworkXError, match=told):
+            backend.floyd_warshall_numpy(made, nodelist=["a", "b", strange], **options)
+
+
+@pytest.mark.parametrize("weight", [Fraction(1, 3), 2**70, 2**62])
+def test_weights_that_networkx_is_to_take_itself(weight: Any) -> None:
+    made = nx.DiGraph([(0, 1, {"weight": weight})])
+    with pytest.raises(NotImplementedError, match="weight"):
+        Backend.floyd_warshall(made)

@@ -159,6 +159,26 @@ class TestLabels:
         with pytest.raises(errors.UnknownVertexError):
             graph.vertex(0)
 
+    @pytest.mark.parametrize(
+        "names", [["1.0", "2.0", "3.0"], [0.5, 2.5, 3.0], ["-1", "x", "y"], ["a", "1e3", "b"]]
+    )
+    def test_numbers_that_are_no_counts(self, names):
+        graph = Graph.from_edges(names[:2], names[1:], [5, 7])
+        for index in (1, 2):
+            with pytest.raises(errors.UnknownVertexError, match=f"no vertex {index}; labels"):
+                graph.vertex(index)
+        assert [graph.vertex(name) for name in names] == [0, 1, 2]
+        assert Graph.from_edges(["NAN"], ["INF"]).vertex(1) == 1
+
+    def test_vertices_of_a_vast_range_are_found_without_a_dictionary(self, monkeypatch):
+        graph = Graph.from_edges([0], [1], n=10**12, labels=range(1, 10**12 + 1))
+        monkeypatch.setattr(Graph, "index_of", property(lambda _: pytest.fail("it has no room")))
+        for label in (10**12, np.int64(10**12), 1e12):
+            assert graph.vertex(label) == 10**12 - 1
+        for label in (0, -1, 10**12 + 1, 1.5, INF, "1", None, [1]):
+            with pytest.raises(errors.UnknownVertexError, match="no vertex"):
+                graph.vertex(label)
+
     def test_mixed_types_stay_apart(self):
         graph = Graph.from_edges([1, "a"], ["a", "b"], np.array([2, 3], "int32"))
         assert list(graph.labels) == [1, "a", "b"]
@@ -264,6 +284,19 @@ def test_memory_that_is_not_there_is_an_error_of_ours(monkeypatch):
 def test_arguments_of_the_wrong_kind(make, error):
     with pytest.raises(error):
         make()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"sources": ["a"], "targets": ["b"], "n": 3}, "name 2 vertices, and n = 3; give labels="),
+        ({"sources": [0], "targets": [1], "labels": ["a"]}, r"0 \.\. 0; give labels= if there are"),
+        ({"sources": [0], "targets": [2], "n": 2}, r"targets\[0\] is 2, .* 0 \.\. 1; give n= if"),
+    ],
+)
+def test_more_vertices_than_are_listed(arguments, told):
+    with pytest.raises(errors.InputError, match=told):
+        Graph.from_edges(**arguments)
 
 
 @pytest.mark.parametrize("value", ["no", 0, 1, None, np.array([True, False])])

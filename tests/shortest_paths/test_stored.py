@@ -133,6 +133,25 @@ def test_what_is_no_answer_is_refused(tmp_path: Path, arrays: dict[str, Any], to
         wl.ShortestPaths.load(file)
 
 
+@pytest.mark.parametrize("dtype", [">i4", ">f8"])
+def test_answers_of_machines_of_the_other_byte_order(tmp_path: Path, dtype: str) -> None:
+    file = tmp_path / "answer.npz"
+    np.savez(file, dist_matrix=DIST.astype(dtype), next_hops=HOPS.astype(">i4"))
+    answer = wl.ShortestPaths.load(file)
+    assert answer.dist_matrix.dtype.isnative
+    assert answer.predecessors[0].tolist() == [-9999, 0, 1]
+    assert answer.path(0, 2) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("with_hops", [True, False])
+def test_labels_that_no_graph_has_are_told_with_the_file(tmp_path: Path, with_hops: bool) -> None:
+    file = tmp_path / "answer.npz"
+    hops = {"next_hops": HOPS} if with_hops else {}
+    np.savez(file, dist_matrix=DIST, labels=np.array(["a", "b", "a"]), **hops)
+    with pytest.raises(errors.InputError, match=r"answer\.npz: labels: 'a' appears twice"):
+        wl.ShortestPaths.load(file)
+
+
 def test_a_file_that_is_not_whole(tmp_path: Path) -> None:
     file = tmp_path / "answer.npz"
     wl.shortest_paths(graph_of(), next_hops=True).save(file)

@@ -158,8 +158,11 @@ def _vertex(graph: Graph, text: str) -> int:
     try:
         return graph.vertex(text)
     except UnknownVertexError:
-        number = int(text) if text.isdecimal() and len(text) < 20 else None
-        if number is None or not (graph.labels is None or number in graph.index_of):
+        # Labels of 64 bits have up to 20 characters, with a sign or without.
+        is_number = text.removeprefix("-").isdecimal() and len(text) <= 20
+        number = int(text) if is_number else None
+        are_numbers = graph.labels is None or isinstance(graph.labels, range)
+        if number is None or not (are_numbers or number in graph.index_of):
             raise
         return graph.vertex(number)
 

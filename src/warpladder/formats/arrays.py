@@ -10,6 +10,7 @@ import numpy as np
 from warpladder.errors import FileFormatError, MissingExtraError
 from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.formats.files import is_gzip, open_binary, read_head, told_as_broken
+from warpladder.formats.text import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +80,11 @@ def load_arrays(file: InputFile) -> dict[str, NDArray[Any]]:
             if isinstance(loaded, np.ndarray):
                 return {"matrix": loaded}
             with loaded:
-                return {name: np.asarray(loaded[name]) for name in loaded.files}
+                members = {name: loaded[name] for name in loaded.files}
+    if members and all(isinstance(member, bytes) for member in members.values()):
+        found = f"{quoted(next(iter(members)))} in it; unpack it first"
+        raise FileFormatError(file.path, None, "an archive of NumPy arrays", found)
+    return {name: np.asarray(member) for name, member in members.items()}
 
 
 def labels_of(path: Path, labels: NDArray[Any] | None, n: int) -> list[Any] | None:

@@ -88,6 +88,10 @@ def choose_columns(
 
     def resolve(role: str, choice: str | int) -> int:
         if isinstance(choice, str) and names is not None and choice in names:
+            if names.count(choice) > 1:
+                raise InputError(
+                    f"{path}: {role}={choice!r} stands there twice; give its number, from 0"
+                )
             return names.index(choice)
         number = column_number(choice)
         if number is None or number >= count:

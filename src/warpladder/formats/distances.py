@@ -212,6 +212,8 @@ def read_distances(path: str | os.PathLike[str]) -> StoredDistances:
             found = f"{hops.min()} and {hops.max()} among them"
             raise FileFormatError(path, None, f"next_hops from -1 to {n - 1}", found)
         hops = hops.astype(np.int32)
+    # Another machine's byte order is none that compiled code takes.
+    dist = dist.astype(dist.dtype.newbyteorder("="), copy=False)
     return StoredDistances(dist, hops, labels_of(path, arrays.get("labels"), n))
 
 

@@ -70,6 +70,9 @@ def read_edge_list(
     shape = f"{len(tokens)} fields, as in line {first + 1}"
     layout = Layout(tuple(fields), shape, _COMMENTS, delimiter)
     columns = parse_rows(file, layout, first + header)
+    are_numbers = columns[chosen.source].size and columns[chosen.source].dtype != object
+    if delimiter is not None and not are_numbers:
+        _refuse_doubtful_comments(file, first + 1, len(tokens), delimiter)
     sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
     weights = None if chosen.weight is None else columns[chosen.weight]
     column = chosen.weight if names is None or chosen.weight is None else names[chosen.weight]
@@ -120,6 +123,16 @@ def _refuse_decimal_commas(file: TextFile, first: int) -> None:
             "in quotes, or in Python give delimiter=',')"
         )
         raise file.error(first, expected, quoted(odd))
+
+
+def _refuse_doubtful_comments(file: TextFile, start: int, count: int, delimiter: str) -> None:
+    """Refuse lines that may be comments or rows, where names may begin with any character."""
+    for index, line in enumerate(file.lines[start:], start):
+        text = line.lstrip()
+        is_doubtful = len(text) > 1 and text[0] in _COMMENTS and not text[1].isspace()
+        if is_doubtful and text.count(delimiter) + 1 == count:
+            expected = f"a blank after the {text[0]} of a comment, or a name in quotes"
+            raise file.error(index, expected)
 
 
 def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:

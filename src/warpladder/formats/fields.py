@@ -22,7 +22,7 @@ from warpladder.formats.padded_ids import may_be_padded, with_integer_ids
 from warpladder.formats.text import TextFile, is_content, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -314,15 +314,15 @@ def _is_sound(field: Field, column: NDArray[Any], n: int) -> bool:
     if field.kind == "float64":
         return True
     if column.dtype == np.float64:
-        # Infinity may stand for too large a literal, a large float for an integer beyond int64.
-        return bool((np.abs(column) < 2.0**63).all())
+        # Infinity may stand for too large a literal, a large float for an integer it does not hold.
+        return bool((np.abs(column) < (2.0**53 if field.kind == "weight" else 2.0**63)).all())
     return column.dtype != object or "" not in column.tolist()
 
 
 def _parse_line_by_line(
     file: TextFile, layout: Layout, start: int, stop: int | None
 ) -> list[NDArray[Any]]:
-    rows: list[list[str]] = []
+    rows: dict[int, list[str]] = {}
     wanted = [(place, layout.fields[place]) for place in layout.wanted]
     for index, line in enumerate(file.lines[start:stop], start):
         if not is_content(line, layout.comments):
@@ -339,19 +339,30 @@ def _parse_line_by_line(
                 is_other = bool(field.remedy) and is_float(tokens[place])
                 found = quoted(tokens[place]) + field.remedy * is_other
                 raise file.error(index, fault, found)
-        rows.append([tokens[place] for place, _ in wanted])
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(wanted)
+        rows[index] = [tokens[place] for place, _ in wanted]
+    columns = list(zip(*rows.values(), strict=True)) if rows else [()] * len(wanted)
     kinds = [field.kind for _, field in wanted]
     with_others: set[Kind] = {
         kind
         for kind, column in zip(kinds, columns, strict=True)
         if kind == "weight" and not all(map(is_integer, column))
     }
+    for (_, field), column in zip(wanted, columns, strict=True):
+        if field.kind in with_others:
+            _refuse_rounded(file, field.title, rows, column)
     converted = [
         _convert(column, kind, are_integers=kind not in with_others)
         for kind, column in zip(kinds, columns, strict=True)
     ]
     return _placed(with_integer_ids(converted, [kind == "id" for kind in kinds]), layout)
+
+
+def _refuse_rounded(file: TextFile, title: str, at: Iterable[int], tokens: Sequence[str]) -> None:
+    """Refuse integers that float64 would round, where other numbers stand beside them."""
+    for index, token in zip(at, tokens, strict=True):
+        if is_integer(token) and int(token) != float(token):
+            expected = f"a {title} that float64 holds, as not all are integers (or write 1e20, say)"
+            raise file.error(index, expected, quoted(token))
 
 
 def _fault(field: Field, token: str, n: int) -> str | None:

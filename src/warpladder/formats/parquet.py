@@ -50,7 +50,9 @@ def read_parquet(
         table = content.read(columns=[names[i] for i in chosen if i is not None])
 
     def column(index: int) -> Any:
-        values = table.column(names[index])
+        # Of several columns of one name all are read.
+        same = [place for place, name in enumerate(table.column_names) if name == names[index]]
+        values = table.column(same[names[:index].count(names[index])])
         if values.null_count:
             row = values.is_null().index(True).as_py()
             expected = f"a value in every row of column {names[index]!r}"

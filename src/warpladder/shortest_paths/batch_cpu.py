@@ -161,24 +161,23 @@ def close_graphs(
 
 @cached
 @njit(nogil=True)
-def find_longest(dist: Any, no_path: Any, sought: Any, first: Any, last: Any, longest: Any) -> None:
-    """Find the longest distance in each graph that is ``sought``.
-
-    It is 0 where every vertex has a path to every other: none can be missing there.
-    """
+def find_longest(
+    dist: Any, no_path: Any, sought: Any, first: Any, last: Any, longest: Any, misses: Any
+) -> None:
+    """Find the longest distance in graphs that are ``sought``, and whether a pair has no path."""
     for graph in range(first, last):
         if not sought[graph]:
             continue
         rows = dist[graph]
         found = rows[0, 0]
-        misses = False
+        misses[graph] = False
         for i in range(rows.shape[0]):
             for j in range(rows.shape[1]):
                 if rows[i, j] < no_path:
                     found = max(found, rows[i, j])
                 else:
-                    misses = True
-        longest[graph] = found if misses else 0
+                    misses[graph] = True
+        longest[graph] = found
 
 
 @cached

@@ -191,7 +191,7 @@ def _all_at_once(
     panel = PANEL_UNIT if n > PANEL_UNIT else PANEL_UNIT // 2
     lightest, totals = np.empty(count), np.empty(count)
     heaviest, longest = np.empty(count, dtype), np.zeros(count, dtype)
-    plain, fits = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    plain, fits, misses = (np.zeros(count, np.bool_) for _ in range(3))
 
     def bring_in(first: int, last: int) -> None:
         batch_cpu.import_graphs(
@@ -205,8 +205,9 @@ def _all_at_once(
     def bring_out(first: int, last: int) -> None:
         part = slice(first, last)
         if not fits[part].all():
-            batch_cpu.find_longest(dist, no_path, plain & ~fits, first, last, longest)
-            plain[part] &= fits[part] | all_surely_found(longest[part], heaviest[part], dtype)
+            batch_cpu.find_longest(dist, no_path, plain & ~fits, first, last, longest, misses)
+            is_proved = all_surely_found(longest[part], heaviest[part], dtype)
+            plain[part] &= fits[part] | ~misses[part] | is_proved
         batch_cpu.export_graphs(dist, hops, carry, integer, no_path, outer, plain, first, last)
 
     def answer(first: int, last: int) -> None:
@@ -297,12 +298,13 @@ def one_by_one(
 
 
 def _refuse(graphs: Batch, dtype: np.dtype[Any], options: Options) -> None:
-    """Raise for the first graph whose weights cannot be had in a dtype."""
+    """Raise for the first graph whose weights cannot be had in a dtype, if in a wider one."""
     for index in range(len(graphs)):
         try:
             weights_as(graphs[index].given, dtype)
         except (InputError, DoesNotFitError):
-            _solve_one(graphs, index, dtype, options, cpu.floyd_warshall)
+            solution = _solve_one(graphs, index, dtype, options, cpu.floyd_warshall)
+            raise _NeedsWiderError(solution.dist.dtype, index) from None
 
 
 def _solve_one(

@@ -85,7 +85,8 @@ def refuse_rounded(given: Any, array: NDArray[Any], name: str) -> None:
     """
     if array.dtype.kind != "f" or not (isinstance(given, list | tuple) or is_table(given)):
         return
-    with np.errstate(invalid="ignore"):
+    # float16 holds no number as large.
+    with np.errstate(invalid="ignore", over="ignore"):
         large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
     if not large.size:
         return

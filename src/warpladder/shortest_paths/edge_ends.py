@@ -11,7 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["check_labels", "number_labels", "one_dimensional", "refuse_masked"]
+__all__ = [
+    "check_labels",
+    "number_labels",
+    "one_dimensional",
+    "refuse_fine_times",
+    "refuse_masked",
+]
 
 
 def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -33,6 +39,7 @@ def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
         if array.ndim != 1:
             raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
         if array.dtype != object:
+            refuse_fine_times(array, name)
             return array
         entries = array.tolist()
     if entries and all(isinstance(entry, Integral) for entry in entries):
@@ -63,6 +70,16 @@ def refuse_masked(values: Any, name: str) -> None:
         raise InputTypeError(
             f"{name}: masked entries are not taken; leave edges with masked entries out, as in "
             f"{name}.data[kept], where kept = ~numpy.ma.getmaskarray({name})"
+        )
+
+
+def refuse_fine_times(values: NDArray[Any], name: str) -> None:
+    """Refuse times of which NumPy would make integers as labels, as it does of nanoseconds."""
+    if values.dtype.kind in "mM" and any(isinstance(value, int) for value in values.tolist()):
+        kind = values.dtype.type.__name__
+        raise InputTypeError(
+            f"{name}: {values.dtype} is no label, as Python has no times below a microsecond; "
+            f"convert it as in {name}.astype('{kind}[us]') or {name}.astype(str)"
         )
 
 

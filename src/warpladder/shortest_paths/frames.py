@@ -35,7 +35,7 @@ def objects_of(table: Any) -> NDArray[np.object_]:
 
 
 def _is_arrow(given: Any) -> bool:
-    return _is_from("pyarrow", "Table", given)
+    return _is_from("pyarrow", "Table", given) or _is_from("pyarrow", "RecordBatch", given)
 
 
 def _is_from(module: str, name: str, given: Any) -> bool:

@@ -280,8 +280,8 @@ def _edge_count(
     if (density is None) == (edges is None):
         raise InputError("density, edges: give exactly one of them")
     if edges is not None:
-        kind = "directed" if directed else "undirected"
-        limit = f"the possible edges of a {kind} graph with n={n}"
+        kind = "a directed" if directed else "an undirected"
+        limit = f"the possible edges of {kind} graph with n={n}"
         return integer(edges, "edges", least=0, most=possible, limit=limit)
     check_real(density, "density")
     if density is None or not 0 <= density <= 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from warpladder.shortest_paths.edge_ends import (
     check_labels,
     number_labels,
     one_dimensional,
+    refuse_fine_times,
     refuse_masked,
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -174,13 +175,17 @@ class Graph:
             last = int(max(u.max(initial=-1), v.max(initial=-1)))
             n = last + 1 if names is None else len(names)
         if names is not None and len(names) != n:
+            if labels is None:
+                raise InputError(
+                    f"the edges name {len(names)} vertices, and n = {n}; give labels= for all"
+                )
             raise InputError(f"labels has {len(names)} entries for n = {n} vertices")
         for end, name in ((u, "sources"), (v, "targets")):
             outside = np.flatnonzero((end < 0) | (end >= n))
             if outside.size:
                 raise InputError(
                     f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
-                    f"0 .. {n - 1}; give n= if there are more"
+                    f"0 .. {n - 1}; give {'n=' if names is None else 'labels='} if there are more"
                 )
         checked = _check_weights(weights, u.size)
         if checked is not None and checked.max(initial=0) == np.inf:
@@ -250,26 +255,33 @@ class Graph:
         UnknownVertexError
             There is no such vertex.
         """
-        try:
-            index = self.index_of.get(label)
-        except TypeError:
-            index = None
+        index = self._labelled(label)
         if index is None and isinstance(label, Integral) and not isinstance(label, bool):
             # A file's vertex 7 may be the text "7".
-            index = self.index_of.get(str(label))
+            index = self._labelled(str(label))
             if index is None and not self._has_numeric_labels and 0 <= label < self.n:
                 index = int(label)
         if index is not None:
             return index
         raise UnknownVertexError(f"no vertex {label!r}; {self._known_vertices()}")
 
+    def _labelled(self, label: Hashable) -> int | None:
+        """Return the index of the vertex with a label, None where there is none."""
+        if isinstance(self.labels, range):
+            # A file of a few bytes may number more vertices than memory has room for.
+            if not isinstance(label, Integral | float) or label != label // 1:
+                return None
+            number = int(label)
+            return self.labels.index(number) if number in self.labels else None
+        try:
+            return self.index_of.get(label)
+        except TypeError:
+            return None
+
     @cached_property
     def _has_numeric_labels(self) -> bool:
         """Whether a number could be a label, so that it must not be taken for an index."""
-        return any(
-            isinstance(label, Integral) or (isinstance(label, str) and label.isdecimal())
-            for label in self.labels or ()
-        )
+        return any(map(_is_number, self.labels or ()))
 
     def label(self, index: int) -> Hashable:
         """Return the label of a vertex, or its index where vertices have none."""
@@ -284,13 +296,29 @@ class Graph:
         return f"the {self.n} labels begin {shown}" if self.n > 5 else f"labels are {shown}"
 
 
+def _is_number(label: Hashable) -> bool:
+    """Tell whether a label is a number or the text of one, which a table's 7.0 may be."""
+    if not isinstance(label, str):
+        return isinstance(label, Number)
+    try:
+        float(label)
+    except ValueError:
+        return False
+    # NAN is an airport.
+    return any(map(str.isdecimal, label))
+
+
 def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     """Return labels as a list without repetition, a range as it is."""
     if labels is None or isinstance(labels, range):
         return labels
     if isinstance(labels, str) or not isinstance(labels, Iterable):
         raise InputTypeError(f"labels must be a sequence, not {type(labels).__name__}")
-    labels = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
+    if isinstance(labels, np.ndarray):
+        refuse_fine_times(labels, "labels")
+        labels = labels.tolist()
+    # pyarrow gives one by one scalars of its own, which equal nothing else.
+    labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     seen: set[Hashable] = set()
     for label in labels:
         try:

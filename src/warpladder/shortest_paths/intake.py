@@ -68,8 +68,10 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
             "with infinity for no edge"
         )
     if array.ndim == 0:
+        # Other libraries have a Graph, too.
+        kind = f"{type(graph).__module__}.{type(graph).__name__}".removeprefix("builtins.")
         raise InputTypeError(
-            f"graph: {type(graph).__name__} is not taken; give a square array, a Graph, "
+            f"graph: {kind} is not taken; give a square array, a warpladder.Graph, "
             "a scipy.sparse matrix, a NetworkX graph or (sources, targets, weights)"
         )
     if array.ndim == 3:

@@ -74,13 +74,17 @@ class Backend:
         import numpy as np
 
         known = Backend.convert_to_nx(graph)
-        if nodelist is not None and not (len(nodelist) == len(known) == len(set(nodelist))):
-            raise nx.NetworkXError("nodelist must name every node of the graph once")
+        if nodelist is not None:
+            if not (len(nodelist) == len(known) == len(set(nodelist))):
+                raise nx.NetworkXError("nodelist must name every node of the graph once")
+            if strange := set(nodelist) - set(known):
+                raise nx.NetworkXError(f"Nodes {strange} in nodelist is not in G")
         answer = _solve(known, weight, next_hops=False)
         dist = answer.with_infinities().astype(np.float64)
         if nodelist is None:
             return dist
-        order = [answer.graph.vertex(label) for label in nodelist]
+        # Not `vertex`, which takes an index or another spelling of a label, too.
+        order = [answer.graph.index_of[label] for label in nodelist]
         return dist[np.ix_(order, order)]
 
     @staticmethod
@@ -115,14 +119,19 @@ class Backend:
 def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     import networkx as nx
 
-    from warpladder.errors import NegativeCycleError
+    from warpladder.errors import DistanceOverflowError, InputTypeError, NegativeCycleError
     from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.intake import from_networkx
 
     try:
         return shortest_paths(from_networkx(graph, weight), next_hops=next_hops)
     except NegativeCycleError as fault:
-        raise nx.NetworkXUnbounded(str(fault)) from None
+        # What the fault says to do is an argument that NetworkX's functions lack.
+        raise nx.NetworkXUnbounded(f"{fault}, in warpladder.shortest_paths") from None
+    except (InputTypeError, DistanceOverflowError) as fault:
+        # Fractions or integers beyond 64 bits, say. NetworkX then answers itself, unless this
+        # backend alone was asked for.
+        raise NotImplementedError(str(fault)) from fault
 
 
 def _by_label(answer: ShortestPaths) -> dict[Any, dict[Any, Any]]:

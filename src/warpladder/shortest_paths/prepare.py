@@ -221,7 +221,8 @@ def surely_fits(summary: WeightSummary, dtype: np.dtype[Any], floor: float = 0) 
 def sums_fit(sum_of_largest: Any, dtype: np.dtype[Any], floor: float = 0) -> Any:
     """Return the same for what a summary has, or an array of those of many graphs."""
     limit = float(np.finfo(dtype).max if dtype.kind == "f" else inner_no_path(dtype))
-    return sum_of_largest * _SLACK < limit + 2 * floor
+    # A product would be beyond the largest float, and NumPy warns of such.
+    return sum_of_largest < (limit + 2 * floor) / _SLACK
 
 
 def all_surely_found(longest: Any, heaviest: Any, dtype: np.dtype[Any]) -> Any:

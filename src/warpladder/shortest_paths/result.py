@@ -91,10 +91,7 @@ class ShortestPaths:
         UnknownVertexError
             There is no such vertex.
         """
-        value = self._dist[self.graph.vertex(source), self.graph.vertex(target)]
-        if value == self.unreachable:
-            return math.inf
-        return -math.inf if value == self.unbounded else value.item()
+        return self._plain(self._dist[self.graph.vertex(source), self.graph.vertex(target)])
 
     def path(self, source: Hashable, target: Hashable) -> list[Any]:
         """Return the labels along a shortest path, both ends included; empty where there is none.
@@ -128,17 +125,7 @@ class ShortestPaths:
 
         Infinity where some vertex cannot be reached, unless ``reachable_only`` leaves those out.
         """
-        dist, unreachable = self._dist, self.unreachable
-        farthest: NDArray[Any]
-        only_reached = as_flag("reachable_only", reachable_only)
-        if not self.graph.n:
-            return np.zeros(0, dist.dtype)
-        if only_reached:
-            where = dist != unreachable
-            farthest = np.max(dist, axis=1, where=where, initial=self.unbounded)
-        else:
-            farthest = dist.max(axis=1)
-        return self._with_infinities(farthest)
+        return self._with_infinities(self._farthest(reachable_only))
 
     def diameter(self, *, reachable_only: bool = False) -> float:
         """Return the largest eccentricity.
@@ -148,7 +135,7 @@ class ShortestPaths:
         InputError
             The graph has no vertices.
         """
-        return max(self._eccentricities(reachable_only))
+        return self._plain(self._eccentricities(reachable_only).max())
 
     def radius(self, *, reachable_only: bool = False) -> float:
         """Return the smallest eccentricity.
@@ -158,7 +145,7 @@ class ShortestPaths:
         InputError
             The graph has no vertices.
         """
-        return min(self._eccentricities(reachable_only))
+        return self._plain(self._eccentricities(reachable_only).min())
 
     def to_pandas(self) -> Any:
         """Return the distances as a DataFrame with the labels on both axes.
@@ -263,11 +250,23 @@ class ShortestPaths:
             )
         return self._links
 
-    def _eccentricities(self, reachable_only: bool) -> list[float]:
+    def _plain(self, value: Any) -> float:
+        """Return an entry of the matrix as a number of Python, with true infinities."""
+        if value == self.unreachable:
+            return math.inf
+        return -math.inf if value == self.unbounded else value.item()
+
+    def _farthest(self, reachable_only: bool) -> NDArray[Any]:
+        """Return the largest entry of each row, which as an integer is exact."""
+        dist = self._dist
+        taken = dist != self.unreachable if as_flag("reachable_only", reachable_only) else True
+        farthest: NDArray[Any] = np.max(dist, axis=1, where=taken, initial=self.unbounded)
+        return farthest
+
+    def _eccentricities(self, reachable_only: bool) -> NDArray[Any]:
         if not self.graph.n:
             raise InputError("graph: it has no vertices, so no diameter and no radius")
-        values: list[float] = self.eccentricity(reachable_only=reachable_only).tolist()
-        return values
+        return self._farthest(reachable_only)
 
 
 def _as_pair(given: Any) -> tuple[Hashable, Hashable]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.errors import FileFormatError
+from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.distances import read_distances
 from warpladder.formats.files import as_path
 from warpladder.shortest_paths.dense import NO_HOP
@@ -26,12 +26,17 @@ def read_answer(
     """Return distances, next hops (None where the file has none) and a graph that has them."""
     path = as_path(path)
     dist, hops, labels = read_distances(path)
-    if hops is None:
-        return dist, hops, Graph.from_matrix(dist, labels=labels)
-    for is_wrong, where in ((_breaks_off, "nowhere"), (leads_in_circles, "in a circle")):
-        if is_wrong(hops):
-            raise FileFormatError(path, None, "next_hops that arrive", f"some that lead {where}")
-    return dist, hops, _graph_of(dist, hops, labels)
+    if hops is not None:
+        for is_wrong, where in ((_breaks_off, "nowhere"), (leads_in_circles, "in a circle")):
+            if is_wrong(hops):
+                found = f"some that lead {where}"
+                raise FileFormatError(path, None, "next_hops that arrive", found)
+    try:
+        if hops is None:
+            return dist, hops, Graph.from_matrix(dist, labels=labels)
+        return dist, hops, _graph_of(dist, hops, labels)
+    except (InputError, InputTypeError) as error:
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _breaks_off(hops: NDArray[np.int32]) -> bool:

@@ -56,5 +56,7 @@ def _edges(graph: Graph) -> list[tuple[int, int, Any]]:
             weights = matrix[u, v]
         case Edges(sources=u, targets=v, weights=given):
             weights = np.ones(u.size, int) if given is None else given
+    if weights.dtype.kind == "b":
+        weights = weights.astype(int)
     edges = list(zip(u.tolist(), v.tolist(), weights.tolist(), strict=True))
     return edges if graph.directed else edges + [(v, u, weight) for u, v, weight in edges]

@@ -172,7 +172,8 @@ def _import(
     import_there(device, import_batch, graphs, dist, no_path, found)
     high, low, nan = device.to_host(found).reshape(3, count, n)
     high = np.maximum(high, 0)
-    totals = high.sum(axis=1, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        totals = high.sum(axis=1, dtype=np.float64)
     totals[(nan >= 0).any(axis=1)] = np.nan
     return low.min(axis=1).astype(np.float64), high.max(axis=1), totals
 
