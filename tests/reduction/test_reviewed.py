@@ -91,6 +91,14 @@ def test_the_divisor():
     assert np.isnan(wl.reduce([2.0], "var", ddof=1))
 
 
+@pytest.mark.parametrize("accuracy", ["fast", "reproducible"])
+def test_the_divisor_of_nothing(accuracy):
+    for values in ([], [np.nan]):
+        for op in ("nanvar", "nanstd"):
+            assert wl.reduce(values, op, ddof=-1, accuracy=accuracy) == 0
+            assert np.isnan(wl.reduce(values, op, accuracy=accuracy))
+
+
 def test_masks_whose_bytes_are_not_0_and_1():
     mask = np.frombuffer(b"\x02\0\xfe\x01", bool)
     assert wl.reduce(np.arange(1.0, 5), ("sum", "argmax"), where=mask) == (8, 3)
