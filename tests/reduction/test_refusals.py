@@ -193,6 +193,35 @@ def test_missing_values_of_polars():
         wl.reduce(series)
 
 
+def test_missing_values_inside_elements_of_polars():
+    pl = pytest.importorskip("polars")
+    pairs, triples = pl.Array(pl.Int8, 2), pl.Array(pl.Array(pl.Int8, 3), 2)
+    for values in (
+        pl.Series([[1, None], [3, 4]], dtype=pairs),
+        pl.Series([[[1, 2, 3], [4, 5, None]]], dtype=triples),
+        pl.DataFrame({"a": [1, None], "b": [2, 3]}).to_struct(),
+        pl.Series([[{"a": 1}, {"a": None}]], dtype=pl.Array(pl.Struct({"a": pl.Int8}), 2)),
+    ):
+        with pytest.raises(InputTypeError, match="some are missing"):
+            wl.reduce(values)
+    assert wl.reduce(pl.Series([[1, 2], [3, 4]], dtype=pairs), axis=0).tolist() == [4, 6]
+    records = pl.DataFrame({"a": [1, 5], "b": [2, 3]}).to_struct()
+    assert wl.reduce(records, axis=1).tolist() == [3, 8]
+
+
+def test_missing_values_that_elements_of_arrow_share():
+    pa = pytest.importorskip("pyarrow")
+    for kept, message in (([1, None], "some are missing"), ([1, 7], None)):
+        by_runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(kept))
+        by_number = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array(kept))
+        for values in (by_runs, by_number, pa.chunked_array([by_runs]), pa.table({"a": by_number})):
+            if message:
+                with pytest.raises(InputTypeError, match=message):
+                    wl.reduce(values)
+            else:
+                assert wl.reduce(values) == 9
+
+
 def test_a_dtype_of_a_gpu_that_numpy_does_not_know():
     ways = {"__cuda_array_interface__": {}, "dtype": "torch.bfloat16", "shape": (2,)}
     with pytest.raises(InputTypeError, match=r"values: dtype (torch\.)?bfloat16 is not taken"):

@@ -128,10 +128,9 @@ def _refuse_missing(values: Any, name: str) -> None:
     library = type(values).__module__.partition(".")[0]
     missing = False
     if library == "pyarrow":
-        columns = getattr(values, "columns", [values])
-        missing = any(getattr(column, "null_count", 0) for column in columns)
+        missing = any(map(_misses_some_of_arrow, getattr(values, "columns", [values])))
     elif library == "polars" and hasattr(values, "__array__"):
-        missing = bool(np.any(values.null_count()))
+        missing = _misses_some_of_polars(values)
     elif library == "pandas" and hasattr(values, "isna"):
         dtypes = values.dtypes if hasattr(values, "columns") else [values.dtype]
         # NumPy's own dtypes have no NA: their NaNs are NaNs.
@@ -139,6 +138,26 @@ def _refuse_missing(values: Any, name: str) -> None:
         missing = can_miss and bool(np.any(values.isna()))
     if missing:
         raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+
+
+def _misses_some_of_arrow(column: Any) -> bool:
+    """Tell whether an array of Arrow has nulls, also where many elements share a value."""
+    if getattr(column, "null_count", 0):
+        return True
+    # It does not count those in a dictionary, or in what is stored by runs.
+    shares = hasattr(column, "is_null") and hasattr(column.type, "value_type")
+    return shares and bool(np.any(column.is_null()))
+
+
+def _misses_some_of_polars(values: Any) -> bool:
+    """Tell whether a series or frame of Polars has nulls, also inside its elements."""
+    if np.any(values.null_count()):
+        return True
+    # Arrays and records as elements are more dimensions to NumPy.
+    kind = str(getattr(values, "dtype", ""))
+    if kind.startswith("Array"):
+        return _misses_some_of_polars(values.reshape((-1,)))
+    return kind.startswith("Struct") and any(map(_misses_some_of_polars, values.struct.unnest()))
 
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
