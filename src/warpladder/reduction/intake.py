@@ -245,7 +245,8 @@ def as_mask(where: Any, values: NDArray[Any]) -> NDArray[np.bool_] | None:
                 f"where: its shape {mask.shape} does not broadcast to that of values, "
                 f"{values.shape}"
             ) from None
-    if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask:
+    # Not NumPy's own alone: Astropy's, too, say what does not count.
+    if np.ma.getmask(values) is not np.ma.nomask:
         unmasked = ~np.ma.getmaskarray(values)
         mask = unmasked if mask is None else mask & unmasked
     return mask
