@@ -85,7 +85,7 @@ def test_results_go_through_pickle():
 
 def test_the_divisor():
     values = np.arange(3.0)
-    for ddof in (-1, 1, np.float32(1), 1.5, 2.5):
+    for ddof in (-1, 1, np.float32(1), np.float16(1), 1.5, 2.5):
         assert wl.reduce(values, "var", ddof=ddof) == pytest.approx(values.var(ddof=ddof))
     assert wl.reduce(values, "var", ddof=3) == np.inf
     assert np.isnan(wl.reduce([2.0], "var", ddof=1))

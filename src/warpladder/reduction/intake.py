@@ -186,6 +186,8 @@ def as_ddof(ddof: Any) -> float:
     is_number = isinstance(ddof, Real) and not isinstance(ddof, bool)
     if not is_number:
         raise InputTypeError(f"ddof={ddof!r} is no number")
+    # Compared with a float16, what is larger than those overflows with a warning.
+    ddof = ddof.item() if isinstance(ddof, np.generic) else ddof
     if not -_LARGEST_DDOF < ddof < _LARGEST_DDOF:
         raise InputError(f"ddof={ddof!r} must be finite, and no larger than counts are")
     return float(ddof)
