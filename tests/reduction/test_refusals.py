@@ -94,6 +94,13 @@ def plain(a, b):
     return a + b
 
 
+def indexing(table):
+    return lambda a, b: a + b + table[0]
+
+
+TABLE = [0]
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -103,6 +110,8 @@ def plain(a, b):
             lambda a, b: plain(a, b) + 1,
             "plain is a plain Python function; decorate it with @numba.njit$",
         ),
+        (indexing([0]), "a list or set from outside of it cannot be read; use a tuple or an"),
+        (lambda a, b: a + b + TABLE[0], "TABLE, a list from outside of it, cannot be read; use a"),
         (lambda a, b: a.foo + b, "compile it for int64: Unknown attribute 'foo' of type int64$"),
         (lambda a, b: "x"[a + b :], "it returns unicode_type, which is no real number"),
         (lambda a, b: (a + b) / 2, "it returns float64 for int64; give dtype='float64'"),
