@@ -172,11 +172,14 @@ def test_raw_binary_is_of_numbers(tmp_path, given):
         wl.open_values(raw, **given)
 
 
-def test_an_unknown_dtype_of_a_column(tmp_path):
-    table = tmp_path / "c.csv"
+@pytest.mark.parametrize("dtype", ["foo", ",f4"])
+def test_an_unknown_dtype_of_a_file(tmp_path, dtype):
+    table, raw = tmp_path / "c.csv", tmp_path / "c.bin"
     table.write_text("a\n1\n")
-    with pytest.raises(errors.InputTypeError, match="dtype='foo' is not known"):
-        wl.open_values(table, column="a", dtype="foo")
+    raw.write_bytes(bytes(4))
+    for path, options in ((table, {"column": "a"}), (raw, {})):
+        with pytest.raises(errors.InputTypeError, match=f"dtype='{dtype}' is not known"):
+            wl.open_values(path, dtype=dtype, **options)
 
 
 def test_numba_does_not_warn_of_a_second_kind_of_state():

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.arrays import known_dtype
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
 from warpladder.reduction.copies import Buffers, lent
 from warpladder.reduction.layout import NO_MASK, Span, Tile
@@ -174,11 +175,7 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 def as_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return a dtype in this machine's byte order."""
-    try:
-        found = np.dtype(dtype)
-    except TypeError as fault:
-        raise InputTypeError(f"dtype={dtype!r} is not known: {fault}") from None
-    return found.newbyteorder("=")
+    return known_dtype(dtype).newbyteorder("=")
 
 
 def as_ddof(ddof: Any) -> float:
