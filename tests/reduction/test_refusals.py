@@ -77,6 +77,7 @@ def test_options(options, message):
         ({"dtype": ",f4"}, "dtype=',f4' is not known"),
         ({"dtype": ("f4", -1)}, r"dtype=\('f4', -1\) is not known"),
         ({"where": [0, 1]}, "where: a mask of booleans is needed, not dtype int64"),
+        ({"where": [[True], [True, False]]}, "where: cannot be read as an array of booleans: set"),
         ({"where": np.ma.array([True, False], mask=[1, 0])}, "where: a masked array is no mask"),
         ({"axis": True}, "axis=True must be None, an integer"),
         ({"axis": (0, False)}, r"axis=\(0, False\) must be"),

@@ -27,6 +27,7 @@ __all__ = [
     "as_dtype",
     "as_mask",
     "as_source",
+    "as_truths",
     "check_axes_of_indices",
     "check_dtype",
 ]
@@ -64,10 +65,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an ndarray of real numbers of at most 64 bits."""
     _refuse_sparse(values, name)
     _refuse_missing(values, name)
-    try:
-        array: NDArray[Any] = np.asanyarray(values)
-    except (TypeError, ValueError, RuntimeError, BufferError) as fault:
-        raise InputTypeError(f"{name}: cannot be read as an array of numbers: {fault}") from None
+    array = _read(values, name, "numbers")
     if array.dtype == object and not array.ndim:
         raise InputTypeError(
             f"{name}: {type(values).__name__} is no array of numbers; give an array or a list"
@@ -75,6 +73,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     check_dtype(array.dtype, name)
     _refuse_hidden(values, name, array.ndim)
     return array
+
+
+def _read(values: Any, name: str, kind: str) -> NDArray[Any]:
+    try:
+        return np.asanyarray(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as fault:
+        raise InputTypeError(f"{name}: cannot be read as an array of {kind}: {fault}") from None
 
 
 def _refuse_hidden(values: Any, name: str, depth: int) -> None:
@@ -228,15 +233,21 @@ def check_axes_of_indices(requests: Sequence[Request], axes: tuple[int, ...], nd
             )
 
 
+def as_truths(where: Any) -> NDArray[np.bool_]:
+    """Return a mask of the host in its own shape."""
+    if isinstance(where, np.ma.MaskedArray):
+        raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
+    mask = np.asarray(_read(where, "where", "booleans"))
+    if mask.dtype != np.bool_:
+        raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")
+    return mask
+
+
 def as_mask(where: Any, values: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Return the mask in the array's shape, None where all elements count."""
     mask = None
     if where is not None:
-        if isinstance(where, np.ma.MaskedArray):
-            raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
-        mask = np.asarray(where)
-        if mask.dtype != np.bool_:
-            raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")
+        mask = as_truths(where)
         try:
             mask = np.broadcast_to(mask, values.shape)
         except ValueError:
