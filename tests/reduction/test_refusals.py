@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
@@ -196,6 +198,14 @@ def test_lists_and_arrays_in_lists_are_not_asked_one_by_one(monkeypatch):
         intake.as_array(values, "values")
         assert len(asked) == 1
         assert asked.pop() is values
+
+
+def test_an_open_file_and_what_only_can_read_files():
+    with pytest.raises(InputTypeError, match="values: an open file is not taken; give its path"):
+        wl.reduce(io.BytesIO(b"1"))
+    ways = {"read": None, "__array__": lambda *_, **__: np.zeros(2, "i4,f4")}
+    with pytest.raises(InputTypeError, match=r"values: dtype \[.*\] is not taken"):
+        wl.reduce(type("Table", (), ways)())
 
 
 def test_missing_values_of_polars():

@@ -51,7 +51,8 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
         values = open_values(values)
     if isinstance(values, StoredArray):
         return values
-    if hasattr(values, "read"):
+    # Astropy's tables can read files, too.
+    if hasattr(values, "read") and not hasattr(values, "__array__"):
         raise InputTypeError("values: an open file is not taken; give its path instead")
     is_array = isinstance(values, Sequence | np.generic) or any(
         hasattr(values, name) for name in ("__array__", "__array_interface__", "__len__")
