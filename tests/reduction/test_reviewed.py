@@ -97,6 +97,10 @@ def test_the_divisor_of_nothing(accuracy):
         for op in ("nanvar", "nanstd"):
             assert wl.reduce(values, op, ddof=-1, accuracy=accuracy) == 0
             assert np.isnan(wl.reduce(values, op, accuracy=accuracy))
+    # Beside a row whose squares do not fit.
+    rows = np.array([[np.nan, np.nan], [1e300, -1e300]])
+    found = wl.reduce(rows, "nanstd", axis=1, ddof=-1, accuracy=accuracy)
+    assert found.tolist() == [0, pytest.approx(np.sqrt(2 / 3) * 1e300)]
 
 
 def test_masks_whose_bytes_are_not_0_and_1():
