@@ -25,7 +25,7 @@ $(PLAIN_READY): pyproject.toml
 	$(PLAIN_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
 
-run: $(READY)  ## shortest flights between 150 airports, and one journey
+run: $(READY)  ## shortest flights between 152 airports, and one journey
 	$(BIN)/warpladder paths data/flights.csv --from KEF --to NAN
 
 # A file's tests share what they compile and translate, so a file stays with one process.

@@ -8,6 +8,7 @@ from rich.text import Text
 from typer.main import get_command
 from typer.models import OptionInfo
 
+import calling
 from warpladder.cli.app import app
 
 
@@ -41,3 +42,8 @@ def test_prose_keeps_its_lines():
         _, *paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
         for shown in Text.from_markup("\n\n".join(paragraphs)).plain.splitlines():
             assert len(shown) <= 78 or shown.startswith("warpladder "), (name, shown)
+
+
+def test_a_terminal_that_does_not_know_its_width(monkeypatch):
+    monkeypatch.setattr(calling, "COLUMNS", 0)
+    assert "Reduce the numbers in a file" in calling.call("reduce", "--help").stdout

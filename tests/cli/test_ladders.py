@@ -181,6 +181,7 @@ def test_explain_without_lines_and_as_json():
     [
         (["ladders", "tow"], "no ladder 'tow'; did you mean toy? `warpladder ladders` lists"),
         (["climb", "tow"], "no ladder 'tow'"),
+        (["climb", "toy/strided"], "'toy/strided' is a rung; its ladder is toy"),
         (["climb", "toy", "--rung", "stride"], "did you mean strided?"),
         (["climb", "toy", "--device", "gpu"], "--device 'gpu' is not known"),
         (["explain", "toy/stride"], "did you mean strided?"),

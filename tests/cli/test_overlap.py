@@ -513,5 +513,6 @@ def test_parts_and_amounts() -> None:
     assert [as_bytes(text) for text in ("7", "2kb", "1 GiB", " 0.5T ")] == [
         7, 2000, 2**30, 5 * 10**11,
     ]  # fmt: skip
-    with pytest.raises(typer.BadParameter, match="'4' is 4 bytes; write 4GB"):
-        as_bytes("4", least=2**20)
+    for text, said in (("4", "4 bytes; write 4GB"), ("0 GB", "0 bytes; write 4GB")):
+        with pytest.raises(typer.BadParameter, match=f"'{text}' is {said}, say"):
+            as_bytes(text, least=2**20)

@@ -55,6 +55,17 @@ def test_a_ladder_of_ones_own_from_new_to_climb():
     assert json.loads(run("ladders", "mine.py", "--json").stdout)["ladders"][0]["name"] == "mine"
 
 
+def test_commands_to_copy_are_quoted(folder):
+    (folder / "my files").mkdir()
+    shown = run("new", "my files/mine").stdout
+    assert "  warpladder explain 'my files/mine.py/through-a-tile'\n" in shown
+    copy = "my files/exercise.py"
+    shown = run("try", "primer/shared-flags", "-o", copy).stdout
+    assert f"  warpladder try '{copy}'\n  warpladder try '{copy}' --hint 1\n" in shown
+    assert f"further: warpladder try '{copy}' --hint 2\n" in run("try", copy, "--hint", 1).stdout
+    assert f"A hint: warpladder try '{copy}' --hint 1\n" in run("try", copy, status=1).stdout
+
+
 def test_new_as_json(folder):
     found = json.loads(run("new", "a-b.py", "--json").stdout)
     assert found == {

@@ -113,6 +113,21 @@ def test_a_program_may_write_bytes(tmp_path):
     assert check_program(path, ("lockstep",)).ok
 
 
+def test_a_program_may_go_to_another_folder_and_leave_its_own_off_the_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = program(tmp_path, _FAULTS[""])
+    path.write_text("import os, sys\nos.chdir('/')\nsys.path.pop(0)\n" + path.read_text())
+    before = list(sys.path)
+    assert check_program(Path(path.name), ("lockstep", "warps")).ok
+    assert (Path.cwd(), sys.path) == (tmp_path, before)
+
+
+def test_places_in_files_whose_names_have_blanks(tmp_path):
+    path = program(tmp_path, _FAULTS["racecheck"]).rename(tmp_path / "my program (2).py")
+    (finding,) = check_program(path, ("lockstep",)).findings
+    assert {file for file, _ in finding.places} == {path.name}
+
+
 def test_rungs_and_wrong_rungs(tmp_path):
     file = new_ladder(tmp_path / "mine")
     assert is_ladder_file(file)

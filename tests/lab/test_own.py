@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import textwrap
 from dataclasses import replace
@@ -80,6 +81,16 @@ def test_a_file_may_be_called_like_a_module_and_import_its_neighbours(mine):
 
     assert registry.find_ladder("random.py").name == "mine"
     assert sys.modules["random"] is random
+
+
+def test_a_file_takes_the_cuda_target_that_works(mine):
+    """In a process of its own, where that of numba-cuda cannot be imported."""
+    load = f"from warpladder.lab.own import load; print(load({str(mine)!r}).name)"
+    broken = "import sys; sys.modules['numba.cuda.cgutils'] = None"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{broken}; {load}"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"{mine.stem}\n", done.stderr
 
 
 def test_modules(monkeypatch):

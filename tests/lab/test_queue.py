@@ -367,6 +367,7 @@ class TestTheCommands:
             (("--memory", "much"), "no amount of memory"),
             (("--scheduler", "cron"), "--scheduler 'cron' must be one of auto, slurm, sge"),
             (("--queue", "a b"), "--queue 'a b' must be one word"),
+            (("--directive", "a\rb"), r"--directive 'a\rb' must be one line"),
             (("--parts", "2"), "--parts 2 would run one command 2 times"),
             (("--dry-run", "--wait"), "submits nothing"),
             (("--into", "a b"), "--into: schedulers cannot write"),

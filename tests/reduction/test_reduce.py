@@ -244,6 +244,16 @@ def test_masked_arrays_keep_their_mask():
     assert wl.reduce(values, where=np.arange(10) > 3) == 15
 
 
+def test_masked_arrays_of_other_kinds():
+    """As Astropy has them: no `numpy.ma.MaskedArray`, and what is masked is still there."""
+    values = np.arange(4.0).view(type("Masked", (np.ndarray,), {}))
+    values._mask = values > 2
+    assert wl.reduce(values, ("sum", "max")) == (3, 2)
+    assert wl.reduce(values, where=np.arange(4) > 0) == 3
+    with pytest.raises(wl.InputTypeError, match="chunk 0 is a masked array"):
+        wl.reduce(iter([values]))
+
+
 @pytest.mark.parametrize("dtype", ["f4", *large("f2", "f8")])
 def test_nan(dtype):
     for n in (3, 33, 9001):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
@@ -73,7 +75,11 @@ def test_options(options, message):
         ({"op": ("sum", 3)}, "op: 3 is no name"),
         ({"axis": 1.5}, r"axis=1\.5 must be None, an integer"),
         ({"dtype": "nonsense"}, "dtype='nonsense' is not known"),
+        ({"dtype": "(2"}, r"dtype='\(2' is not known"),
+        ({"dtype": ",f4"}, "dtype=',f4' is not known"),
+        ({"dtype": ("f4", -1)}, r"dtype=\('f4', -1\) is not known"),
         ({"where": [0, 1]}, "where: a mask of booleans is needed, not dtype int64"),
+        ({"where": [[True], [True, False]]}, "where: cannot be read as an array of booleans: set"),
         ({"where": np.ma.array([True, False], mask=[1, 0])}, "where: a masked array is no mask"),
         ({"axis": True}, "axis=True must be None, an integer"),
         ({"axis": (0, False)}, r"axis=\(0, False\) must be"),
@@ -94,6 +100,13 @@ def plain(a, b):
     return a + b
 
 
+def indexing(table):
+    return lambda a, b: a + b + table[0]
+
+
+TABLE = [0]
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -103,6 +116,8 @@ def plain(a, b):
             lambda a, b: plain(a, b) + 1,
             "plain is a plain Python function; decorate it with @numba.njit$",
         ),
+        (indexing([0]), "a list or set from outside of it cannot be read; use a tuple or an"),
+        (lambda a, b: a + b + TABLE[0], "TABLE, a list from outside of it, cannot be read; use a"),
         (lambda a, b: a.foo + b, "compile it for int64: Unknown attribute 'foo' of type int64$"),
         (lambda a, b: "x"[a + b :], "it returns unicode_type, which is no real number"),
         (lambda a, b: (a + b) / 2, "it returns float64 for int64; give dtype='float64'"),
@@ -185,12 +200,49 @@ def test_lists_and_arrays_in_lists_are_not_asked_one_by_one(monkeypatch):
         assert asked.pop() is values
 
 
+def test_an_open_file_and_what_only_can_read_files():
+    with pytest.raises(InputTypeError, match="values: an open file is not taken; give its path"):
+        wl.reduce(io.BytesIO(b"1"))
+    ways = {"read": None, "__array__": lambda *_, **__: np.zeros(2, "i4,f4")}
+    with pytest.raises(InputTypeError, match=r"values: dtype \[.*\] is not taken"):
+        wl.reduce(type("Table", (), ways)())
+
+
 def test_missing_values_of_polars():
     """As Polars has it: a method, and integers with nulls as floats with NaNs."""
     ways = {"null_count": lambda _: 1, "__array__": lambda *_, **__: np.array([1, np.nan])}
     series = type("Series", (), {**ways, "__module__": "polars.series"})()
     with pytest.raises(InputTypeError, match="some are missing"):
         wl.reduce(series)
+
+
+def test_missing_values_inside_elements_of_polars():
+    pl = pytest.importorskip("polars")
+    pairs, triples = pl.Array(pl.Int8, 2), pl.Array(pl.Array(pl.Int8, 3), 2)
+    for values in (
+        pl.Series([[1, None], [3, 4]], dtype=pairs),
+        pl.Series([[[1, 2, 3], [4, 5, None]]], dtype=triples),
+        pl.DataFrame({"a": [1, None], "b": [2, 3]}).to_struct(),
+        pl.Series([[{"a": 1}, {"a": None}]], dtype=pl.Array(pl.Struct({"a": pl.Int8}), 2)),
+    ):
+        with pytest.raises(InputTypeError, match="some are missing"):
+            wl.reduce(values)
+    assert wl.reduce(pl.Series([[1, 2], [3, 4]], dtype=pairs), axis=0).tolist() == [4, 6]
+    records = pl.DataFrame({"a": [1, 5], "b": [2, 3]}).to_struct()
+    assert wl.reduce(records, axis=1).tolist() == [3, 8]
+
+
+def test_missing_values_that_elements_of_arrow_share():
+    pa = pytest.importorskip("pyarrow")
+    for kept, message in (([1, None], "some are missing"), ([1, 7], None)):
+        by_runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 3], pa.int32()), pa.array(kept))
+        by_number = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1]), pa.array(kept))
+        for values in (by_runs, by_number, pa.chunked_array([by_runs]), pa.table({"a": by_number})):
+            if message:
+                with pytest.raises(InputTypeError, match=message):
+                    wl.reduce(values)
+            else:
+                assert wl.reduce(values) == 9
 
 
 def test_a_dtype_of_a_gpu_that_numpy_does_not_know():

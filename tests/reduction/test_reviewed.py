@@ -85,10 +85,22 @@ def test_results_go_through_pickle():
 
 def test_the_divisor():
     values = np.arange(3.0)
-    for ddof in (-1, 1, np.float32(1), 1.5, 2.5):
+    for ddof in (-1, 1, np.float32(1), np.float16(1), 1.5, 2.5):
         assert wl.reduce(values, "var", ddof=ddof) == pytest.approx(values.var(ddof=ddof))
     assert wl.reduce(values, "var", ddof=3) == np.inf
     assert np.isnan(wl.reduce([2.0], "var", ddof=1))
+
+
+@pytest.mark.parametrize("accuracy", ["fast", "reproducible"])
+def test_the_divisor_of_nothing(accuracy):
+    for values in ([], [np.nan]):
+        for op in ("nanvar", "nanstd"):
+            assert wl.reduce(values, op, ddof=-1, accuracy=accuracy) == 0
+            assert np.isnan(wl.reduce(values, op, accuracy=accuracy))
+    # Beside a row whose squares do not fit.
+    rows = np.array([[np.nan, np.nan], [1e300, -1e300]])
+    found = wl.reduce(rows, "nanstd", axis=1, ddof=-1, accuracy=accuracy)
+    assert found.tolist() == [0, pytest.approx(np.sqrt(2 / 3) * 1e300)]
 
 
 def test_masks_whose_bytes_are_not_0_and_1():
@@ -164,11 +176,14 @@ def test_raw_binary_is_of_numbers(tmp_path, given):
         wl.open_values(raw, **given)
 
 
-def test_an_unknown_dtype_of_a_column(tmp_path):
-    table = tmp_path / "c.csv"
+@pytest.mark.parametrize("dtype", ["foo", ",f4"])
+def test_an_unknown_dtype_of_a_file(tmp_path, dtype):
+    table, raw = tmp_path / "c.csv", tmp_path / "c.bin"
     table.write_text("a\n1\n")
-    with pytest.raises(errors.InputTypeError, match="dtype='foo' is not known"):
-        wl.open_values(table, column="a", dtype="foo")
+    raw.write_bytes(bytes(4))
+    for path, options in ((table, {"column": "a"}), (raw, {})):
+        with pytest.raises(errors.InputTypeError, match=f"dtype='{dtype}' is not known"):
+            wl.open_values(path, dtype=dtype, **options)
 
 
 def test_numba_does_not_warn_of_a_second_kind_of_state():

@@ -282,6 +282,7 @@ def test_integers_are_indices_of_listed_labels_whatever_holds_them():
         ({"device": "tpu"}, errors.InputError, "device='tpu' is not known"),
         ({"negative_cycle": "ignore"}, errors.InputError, "negative_cycle='ignore'"),
         ({"dtype": "complex64"}, errors.InputTypeError, "dtype: dtype complex64 is not taken"),
+        ({"dtype": ",f4"}, errors.InputTypeError, "dtype: dtype ,f4 is not taken"),
         ({"dtype": "no such"}, errors.InputTypeError, "no such"),
         ({"method": "dijkstra"}, errors.InputError, "the graph is a dense matrix"),
     ],

@@ -1130,3 +1130,20 @@ def test_text_that_is_no_number():
         simulate(kernel)[1, 1](np.zeros(1))
     assert kernel.py_func.__qualname__ in str(said.value)
     assert f"line {simulating.line_of(kernel, 'ten')}" in str(said.value)
+
+
+def test_lists_and_sets_from_outside_are_refused_as_on_a_gpu():
+    """Of a list as long as a block each thread would get an element of its own."""
+    several, some = [1, 2, 3], {1, 2}
+
+    @cuda.jit
+    def of_a_list(out):
+        out[cuda.threadIdx.x] = max(several)
+
+    @cuda.jit
+    def of_a_set(out):
+        out[cuda.threadIdx.x] = 2 in some
+
+    for kernel, name in ((of_a_list, "several"), (of_a_set, "some")):
+        with pytest.raises(UnsupportedKernelError, match=f"{name}, a list or set from outside"):
+            simulate(kernel)[1, 3](np.zeros(3))

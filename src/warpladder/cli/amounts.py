@@ -35,9 +35,8 @@ def as_bytes(text: str | None, *, least: int = 0) -> int | None:
     base = 1024 if found["binary"] else 1000
     amount = int(float(found["number"]) * base ** _PREFIXES.index(found["prefix"].upper()))
     if amount < least:
-        raise typer.BadParameter(
-            f"--memory {text!r} is {amount:,} bytes; write {text.strip()}GB, say"
-        )
+        number = found["number"] if amount else 4
+        raise typer.BadParameter(f"--memory {text!r} is {amount:,} bytes; write {number}GB, say")
     return amount
 
 

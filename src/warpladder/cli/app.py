@@ -211,6 +211,9 @@ def main() -> None:
     # of a small run.
     gc.disable()
     warnings.showwarning = _show_warning
+    if os.environ.get("COLUMNS") == "0":
+        # So many has a terminal that does not know how many. Rich would print nothing.
+        del os.environ["COLUMNS"]
     if sys.stdout is None:
         # The first file that a command opens would be in its place, and be printed into.
         told = "standard output is closed; direct it to a file, or to /dev/null"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -43,5 +44,6 @@ def new(
     told = f"wrote {file}: {ladder.title}, {len(rungs)} rungs and {len(wrong)} wrong one"
     console.print(told, soft_wrap=True)
     console.print("\nNow try:")
-    for command in (f"climb {file}", f"explain {file}/{rungs[-1]}", f"check {file}"):
-        console.print(f"  warpladder {command}", soft_wrap=True)
+    commands = (("climb", file), ("explain", f"{file}/{rungs[-1]}"), ("check", file))
+    for command, what in commands:
+        console.print(f"  warpladder {command} {shlex.quote(str(what))}", soft_wrap=True)

@@ -81,6 +81,7 @@ def submit(
     """
     from warpladder.cli.amounts import as_bytes, as_seconds
     from warpladder.cli.jobs import collect, document_of, show
+    from warpladder.cli.options import options_named
     from warpladder.cli.output import print_json, stdout
     from warpladder.lab.queue import jobs as queued
     from warpladder.lab.queue.request import Request
@@ -88,19 +89,20 @@ def submit(
 
     if dry_run and wait:
         raise typer.BadParameter("--dry-run submits nothing that --wait could wait for")
-    request = Request(
-        command=tuple(command),
-        name=name or _name_of(command),
-        seconds=as_seconds(time),
-        memory_bytes=as_bytes(memory, least=2**20),
-        cpus=cpus,
-        gpus=gpus,
-        queue=queue,
-        account=account,
-        mail=mail,
-        setup=tuple(setup or ()),
-        directives=tuple(directive or ()),
-    )
+    with options_named((), {"directives": "--directive"}):
+        request = Request(
+            command=tuple(command),
+            name=name or _name_of(command),
+            seconds=as_seconds(time),
+            memory_bytes=as_bytes(memory, least=2**20),
+            cpus=cpus,
+            gpus=gpus,
+            queue=queue,
+            account=account,
+            mail=mail,
+            setup=tuple(setup or ()),
+            directives=tuple(directive or ()),
+        )
     target = find_scheduler(scheduler)
     requests = queued.parts_of(request, parts)
     where = "" if into == Path("jobs") else f" {into}"

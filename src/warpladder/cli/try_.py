@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -171,8 +172,8 @@ def _introduce(console: Console, exercise: Exercise, path: Path) -> None:
         console.print(wrapped(" ".join(paragraph.split()), _TEXT_WIDTH), end="\n\n")
     place = lines.index(BEGIN) + 2
     console.print(f"wrote {path}: your turn is at line {place}. Then:", soft_wrap=True)
-    console.print(f"  warpladder try {path}", soft_wrap=True)
-    console.print(f"  warpladder try {path} --hint 1", soft_wrap=True)
+    command = f"warpladder try {shlex.quote(str(path))}"
+    console.print(f"  {command}\n  {command} --hint 1", soft_wrap=True)
 
 
 def _help(exercise: Exercise, what: str, hint: int | None, *, as_json: bool) -> None:
@@ -198,7 +199,8 @@ def _help(exercise: Exercise, what: str, hint: int | None, *, as_json: bool) -> 
         return
     console.print(wrapped(text, _TEXT_WIDTH))
     more = f"--hint {hint + 1}" if hint < count else "--solution"
-    console.print(f"\nHint {hint} of {count}; further: warpladder try {what} {more}")
+    command = f"warpladder try {shlex.quote(what)} {more}"
+    console.print(f"\nHint {hint} of {count}; further: {command}", soft_wrap=True)
 
 
 # ---- the judgement -------------------------------------------------------------------------------
@@ -262,4 +264,5 @@ def _show(console: Console, attempt: Attempt, judged: Judgement) -> None:
         console.print("\nBetween the marks it is as you got it.")
     elif judged.right:
         console.print("\nThe answers are right, but not in the way that is asked for.")
-    console.print(f"\nNot yet. A hint: warpladder try {path} --hint 1", soft_wrap=True)
+    command = f"warpladder try {shlex.quote(str(path))} --hint 1"
+    console.print(f"\nNot yet. A hint: {command}", soft_wrap=True)

@@ -85,6 +85,14 @@ _WORDS = (
         "kernels have no lists; use a tuple or cuda.local.array",
     ),
     (
+        r"<numba\.\S*OverloadSelector object at 0x\w+>, \((List|Set)\(.*",
+        "a list or set from outside of it cannot be read; use a tuple or an array",
+    ),
+    (
+        r"The use of a reflected (list|set)\(.* type, assigned to variable '(\w+)' in globals.*",
+        r"\2, a \1 from outside of it, cannot be read; use a tuple or an array",
+    ),
+    (
         r"Invalid use of getiter with parameters \((.*)\)",
         r"\1 cannot be iterated over; a loop over numbers is written with range()",
     ),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.errors import FileFormatError, MissingExtraError
+from warpladder.errors import FileFormatError, InputTypeError, MissingExtraError
 from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.formats.files import is_gzip, open_binary, read_head, told_as_broken
 from warpladder.formats.text import quoted
@@ -15,11 +15,18 @@ from warpladder.formats.text import quoted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
     from warpladder.formats.files import InputFile
 
-__all__ = ["NPY_MAGIC", "check_weights", "labels_of", "load_arrays", "read_arrays"]
+__all__ = [
+    "NPY_MAGIC",
+    "check_weights",
+    "known_dtype",
+    "labels_of",
+    "load_arrays",
+    "read_arrays",
+]
 
 NPY_MAGIC = b"\x93NUMPY"
 _MATRIX_NAMES = ("dist_matrix", "matrix", "arr_0")
@@ -118,3 +125,18 @@ def _read_sparse(file: InputFile) -> EdgeTable:
     check_weights(path, entries.data)
     sources, targets = (ends.astype(np.int64) for ends in (entries.row, entries.col))
     return EdgeTable(sources, targets, entries.data, matrix.shape[0], None, directed=True)
+
+
+def known_dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    """Return a dtype that somebody has asked for.
+
+    Raises
+    ------
+    InputTypeError
+        There is none like that.
+    """
+    try:
+        return np.dtype(dtype)
+    except (TypeError, ValueError, SyntaxError) as fault:
+        # What has commas or brackets NumPy reads as Python would.
+        raise InputTypeError(f"dtype={dtype!r} is not known: {fault}") from None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import FileFormatError, InputError, InputTypeError
-from warpladder.formats.arrays import NPY_MAGIC
+from warpladder.formats.arrays import NPY_MAGIC, known_dtype
 from warpladder.formats.files import (
     InputFile,
     is_gzip,
@@ -294,7 +294,7 @@ def _opened(
         from warpladder.formats.value_columns import TextColumn
 
         _refuse(path, "a table of text", offset=offset or None)
-        return TextColumn(file, column, dtype)
+        return TextColumn(file, column, None if dtype is None else known_dtype(dtype))
     return _open_raw(file, dtype, offset)
 
 
@@ -315,10 +315,7 @@ def _open_raw(file: InputFile, dtype: DTypeLike | None, offset: int) -> StoredAr
     path = file.path
     if dtype is None:
         raise InputError(f"{path}: raw binary does not tell its dtype; give dtype='float32', say")
-    try:
-        element = np.dtype(dtype)
-    except TypeError as error:
-        raise InputTypeError(f"dtype={dtype!r} is not known: {error}") from None
+    element = known_dtype(dtype)
     if element.char not in REAL_NUMBERS:
         raise InputTypeError(
             f"dtype={dtype!r}: raw binary is read as real numbers of up to 64 bits"

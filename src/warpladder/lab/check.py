@@ -13,13 +13,16 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warpladder.errors import InputError, KernelFaultError, WarpladderError
 from warpladder.lab import own
 from warpladder.lab.program import nothing_launched, run_program
 from warpladder.lab.verify import pose, run, sizes_of
 from warpladder.rung import Ladder, Rung, WrongRung
+
+if TYPE_CHECKING:
+    from warpladder.simulator.kernel import LaunchReport
 
 __all__ = ["TOOLS", "Checked", "Finding", "check_ladder", "check_program"]
 
@@ -197,7 +200,7 @@ def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: 
         checked.launches += len(seen.launches)
         if found is None:
             return
-        _note(checked, found, seen.launches[-1].kernel if seen.launches else "", n, schedule)
+        _note(checked, found, seen.launches[-1] if seen.launches else None, n, schedule)
         # An index out of bounds, or an endless loop, ends every run.
         if found.check not in left:
             return
@@ -205,10 +208,20 @@ def _check(checked: Checked, start: Callable[[], Any], n: int | None, schedule: 
 
 
 def _note(
-    checked: Checked, fault: KernelFaultError, kernel: str, n: int | None, schedule: str
+    checked: Checked,
+    fault: KernelFaultError,
+    launch: LaunchReport | None,
+    n: int | None,
+    schedule: str,
 ) -> None:
     message = str(fault).removeprefix(f"{fault.check}: ")
-    lines = re.findall(r"([\w.-]+\.py),? line (\d+)", message)
+    kernel, file = "", r"[\w.-]+\.py"
+    if launch is not None:
+        kernel = launch.kernel
+        if launch.function is not None:
+            # A name with blanks in it would not be seen to be one.
+            file = f"{re.escape(Path(launch.function.__code__.co_filename).name)}|{file}"
+    lines = re.findall(rf"({file}),? line (\d+)", message)
     places = tuple((file, int(line)) for file, line in lines)
     for known in checked.findings:
         if (known.tool, known.kernel, set(known.places)) == (fault.check, kernel, set(places)):

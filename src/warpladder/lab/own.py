@@ -89,6 +89,9 @@ def load(reference: str) -> Ladder:
     InputError
         There is no such file or module, Python cannot run it, or what it leaves is no ladder.
     """
+    # Before a file says `from numba import cuda`, see there.
+    import warpladder.device.numba_target  # noqa: F401
+
     place, rung = split(reference)
     if rung is not None:
         raise InputError(f"{reference!r} is a rung; its ladder is {place}")

@@ -46,10 +46,12 @@ def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> Non
     own.read_source(path)
     own.adopt(path)
     arguments, sys.argv = sys.argv, [str(path)]
-    folder = str(path.resolve().parent)
-    sys.path.insert(0, folder)
+    folders = list(sys.path)
+    sys.path.insert(0, str(path.resolve().parent))
     try:
         with (
+            # Back from where the program goes: it is run again, by the same path.
+            contextlib.chdir("."),
             simulated_cuda(compute_capability=compute_capability),
             # With bytes below, as those have who write to its buffer.
             contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")),
@@ -67,7 +69,7 @@ def run_program(path: Path, compute_capability: tuple[int, int] = (9, 0)) -> Non
         raise InputError(own.mistake_in(fault) or f"{path}: {fault}") from fault
     finally:
         sys.argv = arguments
-        sys.path.remove(folder)
+        sys.path[:] = folders
 
 
 def _kernel_in(fault: BaseException) -> Callable[..., Any] | None:

@@ -79,6 +79,9 @@ def find_ladder(name: str) -> Ladder:
         if _is(Path.is_file, f"{name}.py"):
             raise InputError(f"no ladder {name!r}; the file of that name is {name}.py")
         _refuse_folder(name)
+        ladder, _, rung = name.partition("/")
+        if rung and ladder in LADDERS:
+            raise InputError(f"{name!r} is a rung; its ladder is {ladder}")
         raise InputError(unknown("ladder", name, ladder_names(), "ladders"))
     return cast("Ladder", look_up("ladder", name, LADDERS, "ladders"))
 

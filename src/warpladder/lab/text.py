@@ -146,9 +146,12 @@ def with_prefix(value: float, unit: str = "") -> str:
     --------
     >>> with_prefix(12.34e9), with_prefix(0.0045, "s"), with_prefix(2e-6, "s")
     ('12.3 G', '4.5 ms', '2 us')
+    >>> with_prefix(0.9996, "s"), with_prefix(0.9994, "s")
+    ('1 s', '999 ms')
     """
     for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m")):
-        if value >= factor:
+        # What three digits make 1000 of one prefix is 1 of the next.
+        if value >= 0.9995 * factor:
             return f"{value / factor:.3g} {prefix}{unit}"
     return f"{value / 1e-6:.3g} u{unit}"
 

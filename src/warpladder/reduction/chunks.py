@@ -136,7 +136,7 @@ class Chunks:
         dtype: np.dtype[Any] | None = None
         for number, chunk in enumerate(self._chunks):
             array = as_array(chunk, f"values: chunk {number}")
-            if isinstance(array, np.ma.MaskedArray):
+            if isinstance(array, np.ma.MaskedArray) or np.ma.getmask(array) is not np.ma.nomask:
                 raise InputTypeError(
                     f"values: chunk {number} is a masked array; give its .compressed() instead"
                 )

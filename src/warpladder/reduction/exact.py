@@ -293,8 +293,9 @@ def exact_deviations(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the sums of squared deviations from the mean, and the roots of their means."""
     deviations, roots = np.full((2, len(limbs)), np.nan)
-    for k, n in enumerate(counts.tolist()):
-        if n and not limbs[k, -1]:
+    # Those of nothing are 0, whatever that is divided by.
+    for k, n in enumerate(np.maximum(counts, 1).tolist()):
+        if not limbs[k, -1]:
             total, unit = _integer(limbs[k]), _unit(limbs[k])
             spread = n * _integer(squares[k]) - total * total
             deviations[k] = _nearest(spread, n * unit * unit, 0)

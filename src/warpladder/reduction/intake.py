@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.arrays import known_dtype
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
 from warpladder.reduction.copies import Buffers, lent
 from warpladder.reduction.layout import NO_MASK, Span, Tile
@@ -26,6 +27,7 @@ __all__ = [
     "as_dtype",
     "as_mask",
     "as_source",
+    "as_truths",
     "check_axes_of_indices",
     "check_dtype",
 ]
@@ -49,7 +51,8 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
         values = open_values(values)
     if isinstance(values, StoredArray):
         return values
-    if hasattr(values, "read"):
+    # Astropy's tables can read files, too.
+    if hasattr(values, "read") and not hasattr(values, "__array__"):
         raise InputTypeError("values: an open file is not taken; give its path instead")
     is_array = isinstance(values, Sequence | np.generic) or any(
         hasattr(values, name) for name in ("__array__", "__array_interface__", "__len__")
@@ -63,10 +66,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an ndarray of real numbers of at most 64 bits."""
     _refuse_sparse(values, name)
     _refuse_missing(values, name)
-    try:
-        array: NDArray[Any] = np.asanyarray(values)
-    except (TypeError, ValueError, RuntimeError, BufferError) as fault:
-        raise InputTypeError(f"{name}: cannot be read as an array of numbers: {fault}") from None
+    array = _read(values, name, "numbers")
     if array.dtype == object and not array.ndim:
         raise InputTypeError(
             f"{name}: {type(values).__name__} is no array of numbers; give an array or a list"
@@ -74,6 +74,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     check_dtype(array.dtype, name)
     _refuse_hidden(values, name, array.ndim)
     return array
+
+
+def _read(values: Any, name: str, kind: str) -> NDArray[Any]:
+    try:
+        return np.asanyarray(values)
+    except (TypeError, ValueError, RuntimeError, BufferError) as fault:
+        raise InputTypeError(f"{name}: cannot be read as an array of {kind}: {fault}") from None
 
 
 def _refuse_hidden(values: Any, name: str, depth: int) -> None:
@@ -128,10 +135,9 @@ def _refuse_missing(values: Any, name: str) -> None:
     library = type(values).__module__.partition(".")[0]
     missing = False
     if library == "pyarrow":
-        columns = getattr(values, "columns", [values])
-        missing = any(getattr(column, "null_count", 0) for column in columns)
+        missing = any(map(_misses_some_of_arrow, getattr(values, "columns", [values])))
     elif library == "polars" and hasattr(values, "__array__"):
-        missing = bool(np.any(values.null_count()))
+        missing = _misses_some_of_polars(values)
     elif library == "pandas" and hasattr(values, "isna"):
         dtypes = values.dtypes if hasattr(values, "columns") else [values.dtype]
         # NumPy's own dtypes have no NA: their NaNs are NaNs.
@@ -139,6 +145,26 @@ def _refuse_missing(values: Any, name: str) -> None:
         missing = can_miss and bool(np.any(values.isna()))
     if missing:
         raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+
+
+def _misses_some_of_arrow(column: Any) -> bool:
+    """Tell whether an array of Arrow has nulls, also where many elements share a value."""
+    if getattr(column, "null_count", 0):
+        return True
+    # It does not count those in a dictionary, or in what is stored by runs.
+    shares = hasattr(column, "is_null") and hasattr(column.type, "value_type")
+    return shares and bool(np.any(column.is_null()))
+
+
+def _misses_some_of_polars(values: Any) -> bool:
+    """Tell whether a series or frame of Polars has nulls, also inside its elements."""
+    if np.any(values.null_count()):
+        return True
+    # Arrays and records as elements are more dimensions to NumPy.
+    kind = str(getattr(values, "dtype", ""))
+    if kind.startswith("Array"):
+        return _misses_some_of_polars(values.reshape((-1,)))
+    return kind.startswith("Struct") and any(map(_misses_some_of_polars, values.struct.unnest()))
 
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
@@ -155,11 +181,7 @@ def check_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 def as_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return a dtype in this machine's byte order."""
-    try:
-        found = np.dtype(dtype)
-    except TypeError as fault:
-        raise InputTypeError(f"dtype={dtype!r} is not known: {fault}") from None
-    return found.newbyteorder("=")
+    return known_dtype(dtype).newbyteorder("=")
 
 
 def as_ddof(ddof: Any) -> float:
@@ -167,6 +189,8 @@ def as_ddof(ddof: Any) -> float:
     is_number = isinstance(ddof, Real) and not isinstance(ddof, bool)
     if not is_number:
         raise InputTypeError(f"ddof={ddof!r} is no number")
+    # Compared with a float16, what is larger than those overflows with a warning.
+    ddof = ddof.item() if isinstance(ddof, np.generic) else ddof
     if not -_LARGEST_DDOF < ddof < _LARGEST_DDOF:
         raise InputError(f"ddof={ddof!r} must be finite, and no larger than counts are")
     return float(ddof)
@@ -210,15 +234,21 @@ def check_axes_of_indices(requests: Sequence[Request], axes: tuple[int, ...], nd
             )
 
 
+def as_truths(where: Any) -> NDArray[np.bool_]:
+    """Return a mask of the host in its own shape."""
+    if isinstance(where, np.ma.MaskedArray):
+        raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
+    mask = np.asarray(_read(where, "where", "booleans"))
+    if mask.dtype != np.bool_:
+        raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")
+    return mask
+
+
 def as_mask(where: Any, values: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Return the mask in the array's shape, None where all elements count."""
     mask = None
     if where is not None:
-        if isinstance(where, np.ma.MaskedArray):
-            raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
-        mask = np.asarray(where)
-        if mask.dtype != np.bool_:
-            raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")
+        mask = as_truths(where)
         try:
             mask = np.broadcast_to(mask, values.shape)
         except ValueError:
@@ -226,7 +256,8 @@ def as_mask(where: Any, values: NDArray[Any]) -> NDArray[np.bool_] | None:
                 f"where: its shape {mask.shape} does not broadcast to that of values, "
                 f"{values.shape}"
             ) from None
-    if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask:
+    # Not NumPy's own alone: Astropy's, too, say what does not count.
+    if np.ma.getmask(values) is not np.ma.nomask:
         unmasked = ~np.ma.getmaskarray(values)
         mask = unmasked if mask is None else mask & unmasked
     return mask

@@ -255,9 +255,9 @@ class FoldPart(Part):
         if "moments" in self.spec.folds:
             tiny, huge = found["tiny_deviation"], found["huge_deviation"]
             if np.count_nonzero(tiny) or np.count_nonzero(huge):
-                middle = found["deviation"]
+                middle, some = found["deviation"], np.maximum(counts, 1)
                 found["deviation"] = ranges.sum_of(tiny, middle, huge)
-                found["spread"] = ranges.root_of(tiny / counts, middle / counts, huge / counts)
+                found["spread"] = ranges.root_of(tiny / some, middle / some, huge / some)
         if "product" in self.spec.folds and self.spec.sums != "int64":
             found["product"] = ranges.product_of(found["product"], found["exponent"])
         return found

@@ -32,7 +32,8 @@ def distance_dtype(dtype: DTypeLike, name: str) -> np.dtype[Any]:
     """
     try:
         taken = _taken_as(np.dtype(dtype))
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):
+        # What has commas or brackets NumPy reads as Python would.
         taken = None
     if taken is None:
         kept = ", ".join(_KEPT)

@@ -16,6 +16,7 @@ from warpladder.reduction.gpu.finish import finished_there
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
 from warpladder.reduction.gpu.prepared import Bound, makers_of, memory_of, results_like
+from warpladder.reduction.intake import as_truths
 from warpladder.reduction.plan import check_mask_leaves_some
 from warpladder.reduction.ready import Ready, keep
 
@@ -70,9 +71,7 @@ def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
     """
     if where is None:
         return None
-    if isinstance(where, np.ma.MaskedArray):
-        raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
-    mask = where if is_on_gpu(where) else np.asarray(where)
+    mask = where if is_on_gpu(where) else as_truths(where)
     if numpy_dtype(mask) != np.bool_:
         raise InputTypeError(f"where: a mask of booleans is needed, not dtype {numpy_dtype(mask)}")
     own = tuple(mask.shape)

@@ -112,6 +112,9 @@ class Translator(Inliner):
         target_type = scope.type_of(statement.target)
         once = scope.assignments[name] == 1
         if isinstance(value, ir.Const | ir.Global | ir.FreeVar):
+            if isinstance(target_type, types.List | types.Set):
+                # Numba types it, and compiles it for no GPU.
+                self.refuse(f"{value.name}, a list or set from outside; use a tuple or an array")
             self.assign_constant(scope, name, value.value, target_type, once)
         elif isinstance(value, ir.Arg):
             source = Operand(
