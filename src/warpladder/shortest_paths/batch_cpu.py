@@ -25,7 +25,7 @@ from warpladder.device.team import (
     run_team,
 )
 from warpladder.shortest_paths.blocked import close_range
-from warpladder.shortest_paths.dense import export_rows, import_rows
+from warpladder.shortest_paths.dense import export_rows, import_rows, longest_in_rows
 from warpladder.shortest_paths.paths import any_loop
 
 __all__ = ["close_graphs", "deal", "export_graphs", "find_longest", "import_graphs", "workers_for"]
@@ -165,19 +165,10 @@ def find_longest(
     dist: Any, no_path: Any, sought: Any, first: Any, last: Any, longest: Any, misses: Any
 ) -> None:
     """Find the longest distance in graphs that are ``sought``, and whether a pair has no path."""
+    n = dist.shape[1]
     for graph in range(first, last):
-        if not sought[graph]:
-            continue
-        rows = dist[graph]
-        found = rows[0, 0]
-        misses[graph] = False
-        for i in range(rows.shape[0]):
-            for j in range(rows.shape[1]):
-                if rows[i, j] < no_path:
-                    found = max(found, rows[i, j])
-                else:
-                    misses[graph] = True
-        longest[graph] = found
+        if sought[graph]:
+            longest[graph], misses[graph] = longest_in_rows(dist[graph], no_path, 0, n)
 
 
 @cached

@@ -31,6 +31,8 @@ __all__ = [
     "import_rows",
     "import_weights",
     "inner_no_path",
+    "longest_distance",
+    "longest_in_rows",
     "outer_no_path",
     "over_rows",
     "scatter_edges",
@@ -220,6 +222,18 @@ def export_dist(dist: NDArray[Any], hops: NDArray[Any], threshold: Any) -> int:
     return sum(counts)
 
 
+def longest_distance(dist: NDArray[Any]) -> float:
+    """Return the longest distance of a matrix as `export_dist` leaves it, on all cores."""
+    found: list[float] = []
+    no_path = outer_no_path(dist.dtype)
+
+    def look(first: int, last: int) -> None:
+        found.append(longest_in_rows(dist, no_path, first, last)[0])
+
+    over_rows(look, len(dist))
+    return max(found)
+
+
 def over_rows(task: Callable[[int, int], None], n: int) -> None:
     """Call ``task(first, last)`` for all rows of an n x n matrix, on all cores if it is large."""
     workers = min(worker_count(), n * n // _CELLS_PER_WORKER)
@@ -297,6 +311,25 @@ def export_rows(
                 if carry is not None:
                     hops[i, j] = NO_HOP
     return count
+
+
+@cached
+@njit(nogil=True)
+def longest_in_rows(dist: Any, no_path: Any, first: Any, last: Any) -> Any:
+    """Return the longest distance in rows ``[first, last)``, and whether a pair has no path.
+
+    It is 0 where none is above.
+    """
+    longest = np.zeros(1, dist.dtype)[0]
+    misses = False
+    for i in range(first, last):
+        row = dist[i]
+        for j in range(row.size):
+            if row[j] < no_path:
+                longest = max(longest, row[j])
+            else:
+                misses = True
+    return longest, misses
 
 
 @cached

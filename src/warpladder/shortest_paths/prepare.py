@@ -28,6 +28,7 @@ from warpladder.shortest_paths.dense import (
     import_weights,
     inner_no_path,
     outer_no_path,
+    over_rows,
     scatter_edges,
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
@@ -267,7 +268,14 @@ def _not_a_weight(place: list[int], value: float) -> str:
 
 
 def _edges(dist: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(dist < inner_no_path(dist.dtype))
+    edges = np.empty(dist.shape, np.bool_)
+    no_path = inner_no_path(dist.dtype)
+
+    def look(first: int, last: int) -> None:
+        np.less(dist[first:last], no_path, out=edges[first:last])
+
+    over_rows(look, len(dist))
+    return edges
 
 
 def _cut_negative_cycles(

@@ -21,7 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.call import joined
-from warpladder.shortest_paths.dense import NO_HOP, export_dist, hop_matrix, outer_no_path
+from warpladder.shortest_paths.dense import (
+    NO_HOP,
+    export_dist,
+    hop_matrix,
+    longest_distance,
+)
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.paths import leads_in_circles, may_loop, mend_loops
 from warpladder.shortest_paths.prepare import all_surely_found, prepare, restore_weights
@@ -104,7 +109,7 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
         if (
             ready.edges is not None
             and missing
-            and not all_surely_found(_longest(dist), ready.heaviest, dtype)
+            and not all_surely_found(longest_distance(dist), ready.heaviest, dtype)
         ):
             without_path = graph.n**2 - count_pairs(reachable(ready.edges))
             if missing != without_path:
@@ -115,7 +120,7 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
     found = None
     if next_hops:
         found = hops.astype(np.int32, copy=False)
-        longest = _longest(dist) if dtype.kind == "f" else 0
+        longest = longest_distance(dist) if dtype.kind == "f" else 0
         if may_loop(ready.lightest, graph.n, dtype, longest) and leads_in_circles(found):
             nothing = hop_matrix(dtype, graph.n, wanted=False)
             weights = prepare(graph, dtype, nothing, overwrite=False, mark=mark).dist
@@ -127,8 +132,3 @@ def _solve_in(graph: Graph, dtype: np.dtype[Any], options: Options, close: Close
         if found is not None:
             found[ready.marks] = NO_HOP
     return Solution(dist, found, how)
-
-
-def _longest(dist: NDArray[Any]) -> float:
-    reached = dist != outer_no_path(dist.dtype)
-    return dist.max(where=reached, initial=0).item()  # type: ignore[no-any-return]
