@@ -118,7 +118,8 @@ def of_arrow(given: Any, argument: str) -> Sets:
             given = pa.chunked_array(given)
             # A table comes as an array of its rows.
             if pa.types.is_struct(given.type):
-                given = pa.Table.from_struct_array(given)
+                batches = map(pa.RecordBatch.from_struct_array, given.chunks)
+                given = pa.Table.from_batches(batches, pa.schema(list(given.type)))
     except pa.ArrowException as fault:
         raise InputTypeError(
             f"{argument}: pyarrow cannot read this {name}: {fault}; cast its ids to integers of 64 "

@@ -151,9 +151,14 @@ def _misses_some_of_arrow(column: Any) -> bool:
     """Tell whether an array of Arrow has nulls, also where many elements share a value."""
     if getattr(column, "null_count", 0):
         return True
+    if not hasattr(column, "null_count"):
+        return False
     # It does not count those in a dictionary, or in what is stored by runs.
-    shares = hasattr(column, "is_null") and hasattr(column.type, "value_type")
-    return shares and bool(np.any(column.is_null()))
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type):
+        return bool(column.cast(column.type.value_type).null_count)
+    return types.is_run_end_encoded(column.type) and bool(compute.run_end_decode(column).null_count)
 
 
 def _misses_some_of_polars(values: Any) -> bool:
