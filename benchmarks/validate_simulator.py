@@ -2,7 +2,7 @@
 
     PYTHONPATH=src python benchmarks/validate_simulator.py --out DIR
 
-It runs every rung of every ladder and the micro kernels of `micro_kernels.py` on the simulated GPU
+It runs every rung of every ladder and the kernels of `micro_kernels` on the simulated GPU
 and on a real one and compares the results; reads the hardware's counters of the same launches with
 Nsight Compute, where there is one; compares occupancy and limits with what the driver says; and
 times the pipelines of the primer. All of it goes to ``validation_<gpu>.json``, as it comes in.
