@@ -51,7 +51,8 @@ def undirected(n: int, dtype: str) -> NDArray[Any]:
 
 # ---- the same bits -------------------------------------------------------------------------------
 
-#: Two tiles in a row and three: with the latter a round has a rest while the next one begins.
+#: Two tiles in a row and three, of the small ones three and five: from three on a round has a rest
+#: while the next one begins.
 SIZES = (260, 130, 256, 384)
 #: How many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles.
 WAYS = [(1, False), (2, False), (2, True), (3, False)]
@@ -61,9 +62,9 @@ CHOSEN = {
     (130, "float32", False, (1, False)),
     (130, "int16", False, (2, False)),
     (260, "int32", False, (2, False)),
-    (260, "float64", False, (2, False)),
+    (130, "float64", False, (2, False)),
     (130, "float32", True, (2, False)),
-    (260, "int32", True, (2, False)),
+    (130, "int32", True, (2, False)),
     (130, "float64", True, (1, False)),
 }
 

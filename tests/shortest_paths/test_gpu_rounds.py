@@ -113,9 +113,9 @@ def in_small_rounds(_n: int, dtype: str, hops: bool, _depth: int) -> bool:
     return hops or dtype.endswith("64")
 
 
-#: Five tiles in a row, so that a round of two has a rest; and one, which has not even panels.
+#: Three tiles in a row, so that a round of two has a rest; and one, which has not even panels.
 CHOSEN = {
-    *((260, "int32", True, 2), (260, "float64", False, 2)),
+    *((130, "int32", True, 2), (130, "float64", False, 2)),
     *((33, "int32", True, 2), (130, "int64", True, 1)),
 }
 
