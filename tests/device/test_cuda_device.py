@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import math
 import weakref
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from warpladder.device import cuda_device, cuda_launcher, cuda_streams
+from warpladder.device import cuda_device, cuda_launcher, cuda_memory, cuda_streams
 from warpladder.device.compiler import Compiled, kinds_and_words
 from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_array import CudaArray
@@ -369,6 +370,24 @@ def test_fault_of_an_earlier_kernel_is_no_launch_error(stand_in: CudaDevice) -> 
         stand_in.launch(Kernel(fault=fault), 1, 32)
     assert not isinstance(caught.value, LaunchError)
     assert caught.value.__cause__ is fault
+
+
+@pytest.mark.numba_cuda
+@pytest.mark.parametrize(
+    ("code", "means"),
+    [
+        ("CUDA_ERROR_ILLEGAL_ADDRESS", "; a kernel before this call went wrong, and this process"),
+        ("CUDA_ERROR_NOT_INITIALIZED", "; this process was forked from one that uses the GPU"),
+        ("CUDA_ERROR_INVALID_VALUE", "$"),
+    ],
+)
+def test_what_the_driver_answers_is_told_with_what_it_means(
+    monkeypatch: pytest.MonkeyPatch, code: str, means: str
+) -> None:
+    driver = importlib.import_module("cuda.bindings.driver")
+    monkeypatch.setattr(driver, "cuGetErrorString", lambda _: (0, b"so it says"))
+    with pytest.raises(DeviceError, match=rf"^copying: {code} \(so it says\){means}"):
+        cuda_memory.checked("copying", (getattr(driver.CUresult, code),))
 
 
 def test_faults_that_are_not_the_drivers_pass(stand_in: CudaDevice) -> None:
