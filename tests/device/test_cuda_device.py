@@ -173,6 +173,30 @@ def test_no_gpu_says_why() -> None:
     assert probe_cuda().why_not.rstrip(".") in str(caught.value)
 
 
+@pytest.mark.numba_cuda
+def test_gpus_are_described_without_a_context_on_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba import cuda
+
+    limits = (
+        *("MULTIPROCESSOR_COUNT", "MAX_THREADS_PER_BLOCK", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        *("MAX_REGISTERS_PER_MULTIPROCESSOR", "MAX_THREADS_PER_MULTIPROCESSOR"),
+    )
+    # Nothing else is asked of them.
+    gpus = [
+        SimpleNamespace(id=k, name="one", compute_capability=(9, 0), **dict.fromkeys(limits, 7))
+        for k in range(2)
+    ]
+    driver = importlib.import_module("cuda.bindings.driver")
+    answers = {0: (driver.CUresult.CUDA_SUCCESS, 100), 1: (driver.CUresult.CUDA_SUCCESS, 200)}
+    monkeypatch.setattr(driver, "cuDeviceTotalMem", answers.__getitem__)
+    monkeypatch.setattr(cuda, "is_available", lambda: True)
+    monkeypatch.setattr(cuda, "list_devices", lambda: gpus)
+    monkeypatch.setattr(cuda.cudadrv.driver.driver, "get_version", lambda: (13, 0))
+    assert [gpu.memory_bytes for gpu in probe_cuda().gpus] == [100, 200]
+    answers[1] = (driver.CUresult.CUDA_ERROR_INVALID_DEVICE, None)
+    assert probe_cuda().why_not == "CUDA cannot be used: GPU 1: CUDA_ERROR_INVALID_DEVICE"
+
+
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize("index", [-1, 1])
 def test_no_such_gpu(index: int) -> None:
