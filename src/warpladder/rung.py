@@ -26,8 +26,9 @@ __all__ = [
     "shown",
 ]
 
-#: Sizes at which mistakes show: none, one, a warp and its neighbours, primes, no tile multiple.
-AWKWARD_SIZES = (0, 1, 2, 31, 32, 33, 61, 97, 130)
+#: Sizes at which mistakes show: none, one, a warp and its neighbours, primes, no tile multiple; and
+#: one more than a block of 256 has threads, without which a grid may lack its last block.
+AWKWARD_SIZES = (0, 1, 2, 31, 32, 33, 61, 97, 130, 257)
 
 
 class Work(NamedTuple):

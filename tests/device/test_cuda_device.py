@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import math
 import weakref
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from warpladder.device import cuda_device, cuda_launcher, cuda_streams
+from warpladder.device import cuda_device, cuda_launcher, cuda_memory, cuda_streams
 from warpladder.device.compiler import Compiled, kinds_and_words
 from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_array import CudaArray
@@ -170,6 +171,30 @@ def test_no_gpu_says_why() -> None:
     with pytest.raises(DeviceError) as caught:
         CudaDevice()
     assert probe_cuda().why_not.rstrip(".") in str(caught.value)
+
+
+@pytest.mark.numba_cuda
+def test_gpus_are_described_without_a_context_on_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    from numba import cuda
+
+    limits = (
+        *("MULTIPROCESSOR_COUNT", "MAX_THREADS_PER_BLOCK", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+        *("MAX_REGISTERS_PER_MULTIPROCESSOR", "MAX_THREADS_PER_MULTIPROCESSOR"),
+    )
+    # Nothing else is asked of them.
+    gpus = [
+        SimpleNamespace(id=k, name="one", compute_capability=(9, 0), **dict.fromkeys(limits, 7))
+        for k in range(2)
+    ]
+    driver = importlib.import_module("cuda.bindings.driver")
+    answers = {0: (driver.CUresult.CUDA_SUCCESS, 100), 1: (driver.CUresult.CUDA_SUCCESS, 200)}
+    monkeypatch.setattr(driver, "cuDeviceTotalMem", answers.__getitem__)
+    monkeypatch.setattr(cuda, "is_available", lambda: True)
+    monkeypatch.setattr(cuda, "list_devices", lambda: gpus)
+    monkeypatch.setattr(cuda.cudadrv.driver.driver, "get_version", lambda: (13, 0))
+    assert [gpu.memory_bytes for gpu in probe_cuda().gpus] == [100, 200]
+    answers[1] = (driver.CUresult.CUDA_ERROR_INVALID_DEVICE, None)
+    assert probe_cuda().why_not == "CUDA cannot be used: GPU 1: CUDA_ERROR_INVALID_DEVICE"
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -369,6 +394,24 @@ def test_fault_of_an_earlier_kernel_is_no_launch_error(stand_in: CudaDevice) -> 
         stand_in.launch(Kernel(fault=fault), 1, 32)
     assert not isinstance(caught.value, LaunchError)
     assert caught.value.__cause__ is fault
+
+
+@pytest.mark.numba_cuda
+@pytest.mark.parametrize(
+    ("code", "means"),
+    [
+        ("CUDA_ERROR_ILLEGAL_ADDRESS", "; a kernel before this call went wrong, and this process"),
+        ("CUDA_ERROR_NOT_INITIALIZED", "; this process was forked from one that uses the GPU"),
+        ("CUDA_ERROR_INVALID_VALUE", "$"),
+    ],
+)
+def test_what_the_driver_answers_is_told_with_what_it_means(
+    monkeypatch: pytest.MonkeyPatch, code: str, means: str
+) -> None:
+    driver = importlib.import_module("cuda.bindings.driver")
+    monkeypatch.setattr(driver, "cuGetErrorString", lambda _: (0, b"so it says"))
+    with pytest.raises(DeviceError, match=rf"^copying: {code} \(so it says\){means}"):
+        cuda_memory.checked("copying", (getattr(driver.CUresult, code),))
 
 
 def test_faults_that_are_not_the_drivers_pass(stand_in: CudaDevice) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 import pytest
 
 import warpladder as wl
-from warpladder.device import foreign
+from warpladder.device import cuda_memory, foreign
 from warpladder.device.cuda_array import CudaArray
+from warpladder.simulator import SimulatedDevice
 
 pytest.importorskip("cuda.core")
 
@@ -139,3 +141,111 @@ def test_arrays_of_the_host_are_left_as_they_are() -> None:
     array = np.ones(3)
     assert foreign.adopted(array) is array
     assert foreign.adopted(None) is None
+
+
+class Tensor(Described):
+    """Stands for a tensor of PyTorch on a GPU, which tells of no stream."""
+
+    device = "cuda:0"
+
+    def __init__(self, array: np.ndarray[Any, Any], *, is_neg: bool = False) -> None:
+        super().__init__(array)
+        self.dtype, self.shape = array.dtype, array.shape
+        self.is_neg = lambda: is_neg
+
+
+class NeedsGradients:
+    """A tensor of PyTorch of which gradients are asked for."""
+
+    @property
+    def __cuda_array_interface__(self) -> Any:
+        raise RuntimeError("Can't get it on a Variable that requires grad; use var.detach()")
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Keep which streams wait for which others."""
+    found: list[tuple[int, int]] = []
+
+    def stream_of(handle: int) -> Any:
+        return SimpleNamespace(
+            handle=handle, wait=lambda other: found.append((handle, other.handle))
+        )
+
+    core = importlib.import_module("cuda.core")
+    monkeypatch.setattr(core, "Stream", SimpleNamespace(from_handle=stream_of))
+    monkeypatch.setattr(core, "LEGACY_DEFAULT_STREAM", stream_of(1))
+    return found
+
+
+@pytest.mark.numba_cuda
+@pytest.mark.parametrize(("stream", "waited"), [(0, []), (77, [(1, 77)])])
+def test_work_waits_for_the_stream_that_pytorch_works_on(
+    monkeypatch: pytest.MonkeyPatch,
+    waits: list[tuple[int, int]],
+    stream: int,
+    waited: list[tuple[int, int]],
+) -> None:
+    current = SimpleNamespace(current_stream=lambda _: SimpleNamespace(cuda_stream=stream))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(Tensor=Tensor, cuda=current))
+    array = np.ones(3)
+    assert cuda_memory.adopted("GPU", Tensor(array)).address == array.ctypes.data
+    assert waits == waited
+
+
+@pytest.mark.numba_cuda
+def test_whoever_takes_arrays_of_ours_waits_for_the_default_stream(
+    monkeypatch: pytest.MonkeyPatch, waits: list[tuple[int, int]]
+) -> None:
+    given = SimpleNamespace(__dlpack__=lambda **options: options)
+    view = SimpleNamespace(from_cuda_array_interface=lambda *_: given)
+    monkeypatch.setattr(importlib.import_module("cuda.core.utils"), "StridedMemoryView", view)
+    ours = CudaArray.at("GPU", None, 4096, (3,), "f4")
+    assert ours.__cuda_array_interface__["stream"] == 1
+    for stream in (None, -1, 1, 77):
+        assert ours.__dlpack__(stream=stream, max_version=(1, 0)) == {"max_version": (1, 0)}
+    assert waits == [(77, 1)]
+
+
+@pytest.mark.numba_cuda
+def test_what_no_kernel_could_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = SimpleNamespace(index=0)
+    monkeypatch.setattr(foreign, "gpu_of", lambda _: gpu)
+    whole = np.zeros(65, np.uint8)
+    begin = -whole.ctypes.data % 8
+    odd = whole[begin + 1 : begin + 57].view("f4")
+    gaps = np.lib.stride_tricks.as_strided(whole[begin : begin + 4].view("f4"), (3,), (6,))
+    for array in (odd, gaps):
+        with pytest.raises(wl.InputError, match="float32 that do not begin at multiples of 4 byt"):
+            cuda_memory.described(gpu, Described(array))
+    assert cuda_memory.described(gpu, Described(odd[:0])).size == 0
+    masked = Tensor(np.ones(3))
+    masked.__cuda_array_interface__["mask"] = Described(np.ones(3, bool))
+    for call in (wl.reduce, wl.shortest_paths, lambda x: wl.advect(x, courant=0.5, steps=1)):
+        with pytest.raises(wl.InputTypeError, match="has a mask: elements may be missing; fill"):
+            cuda_memory.described(gpu, masked)
+        with pytest.raises(wl.InputTypeError, match=r"has still to change; give its .resolve_neg"):
+            call(Tensor(np.ones((3, 3)), is_neg=True))
+        with pytest.raises(wl.InputTypeError, match=r"requires grad; use var.detach"):
+            call(NeedsGradients())
+
+
+@pytest.mark.numba_cuda
+def test_arrays_on_another_gpu_than_the_call_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = SimpleNamespace(index=1, launch=None)
+    monkeypatch.setattr(foreign, "gpu_of", lambda _: SimpleNamespace(index=0))
+    here, simulated = Tensor(np.ones((3, 3))), SimulatedDevice()
+    for device, told in ((there, "GPU 1"), (simulated, "simulated sm_90")):
+        for call, name in (
+            (wl.reduce, "values"),
+            (wl.shortest_paths, "graph"),
+            (lambda x, device: wl.advect(x, courant=0.5, steps=1, device=device), "phi"),
+        ):
+            with pytest.raises(wl.InputError, match=f"^{name}: it is on GPU 0, .* on {told}"):
+                call(here, device=device)
+    values = simulated.to_device(np.ones(3))
+    with pytest.raises(wl.InputError, match=r"^where: it is on GPU 0, and the call is"):
+        wl.reduce(values, where=Tensor(np.ones(3, bool)), device=simulated)
+    nowhere = Tensor(np.ones(0))
+    nowhere.__cuda_array_interface__["data"] = 0, False
+    assert foreign.device_of(nowhere, there, "values") is there

@@ -11,7 +11,7 @@ from fakes import FakeGpu, FakeKernel, FakeSimulator
 
 from warpladder.errors import InputError, LaunchError
 from warpladder.lab.verify import check_predictions, check_wrong, count, verify
-from warpladder.rung import WrongRung
+from warpladder.rung import AWKWARD_SIZES, WrongRung
 
 DEVICES = (FakeGpu, FakeSimulator)
 
@@ -130,6 +130,17 @@ def test_a_task_may_name_fewer_sizes_for_the_simulator():
     assert [verdict.n for verdict in verify(rung, FakeSimulator())] == [0, 2]
     assert [verdict.n for verdict in verify(rung, FakeGpu())] == [0, 1, 2, 33]
     assert [verdict.n for verdict in verify(rung, FakeSimulator(), [1])] == [1]
+
+
+@pytest.mark.parametrize("threads", [32, 64, 128, 256])
+def test_a_grid_that_lacks_its_last_block_is_found_at_the_usual_sizes(threads):
+    def first_blocks(problem):
+        there = 2 * problem.x
+        there[max(problem.n // threads, 1) * threads :] = 0
+        return there
+
+    usual = dataclasses.replace(toy.TASK, sizes=AWKWARD_SIZES)
+    assert not all(verdict.ok for verdict in verify(host(first_blocks, task=usual), None))
 
 
 def test_kernels_need_a_device():

@@ -18,7 +18,13 @@ from warpladder.overlap_join.forms import Rows
 from warpladder.overlap_join.ladder import LADDER
 from warpladder.overlap_join.rungs import bitmap_tiles
 from warpladder.overlap_join.rungs._published import PUBLISHED
-from warpladder.overlap_join.rungs._tasks import PARTNERS, SHARED_IDS, Problem, shape_of
+from warpladder.overlap_join.rungs._tasks import (
+    PARTNERS,
+    SHARED_IDS,
+    SHARED_IDS_BY_TILES,
+    Problem,
+    shape_of,
+)
 from warpladder.simulator import SimulatedDevice
 
 SCHEDULES = ("lockstep", "warps", "warps-reverse", "warps-random")
@@ -102,6 +108,10 @@ def test_rows_are_what_they_are_said_to_be(n):
     # The last ids are common, the first ones rare.
     frequency = np.bincount(rows.items, minlength=universe)
     assert frequency[-3:].sum() > 2 * frequency[: universe // 10].sum() / (universe // 10)
+
+
+def test_tiles_of_bitmaps_are_verified_on_more_ids_than_they_take_at_a_time():
+    assert any(shape_of(n).universe > 32 * bitmap_tiles.DEPTH for n in SHARED_IDS_BY_TILES.sizes)
 
 
 def test_problems_repeat():

@@ -59,6 +59,24 @@ def test_a_problem_is_the_same_for_the_same_seed_and_another_for_another(task):
     assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
+def test_numbers_on_the_border_are_among_those_that_are_verified():
+    values = further_tasks.ROOTS.make(33, 1).values
+    assert np.flatnonzero(values == 0)[0] < np.flatnonzero(values < 0)[0]
+    problem = tasks.QUANTISE.make(33, 1)
+    below = np.searchsorted(tasks.THRESHOLDS, problem.samples, side="left")
+    assert (tasks.QUANTISE.oracle(problem) > below).sum() == 4
+
+
+def test_steps_of_a_grid_are_verified_to_the_end_and_beyond():
+    h200 = properties_of((9, 0))
+    few = 32 * h200.multiprocessors
+    threads = h200.max_threads_per_multiprocessor * h200.multiprocessors
+    sizes = tasks.VECTOR_ADD.sizes
+    assert max(sizes) > threads
+    # Of steps by four elements, each ``few`` apart, some are whole, and the last ends at n.
+    assert any(3 * few < n < 4 * few for n in sizes)
+
+
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 def test_an_oracle_leaves_the_problem_alone_and_keeps_to_four_bytes(task):
     problem = task.make(97, 1)

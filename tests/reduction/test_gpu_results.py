@@ -367,6 +367,8 @@ class Stand:
 
     # ruff: noqa: ARG002 - a `Library` has these arguments
 
+    makes_on_stream = True
+
     def __init__(self, device: SimulatedDevice) -> None:
         self.own = device
         self.at = 0
@@ -431,6 +433,11 @@ def test_what_is_equal_and_means_something_else_is_another_call(
     # Per-thread streams share a name.
     library.at = 2
     assert ready.key_of(there, "sum", 1, "fast", 0, False, "auto") is None
+    # So they are waited for, where who takes the results would not know on which stream to wait.
+    library.at = 7
+    assert ready.key_of(there, "sum", 1, "fast", 0, False, "auto") is not None
+    library.makes_on_stream = False
+    assert ready.key_of(there, "sum", 1, "fast", 0, False, "auto") is None
 
 
 def test_what_is_not_plain_is_not_kept(
@@ -483,6 +490,15 @@ def test_a_prepared_number_stays_there(gpu: SimulatedDevice, library: Stand) -> 
     assert prepared(there).copy_to_host() == 10
     with pytest.raises(InputError, match="out: sum is float64 of shape"):
         prepared(there, out=gpu.empty(2, "f8"))
+
+
+def test_results_that_share_memory_are_refused(gpu: SimulatedDevice) -> None:
+    there, room = gpu.to_device(np.arange(6.0).reshape(3, 2)), gpu.empty(6, "f8")
+    for second in (room[:3], room[2:5]):
+        with pytest.raises(InputError, match="two operations cannot share memory"):
+            wl.reduce(there, ("sum", "max"), axis=1, out=(room[:3], second), device=gpu)
+    wl.reduce(there, ("sum", "max"), axis=1, out=(room[3:], room[:3]), device=gpu)
+    assert room.copy_to_host().tolist() == [1, 3, 5, 1, 5, 9]
 
 
 @pytest.mark.parametrize(

@@ -115,8 +115,12 @@ def _why_not_available(cuda: Any) -> str:
 
 
 def _describe(device: Any) -> Gpu:
-    with device:
-        memory = device.get_primary_context().get_memory_info().total
+    from cuda.bindings import driver
+
+    # Numba would make a context, which takes half a gigabyte of each GPU for those that use others.
+    code, memory = driver.cuDeviceTotalMem(device.id)
+    if code:
+        raise DeviceError(f"GPU {device.id}: {code.name}")
     return Gpu(
         name=device.name.decode() if isinstance(device.name, bytes) else device.name,
         compute_capability=tuple(device.compute_capability),

@@ -24,6 +24,7 @@ __all__ = [
     "check_out",
     "check_same",
     "dimensions",
+    "interface_of",
     "with_others",
 ]
 
@@ -92,6 +93,32 @@ def check_out(out: NDArray[Any], source: Any) -> None:
     check_same("out", out, source)
     if not (out.flags.c_contiguous and out.flags.writeable):
         raise InputError("out must be contiguous in C order and writeable")
+
+
+def interface_of(array: Any) -> dict[str, Any]:
+    """Return the ``__cuda_array_interface__`` of an array.
+
+    Raises
+    ------
+    InputError
+        It does not say where the array lies, or how.
+    InputTypeError
+        It has a mask.
+    """
+    given = array.__cuda_array_interface__
+    known: dict[str, Any] = given if isinstance(given, dict) else {}
+    missing = [repr(key) for key in ("shape", "typestr", "data") if key not in known]
+    if missing:
+        raise InputError(
+            f"the __cuda_array_interface__ of a {type(array).__name__} has no "
+            f"{', '.join(missing)}; give an array that describes itself in full"
+        )
+    if known.get("mask") is not None:
+        raise InputTypeError(
+            f"the __cuda_array_interface__ of a {type(array).__name__} has a mask: elements may be "
+            "missing; fill them, and give a plain array"
+        )
+    return known
 
 
 def with_others(

@@ -6,6 +6,7 @@ same layout that has no memory of its own and is never read; the array adds the 
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["CudaArray"]
 
+# The protocols' number for it.
+_DEFAULT_STREAM = 1
 _BASIC = {slice, int, type(...), type(None)}
 _kinds: dict[tuple[np.dtype[Any], int, str], int] = {}
+_numbers = count()
 
 
 class CudaArray(LaidOut):
@@ -82,20 +86,25 @@ class CudaArray(LaidOut):
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        # Work of ours is on the default stream, or the caller has waited for it.
+        # Work of ours is on the default stream.
         return {
             "version": 3,
             "shape": self.shape,
             "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None if self.flags.c_contiguous else self.strides,
-            "stream": None,
+            "stream": _DEFAULT_STREAM,
         }
 
-    def __dlpack__(self, **wanted: Any) -> Any:
-        """Return the array for libraries that speak DLPack."""
+    def __dlpack__(self, *, stream: int | None = None, **wanted: Any) -> Any:
+        """Return the array for libraries that speak DLPack; ``stream`` then waits for our work."""
         from cuda.core.utils import StridedMemoryView
 
+        # -1 is for whoever waits otherwise; 0 and None are the default stream.
+        if stream not in {None, -1, 0, _DEFAULT_STREAM}:
+            from cuda.core import LEGACY_DEFAULT_STREAM, Stream
+
+            Stream.from_handle(stream).wait(LEGACY_DEFAULT_STREAM)
         view = StridedMemoryView.from_cuda_array_interface(self, -1)
         return view.__dlpack__(**wanted)
 
@@ -150,4 +159,5 @@ class CudaArray(LaidOut):
 
 def _kind(dtype: np.dtype[Any], axes: int, order: str) -> int:
     """Return a number for this dtype, number of axes and order, which is quick to compare."""
-    return _kinds.setdefault((dtype, axes, order), len(_kinds))
+    # Of two threads that meet here, one may take a number in vain; none has that of another kind.
+    return _kinds.setdefault((dtype, axes, order), next(_numbers))

@@ -11,7 +11,15 @@ from warpladder.errors import DeviceError, InputTypeError, LaunchError, Warpladd
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Extents", "is_of_driver", "kernel_name", "launch_fault", "named", "reason_of"]
+__all__ = [
+    "Extents",
+    "is_of_driver",
+    "kernel_name",
+    "launch_fault",
+    "meaning_of",
+    "named",
+    "reason_of",
+]
 
 # Codes by which the driver refuses a launch; the GPU works on.
 _REFUSALS = (
@@ -91,9 +99,25 @@ def is_of_driver(fault: Exception) -> bool:
 def reason_of(fault: Exception) -> str:
     """Return the fault in one line, with what it means for this process."""
     reason = " ".join(str(fault).split())
+    return reason + meaning_of(reason)
+
+
+def meaning_of(reason: str) -> str:
+    """Return what the code of the driver in a reason means for this process, or nothing.
+
+    Examples
+    --------
+    >>> meaning_of("CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered")
+    '; a kernel before this call went wrong, and this process has lost the GPU'
+    """
     if any(code in reason for code in _FATAL):
-        reason += "; a kernel before this call went wrong, and this process has lost the GPU"
-    return reason
+        return "; a kernel before this call went wrong, and this process has lost the GPU"
+    if "CUDA_ERROR_NOT_INITIALIZED" in reason:
+        return (
+            "; this process was forked from one that uses the GPU and cannot use it: let "
+            'multiprocessing start processes by "spawn"'
+        )
+    return ""
 
 
 def kernel_name(kernel: Any) -> str:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from warpladder.device.cuda_arguments import interface_of
 from warpladder.device.cuda_array import CudaArray
-from warpladder.errors import DeviceError
+from warpladder.device.cuda_faults import meaning_of
+from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["adopted", "checked", "copy", "gathered", "keep", "page_locked"]
+__all__ = [
+    "adopted",
+    "checked",
+    "copy",
+    "described",
+    "gathered",
+    "keep",
+    "lying_at",
+    "page_locked",
+]
 
 
 def checked(doing: str, answer: tuple[Any, ...]) -> Any:
@@ -24,7 +36,7 @@ def checked(doing: str, answer: tuple[Any, ...]) -> Any:
 
         told = driver.cuGetErrorString(code)[1]
         said = f" ({told.decode()})" if told else ""
-        raise DeviceError(f"{doing}: {code.name}{said}")
+        raise DeviceError(f"{doing}: {code.name}{said}{meaning_of(code.name)}")
     return values[0] if values else None
 
 
@@ -89,15 +101,65 @@ def adopted(device: Any, array: Any) -> CudaArray:
     """Return an array of another library as one of ours, which shares its memory.
 
     Work of ours waits for the work that the other library has put on its stream.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As for `described`.
     """
-    interface = array.__cuda_array_interface__
-    address, _ = interface["data"]
-    stream = interface.get("stream")
-    # 1 is the default stream, on which our own work is.
-    if stream not in {None, 1}:
+    ours = described(device, array)
+    stream = _stream_of(array)
+    # 1 is the default stream, on which our own work is; 0 is how the driver calls it.
+    if stream not in {None, 0, 1}:
         from cuda.core import LEGACY_DEFAULT_STREAM, Stream
 
         LEGACY_DEFAULT_STREAM.wait(Stream.from_handle(int(stream)))
-    shape, dtype = tuple(interface["shape"]), np.dtype(interface["typestr"])
-    strides = interface.get("strides")
-    return CudaArray.at(device, array, address or 0, shape, dtype, strides and tuple(strides))
+    return ours
+
+
+def described(device: Any, array: Any) -> CudaArray:
+    """Return what an array's ``__cuda_array_interface__`` describes; waits for no stream.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        It does not say where the array lies, or how; has a mask; or as for `lying_at`.
+    """
+    known = interface_of(array)
+    address, strides = known["data"][0] or 0, known.get("strides")
+    shape, dtype = tuple(known["shape"]), np.dtype(known["typestr"])
+    return lying_at(device, array, address, shape, dtype, strides and tuple(strides))
+
+
+def lying_at(
+    device: Any,
+    owner: Any,
+    address: int,
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    strides: tuple[int, ...] | None,
+) -> CudaArray:
+    """Return an array of another library as one of ours.
+
+    Raises
+    ------
+    InputError
+        Its elements lie where no GPU reads them, after which all work of the process is lost.
+    """
+    steps = [stride for stride, extent in zip(strides or (), shape, strict=False) if extent > 1]
+    if 0 not in shape and any(place % dtype.alignment for place in (address, *steps)):
+        raise InputError(
+            f"an array on a GPU has elements of {dtype} that do not begin at multiples of "
+            f"{dtype.alignment} bytes, as a GPU needs it; copy their bytes into an array of {dtype}"
+        )
+    return CudaArray.at(device, owner, address, shape, dtype, strides)
+
+
+def _stream_of(array: Any) -> int | None:
+    """Return the stream on which whoever made an array may still be at work on it."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor):
+        # Its interface is of the version before streams.
+        return int(torch.cuda.current_stream(array.device).cuda_stream)
+    stream: int | None = array.__cuda_array_interface__.get("stream")
+    return stream

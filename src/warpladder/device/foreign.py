@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.device.select import choose_device, gpu, gpu_of, interface_of
-from warpladder.errors import DeviceError, InputError
+from warpladder.device.cuda_arguments import interface_of
+from warpladder.device.select import choose_device, gpu, gpu_of
+from warpladder.errors import DeviceError, InputError, InputTypeError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warpladder.device.base import Device
 
-__all__ = ["adopted", "device_of", "is_on_gpu", "like", "numpy_dtype", "to_numpy"]
+__all__ = ["adopted", "check_on", "device_of", "is_on_gpu", "like", "numpy_dtype", "to_numpy"]
 
 # DLPack's numbers for memory of a GPU, and for memory that a GPU and the host share.
 _GPU_MEMORY = (2, 13)
@@ -39,6 +40,9 @@ def adopted(array: Any) -> Any:
         There is no GPU that it could be on.
     InputError
         It does not say where it lies, or how.
+    InputTypeError
+        It is one of PyTorch that is part of a graph of gradients, or whose signs are still to be
+        changed.
 
     Examples
     --------
@@ -46,7 +50,16 @@ def adopted(array: Any) -> Any:
     >>> adopted(array) is array
     True
     """
-    if hasattr(array, "__cuda_array_interface__"):
+    try:
+        is_there = hasattr(array, "__cuda_array_interface__")
+    except RuntimeError as fault:
+        raise InputTypeError(f"an array on a GPU that cannot be taken: {fault}") from None
+    if is_there:
+        # The interface does not tell: what is in memory is of the other sign.
+        if hasattr(array, "is_neg") and array.is_neg():
+            raise InputTypeError(
+                "an array on a GPU whose signs PyTorch has still to change; give its .resolve_neg()"
+            )
         return array if hasattr(array, "dtype") and hasattr(array, "shape") else _described(array)
     if not hasattr(array, "__dlpack_device__"):
         return array
@@ -59,23 +72,21 @@ def adopted(array: Any) -> Any:
         return array
     from cuda.core.utils import StridedMemoryView
 
-    from warpladder.device.cuda_array import CudaArray
+    from warpladder.device.cuda_memory import lying_at
 
     view = StridedMemoryView.from_dlpack(array, stream_ptr=_DEFAULT_STREAM)
     strides = view.strides and tuple(stride * view.dtype.itemsize for stride in view.strides)
-    return CudaArray.at(gpu(number), view, view.ptr, view.shape, view.dtype, strides)
+    return lying_at(gpu(number), view, view.ptr, view.shape, view.dtype, strides)
 
 
 def _described(array: Any) -> Any:
     """Return an array with no more than its ``__cuda_array_interface__`` as a `CudaArray`."""
-    from warpladder.device.cuda_array import CudaArray
+    from warpladder.device.cuda_memory import described
 
-    there, known = gpu_of(array), interface_of(array)
+    there = gpu_of(array)
     # Whatever stream the interface names, and whether or not it names one.
     there.synchronize()
-    address, _ = known["data"]
-    shape, dtype = tuple(known["shape"]), np.dtype(known["typestr"])
-    return CudaArray.at(there, array, address, shape, dtype, known.get("strides"))
+    return described(there, array)
 
 
 def is_on_gpu(array: Any) -> bool:
@@ -105,7 +116,8 @@ def device_of(array: Any, asked: Any, name: str) -> Device:
     Raises
     ------
     InputError
-        The CPU is wanted; or the array is on a device that is no GPU, and that was not given.
+        The CPU is wanted; the array is on a device that is no GPU, and that was not given; or on
+        another GPU than the device that was.
     DeviceError
         CUDA is asked for and there is no GPU, or the array is not on it but on a simulated one;
         or numba-cuda, through which arrays on a GPU are reached, is missing.
@@ -123,12 +135,37 @@ def device_of(array: Any, asked: Any, name: str) -> Device:
         raise InputError(
             f"{name}: it is on a device that is no GPU; give that device too, as device=..."
         )
-    if isinstance(asked, str) and not hasattr(array, "__cuda_array_interface__"):
+    has_address = hasattr(array, "__cuda_array_interface__")
+    if isinstance(asked, str):
+        if has_address:
+            return gpu_of(array)
         raise DeviceError(
             f'device="{asked}": {name} is on a simulated device, not on a GPU; give that device '
             "too, as device=..."
         )
-    return gpu_of(array) if isinstance(asked, str) else asked
+    if has_address:
+        check_on(asked, array, name)
+    given: Device = asked
+    return given
+
+
+def check_on(device: Any, array: Any, name: str) -> None:
+    """Refuse an array that is on a GPU, where that is another device than the one of the call.
+
+    Raises
+    ------
+    InputError
+        It is.
+    """
+    # An array of no elements is nowhere.
+    if not interface_of(array)["data"][0]:
+        return
+    there, index = gpu_of(array).index, getattr(device, "index", None)  # type: ignore[attr-defined]
+    if there != index:
+        where = device.properties.name if index is None else f"GPU {index}"
+        raise InputError(
+            f"{name}: it is on GPU {there}, and the call is to run on {where}; copy it"
+        )
 
 
 def to_numpy(array: Any) -> NDArray[Any]:
@@ -159,5 +196,6 @@ def like(array: Any, given: Any) -> Any:
     if library == "torch":
         return sys.modules["torch"].as_tensor(array, device=given.device)
     if library == "numba":
-        return sys.modules["numba.cuda"].as_cuda_array(array)
+        # Whoever waits for the stream that the interface names is the caller's own work.
+        return sys.modules["numba.cuda"].as_cuda_array(array, sync=False)
     return array

@@ -23,7 +23,16 @@ __all__ = ["Library", "library_of"]
 
 
 class Library(Protocol):
-    """How arrays of a type are read and made."""
+    """How arrays of a type are read and made.
+
+    Attributes
+    ----------
+    makes_on_stream
+        Whether what `maker` makes is for the stream on which the library works, whichever that is;
+        else for the default stream.
+    """
+
+    makes_on_stream: bool
 
     def layout(self, array: Any) -> Hashable | None:
         """Return dtype, shape, strides and place: what a launch depends on but for the address.
@@ -62,6 +71,8 @@ _known: dict[type, Library | None] = {}
 
 
 class _Torch:
+    makes_on_stream = True
+
     def __init__(self) -> None:
         self._torch = torch = sys.modules["torch"]
         self._strided = torch.strided
@@ -95,6 +106,8 @@ class _Torch:
 
 
 class _CuPy:
+    makes_on_stream = True
+
     def __init__(self) -> None:
         self._cupy = sys.modules["cupy"]
 
@@ -119,6 +132,8 @@ class _CuPy:
 
 
 class _Ours:
+    makes_on_stream = False
+
     def layout(self, array: Any) -> Hashable | None:
         return array.dtype, array.shape, array.strides, array.device.index
 
@@ -139,11 +154,17 @@ class _Ours:
 class _Any:
     """Arrays of Numba, and whatever describes itself."""
 
+    makes_on_stream = False
+
     def layout(self, array: Any) -> Hashable | None:
-        # Subclasses of PyTorch's tensors have it on the host too, where it raises.
-        described = getattr(array, "__cuda_array_interface__", {})
-        looks = tuple(described.get(name) for name in ("typestr", "shape", "strides"))
-        return None if None in looks[:2] else (*looks, gpu_of(array))
+        # Subclasses of PyTorch's tensors have it on the host too, where it raises, and it raises
+        # something else where gradients are asked for.
+        try:
+            described = array.__cuda_array_interface__
+            looks = described["typestr"], tuple(described["shape"]), described.get("strides")
+        except (AttributeError, RuntimeError, KeyError, TypeError):
+            return None
+        return (*looks[:2], looks[2] and tuple(looks[2]), gpu_of(array))
 
     def memory(self, array: Any) -> Any:
         return array.__cuda_array_interface__["data"][0]

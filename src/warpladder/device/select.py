@@ -6,12 +6,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.device.cuda import CudaReport, has_driver, probe_cuda
+from warpladder.device.cuda_arguments import interface_of
 from warpladder.errors import DeviceError, InputError
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
 
-__all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of", "interface_of"]
+__all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of"]
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -77,25 +78,6 @@ def gpu(index: int = 0) -> Device:
     from warpladder.device.cuda_device import CudaDevice
 
     return CudaDevice(index)
-
-
-def interface_of(array: Any) -> dict[str, Any]:
-    """Return the ``__cuda_array_interface__`` of an array.
-
-    Raises
-    ------
-    InputError
-        It does not say where the array lies, or how.
-    """
-    given = array.__cuda_array_interface__
-    known: dict[str, Any] = given if isinstance(given, dict) else {}
-    missing = [repr(key) for key in ("shape", "typestr", "data") if key not in known]
-    if missing:
-        raise InputError(
-            f"the __cuda_array_interface__ of a {type(array).__name__} has no "
-            f"{', '.join(missing)}; give an array that describes itself in full"
-        )
-    return known
 
 
 def gpu_of(array: Any) -> Device:

@@ -83,8 +83,10 @@ VECTOR_ADD = Task(
     work=_add_work,
     unit="additions",
     default_n=1 << 24,
-    # Several blocks, and several steps of a grid-stride loop.
-    sizes=(*AWKWARD_SIZES, 1000, 5000),
+    # Several blocks, and several steps of a grid-stride loop: of 132 warps from 5,000 on, by four
+    # elements from 13,001 on, where one of these steps ends at n; of as many threads as 132
+    # multiprocessors hold, from 300,007 on.
+    sizes=(*AWKWARD_SIZES, 1000, 5000, 13_001, 300_007),
 )
 
 MATRIX_ADD = Task(
@@ -277,9 +279,16 @@ class Samples(NamedTuple):
     samples: Floats
 
 
+def _samples(n: int, seed: int) -> Samples:
+    # One in eight is a threshold, which it reaches.
+    samples = floats(n, seed)
+    samples[3::8] = THRESHOLDS[np.arange(samples[3::8].size) % LEVELS]
+    return Samples(samples)
+
+
 QUANTISE = Task(
     name=f"count which of {LEVELS} thresholds each of n samples reaches",
-    make=lambda n, seed: Samples(floats(n, seed)),
+    make=_samples,
     oracle=lambda problem: np.searchsorted(THRESHOLDS, problem.samples, side="right").astype(
         np.int32
     ),

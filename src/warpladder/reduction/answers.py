@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,23 @@ def check_outs(outs: Outs, plan: Plan, shape: tuple[int, ...], device: Any = Non
                 f"{found}; give one made with empty({shape}, '{dtype}')"
             )
     for one, other in combinations(outs, 2):
-        if one is other or (device is None and np.shares_memory(one, other)):
+        if one is other or _share_memory(one, other, device):
             raise InputError("out: two operations cannot share memory; give each an array")
+
+
+def _share_memory(one: Any, other: Any, device: Any) -> bool:
+    """Return whether two arrays for results, contiguous where they are on a GPU, share memory."""
+    if device is None:
+        return np.shares_memory(one, other)
+    (first, end), (begin, last) = _extent(one), _extent(other)
+    return first < last and begin < end
+
+
+def _extent(out: Any) -> tuple[int, int]:
+    """Return where a contiguous array on a device begins and ends."""
+    interface = getattr(out, "__cuda_array_interface__", None)
+    begin = out.values.ctypes.data if interface is None else interface["data"][0] or 0
+    return begin, begin + prod(out.shape) * numpy_dtype(out).itemsize
 
 
 def _check_on_host(out: Any) -> None:

@@ -329,7 +329,7 @@ def _reduce_there(
     check_dtype(dtype, "values")
     whole = tuple(values.shape)
     axes = as_axes(axis, len(whole))
-    mask = mask_for(where, whole)
+    mask = mask_for(where, whole, device)
     plan = plan_for(dtype, masked=mask is not None)
     check_axes_of_indices(plan.requests, axes, len(whole))
     shape = shape_left(whole, axes, keepdims=keepdims)

@@ -64,7 +64,8 @@ def key_of(
         return None
     layout = library.layout(values)
     stream = library.stream(values) if layout is not None else _OF_EACH_THREAD
-    if stream == _OF_EACH_THREAD:
+    if stream == _OF_EACH_THREAD or (stream and not library.makes_on_stream):
+        # Whoever takes the results does not know on which stream they are made.
         return None
     # 1, 1.0 and True are equal, and mean different things. A tuple in this one, or a look at each
     # argument, would take longer than to find the call.

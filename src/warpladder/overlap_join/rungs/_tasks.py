@@ -43,6 +43,10 @@ _SHORTEST = 3
 _SHORT_EVERY, _FIRST_SHORT, _LONGER_BY = 8, 3, 3
 
 
+#: One row more than a tile has, and more ids than it goes through at a time: 16 words of them.
+_MANY_IDS_AT = 65
+
+
 class Problem(NamedTuple):
     """Rows of ids, and how many of them two rows must share to be related."""
 
@@ -72,6 +76,8 @@ def shape_of(n: int) -> Shape:
     """
     if n >= 1000:
         return Shape(1000, 50_000, 37)
+    if n == _MANY_IDS_AT:
+        return Shape(8, 520, 2)
     return Shape(36, 180, 8) if n <= 16 else Shape(8, 40, 2)
 
 
@@ -146,8 +152,9 @@ SHARED_IDS = Task(
     size_word="rows",
     # Of IM's sizes the largest that most kernels of the ladder do in seconds.
     default_n=4000,
-    # And a few rows, for which blocks of a thread for each id have two warps.
-    sizes=tuple(sorted((*AWKWARD_SIZES, 13))),
+    # And a few rows, for which blocks of a thread for each id have two warps. The pairs of 130 rows
+    # are many blocks already.
+    sizes=tuple(sorted((*(n for n in AWKWARD_SIZES if n < 257), 13))),
 )
 
 #: Where a pair is compared by one thread.
@@ -157,7 +164,7 @@ SHARED_IDS_ROW_BY_ROW = replace(
     SHARED_IDS_BY_ONE_THREAD, sizes=tuple(n for n in AWKWARD_SIZES if n < 97)
 )
 #: Tiles are of 64 rows.
-SHARED_IDS_BY_TILES = replace(SHARED_IDS, sizes=(*SHARED_IDS.sizes, 64, 65))
+SHARED_IDS_BY_TILES = replace(SHARED_IDS, sizes=(*SHARED_IDS.sizes, 64, _MANY_IDS_AT))
 
 PARTNERS = replace(
     SHARED_IDS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warpladder.device.foreign import adopted, is_on_gpu, like, numpy_dtype, to_numpy
+from warpladder.device.foreign import adopted, check_on, is_on_gpu, like, numpy_dtype, to_numpy
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
@@ -61,17 +61,19 @@ class OnGpu(NamedTuple):
     key: Any
 
 
-def mask_for(where: Any, shape: tuple[int, ...]) -> Any:
-    """Return a mask for values of a shape, checked; of the GPU or of the host.
+def mask_for(where: Any, shape: tuple[int, ...], device: Device) -> Any:
+    """Return a mask for values of a shape on a device, checked; there or on the host.
 
     Raises
     ------
     InputError, InputTypeError
-        It does not broadcast to that shape, or is none of booleans.
+        It does not broadcast to that shape, is none of booleans, or is on another GPU.
     """
     if where is None:
         return None
     mask = where if is_on_gpu(where) else as_truths(where)
+    if hasattr(mask, "__cuda_array_interface__"):
+        check_on(device, mask, "where")
     if numpy_dtype(mask) != np.bool_:
         raise InputTypeError(f"where: a mask of booleans is needed, not dtype {numpy_dtype(mask)}")
     own = tuple(mask.shape)
@@ -129,13 +131,18 @@ def reduce_on_gpu(task: OnGpu, plan: Plan, ddof: float) -> list[Any]:
             return np.broadcast_to(to_numpy(mask) if is_on_gpu(mask) else mask, whole)
 
         check_mask_leaves_some(plan, results, marks, axes)
-    if outs is not None:
+    if outs is None and not shape:
+        return [result[0] for result in results]
+    if outs is None:
+        made = [like(device.to_device(result.reshape(shape)), values) for result in results]
+    else:
+        made = list(outs)
         for out, result in zip(outs, results, strict=True):
             device.to_device(result.reshape(shape), adopted(out))
-        return list(outs)
-    if not shape:
-        return [result[0] for result in results]
-    return [like(device.to_device(result.reshape(shape)), values) for result in results]
+    if stream:
+        # What is sent may still be on its way, and the stream need not wait for it.
+        device.synchronize()
+    return made
 
 
 def _finished_there(task: OnGpu, plan: Plan, ddof: float, stream: int) -> list[Any]:
