@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 from numba import config
@@ -41,7 +42,7 @@ class Driver:
 def driver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     stand_in = Driver(4)
     address = ctypes.cast(stand_in.function, ctypes.c_void_p).value
-    monkeypatch.setattr(driver_calls, "_function", lambda: address)
+    monkeypatch.setattr(driver_calls, "_function", lambda _: address)
     return stand_in
 
 
@@ -71,7 +72,7 @@ def test_the_stream_that_is_waited_for_is_the_one_that_launches_go_to(
 
     monkeypatch.setattr(bindings, "cuStreamSynchronize", synchronize)
     bound = object.__new__(CudaBound)
-    monkeypatch.setattr(bound, "_enter", lambda: None, raising=False)
+    monkeypatch.setattr(bound, "_current", nullcontext(), raising=False)
     bound.wait()
     bound.wait(2**40)
     assert waited == [bindings.CU_STREAM_LEGACY, 2**40]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import ExitStack
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
-from warpladder.device import cuda_memory, foreign
+from warpladder.device import cuda_memory, driver_calls, foreign
 from warpladder.device.cuda_array import CudaArray
 from warpladder.simulator import SimulatedDevice
 
@@ -97,8 +98,7 @@ def test_without_a_driver_arrays_on_a_gpu_are_refused(
     def fails(*_: Any) -> Any:
         raise RuntimeError("the driver is not there")
 
-    monkeypatch.setattr(importlib.import_module("cuda.bindings.driver"), "cuPointerGetAttribute",
-                        fails)  # fmt: skip
+    monkeypatch.setattr(driver_calls, "_pointer_attribute", fails)
     array = kind(np.ones(4))
     for call in (
         lambda: wl.reduce(array),
@@ -200,11 +200,15 @@ def test_whoever_takes_arrays_of_ours_waits_for_the_default_stream(
     given = SimpleNamespace(__dlpack__=lambda **options: options)
     view = SimpleNamespace(from_cuda_array_interface=lambda *_: given)
     monkeypatch.setattr(importlib.import_module("cuda.core.utils"), "StridedMemoryView", view)
-    ours = CudaArray.at("GPU", None, 4096, (3,), "f4")
+    entered: list[str] = []
+    current = ExitStack()
+    current.callback(entered.append, "left")
+    ours = CudaArray.at(SimpleNamespace(current=current), None, 4096, (3,), "f4")
     assert ours.__cuda_array_interface__["stream"] == 1
     for stream in (None, -1, 1, 77):
         assert ours.__dlpack__(stream=stream, max_version=(1, 0)) == {"max_version": (1, 0)}
     assert waits == [(77, 1)]
+    assert entered == ["left"]
 
 
 @pytest.mark.numba_cuda

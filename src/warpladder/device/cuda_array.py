@@ -104,7 +104,9 @@ class CudaArray(LaidOut):
         if stream not in {None, -1, 0, _DEFAULT_STREAM}:
             from cuda.core import LEGACY_DEFAULT_STREAM, Stream
 
-            Stream.from_handle(stream).wait(LEGACY_DEFAULT_STREAM)
+            # The default stream is that of the current GPU.
+            with self.device.current:
+                Stream.from_handle(stream).wait(LEGACY_DEFAULT_STREAM)
         view = StridedMemoryView.from_cuda_array_interface(self, -1)
         return view.__dlpack__(**wanted)
 

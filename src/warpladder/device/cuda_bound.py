@@ -20,6 +20,7 @@ from warpladder.device.driver_calls import compiled_launch, described_launch
 from warpladder.errors import InputTypeError
 
 if TYPE_CHECKING:
+    from warpladder.device.cuda_current import CurrentGpu
     from warpladder.device.cuda_launcher import Ready
 
 __all__ = ["CudaBound", "Rebound"]
@@ -41,8 +42,8 @@ class CudaBound:
         Of the kernel: arrays of ours, numbers, and tuples of these.
     moving
         Which of the arrays are replaced at each launch, by their number in ``args``.
-    enter
-        Makes the GPU current for this thread.
+    current
+        Makes the GPU current.
     """
 
     def __init__(
@@ -51,10 +52,10 @@ class CudaBound:
         ready: Ready,
         args: tuple[Any, ...],
         moving: Sequence[int],
-        enter: Callable[[], None],
+        current: CurrentGpu,
     ) -> None:
         self._name = name
-        self._enter = enter
+        self._current = current
         words: list[int] = []
         addresses: list[int] = []
         arrays: list[CudaArray] = []
@@ -73,8 +74,8 @@ class CudaBound:
 
     def __call__(self, arrays: tuple[int, ...], stream: int = 0) -> None:
         """Launch the kernel for arrays at these addresses, on a stream of the driver."""
-        self._enter()
-        code = self._start(self._description, stream, arrays)
+        with self._current:
+            code = self._start(self._description, stream, arrays)
         if code:
             from cuda.bindings import driver
 
@@ -84,11 +85,11 @@ class CudaBound:
         """Wait until everything on a stream is done."""
         from cuda.bindings import driver
 
-        self._enter()
         # By its own name, the default stream is the one that launches here go to, even where the
         # bindings were told that each thread has one.
         asked = stream or driver.CU_STREAM_LEGACY
-        checked("waiting for a stream", driver.cuStreamSynchronize(asked))
+        with self._current:
+            checked("waiting for a stream", driver.cuStreamSynchronize(asked))
 
 
 def _lay_out(
@@ -121,14 +122,18 @@ class Rebound:
         `CudaDevice.launch`.
     given
         Its arguments: kernel, grid, block and those of the kernel.
-    moving
+    moving, current
         As for `CudaBound`.
     """
 
     def __init__(
-        self, launch: Callable[..., None], given: tuple[Any, ...], moving: Sequence[int]
+        self,
+        launch: Callable[..., None],
+        given: tuple[Any, ...],
+        moving: Sequence[int],
+        current: CurrentGpu,
     ) -> None:
-        self._launch = launch
+        self._launch, self._current = launch, current
         # Without the memory of what is replaced, which others may want back.
         self._given = with_others(
             given, CudaArray, lambda number, array: array.moved(0) if number in moving else array
@@ -147,4 +152,5 @@ class Rebound:
 
     def wait(self, stream: int = 0) -> None:
         """Wait until everything on a stream is done."""
-        stream_at(stream).sync()
+        with self._current:
+            stream_at(stream).sync()

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device import cuda_memory as memory
@@ -21,6 +20,7 @@ from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, check_same
 from warpladder.device.cuda_array import CudaArray
 from warpladder.device.cuda_bound import CudaBound, Rebound
+from warpladder.device.cuda_current import CurrentGpu, Held
 from warpladder.device.cuda_faults import kernel_name, named
 from warpladder.device.cuda_launcher import Launcher
 from warpladder.device.cuda_properties import read_properties
@@ -59,6 +59,10 @@ class CudaDevice:
 
     Attributes
     ----------
+    index
+        As given.
+    current
+        Makes this the GPU that the driver works on, in this thread and for a ``with`` statement.
     properties
         As the driver tells; by compute capability what it does not tell.
     kernel_ms
@@ -85,14 +89,11 @@ class CudaDevice:
         self.index = index
         self._core = core
         self._gpu = gpus[index]
-        # Where there is one GPU, it need be made current once on each thread.
-        self._is_alone = len(gpus) == 1
-        self._entered = threading.local()
+        self.current = CurrentGpu(self._gpu, index, is_alone=len(gpus) == 1)
         self._default = core_stream(None)
         self._time_kernels = time_kernels
         self._timed: list[tuple[CudaEvent, CudaEvent]] = []
-        self._enter()
-        with named(f"opening GPU {index}"):
+        with self.current, named(f"opening GPU {index}"):
             self._pool = core.DeviceMemoryResource(index, core.DeviceMemoryResourceOptions())
             self.properties = read_properties(self._gpu, self._memory_info()[1])
             memory.keep(self._pool, self.properties.memory_bytes // _KEPT_PART)
@@ -119,11 +120,11 @@ class CudaDevice:
         check_same("out", device_array, host)
         if not device_array.flags.c_contiguous:
             raise InputError("out must be contiguous in C order")
-        self._enter()
-        memory.copy(
-            f"copying {host.nbytes} bytes to the GPU", "HtoD", device_array.address,
-            host.ctypes.data, host.nbytes, queue,
-        )  # fmt: skip
+        with self.current:
+            memory.copy(
+                f"copying {host.nbytes} bytes to the GPU", "HtoD", device_array.address,
+                host.ctypes.data, host.nbytes, queue,
+            )  # fmt: skip
         return device_array
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Any:
@@ -137,9 +138,8 @@ class CudaDevice:
         needed = bytes_of(shape, dtype)
         if needed == 0:
             return CudaArray.at(self, None, 0, as_shape(shape), dtype)
-        self._enter()
         try:
-            with named(f"allocating {needed} bytes on the GPU"):
+            with self.current, named(f"allocating {needed} bytes on the GPU"):
                 buffer = self._pool.allocate(needed, stream=core_stream(None))
         except DeviceError as fault:
             if "OUT_OF_MEMORY" not in str(fault):
@@ -149,7 +149,8 @@ class CudaDevice:
                 f"an array of {needed} bytes does not fit: {self.properties.name} has {free} "
                 f"of its {self.properties.memory_bytes} bytes free"
             ) from fault
-        return CudaArray.at(self, buffer, int(buffer.handle), as_shape(shape), dtype)
+        owner = buffer if self.current.is_alone else Held(buffer, self.current)
+        return CudaArray.at(self, owner, int(buffer.handle), as_shape(shape), dtype)
 
     def full(self, shape: int | tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
         """Return an array on the device with ``value`` in every place."""
@@ -162,8 +163,7 @@ class CudaDevice:
         raw = pattern.tobytes()
         unit = 1 if len(set(raw)) == 1 else len(raw)
         if unit in {1, 2, 4}:
-            self._enter()
-            with named(f"filling {device_array.nbytes} bytes on the GPU"):
+            with self.current, named(f"filling {device_array.nbytes} bytes on the GPU"):
                 device_array._owner.fill(raw[:unit], stream=core_stream(None))
         else:
             most = 32 * self.properties.multiprocessors
@@ -179,8 +179,7 @@ class CudaDevice:
         needed = bytes_of(shape, dtype)
         if needed == 0:  # the driver has no page-locked memory of no bytes
             return np.empty(shape, dtype)
-        self._enter()
-        with named(f"allocating {needed} bytes of page-locked host memory"):
+        with self.current, named(f"allocating {needed} bytes of page-locked host memory"):
             raw = memory.page_locked(needed)
         return raw.view(dtype).reshape(as_shape(shape))
 
@@ -202,15 +201,16 @@ class CudaDevice:
         if out is not None:
             check_out(out, source)
         queue = None if stream is None else core_stream(stream)
-        self._enter()
         if source.flags.c_contiguous or not source.size:
             host = np.empty(source.shape, source.dtype) if out is None else out
-            memory.copy(
-                f"copying {source.nbytes} bytes from the GPU", "DtoH", host.ctypes.data,
-                source.address, source.nbytes, queue,
-            )  # fmt: skip
+            with self.current:
+                memory.copy(
+                    f"copying {source.nbytes} bytes from the GPU", "DtoH", host.ctypes.data,
+                    source.address, source.nbytes, queue,
+                )  # fmt: skip
             return host
-        found = memory.gathered(source, queue)
+        with self.current:
+            found = memory.gathered(source, queue)
         if out is None:
             return found
         out[...] = found
@@ -240,16 +240,17 @@ class CudaDevice:
         UnsupportedKernelError
             Numba cannot compile the kernel.
         """
-        self._enter()
         queue = self._default if stream is None else core_stream(stream)
         asked = kernel, grid, block, args, shared_bytes, queue, cooperative
         if not self._time_kernels:
-            self._launcher.launch(*asked)
+            with self.current:
+                self._launcher.launch(*asked)
             return
         start, end = self.event(), self.event()
-        start.record(stream)
-        self._launcher.launch(*asked)
-        end.record(stream)
+        with self.current:
+            start.record(stream)
+            self._launcher.launch(*asked)
+            end.record(stream)
         self._timed.append((start, end))
 
     def bind(
@@ -261,11 +262,13 @@ class CudaDevice:
         the call is given the addresses of arrays that look the same, and a stream's handle. Arrays
         have to be ours, other arguments int or float.
         """
-        self._enter()
-        ready = None if self._time_kernels else self._launcher.ready(kernel, grid, block, args)
+        ready = None
+        if not self._time_kernels:
+            with self.current:
+                ready = self._launcher.ready(kernel, grid, block, args)
         if ready is None:
-            return Rebound(self.launch, (kernel, grid, block, *args), moving)
-        return CudaBound(kernel_name(kernel), ready, args, moving, self._enter)
+            return Rebound(self.launch, (kernel, grid, block, *args), moving, self.current)
+        return CudaBound(kernel_name(kernel), ready, args, moving, self.current)
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks of ``kernel`` one multiprocessor holds at a time.
@@ -278,36 +281,32 @@ class CudaDevice:
         LaunchError
             The kernel was not compiled yet, or the device cannot launch such blocks at all.
         """
-        self._enter()
-        return int(self._launcher.max_active_blocks(kernel, block, shared_bytes))
+        with self.current:
+            return int(self._launcher.max_active_blocks(kernel, block, shared_bytes))
 
     def free_bytes(self) -> int:
         """Return how many bytes of the GPU's memory are free."""
-        self._enter()
-        with named("asking for the free memory"):
+        with self.current, named("asking for the free memory"):
             kept = self._pool.attributes
             idle = kept.reserved_mem_current - kept.used_mem_current
             return self._memory_info()[0] + int(idle)
 
     def stream(self, *, urgent: bool = False) -> CudaStream:
         """Return a new stream; blocks of an ``urgent`` one go before those of others."""
-        self._enter()
-        with named("making a stream"):
+        with self.current, named("making a stream"):
             priority = _highest_priority() if urgent else 0
             options = self._core.StreamOptions(nonblocking=False, priority=priority)
-            return CudaStream(self._gpu.create_stream(options=options), self._enter)
+            return CudaStream(self._gpu.create_stream(options=options), self.current)
 
     def event(self) -> CudaEvent:
         """Return a new event."""
-        self._enter()
-        with named("making an event"):
+        with self.current, named("making an event"):
             options = self._core.EventOptions(timing_enabled=True)
-            return CudaEvent(self._gpu.create_event(options), self._enter)
+            return CudaEvent(self._gpu.create_event(options), self.current)
 
     def synchronize(self) -> None:
         """Wait until everything on the device is done."""
-        self._enter()
-        with named("waiting for the GPU"):
+        with self.current, named("waiting for the GPU"):
             self._gpu.sync()
         self.kernel_ms += sum(start.elapsed_ms(end) for start, end in self._timed)
         self._timed.clear()
@@ -316,14 +315,6 @@ class CudaDevice:
         """Forget the time of the kernels launched so far."""
         self._timed.clear()
         self.kernel_ms = 0.0 if self._time_kernels else math.nan
-
-    def _enter(self) -> None:
-        """Make this the GPU that the driver works on, for this thread."""
-        if self._is_alone and hasattr(self._entered, "once"):
-            return
-        with named(f"opening GPU {self.index}"):
-            self._gpu.set_current()
-        self._entered.once = True
 
     def _memory_info(self) -> tuple[int, int]:
         """Return how many bytes of the GPU's memory are free, and how many there are."""
@@ -341,19 +332,18 @@ class CudaDevice:
             raise InputTypeError(
                 f"device_array is a {type(array).__name__}; an array on the GPU is needed"
             )
-        self._enter()
-        with named("taking an array of another library"):
+        with self.current, named("taking an array of another library"):
             return memory.adopted(self, array)
 
     def _copy_there(self, source: CudaArray, out: CudaArray, queue: Any) -> CudaArray:
         check_same("out", out, source)
         if not (out.flags.c_contiguous and source.flags.c_contiguous):
             raise InputError("an array is copied on the GPU where both are contiguous in C order")
-        self._enter()
-        memory.copy(
-            f"copying {out.nbytes} bytes on the GPU", "DtoD", out.address, source.address,
-            out.nbytes, core_stream(None) if queue is None else queue,
-        )  # fmt: skip
+        with self.current:
+            memory.copy(
+                f"copying {out.nbytes} bytes on the GPU", "DtoD", out.address, source.address,
+                out.nbytes, core_stream(None) if queue is None else queue,
+            )  # fmt: skip
         return out
 
     def _ours_if_any(self, arg: Any) -> Any:

@@ -9,7 +9,7 @@ from warpladder.device.cuda_faults import named
 from warpladder.errors import InputTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from warpladder.device.cuda_current import CurrentGpu
 
 __all__ = ["CudaEvent", "CudaStream", "core_stream", "handle_of", "stream_at"]
 
@@ -23,9 +23,9 @@ class CudaStream:
         The stream of cuda.core.
     """
 
-    def __init__(self, core: Any, enter: Callable[[], None]) -> None:
+    def __init__(self, core: Any, current: CurrentGpu) -> None:
         self.core = core
-        self._enter = enter
+        self._current = current
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """Return the stream for other libraries: the protocol's version, the driver's handle."""
@@ -34,14 +34,12 @@ class CudaStream:
 
     def synchronize(self) -> None:
         """Wait until everything on this stream is done."""
-        self._enter()
-        with named("waiting for a stream"):
+        with self._current, named("waiting for a stream"):
             self.core.sync()
 
     def wait(self, event: Any) -> None:
         """Hold back what is put on this stream from now on until ``event`` is reached."""
-        self._enter()
-        with named("making a stream wait"):
+        with self._current, named("making a stream wait"):
             self.core.wait(event.core)
 
 
@@ -54,26 +52,23 @@ class CudaEvent:
         The event of cuda.core.
     """
 
-    def __init__(self, core: Any, enter: Callable[[], None]) -> None:
+    def __init__(self, core: Any, current: CurrentGpu) -> None:
         self.core = core
-        self._enter = enter
+        self._current = current
 
     def record(self, stream: Any = None) -> None:
         """Place the mark behind everything that is on ``stream`` by now."""
-        self._enter()
-        with named("recording an event"):
+        with self._current, named("recording an event"):
             core_stream(stream).record(self.core)
 
     def synchronize(self) -> None:
         """Wait until the mark is reached."""
-        self._enter()
-        with named("waiting for an event"):
+        with self._current, named("waiting for an event"):
             self.core.sync()
 
     def elapsed_ms(self, later: Any) -> float:
         """Return the milliseconds from this mark to a ``later`` one, both of them reached."""
-        self._enter()
-        with named("reading the time between two events"):
+        with self._current, named("reading the time between two events"):
             return float(later.core - self.core)
 
 

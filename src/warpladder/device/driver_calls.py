@@ -5,7 +5,7 @@ each time. Of a launch like one before only addresses of arrays are new: here al
 memory as the driver takes it, and Python gives where, the addresses, and the stream. Each call has
 its own copy of the words of the arguments, so that threads need not wait for one another.
 
-The driver tells where its function is (``cuGetProcAddress``).
+The driver tells where its functions are (``cuGetProcAddress``).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import entry_for
 from warpladder.errors import DeviceError
 
-__all__ = ["compiled_launch", "described_launch"]
+__all__ = ["compiled_launch", "described_launch", "gpu_at"]
 
 _INT, _WORD, _WORD_BYTES = ir.IntType(32), ir.IntType(64), 8
 # In a description stand the driver's function, the kernel, blocks, threads and bytes of shared
@@ -52,18 +52,38 @@ def described_launch(
     moving
         Which of the words are given at each launch.
     """
-    described = [_function(), kernel, *extents, len(words), *words, *moving]
+    described = [_function("cuLaunchKernel"), kernel, *extents, len(words), *words, *moving]
     return (ctypes.c_int64 * len(described))(*described)
 
 
-@cache
-def _function() -> int:
+def gpu_at(address: int) -> int | None:
+    """Return the number of the GPU that has memory at an address; None where the driver knows none.
+
+    Not by the bindings' own ``cuPointerGetAttribute``: of version 13.3 it answers 0 for the memory
+    of every GPU.
+    """
     from cuda.bindings import driver
 
-    answer = driver.cuGetProcAddress(b"cuLaunchKernel", _VERSION, _ONE_DEFAULT_STREAM)
-    address = int(checked("finding the driver's launch", answer[:2]))
+    asked = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    number = ctypes.c_int()
+    code = _pointer_attribute()(ctypes.byref(number), int(asked), address)
+    return None if code else number.value
+
+
+@cache
+def _pointer_attribute() -> Any:
+    signature = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint64)
+    return signature(_function("cuPointerGetAttribute"))
+
+
+@cache
+def _function(name: str) -> int:
+    from cuda.bindings import driver
+
+    answer = driver.cuGetProcAddress(name.encode(), _VERSION, _ONE_DEFAULT_STREAM)
+    address = int(checked(f"finding the driver's {name}", answer[:2]))
     if not address:
-        raise DeviceError("the driver has no cuLaunchKernel of CUDA 12; install a newer one")
+        raise DeviceError(f"the driver has no {name} of CUDA 12; install a newer one")
     return address
 
 

@@ -192,7 +192,9 @@ def like(array: Any, given: Any) -> Any:
     """
     library = type(given).__module__.partition(".")[0]
     if library == "cupy":
-        return sys.modules["cupy"].asarray(array)
+        # It takes an array as one of the current GPU.
+        with given.device:
+            return sys.modules["cupy"].asarray(array)
     if library == "torch":
         return sys.modules["torch"].as_tensor(array, device=given.device)
     if library == "numba":

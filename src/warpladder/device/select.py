@@ -92,21 +92,21 @@ def gpu_of(array: Any) -> Device:
     """
     address, _ = interface_of(array)["data"]
     if not address:
-        # An array of no elements is nowhere.
-        return gpu()
+        # An array of no elements is nowhere; its library may say of which GPU it is.
+        tell = getattr(array, "__dlpack_device__", None)
+        return gpu(tell()[1]) if tell else gpu()
     try:
-        from cuda.bindings import driver
+        from warpladder.device.driver_calls import gpu_at
 
-        ordinal = driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
-        code, number = driver.cuPointerGetAttribute(ordinal, address)
+        number = gpu_at(address)
     except (ImportError, RuntimeError) as fault:
         # The package is not there, or the driver's library.
         raise DeviceError(f"an array says that it is on a GPU, which cannot be: {fault}") from fault
-    if code:
+    if number is None:
         raise DeviceError(
             f"an array on a GPU lies at {address:#x}, of which the driver knows nothing"
         )
-    return gpu(int(number))
+    return gpu(number)
 
 
 @cache

@@ -98,7 +98,7 @@ class PreparedReduction:
         if library_of(values) is not library or library.layout(values) != self._layout:
             raise InputError(
                 f"values: this was prepared for {self._told}, laid out as the array that was given "
-                "then; call reduce.prepare for others"
+                "then and on its GPU; call reduce.prepare for others"
             )
         if stream is None:
             handle = library.stream(values)
