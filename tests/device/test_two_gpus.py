@@ -133,7 +133,6 @@ CALLS: dict[str, tuple[Any, Callable[[Any], Any]]] = {
     "rows": (ROWS, lambda values: wl.reduce(values, ("sum", "max"), axis=1)[1]),
     "exact": (ROWS, lambda values: wl.reduce(values, "sum", accuracy="reproducible", axis=0)),
     "prepared": (ROWS, lambda values: wl.reduce.prepare(values, "sum", axis=0)(values)),
-    "masked": (ROWS, lambda values: wl.reduce(values, "sum", axis=0, where=values > 50)),
     "nothing": (ROWS[:0], lambda values: wl.reduce(values, "sum", axis=0)),
     "paths": (WEIGHTS, lambda values: wl.shortest_paths(values).dist_matrix),
     "with hops": (WEIGHTS, lambda values: wl.shortest_paths(values, next_hops=True).dist_matrix),
@@ -213,6 +212,14 @@ def test_the_answer_is_where_the_array_is(library: Any, name: str) -> None:
             where, found = library.back(found)
             assert where == index
         assert np.array_equal(found, expected)
+
+
+def test_masks_and_room_for_results_on_the_other_gpu(library: Any) -> None:
+    values, mask = library.there(ROWS, 1), library.there(ROWS > 50, 1)
+    room = library.there(ROWS[0], 1)
+    assert wl.reduce(values, axis=0, where=mask, out=room) is room
+    assert np.array_equal(library.back(room)[1], ROWS.sum(axis=0, where=ROWS > 50))
+    assert library.current() == 0
 
 
 def test_arrays_of_two_gpus_do_not_mix(library: Any) -> None:
