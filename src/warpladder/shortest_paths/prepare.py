@@ -257,7 +257,7 @@ def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | No
         raise InputError.of_graph(number, told)
     if dtype.kind == "i" and summary.heaviest >= int(inner_no_path(dtype)):
         raise DoesNotFitError(f"there is a weight of {summary.heaviest}")
-    smallest_sum = -np.finfo(dtype).max if dtype.kind == "f" else -_LARGEST_EXACT_SUM
+    smallest_sum = -float(np.finfo(dtype).max) if dtype.kind == "f" else -_LARGEST_EXACT_SUM
     if summary.sum_of_smallest <= smallest_sum:
         raise DoesNotFitError("the weights below zero may add up to a path")
 
