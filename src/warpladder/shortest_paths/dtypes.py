@@ -101,8 +101,9 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
     if not large.size:
         return array
     numbers = objects_of(given)
-    if all(isinstance(number, Integral) for number in numbers.flat):
-        beyond = [number for number in numbers.flat if number > np.iinfo(np.int64).max]
+    listed: list[Any] = numbers.ravel().tolist()
+    if all(isinstance(number, Integral) for number in listed):
+        beyond = [number for number in listed if number > np.iinfo(np.int64).max]
         if beyond:
             raise InputError(beyond_int64(name, beyond[0]))
     for place in map(tuple, large.tolist()):
