@@ -155,11 +155,16 @@ def test_float32_overflow_widens_and_float64_overflow_is_refused():
         wl.shortest_paths(_chain([1.7e308, 1.7e308, 1], "float64"))
 
 
-def test_overwriting_never_spoils_a_matrix_that_has_to_be_widened():
-    weights = np.full((3, 3), absent("int16"), "int16")
-    weights[0, 1] = weights[1, 2] = 16000
-    answer = wl.shortest_paths(weights, overwrite=True)
-    assert answer.distance(0, 2) == 32000
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(("weight", "no_edge"), [(16000, absent("int16")), (absent("int16"), 0)])
+def test_overwriting_never_spoils_a_matrix_that_has_to_be_widened(weight, no_edge, batch):
+    weights = np.full((3, 3), no_edge, "int16")
+    weights[0, 1] = weights[1, 2] = weight
+    given = weights[None] if batch else weights
+    answer = wl.shortest_paths(given, overwrite=True, no_edge=no_edge)
+    alone = answer[0] if batch else answer
+    assert alone.distance(0, 2) == 2 * int(weight)
+    assert alone.distance(1, 0) == np.inf
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

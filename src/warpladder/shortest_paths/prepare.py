@@ -112,7 +112,8 @@ def prepare(
         There is one and ``mark`` is False.
     """
     source, absent, is_ours = weights_as(graph.given, dtype, graph.number)
-    dist = source if is_ours or may_overwrite(source, overwrite) else np.empty_like(source)
+    in_place = is_ours or may_overwrite(source, absent, overwrite)
+    dist = source if in_place else np.empty_like(source)
     summary = import_weights(source, dist, hops, absent)
     check_summary(summary, dtype, graph.number)
     threshold = inner_no_path(dtype)
@@ -194,8 +195,8 @@ def _convert(
     return converted
 
 
-def may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
-    """Return whether the result may stand where the weights were.
+def may_overwrite(source: NDArray[Any], absent: Any, overwrite: bool) -> bool:
+    """Return whether the result may stand where the weights were, ``absent`` for "no edge".
 
     A matrix may be needed again in a wider dtype, so it is used up only where the weights exclude
     that or there is none wider.
@@ -204,9 +205,10 @@ def may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
         return False
     if source.dtype.kind == "f" and wider_dtype(source.dtype) is None:
         return True
-    no_path = outer_no_path(source.dtype)
-    limit = float(no_path // 2 if source.dtype.kind == "i" else np.finfo(source.dtype).max)
-    heaviest = float(source.max(where=source != no_path, initial=0))
+    is_integer = source.dtype.kind == "i"
+    limit = float(inner_no_path(source.dtype) if is_integer else np.finfo(source.dtype).max)
+    # Of floats infinity is no weight whatever else means "no edge".
+    heaviest = float(source.max(where=source != (absent if is_integer else np.inf), initial=0))
     # As `surely_fits` has it, or a matrix that is used up could still be asked for its weights.
     return bool(source.min(initial=0) >= 0 and heaviest * source.shape[-1] * _SLACK < limit)
 
