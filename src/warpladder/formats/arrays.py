@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 NPY_MAGIC = b"\x93NUMPY"
+_ZIP_MAGIC = b"PK"
 _MATRIX_NAMES = ("dist_matrix", "matrix", "arr_0")
 # Other sparse layouts fill their blocks and diagonals with zeros that mean nothing.
 _SPARSE_LAYOUTS = ("csr", "csc", "coo")
@@ -71,7 +72,12 @@ def check_weights(path: Path, weights: NDArray[Any]) -> None:
 
 def load_arrays(file: InputFile) -> dict[str, NDArray[Any]]:
     """Return the arrays of a .npy or .npz file by name; that of .npy is called matrix."""
-    is_mapped = not is_gzip(file) and read_head(file, len(NPY_MAGIC)) == NPY_MAGIC
+    head = read_head(file, len(NPY_MAGIC))
+    if not head.startswith((NPY_MAGIC, _ZIP_MAGIC)):
+        # NumPy would take it for pickled objects, and tell how to read such.
+        found = "another beginning, or nothing at all"
+        raise FileFormatError(file.path, None, "a NumPy file", found)
+    is_mapped = not is_gzip(file) and head == NPY_MAGIC
     with (
         told_as_broken(file.path, "a whole NumPy file of arrays without objects"),
         warnings.catch_warnings(),
