@@ -291,6 +291,15 @@ def test_integers_beyond_int64_are_labels(large, labels):
     assert wl.Graph.from_edges([4, 2], [large, 4]).labels == [4, large, 2]
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_edges_are_those_that_were_given_whatever_becomes_of_the_arrays(dtype):
+    edges = np.array([[0, 1], [1, 2], [4, 7]], dtype)
+    ends = edges[:2].astype(np.int64)
+    graph = wl.Graph.from_edges(*ends, edges[2])
+    edges[:], ends[:] = 0, 0
+    assert wl.shortest_paths(graph).distance(0, 2) == 11
+
+
 def test_integers_are_indices_of_listed_labels_whatever_holds_them():
     for dtype in (np.int64, object):
         ends = np.array([[0, 1], [1, 2]], dtype)

@@ -112,7 +112,7 @@ class Graph:
         labels: Sequence[Hashable] | None = None,
         directed: bool = True,
     ) -> Graph:
-        """Make a graph from its edges.
+        """Make a graph from its edges, which are copied.
 
         Parameters
         ----------
@@ -308,7 +308,8 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     """Return labels as a list without repetition, a range as it is."""
     if labels is None or isinstance(labels, range):
         return labels
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    # Sets have no order in which labels could be the vertices'.
+    if isinstance(labels, str | bytes | set | frozenset) or not isinstance(labels, Iterable):
         raise InputTypeError(f"labels must be a sequence, not {type(labels).__name__}")
     if isinstance(labels, np.ndarray):
         refuse_fine_times(labels, "labels")
@@ -347,7 +348,7 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
                 f"weights[{wrong[0]}] is {array[wrong[0]]}; "
                 "a weight must be a number (inf: no edge)"
             )
-    return array
+    return array.copy()
 
 
 def refuse_masked_matrix(matrix: Any) -> None:
