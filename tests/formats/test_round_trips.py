@@ -224,7 +224,7 @@ def test_other_dtypes_keep_their_values(name: str) -> None:
         back = rewritten(name, changed(weights=weights))
         assert back is not None
         assert back.weights is not None
-        assert back.weights[0] == weights[0]
+        assert back.weights[0].item() == weights[0].item()
 
 
 # SciPy 1.18 wants to be told which kind of matrix; the argument for it is not in 1.13.
