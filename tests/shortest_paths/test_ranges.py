@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import DTYPES, absent, as_float, check_hops, distances, random_weights
+from scipy.sparse import csgraph
 
 import warpladder as wl
 from choosing import only
 from warpladder import errors
 from warpladder.shortest_paths import solve
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
+from warpladder.shortest_paths.strong_components import strong_components
 from warpladder.simulator import SimulatedDevice
 
 _CHAIN = ([0, 1, 2], [1, 2, 3])
@@ -139,6 +141,30 @@ def test_a_weight_too_large_for_the_dtype_is_refused():
 def test_what_the_limit_is(weights, dtype, told):
     with pytest.raises(errors.DistanceOverflowError, match=told):
         wl.shortest_paths(_chain(weights, dtype), method="floyd-warshall")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_small_distances_are_not_rounded_beside_large_ones_below_zero(dtype, batch):
+    weights = np.full((6, 6), np.inf, dtype)
+    # A cycle, and what leads past the end of the heavy edge: each has a strong component.
+    weights[[0, 1, 2, 4, 5], [2, 2, 3, 5, 4]] = [-1e10, -1e-10, 1e-10, -1e-3, 2e-3]
+    weights[3, 4] = 5
+    answer = wl.shortest_paths(weights[None] if batch else weights, next_hops=True)
+    alone = answer[0] if batch else answer
+    assert alone.dist_matrix[1, 2] == weights[1, 2]
+    assert alone.dist_matrix[1, 3] == 0
+    assert alone.dist_matrix[4, 5] == pytest.approx(-1e-3, rel=1e-6)
+    assert alone.path(0, 5) == [0, 2, 3, 4, 5]
+
+
+def test_strong_components_are_scipys():
+    rng = np.random.default_rng(1)
+    for density in (0, 0.03, 0.06, 0.1, 0.3):
+        weights = np.where(rng.random((30, 30)) < density, 1.0, np.inf)
+        found = strong_components(weights)
+        _, known = csgraph.connected_components(np.isfinite(weights), connection="strong")
+        assert np.array_equal(found[:, None] == found, known[:, None] == known)
 
 
 def test_int64_overflow_is_refused_with_a_remedy():

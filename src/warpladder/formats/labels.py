@@ -113,6 +113,6 @@ def weights_as_text(table: EdgeTable) -> list[str]:
     if table.weights is None:
         return ["1"] * len(table.sources)
     # Booleans become 0 and 1; a narrow float is written with all the digits of its value.
-    written = {"b": np.dtype(np.int8), "f": np.dtype(np.float64)}
+    written: dict[str, np.dtype[Any]] = {"b": np.dtype(np.int8), "f": np.dtype(np.float64)}
     values = table.weights.astype(written.get(table.weights.dtype.kind, table.weights.dtype))
     return list(map(repr, values.tolist()))

@@ -3,10 +3,10 @@
 NaN and -inf are refused. A negative cycle is found before the run; or, where its pairs are to be
 marked, every vertex that shares a strong component with one is taken out.
 
-Floating-point weights below zero are made non-negative with the potentials p that Bellman-Ford
-leaves: ``w + p[u] - p[v]`` has the same shortest paths. Without that, the rounding of a cycle of
-weight 0 would put a tiny negative number on the diagonal, and Floyd-Warshall doubles it with every
-vertex.
+Floating-point weights below zero, where they are on cycles, are made non-negative with the
+potentials p that Bellman-Ford leaves: ``w + p[u] - p[v]`` has the same shortest paths. Without
+that, the rounding of a cycle of weight 0 would put a tiny negative number on the diagonal, and
+Floyd-Warshall doubles it with every vertex.
 Integers are exact and need no such care.
 """
 
@@ -63,7 +63,8 @@ class Prepared:
     dist
         The matrix to close.
     lightest, heaviest
-        Lightest and heaviest edge in it; the latter infinity where a path may be negative.
+        Lightest and heaviest edge, before weights were shifted; the latter infinity where a path
+        may be negative.
     threshold
         Closed entries of at least this are no paths.
     edges
@@ -128,15 +129,15 @@ def prepare(
             labels = [graph.label(vertex) for vertex in cycle.vertices]
             raise NegativeCycleError(labels, cycle.weight, graph.number)
         marks, potentials = _cut_negative_cycles(dist, hops)
-    floor = potentials.floor
-    if dtype.kind == "i":
-        threshold = int(threshold) + 2 * int(floor)
-        if threshold <= 0:
-            raise DoesNotFitError(f"there is a path of weight {int(floor)}")
-    edges = None if surely_fits(summary, dtype, floor) else _edges(dist)
     if dtype.kind == "f":
-        _shift(dist, potentials.high, potentials.low)
-        return Prepared(dist, 0.0, np.inf, threshold, edges, potentials, marks)
+        edges = None if surely_fits(summary, dtype, summary.sum_of_smallest) else _edges(dist)
+        _shift(dist, potentials.high, potentials.low, potentials.component)
+        return Prepared(dist, summary.lightest, np.inf, threshold, edges, potentials, marks)
+    floor = potentials.floor
+    threshold = int(threshold) + 2 * int(floor)
+    if threshold <= 0:
+        raise DoesNotFitError(f"there is a path of weight {int(floor)}")
+    edges = None if surely_fits(summary, dtype, floor) else _edges(dist)
     return Prepared(dist, summary.lightest, np.inf, threshold, edges, None, marks)
 
 
@@ -308,12 +309,13 @@ def _cut_negative_cycles(
 
 @cached
 @njit(nogil=True)
-def _shift(dist: Any, high: Any, low: Any) -> None:
+def _shift(dist: Any, high: Any, low: Any, component: Any) -> None:
     for u in range(len(dist)):
         row = dist[u]
         for v in range(row.size):
-            # What rounding leaves below zero is zero; the diagonal stays as it is.
-            row[v] = max(((high[u] - high[v]) + row[v]) + (low[u] - low[v]), 0.0)
+            shifted = ((high[u] - high[v]) + row[v]) + (low[u] - low[v])
+            # What rounding leaves below zero on a cycle is zero; the diagonal stays as it is.
+            row[v] = max(shifted, 0.0) if component[u] == component[v] else shifted
 
 
 @cached
