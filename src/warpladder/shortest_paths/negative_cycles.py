@@ -69,7 +69,9 @@ class Potentials:
         return least
 
 
-def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
+def find_negative_cycle(
+    dist: NDArray[Any], component: NDArray[np.int64] | None = None
+) -> tuple[Cycle | None, Potentials]:
     """Return a negative cycle or None, and the potentials, which are final where there is none.
 
     Parameters
@@ -77,6 +79,9 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
     dist
         Weights prepared by `dense.import_weights`. Integer weights must sum to less than 2**61 in
         size.
+    component
+        As `Potentials` has it, where an earlier call for this graph has found it, whatever vertices
+        have lost all edges since.
 
     Examples
     --------
@@ -87,7 +92,8 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
     n = len(dist)
     is_integer = dist.dtype.kind == "i"
     parents = np.full(n, -1)
-    component = np.zeros(n, np.int64) if is_integer else strong_components(dist)
+    if component is None:
+        component = np.zeros(n, np.int64) if is_integer else strong_components(dist)
     high = np.zeros(n, np.int64 if is_integer else np.float64)
     potentials = Potentials(high, np.zeros(n), component)
     remainders = None if is_integer else potentials.low

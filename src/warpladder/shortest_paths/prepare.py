@@ -128,7 +128,7 @@ def prepare(
         if not mark:
             labels = [graph.label(vertex) for vertex in cycle.vertices]
             raise NegativeCycleError(labels, cycle.weight, graph.number)
-        marks, potentials = _cut_negative_cycles(dist, hops)
+        marks, potentials = _cut_negative_cycles(dist, hops, potentials.component)
     if dtype.kind == "f":
         edges = None if surely_fits(summary, dtype, summary.sum_of_smallest) else _edges(dist)
         _shift(dist, potentials.high, potentials.low, potentials.component)
@@ -282,7 +282,7 @@ def _edges(dist: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _cut_negative_cycles(
-    dist: NDArray[Any], hops: NDArray[Any]
+    dist: NDArray[Any], hops: NDArray[Any], component: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], Potentials]:
     """Take every vertex that shares a strong component with a negative cycle out of the graph.
 
@@ -294,17 +294,17 @@ def _cut_negative_cycles(
     reach = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=n).astype(np.bool_)
     affected = np.zeros((n, n), np.bool_)
     while True:
-        cycle, potentials = find_negative_cycle(dist)
+        cycle, potentials = find_negative_cycle(dist, component)
         if cycle is None:
             return affected, potentials
         vertex = cycle.vertices[0]
-        component = np.flatnonzero(reach[vertex] & reach[:, vertex])
+        cut = np.flatnonzero(reach[vertex] & reach[:, vertex])
         affected |= np.outer(reach[:, vertex], reach[vertex])
-        dist[component, :] = dist[:, component] = inner_no_path(dist.dtype)
-        dist[component, component] = 0
+        dist[cut, :] = dist[:, cut] = inner_no_path(dist.dtype)
+        dist[cut, cut] = 0
         if hops.size:
-            hops[component, :] = hops[:, component] = NO_HOP
-            hops[component, component] = component
+            hops[cut, :] = hops[:, cut] = NO_HOP
+            hops[cut, cut] = cut
 
 
 @cached
