@@ -72,12 +72,7 @@ def check_weights(path: Path, weights: NDArray[Any]) -> None:
 
 def load_arrays(file: InputFile) -> dict[str, NDArray[Any]]:
     """Return the arrays of a .npy or .npz file by name; that of .npy is called matrix."""
-    head = read_head(file, len(NPY_MAGIC))
-    if not head.startswith((NPY_MAGIC, _ZIP_MAGIC)):
-        # NumPy would take it for pickled objects, and tell how to read such.
-        found = "another beginning, or nothing at all"
-        raise FileFormatError(file.path, None, "a NumPy file", found)
-    is_mapped = not is_gzip(file) and head == NPY_MAGIC
+    is_mapped = not is_gzip(file) and read_head(file, len(NPY_MAGIC)) == NPY_MAGIC
     with (
         told_as_broken(file.path, "a whole NumPy file of arrays without objects"),
         warnings.catch_warnings(),
@@ -89,6 +84,11 @@ def load_arrays(file: InputFile) -> dict[str, NDArray[Any]]:
             return {"matrix": np.load(file.place, mmap_mode="r", allow_pickle=False)}
         # np.load leaves a broken archive open that it has opened itself.
         with open_binary(file) as opened:
+            if not opened.read(len(NPY_MAGIC)).startswith((NPY_MAGIC, _ZIP_MAGIC)):
+                # NumPy would take it for pickled objects, and tell how to read such.
+                found = "another beginning, or nothing at all"
+                raise FileFormatError(file.path, None, "a NumPy file", found)
+            opened.seek(0)
             loaded = np.load(opened, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return {"matrix": loaded}
