@@ -181,6 +181,18 @@ def test_float32_overflow_widens_and_float64_overflow_is_refused():
         wl.shortest_paths(_chain([1.7e308, 1.7e308, 1], "float64"))
 
 
+def test_a_float_that_is_too_large_beside_edges_below_zero_is_noticed():
+    # With what is added for the last edge every distance fits.
+    parts = np.array([0.6, 0.6, 0.1, -0.4])
+    ring = partial(wl.Graph.from_edges, [0, 1, 2, 3], [1, 2, 3, 0])
+    largest = float(np.finfo("float32").max)
+    answer = wl.shortest_paths(ring((parts * largest).astype("float32")))
+    assert answer.dist_matrix.dtype == np.float64
+    assert answer.distance(0, 2) == pytest.approx(1.2 * largest)
+    with pytest.raises(errors.DistanceOverflowError, match="there is a distance above"):
+        wl.shortest_paths(ring(parts * np.finfo("float64").max))
+
+
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize(("weight", "no_edge"), [(16000, absent("int16")), (absent("int16"), 0)])
 def test_overwriting_never_spoils_a_matrix_that_has_to_be_widened(weight, no_edge, batch):

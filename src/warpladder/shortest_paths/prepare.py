@@ -142,8 +142,15 @@ def prepare(
 
 
 def restore_weights(dist: NDArray[Any], potentials: Potentials) -> None:
-    """Take the potentials out of distances again, in place."""
-    _unshift(dist, potentials.high, potentials.low)
+    """Take the potentials out of distances again, in place.
+
+    Raises
+    ------
+    DoesNotFitError
+        A distance is too large without them.
+    """
+    if not _unshift(dist, potentials.high, potentials.low):
+        raise DoesNotFitError(f"there is a distance above {np.finfo(dist.dtype).max:g}")
 
 
 def weights_as(
@@ -320,8 +327,13 @@ def _shift(dist: Any, high: Any, low: Any, component: Any) -> None:
 
 @cached
 @njit(nogil=True)
-def _unshift(dist: Any, high: Any, low: Any) -> None:
+def _unshift(dist: Any, high: Any, low: Any) -> Any:
+    """Return whether all finite distances stay so."""
+    lost = 0
     for u in range(len(dist)):
         row = dist[u]
         for v in range(row.size):
+            was_finite = row[v] < np.inf
             row[v] = ((high[v] - high[u]) + row[v]) + (low[v] - low[u])
+            lost += was_finite and not row[v] < np.inf
+    return lost == 0
