@@ -46,7 +46,11 @@ def test_every_command_is_one_that_names_its_options() -> None:
         ("paths F --dtype float32", f"a b {2**24 + 1}\n--END--\n", "--dtype 'float32': it would"),
         ("paths F --weight 2", _HEAVY, "warpladder: --weight does not apply to "),
         ("paths F --source x --target y", "a,b\n1,2\n", "--source 'x' is no column"),
-        ("paths F --undirected --format numpy", _HEAVY, "F: expected a whole NumPy file"),
+        (
+            "paths F --undirected --format numpy",
+            _HEAVY,
+            "F: expected a NumPy file, found another beginning",
+        ),
         ("reduce F --column a --op median", "a,b\n1,2\n", "--op 'median' is not known"),
         ("reduce F --column zz", "a,b\n1,2\n", "--column 'zz' is not there"),
         ("reduce F --column a --dtype x", "a,b\n1,2\n", "--dtype 'x' is not known"),

@@ -12,7 +12,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats import graphs
 from warpladder.formats.edges import EdgeTable
 
@@ -326,6 +326,19 @@ def test_unclear_columns(
         read(tmp_path / "g.edges", content, **options)
     assert message in str(raised.value)
     assert "g.edges" in str(raised.value)
+
+
+def test_a_column_may_say_whether_edges_are_directed(tmp_path: Path) -> None:
+    def table(*types: str, **options: Any) -> EdgeTable:
+        rows = "".join(f"1,{i},{kind},{i},0.5\n" for i, kind in enumerate(types, 2))
+        return read(tmp_path / "gephi.csv", f"Source,Target,Type,Id,Weight\n{rows}", **options)
+
+    assert table("Undirected", '"undirected"').directed is False
+    assert table("Directed").directed is True
+    assert table("road", "").directed is True
+    assert table("Undirected", "Directed", directed=False).directed is False
+    with pytest.raises(FileFormatError, match="give directed=True or directed=False"):
+        table("Undirected", "Directed")
 
 
 def test_directed_argument(tmp_path: Path) -> None:

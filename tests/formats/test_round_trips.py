@@ -213,12 +213,18 @@ def test_gz_is_packed_and_reproducible(tmp_path: Path) -> None:
     assert packed == (tmp_path / "b.gr.gz").read_bytes()
 
 
-def test_narrow_dtypes_keep_their_values(tmp_path: Path) -> None:
-    for weights in (np.array([0.1], dtype=np.float32), np.array([True]), np.array([200], np.uint8)):
-        back = rewritten("g.gr", changed(weights=weights))
+@pytest.mark.parametrize("name", ["g.gr", "g.mtx"])
+def test_other_dtypes_keep_their_values(name: str) -> None:
+    for weights in (
+        np.array([0.1], dtype=np.float32),
+        np.array([True]),
+        np.array([200], np.uint8),
+        np.array([2**53 + 1], np.uint64),
+    ):
+        back = rewritten(name, changed(weights=weights))
         assert back is not None
         assert back.weights is not None
-        assert back.weights[0] == weights[0]
+        assert back.weights[0].item() == weights[0].item()
 
 
 # SciPy 1.18 wants to be told which kind of matrix; the argument for it is not in 1.13.

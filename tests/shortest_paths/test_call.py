@@ -159,6 +159,16 @@ def test_networkx_agrees_on_a_random_graph():
     assert np.allclose(wl.shortest_paths(graph).dist_matrix, nx.floyd_warshall_numpy(graph))
 
 
+class Unreadable:
+    """As a tensor that requires a gradient."""
+
+    def __init__(self, ndim):
+        self.ndim = ndim
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("use detach() first")
+
+
 @pytest.mark.parametrize(
     ("graph", "error", "message"),
     [
@@ -183,7 +193,20 @@ def test_networkx_agrees_on_a_random_graph():
         (([-1], [1], [1]), errors.InputError, r"sources\[0\] is -1"),
         (([0], [1], [1], 5), errors.InputTypeError, "tuple"),
         ([[0, 1], [2]], errors.InputTypeError, "cannot be read"),
+        (([0, 1], [1, 2], [[1], [2, 3]]), errors.InputTypeError, "^weights: cannot be read"),
+        *(
+            (graph, errors.InputTypeError, f"^{name}: cannot be read as .*: use detach")
+            for name, graph in (
+                ("graph", Unreadable(2)),
+                ("graph", Unreadable(3)),
+                ("sources", (Unreadable(1), [1])),
+                ("weights", ([0], [1], Unreadable(1))),
+            )
+        ),
         (np.ma.masked_array(np.zeros((2, 2)), True), errors.InputTypeError, "masked"),
+        ([np.ma.array([0, 5], mask=[0, 1]), [1, 0]], errors.InputTypeError, "masked"),
+        ([[0, 2**63], [1, 0]], errors.InputError, "graph: 9223372036854775808 does not fit int64"),
+        (([0, 1], [1, 2], [2**64 - 1, 1]), errors.InputError, "weights: .* does not fit int64"),
         (np.full((2, 2), 2**64 - 2, "uint64"), errors.InputError, "does not fit int64"),
         (
             ([0, 1], [1, 2], np.ma.masked_array([1, 2], [0, 1])),
@@ -266,6 +289,15 @@ def test_integers_beyond_int64_are_labels(large, labels):
         assert set(graph.labels) == {large, 5, 7}
         assert wl.shortest_paths(graph).distance(5, 7) == 3
     assert wl.Graph.from_edges([4, 2], [large, 4]).labels == [4, large, 2]
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_edges_are_those_that_were_given_whatever_becomes_of_the_arrays(dtype):
+    edges = np.array([[0, 1], [1, 2], [4, 7]], dtype)
+    ends = edges[:2].astype(np.int64)
+    graph = wl.Graph.from_edges(*ends, edges[2])
+    edges[:], ends[:] = 0, 0
+    assert wl.shortest_paths(graph).distance(0, 2) == 11
 
 
 def test_integers_are_indices_of_listed_labels_whatever_holds_them():

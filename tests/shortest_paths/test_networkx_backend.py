@@ -149,6 +149,12 @@ def test_floats_are_floats_and_the_way_to_oneself_is_0() -> None:
     assert kinds(Backend.floyd_warshall(made)) == kinds(nx.floyd_warshall(made, backend="networkx"))
 
 
+def test_weights_in_narrow_floats_of_numpy_are_added_as_networkx_adds_them() -> None:
+    made = nx.DiGraph([(0, 1, {"weight": np.float32(0.1)}), (1, 2, {"weight": np.float32(1e6)})])
+    expected = nx.floyd_warshall_numpy(made, backend="networkx")
+    assert np.array_equal(Backend.floyd_warshall_numpy(made), expected)
+
+
 def test_an_integer_that_floats_beside_it_would_round_is_refused() -> None:
     made = nx.DiGraph([(0, 1, {"weight": 2**53 + 1}), (1, 2, {"weight": 0.5})])
     told = "the integer 9007199254740993 would be rounded"

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import DTYPES, absent, as_float, check_hops, distances, random_weights
+from scipy.sparse import csgraph
 
 import warpladder as wl
 from choosing import only
 from warpladder import errors
 from warpladder.shortest_paths import solve
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
+from warpladder.shortest_paths.strong_components import strong_components
 from warpladder.simulator import SimulatedDevice
 
 _CHAIN = ([0, 1, 2], [1, 2, 3])
@@ -141,24 +143,66 @@ def test_what_the_limit_is(weights, dtype, told):
         wl.shortest_paths(_chain(weights, dtype), method="floyd-warshall")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_small_distances_are_not_rounded_beside_large_ones_below_zero(dtype, batch):
+    weights = np.full((6, 6), np.inf, dtype)
+    # A cycle, and what leads past the end of the heavy edge: each has a strong component.
+    weights[[0, 1, 2, 4, 5], [2, 2, 3, 5, 4]] = [-1e10, -1e-10, 1e-10, -1e-3, 2e-3]
+    weights[3, 4] = 5
+    answer = wl.shortest_paths(weights[None] if batch else weights, next_hops=True)
+    alone = answer[0] if batch else answer
+    assert alone.dist_matrix[1, 2] == weights[1, 2]
+    assert alone.dist_matrix[1, 3] == 0
+    assert alone.dist_matrix[4, 5] == pytest.approx(-1e-3, rel=1e-6)
+    assert alone.path(0, 5) == [0, 2, 3, 4, 5]
+
+
+def test_strong_components_are_scipys():
+    rng = np.random.default_rng(1)
+    for density in (0, 0.03, 0.06, 0.1, 0.3):
+        weights = np.where(rng.random((30, 30)) < density, 1.0, np.inf)
+        found = strong_components(weights)
+        _, known = csgraph.connected_components(np.isfinite(weights), connection="strong")
+        assert np.array_equal(found[:, None] == found, known[:, None] == known)
+
+
 def test_int64_overflow_is_refused_with_a_remedy():
     with pytest.raises(errors.DistanceOverflowError, match="scale the weights down"):
         wl.shortest_paths(_chain([2**61, 2**61, 2**61], "int64"))
 
 
 def test_float32_overflow_widens_and_float64_overflow_is_refused():
-    answer = wl.shortest_paths(_chain([3e38, 3e38, 1], "float32"))
-    assert answer.dist_matrix.dtype == np.float64
-    assert answer.distance(0, 2) == 2 * float(np.float32(3e38))
+    for large in (3e38, -3e38):
+        answer = wl.shortest_paths(_chain([large, large, 1], "float32"))
+        assert answer.dist_matrix.dtype == np.float64
+        assert answer.distance(0, 2) == 2 * float(np.float32(large))
     with pytest.raises(errors.DistanceOverflowError):
         wl.shortest_paths(_chain([1.7e308, 1.7e308, 1], "float64"))
 
 
-def test_overwriting_never_spoils_a_matrix_that_has_to_be_widened():
-    weights = np.full((3, 3), absent("int16"), "int16")
-    weights[0, 1] = weights[1, 2] = 16000
-    answer = wl.shortest_paths(weights, overwrite=True)
-    assert answer.distance(0, 2) == 32000
+def test_a_float_that_is_too_large_beside_edges_below_zero_is_noticed():
+    # With what is added for the last edge every distance fits.
+    parts = np.array([0.6, 0.6, 0.1, -0.4])
+    ring = partial(wl.Graph.from_edges, [0, 1, 2, 3], [1, 2, 3, 0])
+    largest = float(np.finfo("float32").max)
+    answer = wl.shortest_paths(ring((parts * largest).astype("float32")))
+    assert answer.dist_matrix.dtype == np.float64
+    assert answer.distance(0, 2) == pytest.approx(1.2 * largest)
+    with pytest.raises(errors.DistanceOverflowError, match="there is a distance above"):
+        wl.shortest_paths(ring(parts * np.finfo("float64").max))
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(("weight", "no_edge"), [(16000, absent("int16")), (absent("int16"), 0)])
+def test_overwriting_never_spoils_a_matrix_that_has_to_be_widened(weight, no_edge, batch):
+    weights = np.full((3, 3), no_edge, "int16")
+    weights[0, 1] = weights[1, 2] = weight
+    given = weights[None] if batch else weights
+    answer = wl.shortest_paths(given, overwrite=True, no_edge=no_edge)
+    alone = answer[0] if batch else answer
+    assert alone.distance(0, 2) == 2 * int(weight)
+    assert alone.distance(1, 0) == np.inf
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

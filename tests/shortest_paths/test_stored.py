@@ -79,6 +79,9 @@ def test_other_formats_hold_distances_alone(tmp_path: Path, suffix: str) -> None
     file = tmp_path / f"answer.{suffix}"
     answer.save(file)
     assert file.exists()
+    told = "an array named dist_matrix" if suffix == "npy" else "a NumPy file, found another"
+    with pytest.raises(errors.FileFormatError, match=f"answer.{suffix}: expected {told}"):
+        wl.ShortestPaths.load(file)
     with pytest.raises(errors.InputError, match=r"place for distances alone; write \.npz"):
         write_distances(tmp_path / f"b.{suffix}", [[0]], None, next_hops=[[0]])
     assert [path.name for path in tmp_path.iterdir()] == [file.name]

@@ -29,6 +29,7 @@ __all__ = [
 ]
 
 NPY_MAGIC = b"\x93NUMPY"
+_ZIP_MAGIC = b"PK"
 _MATRIX_NAMES = ("dist_matrix", "matrix", "arr_0")
 # Other sparse layouts fill their blocks and diagonals with zeros that mean nothing.
 _SPARSE_LAYOUTS = ("csr", "csc", "coo")
@@ -83,6 +84,11 @@ def load_arrays(file: InputFile) -> dict[str, NDArray[Any]]:
             return {"matrix": np.load(file.place, mmap_mode="r", allow_pickle=False)}
         # np.load leaves a broken archive open that it has opened itself.
         with open_binary(file) as opened:
+            if not opened.read(len(NPY_MAGIC)).startswith((NPY_MAGIC, _ZIP_MAGIC)):
+                # NumPy would take it for pickled objects, and tell how to read such.
+                found = "another beginning, or nothing at all"
+                raise FileFormatError(file.path, None, "a NumPy file", found)
+            opened.seek(0)
             loaded = np.load(opened, allow_pickle=False)
             if isinstance(loaded, np.ndarray):
                 return {"matrix": loaded}

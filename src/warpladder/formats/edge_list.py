@@ -20,6 +20,8 @@ __all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain
 _COMMENTS = "#%"
 # SNAP states the direction in words, KONECT by `sym` or `asym` in its first line.
 _DIRECTION = re.compile(r"\b(un)?directed graph\b|^%\s*(sym)\b", re.IGNORECASE)
+# What the column `Type` of a table of Gephi's says of each edge.
+_DIRECTIONS = {"directed": True, "undirected": False}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
 #: The character between the columns of a table with a header, by the file's extension.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -37,6 +39,7 @@ def read_edge_list(
 ) -> EdgeTable:
     """Read an edge list; whatever is not said is found out from the file."""
     first = file.first_content(_COMMENTS)
+    is_asked = directed is not None
     if directed is None:
         directed = _states_directed(file.lines[:first])
     if first is None:
@@ -67,9 +70,16 @@ def read_edge_list(
     if chosen.weight is not None:
         title = f"weight (column {quoted(tokens[chosen.weight])})" if header else "weight"
         fields[chosen.weight] = Field("weight", title)
+    kind = None if names is None or is_asked else _column_of_directions(file, first, delimiter)
+    if kind in chosen:
+        kind = None
+    if kind is not None:
+        fields[kind] = Field("name", "type")
     shape = f"{len(tokens)} fields, as in line {first + 1}"
     layout = Layout(tuple(fields), shape, _COMMENTS, delimiter)
     columns = parse_rows(file, layout, first + header)
+    if kind is not None:
+        directed = _direction_of(file, columns[kind].tolist())
     are_numbers = columns[chosen.source].size and columns[chosen.source].dtype != object
     if delimiter is not None and not are_numbers:
         _refuse_doubtful_comments(file, first + 1, len(tokens), delimiter)
@@ -85,6 +95,29 @@ def _states_directed(lines: list[str]) -> bool:
     )
     first = next((statement for statement in statements if statement), None)
     return first is None or not (first[1] or first[2])
+
+
+def _column_of_directions(file: TextFile, header: int, delimiter: str | None) -> int | None:
+    """Return the column that says of each edge whether it has a direction, None without one."""
+    first = file.first_content(_COMMENTS, header + 1)
+    if first is None:
+        return None
+    layout = Layout((), "fields", delimiter=delimiter)
+    pairs = zip(split_row(file, header, layout), split_row(file, first, layout), strict=False)
+    said = (name.lower() == "type" and value.lower() in _DIRECTIONS for name, value in pairs)
+    return next((place for place, is_said in enumerate(said) if is_said), None)
+
+
+def _direction_of(file: TextFile, kinds: list[str]) -> bool:
+    """Return what all edges have in common."""
+    found = {kind.lower() for kind in kinds}
+    if len(found) > 1:
+        expected = (
+            "edges that are all Directed or all Undirected (or give directed=True or "
+            "directed=False)"
+        )
+        raise FileFormatError(file.path, None, expected, f"both {' and '.join(sorted(found))}")
+    return _DIRECTIONS[found.pop()]
 
 
 def _checked(delimiter: str) -> str | None:

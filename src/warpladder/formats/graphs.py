@@ -138,8 +138,9 @@ def read(
         A name from `FORMATS`. ``"auto"`` goes by the extension, and where that says nothing by the
         content. METIS files and edge lists look alike; where the content fits both, ask for one.
     directed
-        Whether an edge has one direction; None for what the format says. ``True`` turns each edge
-        of a METIS file or a symmetric matrix into two; for an edge list it only says what they are.
+        Whether an edge has one direction; None for what the format says, or the comments of an edge
+        list, or its column ``Type`` of Directed and Undirected. ``True`` turns each edge of a METIS
+        file or a symmetric matrix into two; for an edge list it only says what they are.
     source, target, weight
         Columns of an edge list or a Parquet file, by name or by number from 0. Where source and
         target are given and weight is not, edges have no weights. TNTP takes weight alone.

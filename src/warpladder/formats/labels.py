@@ -112,7 +112,7 @@ def weights_as_text(table: EdgeTable) -> list[str]:
     """Return every edge's weight as text that reads back as the same number, 1 for none."""
     if table.weights is None:
         return ["1"] * len(table.sources)
-    is_float = table.weights.dtype.kind == "f"
     # Booleans become 0 and 1; a narrow float is written with all the digits of its value.
-    values = table.weights.astype(np.float64) if is_float else table.weights + np.int8(0)
+    written: dict[str, np.dtype[Any]] = {"b": np.dtype(np.int8), "f": np.dtype(np.float64)}
+    values = table.weights.astype(written.get(table.weights.dtype.kind, table.weights.dtype))
     return list(map(repr, values.tolist()))

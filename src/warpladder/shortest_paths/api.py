@@ -179,8 +179,9 @@ def shortest_paths(
 
     An integer distance is exact or refused: an integer dtype holds distances below half its range.
     A float distance is the rounded sum along its path, with a relative error of at most n units in
-    the last place for weights of one sign. Whether a cycle is negative is decided with sums of 106
-    bits, from the weights as ``dtype`` holds them.
+    the last place for weights of one sign. Where edges below zero lie on cycles, up to n units in
+    the last place of the least distance come on top. Whether a cycle is negative is decided with
+    sums of 106 bits, from the weights as ``dtype`` holds them.
 
     Where two paths have the same length, which one `ShortestPaths.next_hops` follows is not
     specified.

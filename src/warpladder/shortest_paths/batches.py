@@ -130,7 +130,8 @@ def _solve_in(
         raise
     # The rows of all graphs are rows of one matrix here.
     rows = source.reshape(count * n, n)
-    in_place = is_ours or may_overwrite(rows, options.overwrite and not options.next_hops)
+    used_up = options.overwrite and not options.next_hops
+    in_place = is_ours or may_overwrite(rows, absent, used_up)
     dist = source if in_place else np.empty_like(source)
     shape = (count, n, n) if options.next_hops else (count, 0, 0)
     hops = np.empty(shape, hop_matrix(dtype, n, wanted=False).dtype)

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from warpladder.errors import InputError, InputTypeError
 from warpladder.shortest_paths.frames import is_table, objects_of
 
-__all__ = ["asked_dtype", "distance_dtype", "refuse_rounded"]
+__all__ = ["array_of", "asked_dtype", "beyond_int64", "distance_dtype", "exact_array_of"]
 
 _EXACT_BELOW = 2.0**53
 _KEPT = ("int16", "int32", "int64", "float32", "float64")
@@ -67,34 +67,54 @@ def asked_dtype(dtype: DTypeLike | None) -> np.dtype[Any] | None:
     return taken
 
 
-def refuse_rounded(given: Any, array: NDArray[Any], name: str) -> None:
-    """Refuse integers that NumPy rounded, which it does where floats stand beside them.
+def array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
+    """Return what NumPy makes of an argument; ``kind`` is what it should be, for people.
 
-    Parameters
-    ----------
-    given
-        What the caller has; lists and tables are looked into.
-    array
-        What NumPy made of it.
-    name
-        Of the argument.
+    Raises
+    ------
+    InputTypeError
+        NumPy makes nothing of it.
+    """
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError, RuntimeError, BufferError) as fault:
+        raise InputTypeError(f"{name}: cannot be read as {kind}: {fault}") from None
+
+
+def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
+    """Do what `array_of` does, and refuse integers that NumPy would round, or make floats of.
+
+    It does where floats, or integers that int64 does not hold, stand beside them in lists or
+    tables.
 
     Raises
     ------
     InputError
-        An integer is not what it was.
+        An integer would not be what it was.
     """
+    array = array_of(given, name, kind)
     if array.dtype.kind != "f" or not (isinstance(given, list | tuple) or is_table(given)):
-        return
+        return array
     # float16 holds no number as large.
     with np.errstate(invalid="ignore", over="ignore"):
         large = np.argwhere(np.isfinite(array) & (np.abs(array) >= _EXACT_BELOW))
     if not large.size:
-        return
+        return array
     numbers = objects_of(given)
+    listed: list[Any] = numbers.ravel().tolist()
+    if all(isinstance(number, Integral) for number in listed):
+        beyond = [number for number in listed if number > np.iinfo(np.int64).max]
+        if beyond:
+            raise InputError(beyond_int64(name, beyond[0]))
     for place in map(tuple, large.tolist()):
         if isinstance(numbers[place], Integral) and int(array[place]) != numbers[place]:
             raise InputError(
                 f"{name}: the integer {numbers[place]} would be rounded, for there are floats, "
                 "as inf is, beside it; give integers only, or floats only"
             )
+    return array
+
+
+def beyond_int64(name: str, number: Any) -> str:
+    """Return in words that an integer is too large for distances of any dtype."""
+    return f"{name}: {number} does not fit int64, in which distances are computed"

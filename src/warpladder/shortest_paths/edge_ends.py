@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError
+from warpladder.shortest_paths.dtypes import array_of
 
 __all__ = [
     "check_labels",
@@ -35,7 +36,7 @@ def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
     refuse_masked(values, name)
     entries: Any = values
     if not isinstance(values, list | tuple):
-        array = np.asarray(values)
+        array = array_of(values, name, "vertices")
         if array.ndim != 1:
             raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
         if array.dtype != object:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from warpladder.errors import InputError, InputTypeError, UnknownVertexError
 from warpladder.flags import as_flag
-from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
+from warpladder.shortest_paths.dtypes import beyond_int64, distance_dtype, exact_array_of
 from warpladder.shortest_paths.edge_ends import (
     check_labels,
     number_labels,
@@ -25,7 +25,7 @@ from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.frames import frame_labels, is_frame
 from warpladder.shortest_paths.no_edge import absent_value
 
-__all__ = ["Graph", "check_size"]
+__all__ = ["Graph", "check_size", "refuse_masked_matrix"]
 
 _NOT_LISTED = Edges(0, np.empty(0, np.int64), np.empty(0, np.int64), None, directed=True)
 
@@ -112,7 +112,7 @@ class Graph:
         labels: Sequence[Hashable] | None = None,
         directed: bool = True,
     ) -> Graph:
-        """Make a graph from its edges.
+        """Make a graph from its edges, which are copied.
 
         Parameters
         ----------
@@ -220,12 +220,8 @@ class Graph:
         >>> Graph.from_matrix([[0, 4], [0, 0]], no_edge=0).edge_count
         1
         """
-        if isinstance(matrix, np.ma.MaskedArray):
-            raise InputTypeError(
-                "graph: masked arrays are not taken; fill them first, as in matrix.filled(np.inf)"
-            )
-        array = np.asarray(matrix)
-        refuse_rounded(matrix, array, "graph")
+        refuse_masked_matrix(matrix)
+        array = exact_array_of(matrix, "graph", "a matrix of weights")
         if array.size == 0 and array.ndim < 2:
             array = array.reshape(0, 0).astype(np.float64)
         if array.ndim != 2 or array.shape[0] != array.shape[1]:
@@ -312,7 +308,8 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     """Return labels as a list without repetition, a range as it is."""
     if labels is None or isinstance(labels, range):
         return labels
-    if isinstance(labels, str) or not isinstance(labels, Iterable):
+    # Sets have no order in which labels could be the vertices'.
+    if isinstance(labels, str | bytes | set | frozenset) or not isinstance(labels, Iterable):
         raise InputTypeError(f"labels must be a sequence, not {type(labels).__name__}")
     if isinstance(labels, np.ndarray):
         refuse_fine_times(labels, "labels")
@@ -335,12 +332,11 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
     if weights is None:
         return None
     refuse_masked(weights, "weights")
-    array = np.asarray(weights)
+    array = exact_array_of(weights, "weights", "one weight for each edge")
     if array.shape != (m,):
         raise InputError(
             f"weights has shape {array.shape}; one weight for each of the {m} edges is needed"
         )
-    refuse_rounded(weights, array, "weights")
     if m == 0 and array.dtype == np.float64 and not isinstance(weights, np.ndarray):
         return None
     distance_dtype(array.dtype, "weights")
@@ -352,7 +348,16 @@ def _check_weights(weights: ArrayLike | None, m: int) -> NDArray[Any] | None:
                 f"weights[{wrong[0]}] is {array[wrong[0]]}; "
                 "a weight must be a number (inf: no edge)"
             )
-    return array
+    return array.copy()
+
+
+def refuse_masked_matrix(matrix: Any) -> None:
+    """Refuse masked arrays, by themselves or as rows, of which NumPy would take what is hidden."""
+    rows = matrix if isinstance(matrix, list | tuple) else [matrix]
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
+        raise InputTypeError(
+            "graph: masked arrays are not taken; fill them first, as in matrix.filled(np.inf)"
+        )
 
 
 def check_size(weights: NDArray[Any], absent: Any, name: str, number: int | None = None) -> None:
@@ -363,7 +368,4 @@ def check_size(weights: NDArray[Any], absent: Any, name: str, number: int | None
     if weights.dtype == np.uint64 and weights.size:
         largest = weights.max(where=weights != absent, initial=0)
         if largest > np.iinfo(np.int64).max:
-            raise InputError(
-                f"{name}: {largest} does not fit int64, in which distances are computed",
-                graph=number,
-            )
+            raise InputError(beyond_int64(name, largest), graph=number)

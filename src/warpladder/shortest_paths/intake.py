@@ -16,10 +16,10 @@ from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.shortest_paths.batch import Batch
-from warpladder.shortest_paths.dtypes import distance_dtype, refuse_rounded
+from warpladder.shortest_paths.dtypes import array_of, distance_dtype, exact_array_of
 from warpladder.shortest_paths.forms import Matrix
 from warpladder.shortest_paths.frames import is_frame
-from warpladder.shortest_paths.graph import Graph, check_size
+from warpladder.shortest_paths.graph import Graph, check_size, refuse_masked_matrix
 from warpladder.shortest_paths.no_edge import absent_value
 
 __all__ = ["as_graph", "from_networkx", "networkx_edges", "read_graph"]
@@ -53,11 +53,8 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
         raise InputTypeError(
             "graph: a path was given; read it first with warpladder.read_graph(path)"
         )
-    try:
-        array = np.asarray(graph)
-    except (TypeError, ValueError) as fault:
-        raise InputTypeError(f"graph: cannot be read as a matrix of weights: {fault}") from None
-    refuse_rounded(graph, array, "graph")
+    refuse_masked_matrix(graph)
+    array = exact_array_of(graph, "graph", "a matrix of weights")
     if array.dtype == object and array.ndim:
         odd = [entry for entry in array.flat if not isinstance(entry, Real)]
         such = f", such as {odd[0]!r:.40}" if odd else ""
@@ -79,8 +76,7 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
             f"graph: this has shape {array.shape}; many graphs at once are given as one array, "
             "numpy.stack(matrices)"
         )
-    is_kept = isinstance(graph, np.ma.MaskedArray) or is_frame(graph)
-    return Graph.from_matrix(graph if is_kept else array, no_edge=no_edge)
+    return Graph.from_matrix(graph if is_frame(graph) else array, no_edge=no_edge)
 
 
 def _on_gpu(array: Any, no_edge: Any) -> Graph | Batch:
@@ -98,7 +94,7 @@ def _on_gpu(array: Any, no_edge: Any) -> Graph | Batch:
 
 def _as_batch(given: Any, no_edge: float) -> Batch:
     """Return the graphs of a three-dimensional array."""
-    array = np.asarray(given)
+    array = array_of(given, "graph", "matrices of weights")
     if array.ndim != 3:
         raise InputTypeError(
             f"graph: {type(given).__name__} is not taken for many graphs; give an array of shape "

@@ -5,6 +5,10 @@ Bellman-Ford from an imagined vertex with an edge of weight 0 to every other: ea
 fell are looked at again, and after each round the parents are searched for a cycle, so a negative
 one is found as soon as it closes.
 
+No cycle has edges between strong components: for floating-point weights, which are rounded when
+potentials are added, those are left out, so that potentials are no larger than they must be. In a
+graph without cycles they are all 0.
+
 Sums are carried far beyond the weights' own precision: 64-bit integers for integers, pairs of
 doubles (106 bits) for floating-point weights, and a cycle found there is confirmed with a correctly
 rounded sum. Rounding so invents no negative cycle, and hides one only where weights differ by more
@@ -28,6 +32,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.cycles import vertex_on_cycle
 from warpladder.shortest_paths.dense import inner_no_path
+from warpladder.shortest_paths.strong_components import strong_components
 
 __all__ = ["Cycle", "Potentials", "find_negative_cycle"]
 
@@ -48,19 +53,25 @@ class Potentials:
     ----------
     high, low
         Shape (n,); ``low`` is zero for integer weights.
+    component
+        Shape (n,); only paths between vertices of the same number count, those of a strong
+        component, or for integer weights all.
     """
 
     high: NDArray[Any]
     low: NDArray[np.float64]
+    component: NDArray[np.int64]
 
     @property
     def floor(self) -> float:
-        """Least weight of any path, at most 0."""
+        """Least weight of any path that counts, at most 0."""
         least: float = self.high.min(initial=0).item()
         return least
 
 
-def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
+def find_negative_cycle(
+    dist: NDArray[Any], component: NDArray[np.int64] | None = None
+) -> tuple[Cycle | None, Potentials]:
     """Return a negative cycle or None, and the potentials, which are final where there is none.
 
     Parameters
@@ -68,6 +79,9 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
     dist
         Weights prepared by `dense.import_weights`. Integer weights must sum to less than 2**61 in
         size.
+    component
+        As `Potentials` has it, where an earlier call for this graph has found it, whatever vertices
+        have lost all edges since.
 
     Examples
     --------
@@ -78,9 +92,12 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
     n = len(dist)
     is_integer = dist.dtype.kind == "i"
     parents = np.full(n, -1)
-    potentials = Potentials(np.zeros(n, np.int64 if is_integer else np.float64), np.zeros(n))
+    if component is None:
+        component = np.zeros(n, np.int64) if is_integer else strong_components(dist)
+    high = np.zeros(n, np.int64 if is_integer else np.float64)
+    potentials = Potentials(high, np.zeros(n), component)
     remainders = None if is_integer else potentials.low
-    start = _settle(dist, inner_no_path(dist.dtype), potentials.high, remainders, parents)
+    start = _settle(dist, inner_no_path(dist.dtype), component, high, remainders, parents)
     if start < 0:
         return None, potentials
     vertices = [start]
@@ -94,7 +111,9 @@ def find_negative_cycle(dist: NDArray[Any]) -> tuple[Cycle | None, Potentials]:
 
 @cached
 @njit(nogil=True)
-def _settle(dist: Any, no_path: Any, potentials: Any, remainders: Any, parents: Any) -> Any:
+def _settle(
+    dist: Any, no_path: Any, component: Any, potentials: Any, remainders: Any, parents: Any
+) -> Any:
     """Lower potentials until nothing changes (-1) or the parents close a cycle (a vertex on it)."""
     n = dist.shape[0]
     fell = np.ones(n, np.bool_)
@@ -108,7 +127,7 @@ def _settle(dist: Any, no_path: Any, potentials: Any, remainders: Any, parents: 
             row = dist[u]
             for v in range(n):
                 weight = row[v]
-                if weight == no_path:
+                if weight == no_path or component[v] != component[u]:
                     continue
                 if remainders is None:
                     candidate = potentials[u] + weight

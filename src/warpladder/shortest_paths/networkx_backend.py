@@ -124,7 +124,10 @@ def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     from warpladder.shortest_paths.intake import from_networkx
 
     try:
-        return shortest_paths(from_networkx(graph, weight), next_hops=next_hops)
+        known = from_networkx(graph, weight)
+        # NetworkX's matrices are float64, whatever floats of NumPy the weights are.
+        is_float = known.weights is not None and known.weights.dtype.kind == "f"
+        return shortest_paths(known, dtype="float64" if is_float else None, next_hops=next_hops)
     except NegativeCycleError as fault:
         # What the fault says to do is an argument that NetworkX's functions lack.
         raise nx.NetworkXUnbounded(f"{fault}, in warpladder.shortest_paths") from None

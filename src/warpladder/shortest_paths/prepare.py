@@ -3,10 +3,10 @@
 NaN and -inf are refused. A negative cycle is found before the run; or, where its pairs are to be
 marked, every vertex that shares a strong component with one is taken out.
 
-Floating-point weights below zero are made non-negative with the potentials p that Bellman-Ford
-leaves: ``w + p[u] - p[v]`` has the same shortest paths. Without that, the rounding of a cycle of
-weight 0 would put a tiny negative number on the diagonal, and Floyd-Warshall doubles it with every
-vertex.
+Floating-point weights below zero, where they are on cycles, are made non-negative with the
+potentials p that Bellman-Ford leaves: ``w + p[u] - p[v]`` has the same shortest paths. Without
+that, the rounding of a cycle of weight 0 would put a tiny negative number on the diagonal, and
+Floyd-Warshall doubles it with every vertex.
 Integers are exact and need no such care.
 """
 
@@ -63,7 +63,8 @@ class Prepared:
     dist
         The matrix to close.
     lightest, heaviest
-        Lightest and heaviest edge in it; the latter infinity where a path may be negative.
+        Lightest and heaviest edge, before weights were shifted; the latter infinity where a path
+        may be negative.
     threshold
         Closed entries of at least this are no paths.
     edges
@@ -112,7 +113,8 @@ def prepare(
         There is one and ``mark`` is False.
     """
     source, absent, is_ours = weights_as(graph.given, dtype, graph.number)
-    dist = source if is_ours or may_overwrite(source, overwrite) else np.empty_like(source)
+    in_place = is_ours or may_overwrite(source, absent, overwrite)
+    dist = source if in_place else np.empty_like(source)
     summary = import_weights(source, dist, hops, absent)
     check_summary(summary, dtype, graph.number)
     threshold = inner_no_path(dtype)
@@ -126,22 +128,29 @@ def prepare(
         if not mark:
             labels = [graph.label(vertex) for vertex in cycle.vertices]
             raise NegativeCycleError(labels, cycle.weight, graph.number)
-        marks, potentials = _cut_negative_cycles(dist, hops)
-    floor = potentials.floor
-    if dtype.kind == "i":
-        threshold = int(threshold) + 2 * int(floor)
-        if threshold <= 0:
-            raise DoesNotFitError(f"there is a path of weight {int(floor)}")
-    edges = None if surely_fits(summary, dtype, floor) else _edges(dist)
+        marks, potentials = _cut_negative_cycles(dist, hops, potentials.component)
     if dtype.kind == "f":
-        _shift(dist, potentials.high, potentials.low)
-        return Prepared(dist, 0.0, np.inf, threshold, edges, potentials, marks)
+        edges = None if surely_fits(summary, dtype, summary.sum_of_smallest) else _edges(dist)
+        _shift(dist, potentials.high, potentials.low, potentials.component)
+        return Prepared(dist, summary.lightest, np.inf, threshold, edges, potentials, marks)
+    floor = potentials.floor
+    threshold = int(threshold) + 2 * int(floor)
+    if threshold <= 0:
+        raise DoesNotFitError(f"there is a path of weight {int(floor)}")
+    edges = None if surely_fits(summary, dtype, floor) else _edges(dist)
     return Prepared(dist, summary.lightest, np.inf, threshold, edges, None, marks)
 
 
 def restore_weights(dist: NDArray[Any], potentials: Potentials) -> None:
-    """Take the potentials out of distances again, in place."""
-    _unshift(dist, potentials.high, potentials.low)
+    """Take the potentials out of distances again, in place.
+
+    Raises
+    ------
+    DoesNotFitError
+        A distance is too large without them.
+    """
+    if not _unshift(dist, potentials.high, potentials.low):
+        raise DoesNotFitError(f"there is a distance above {np.finfo(dist.dtype).max:g}")
 
 
 def weights_as(
@@ -194,8 +203,8 @@ def _convert(
     return converted
 
 
-def may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
-    """Return whether the result may stand where the weights were.
+def may_overwrite(source: NDArray[Any], absent: Any, overwrite: bool) -> bool:
+    """Return whether the result may stand where the weights were, ``absent`` for "no edge".
 
     A matrix may be needed again in a wider dtype, so it is used up only where the weights exclude
     that or there is none wider.
@@ -204,9 +213,10 @@ def may_overwrite(source: NDArray[Any], overwrite: bool) -> bool:
         return False
     if source.dtype.kind == "f" and wider_dtype(source.dtype) is None:
         return True
-    no_path = outer_no_path(source.dtype)
-    limit = float(no_path // 2 if source.dtype.kind == "i" else np.finfo(source.dtype).max)
-    heaviest = float(source.max(where=source != no_path, initial=0))
+    is_integer = source.dtype.kind == "i"
+    limit = float(inner_no_path(source.dtype) if is_integer else np.finfo(source.dtype).max)
+    # Of floats infinity is no weight whatever else means "no edge".
+    heaviest = float(source.max(where=source != (absent if is_integer else np.inf), initial=0))
     # As `surely_fits` has it, or a matrix that is used up could still be asked for its weights.
     return bool(source.min(initial=0) >= 0 and heaviest * source.shape[-1] * _SLACK < limit)
 
@@ -257,7 +267,7 @@ def check_summary(summary: WeightSummary, dtype: np.dtype[Any], number: int | No
         raise InputError.of_graph(number, told)
     if dtype.kind == "i" and summary.heaviest >= int(inner_no_path(dtype)):
         raise DoesNotFitError(f"there is a weight of {summary.heaviest}")
-    smallest_sum = -np.finfo(dtype).max if dtype.kind == "f" else -_LARGEST_EXACT_SUM
+    smallest_sum = -float(np.finfo(dtype).max) if dtype.kind == "f" else -_LARGEST_EXACT_SUM
     if summary.sum_of_smallest <= smallest_sum:
         raise DoesNotFitError("the weights below zero may add up to a path")
 
@@ -279,7 +289,7 @@ def _edges(dist: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _cut_negative_cycles(
-    dist: NDArray[Any], hops: NDArray[Any]
+    dist: NDArray[Any], hops: NDArray[Any], component: NDArray[np.int64]
 ) -> tuple[NDArray[np.bool_], Potentials]:
     """Take every vertex that shares a strong component with a negative cycle out of the graph.
 
@@ -291,33 +301,39 @@ def _cut_negative_cycles(
     reach = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=n).astype(np.bool_)
     affected = np.zeros((n, n), np.bool_)
     while True:
-        cycle, potentials = find_negative_cycle(dist)
+        cycle, potentials = find_negative_cycle(dist, component)
         if cycle is None:
             return affected, potentials
         vertex = cycle.vertices[0]
-        component = np.flatnonzero(reach[vertex] & reach[:, vertex])
+        cut = np.flatnonzero(reach[vertex] & reach[:, vertex])
         affected |= np.outer(reach[:, vertex], reach[vertex])
-        dist[component, :] = dist[:, component] = inner_no_path(dist.dtype)
-        dist[component, component] = 0
+        dist[cut, :] = dist[:, cut] = inner_no_path(dist.dtype)
+        dist[cut, cut] = 0
         if hops.size:
-            hops[component, :] = hops[:, component] = NO_HOP
-            hops[component, component] = component
+            hops[cut, :] = hops[:, cut] = NO_HOP
+            hops[cut, cut] = cut
 
 
 @cached
 @njit(nogil=True)
-def _shift(dist: Any, high: Any, low: Any) -> None:
+def _shift(dist: Any, high: Any, low: Any, component: Any) -> None:
     for u in range(len(dist)):
         row = dist[u]
         for v in range(row.size):
-            # What rounding leaves below zero is zero; the diagonal stays as it is.
-            row[v] = max(((high[u] - high[v]) + row[v]) + (low[u] - low[v]), 0.0)
+            shifted = ((high[u] - high[v]) + row[v]) + (low[u] - low[v])
+            # What rounding leaves below zero on a cycle is zero; the diagonal stays as it is.
+            row[v] = max(shifted, 0.0) if component[u] == component[v] else shifted
 
 
 @cached
 @njit(nogil=True)
-def _unshift(dist: Any, high: Any, low: Any) -> None:
+def _unshift(dist: Any, high: Any, low: Any) -> Any:
+    """Return whether all finite distances stay so."""
+    lost = 0
     for u in range(len(dist)):
         row = dist[u]
         for v in range(row.size):
+            was_finite = row[v] < np.inf
             row[v] = ((high[v] - high[u]) + row[v]) + (low[v] - low[u])
+            lost += was_finite and not row[v] < np.inf
+    return lost == 0
