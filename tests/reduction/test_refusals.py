@@ -81,6 +81,8 @@ def test_options(options, message):
         ({"where": [0, 1]}, "where: a mask of booleans is needed, not dtype int64"),
         ({"where": [[True], [True, False]]}, "where: cannot be read as an array of booleans: set"),
         ({"where": np.ma.array([True, False], mask=[1, 0])}, "where: a masked array is no mask"),
+        ({"where": [np.ma.array([True, False], mask=[1, 0])]}, "where: a list has arrays with mas"),
+        ({"initial": np.ma.masked}, "initial=masked is no real number"),
         ({"axis": True}, "axis=True must be None, an integer"),
         ({"axis": (0, False)}, r"axis=\(0, False\) must be"),
         ({"ddof": "x"}, "ddof='x' is no number"),

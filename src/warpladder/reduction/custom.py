@@ -114,7 +114,7 @@ def fits(number: NDArray[Any], dtype: np.dtype[Any]) -> bool:
 
 def is_real(number: object) -> bool:
     """Return whether something is one real number of at most 64 bits."""
-    if not isinstance(number, int | float | np.generic | np.ndarray):
+    if not isinstance(number, int | float | np.generic | np.ndarray) or np.ma.is_masked(number):
         return False
     return np.ndim(number) == 0 and np.asarray(number).dtype.kind in "biuf"
 

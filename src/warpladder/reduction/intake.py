@@ -116,7 +116,7 @@ def _refuse_masked(values: Any, name: str) -> None:
     if np.ma.is_masked(values):
         raise InputTypeError(
             f"{name}: a list has arrays with masked elements, of which NumPy would make "
-            "elements like others; numpy.ma.array(values) makes one masked array of it"
+            "elements like others; numpy.ma.array makes one masked array of it"
         )
 
 
@@ -246,6 +246,7 @@ def as_truths(where: Any) -> NDArray[np.bool_]:
     mask = np.asarray(_read(where, "where", "booleans"))
     if mask.dtype != np.bool_:
         raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")
+    _refuse_hidden(where, "where", mask.ndim)
     return mask
 
 
