@@ -9,6 +9,7 @@ once and waits in the first-level cache.
 from __future__ import annotations
 
 from functools import cache
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from numba import cuda
@@ -29,8 +30,10 @@ _MOST_BLOCKS = 1 << 20
 
 @cache
 def _kernel(function: Any, masked: bool) -> Any:
-    # What Numba has compiled for the CPU is compiled anew from its source.
-    combine = cuda.jit(device=True)(getattr(function, "py_func", function))
+    # What Numba has compiled for the CPU is compiled anew from its source; what it knows itself, as
+    # max, is taken as it is.
+    source = getattr(function, "py_func", function)
+    combine = cuda.jit(device=True)(source) if isfunction(source) else source
 
     @cuda.jit
     def combine_runs(data, place, mask, mask_place, shape, identity, states):
