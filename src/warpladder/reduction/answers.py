@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -95,8 +96,24 @@ def check_outs(outs: Outs, plan: Plan, shape: tuple[int, ...], device: Any = Non
                 f"{found}; give one made with empty({shape}, '{dtype}')"
             )
     for one, other in combinations(outs, 2):
-        if one is other or (device is None and np.shares_memory(one, other)):
+        if one is other or _share_memory(one, other, device):
             raise InputError("out: two operations cannot share memory; give each an array")
+
+
+def _share_memory(one: Any, other: Any, device: Any) -> bool:
+    """Tell whether two arrays that can take results overlap; on a GPU they are contiguous."""
+    if device is None:
+        return bool(np.shares_memory(one, other))
+    (begin, end), (other_begin, other_end) = map(_extent, (one, other))
+    return max(begin, other_begin) < min(end, other_end)
+
+
+def _extent(out: Any) -> tuple[int, int]:
+    """Return where the memory of an array on a GPU begins and ends."""
+    out = adopted(out)
+    interface = getattr(out, "__cuda_array_interface__", None)
+    begin = out.values.ctypes.data if interface is None else interface["data"][0]
+    return begin, begin + prod(out.shape) * numpy_dtype(out).itemsize
 
 
 def _check_on_host(out: Any) -> None:
