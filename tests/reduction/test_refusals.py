@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import UserList
 
 import numpy as np
 import pytest
@@ -68,6 +69,12 @@ def test_options(options, message):
         wl.reduce(np.ones((2, 2)), **options)
 
 
+class Masked(UserList[bool]):
+    """An array with a mask as Astropy has them."""
+
+    _mask = np.array([False, True])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -81,6 +88,7 @@ def test_options(options, message):
         ({"where": [0, 1]}, "where: a mask of booleans is needed, not dtype int64"),
         ({"where": [[True], [True, False]]}, "where: cannot be read as an array of booleans: set"),
         ({"where": np.ma.array([True, False], mask=[1, 0])}, "where: a masked array is no mask"),
+        ({"where": Masked([True, False])}, "where: a masked array is no mask"),
         ({"where": [np.ma.array([True, False], mask=[1, 0])]}, "where: a list has arrays with mas"),
         ({"initial": np.ma.masked}, "initial=masked is no real number"),
         ({"axis": True}, "axis=True must be None, an integer"),

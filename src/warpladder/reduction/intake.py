@@ -241,7 +241,7 @@ def check_axes_of_indices(requests: Sequence[Request], axes: tuple[int, ...], nd
 
 def as_truths(where: Any) -> NDArray[np.bool_]:
     """Return a mask of the host in its own shape."""
-    if isinstance(where, np.ma.MaskedArray):
+    if isinstance(where, np.ma.MaskedArray) or np.ma.is_masked(where):
         raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
     mask = np.asarray(_read(where, "where", "booleans"))
     if mask.dtype != np.bool_:
