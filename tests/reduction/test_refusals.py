@@ -117,6 +117,11 @@ def indexing(table):
 TABLE = [0]
 
 
+class Bound:
+    def method(self, a, b):
+        return a + b
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -129,6 +134,10 @@ TABLE = [0]
         (indexing([0]), "a list or set from outside of it cannot be read; use a tuple or an"),
         (lambda a, b: a + b + TABLE[0], "TABLE, a list from outside of it, cannot be read; use a"),
         (lambda a, b: a.foo + b, "compile it for int64: Unknown attribute 'foo' of type int64$"),
+        (
+            Bound().method,
+            "compile it for int64: it is <class 'method'>; give a function made with def",
+        ),
         (lambda a, b: "x"[a + b :], "it returns unicode_type, which is no real number"),
         (lambda a, b: (a + b) / 2, "it returns float64 for int64; give dtype='float64'"),
         (lambda a, b: a // (b - 3), "it raised ZeroDivisionError: integer division by zero"),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, UnsupportedKernelError
+from warpladder.reduction.custom import reason_of
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix, beginning
 from warpladder.reduction.parts import CustomPart
 
@@ -80,7 +80,7 @@ def custom_states(
                 stream=stream,
             )  # fmt: skip
         except UnsupportedKernelError as fault:
-            why = compile_reason(fault.__cause__ or fault, "@numba.njit")
+            why = reason_of(fault.__cause__ or fault)
             raise InputError(
                 f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {why}"
             ) from fault
