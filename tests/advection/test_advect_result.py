@@ -190,6 +190,12 @@ def test_what_has_grown_without_bound_is_told_without_a_warning():
     assert not np.isfinite(run.mass_balance(phi).change)
 
 
+def test_errors_whose_squares_vanish():
+    run = wl.advect([1e-200, 1e-200], courant=0.5, steps=1)
+    with np.errstate(all="raise"):
+        assert run.errors(np.zeros_like) == (2e-200, 0, 1e-200)
+
+
 @pytest.mark.parametrize(
     ("initial", "grids", "told"),
     [
@@ -312,6 +318,12 @@ def test_a_file_goes_on_with_its_own_boundary_only(tmp_path):
     for other in ("neumann", ("inflow", np.cos), (("inflow", np.cos), ("dirichlet", 2))):
         with pytest.raises(wl.InputError, match="which is inflow on the left, dirichlet on the"):
             wl.Advection.load(path, boundary=other)
+
+
+def test_what_becomes_of_its_courant_numbers_is_nothing_to_a_run():
+    run = wl.advect(cells(20).reshape(2, 10), courant=[0.5, 0.25], steps=1)
+    run.courant[:] = 2
+    np.testing.assert_array_equal(run.courant, [0.5, 0.25])
 
 
 def test_steps_are_counted_from_the_start():

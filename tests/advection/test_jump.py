@@ -84,6 +84,18 @@ def test_shifts_by_whole_cells_are_exact(c, scheme):
         np.testing.assert_array_equal(run.phi, np.roll(phi, c * steps % 63))
 
 
+@pytest.mark.parametrize("boundary", ["periodic", ("dirichlet", 0)], ids=["ring", "line"])
+def test_cells_whose_sum_is_no_number(boundary):
+    phi = np.pad([1.7e308, 1.7e308, -1.7e308, 3e300], 8)
+    how = {"courant": 0.5, "steps": 4, "boundary": boundary}
+    with np.errstate(all="raise"):
+        found = wl.advect(phi, method="jump", **how).phi
+        np.testing.assert_allclose(found, wl.advect(phi, **how).phi, rtol=0, atol=1e293)
+        # Of waves that grow beyond all numbers no more is known.
+        how = how | {"courant": 9, "steps": 10**4, "allow_unstable": True, "boundary": "periodic"}
+        assert not np.isfinite(wl.advect(phi, method="jump", **how).phi).any()
+
+
 def test_so_many_steps_that_rounding_would_be_all():
     phi = cells(64)
     how = {"courant": 0.5, "scheme": "upwind", "method": "jump", "boundary": "periodic"}

@@ -427,6 +427,12 @@ def test_an_operation_of_the_callers(gpu: SimulatedDevice) -> None:
         np.testing.assert_array_equal(host(there), expected)
 
 
+def test_an_operation_that_numba_knows_itself(gpu: SimulatedDevice) -> None:
+    values = np.array([[1, 4], [8, 1]])
+    found = wl.reduce(gpu.to_device(values), wl.AssociativeOp(np.bitwise_or, 0), axis=1, device=gpu)
+    assert host(found).tolist() == [5, 9]
+
+
 def test_an_operation_that_cannot_be_compiled(gpu: SimulatedDevice) -> None:
     op = wl.AssociativeOp(lambda a, b: a.no_such_thing + b, identity=0, name="broken")
     with pytest.raises(errors.InputError, match="op broken: Numba cannot compile it"):

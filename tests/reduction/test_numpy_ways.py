@@ -435,6 +435,14 @@ def test_out_elsewhere_is_refused(gpu):
         wl.reduce(gpu.to_device(np.ones((4, 2), "f4")), axis=1, out=columns, device=gpu)
 
 
+def test_out_of_several_operations_elsewhere_does_not_overlap(gpu):
+    plan = make_plan(parse_ops(("sum", "max")), np.dtype("f4"), None, "fast", False)
+    memory = gpu.to_device(np.empty(6, "f4"))
+    answers.check_outs((memory[:3], memory[3:]), plan, (3,), gpu)
+    with pytest.raises(InputError, match="out: two operations cannot share memory"):
+        answers.check_outs((memory[:3], memory[2:5]), plan, (3,), gpu)
+
+
 class Elsewhere:
     """An array on a GPU as other libraries describe theirs."""
 
@@ -473,3 +481,6 @@ def test_out_of_other_libraries(monkeypatch):
     ):
         with pytest.raises(InputError, match=f"out: {message}|out: .*{message}"):
             check(out)
+    plan = make_plan(parse_ops(("sum", "max")), np.dtype("f4"), None, "fast", False)
+    with pytest.raises(InputError, match="two operations cannot share memory"):
+        answers.check_outs((Elsewhere((4, 3)), Elsewhere((4, 3))), plan, (4, 3), gpus[512])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import UserList
 
 import numpy as np
 import pytest
@@ -68,6 +69,12 @@ def test_options(options, message):
         wl.reduce(np.ones((2, 2)), **options)
 
 
+class Masked(UserList[bool]):
+    """An array with a mask as Astropy has them."""
+
+    _mask = np.array([False, True])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -81,6 +88,9 @@ def test_options(options, message):
         ({"where": [0, 1]}, "where: a mask of booleans is needed, not dtype int64"),
         ({"where": [[True], [True, False]]}, "where: cannot be read as an array of booleans: set"),
         ({"where": np.ma.array([True, False], mask=[1, 0])}, "where: a masked array is no mask"),
+        ({"where": Masked([True, False])}, "where: a masked array is no mask"),
+        ({"where": [np.ma.array([True, False], mask=[1, 0])]}, "where: a list has arrays with mas"),
+        ({"initial": np.ma.masked}, "initial=masked is no real number"),
         ({"axis": True}, "axis=True must be None, an integer"),
         ({"axis": (0, False)}, r"axis=\(0, False\) must be"),
         ({"ddof": "x"}, "ddof='x' is no number"),
@@ -107,6 +117,11 @@ def indexing(table):
 TABLE = [0]
 
 
+class Bound:
+    def method(self, a, b):
+        return a + b
+
+
 @pytest.mark.parametrize(
     ("function", "message"),
     [
@@ -119,6 +134,10 @@ TABLE = [0]
         (indexing([0]), "a list or set from outside of it cannot be read; use a tuple or an"),
         (lambda a, b: a + b + TABLE[0], "TABLE, a list from outside of it, cannot be read; use a"),
         (lambda a, b: a.foo + b, "compile it for int64: Unknown attribute 'foo' of type int64$"),
+        (
+            Bound().method,
+            "compile it for int64: it is <class 'method'>; give a function made with def",
+        ),
         (lambda a, b: "x"[a + b :], "it returns unicode_type, which is no real number"),
         (lambda a, b: (a + b) / 2, "it returns float64 for int64; give dtype='float64'"),
         (lambda a, b: a // (b - 3), "it raised ZeroDivisionError: integer division by zero"),

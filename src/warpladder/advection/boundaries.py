@@ -118,11 +118,17 @@ def edge_of(
     if side.kind in {"copy", "periodic"}:
         return Edge("copy" if side.kind == "copy" else "periodic")
     if side.kind == "value":
-        value = side.value[systems].astype(dtype)
+        value = np.empty(len(systems), dtype)
+        _put(side.value[systems], value, "")
         return Edge("given", np.broadcast_to(value, (steps, len(systems))))
-    values = np.empty((steps, len(systems)), dtype)
+    values, is_wide = np.empty((steps, len(systems)), dtype), dtype.itemsize == 8
     for step in range(steps):
-        values[step] = value_at(side, (first + step) * dt, systems)
+        time = (first + step) * dt
+        if is_wide:
+            # These hold whatever it is; not to look takes half of the time.
+            values[step] = value_at(side, time, systems)
+        else:
+            _put(value_at(side, time, systems), values[step], f" at time {time}")
     return Edge("given", values)
 
 
@@ -130,6 +136,18 @@ def value_at(side: Side, time: float, systems: NDArray[np.int64]) -> Any:
     """Return what a side has at a time: a number, or one for each of some systems."""
     found = side.value if side.kind == "value" else side.value(time)
     return found[systems] if found.ndim else found
+
+
+def _put(found: NDArray[Any], values: NDArray[Any], when: str) -> None:
+    """Make numbers of the cells' dtype of what is beyond an end."""
+    try:
+        with np.errstate(over="raise", under="ignore"):
+            values[...] = found
+    except FloatingPointError:
+        raise InputError(
+            f"boundary: {found} beyond an end{when} is no number of {values.dtype}, as the cells "
+            "are; give them as float64, or another value"
+        ) from None
 
 
 def _let_in(function: Callable[[float], Any], systems: int, time: float) -> NDArray[Any]:

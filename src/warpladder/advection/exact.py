@@ -52,8 +52,8 @@ class Errors(NamedTuple):
 def errors_of(setup: Setup, computed: NDArray[Any], exact: NDArray[np.float64]) -> Errors:
     """Return the norms of a difference, of arrays whose last axis is that of cells."""
     dx = setup.course.dx
-    # Of cells that are infinite, which the numbers tell.
-    with np.errstate(invalid="ignore", over="ignore"):
+    # Of cells that are infinite, which the numbers tell, and of squares that vanish.
+    with np.errstate(invalid="ignore", over="ignore", under="ignore"):
         difference = np.abs(computed.astype(np.float64) - exact)
         return Errors(
             plain(dx * difference.sum(axis=-1)),

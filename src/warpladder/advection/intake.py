@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,18 @@ def as_numbers(given: Any) -> NDArray[Any]:
     (array([1, 2]), array([], dtype=object))
     """
     try:
-        return np.empty(0, object) if np.ma.is_masked(given) else np.asarray(given)
+        return np.empty(0, object) if _has_masked(given) else np.asarray(given)
     except (TypeError, ValueError, RuntimeError):
         return np.empty(0, object)
+
+
+def _has_masked(given: Any) -> bool:
+    """Tell whether numbers are masked, in lists too, where NumPy would take what is below."""
+    if not isinstance(given, list | tuple):
+        return bool(np.ma.is_masked(given))
+    # By their types first: to ask each number takes ten times as long as to make the array.
+    are_plain = all(issubclass(kind, Real | np.generic) for kind in set(map(type, given)))
+    return not are_plain and any(map(_has_masked, given))
 
 
 def as_whole(name: str, given: Any) -> int:
@@ -103,8 +113,6 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
     TooLargeError
         Memory does not hold the copy.
     """
-    if isinstance(phi, np.ma.MaskedArray) and np.ma.is_masked(phi):
-        raise InputTypeError(f"{name}: some cells are masked; fill them")
     if type(phi).__module__.startswith("scipy.sparse"):
         raise InputTypeError(f"{name}: a sparse matrix is not taken; give its .toarray()")
     try:
@@ -116,6 +124,8 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
             f"{name}: dtype {array.dtype} is not taken; float32 and float64 are, and integers and "
             "float16, which become float64"
         )
+    if _has_masked(phi):
+        raise InputTypeError(f"{name}: some cells are masked; fill them")
     _check_shape(array.shape, name)
     kind = array.dtype.newbyteorder("=")
     kind = kind if kind in TAKEN else np.dtype(np.float64)

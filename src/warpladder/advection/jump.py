@@ -41,6 +41,8 @@ _STEPS_INSTEAD = 'method="jump": {}; use method="steps"'
 _BYTES_PER_CELL, _BYTES_ON_LINE = 64, 80
 # With so many rounding may be 2^-10 of the cells.
 _MOST_STEPS = 1 << 40
+# Waves are sums of all cells: of larger ones than this they might leave the range of float64.
+_MOST_UNSCALED, _SCALE = 2.0**900, 2.0**-512
 
 
 def bytes_of_jump(offsets: tuple[int, ...], n: int, steps: int, *, is_ring: bool) -> int:
@@ -112,9 +114,12 @@ def _on_ring(
             "could be above a thousandth of the cells; give fewer steps"
         )
     require_memory(_BYTES_PER_CELL * n, "phi: the waves of a jump")
-    waves = np.fft.rfft(cells.astype(np.float64))
-    waves *= _power(_symbol(offsets, weights, n), steps)
-    return np.fft.irfft(waves, n)
+    scale = _SCALE if float(np.abs(cells).max()) > _MOST_UNSCALED else 1.0
+    # What leaves the range of float64 all the same is infinite, or 0, as it is step by step.
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        waves = np.fft.rfft(cells.astype(np.float64) * scale)
+        waves *= _power(_symbol(offsets, weights, n), steps)
+        return np.asarray(np.fft.irfft(waves, n)) / scale
 
 
 def _symbol(
@@ -140,13 +145,12 @@ def _symbol(
 def _power(base: NDArray[np.complex128], exponent: int) -> NDArray[np.complex128]:
     """Return a power by squaring, with a relative error of some ``exponent`` units."""
     result = np.ones_like(base)
-    with np.errstate(under="ignore"):
-        while exponent:
-            if exponent & 1:
-                result *= base
-            exponent >>= 1
-            if exponent:
-                base = base * base
+    while exponent:
+        if exponent & 1:
+            result *= base
+        exponent >>= 1
+        if exponent:
+            base = base * base
     return result
 
 

@@ -119,7 +119,7 @@ class Advection:
 
     @property
     def courant(self) -> Any:
-        """The Courant number, one for each system where there is an axis of them."""
+        """The Courant number, one for each system where there is an axis of them: a copy."""
         return self._each(self.setup.course.courant)
 
     @property
@@ -393,7 +393,7 @@ class Advection:
             return plain(self.dx * cells.sum(axis=-1, dtype=np.float64))
 
     def _each(self, numbers: NDArray[np.float64]) -> Any:
-        return float(numbers[0]) if self.setup.is_single else numbers
+        return float(numbers[0]) if self.setup.is_single else numbers.copy()
 
     @staticmethod
     def _on_host(array: Any) -> NDArray[Any]:

@@ -19,7 +19,15 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.blocks import chosen
 from warpladder.reduction.quiet import quietly
 
-__all__ = ["AssociativeOp", "custom_kernel", "custom_states", "fits", "is_real", "merge_custom"]
+__all__ = [
+    "AssociativeOp",
+    "custom_kernel",
+    "custom_states",
+    "fits",
+    "is_real",
+    "merge_custom",
+    "reason_of",
+]
 
 _CHAINS = 8
 _BLOCK = 4096
@@ -114,7 +122,7 @@ def fits(number: NDArray[Any], dtype: np.dtype[Any]) -> bool:
 
 def is_real(number: object) -> bool:
     """Return whether something is one real number of at most 64 bits."""
-    if not isinstance(number, int | float | np.generic | np.ndarray):
+    if not isinstance(number, int | float | np.generic | np.ndarray) or np.ma.is_masked(number):
         return False
     return np.ndim(number) == 0 and np.asarray(number).dtype.kind in "biuf"
 
@@ -139,6 +147,14 @@ def _returned(function: Callable[[Any, Any], Any], dtype: np.dtype[Any]) -> Any:
     return types.unliteral(call.nopython_signatures[0].return_type)
 
 
+def reason_of(fault: BaseException) -> str:
+    """Return why Numba cannot compile an operation, in one line."""
+    why = compile_reason(fault, "@numba.njit")
+    # That is what it is called among ours.
+    kind = why.removeprefix("kernels cannot use combine, which is of type ")
+    return why if kind == why else f"it is {kind}; give a function made with def or lambda"
+
+
 def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
     """Refuse an operation that cannot be compiled, or whose results do not fit the dtype.
 
@@ -147,9 +163,8 @@ def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
     try:
         returned = _returned(op.function, dtype)
     except Exception as fault:  # Numba lets through what its own checks of an operation raise
-        why = compile_reason(fault, "@numba.njit")
         raise InputError(
-            f"op {op.name}: Numba cannot compile it for {dtype.name}: {why}"
+            f"op {op.name}: Numba cannot compile it for {dtype.name}: {reason_of(fault)}"
         ) from fault
     if not isinstance(returned, types.Boolean | types.Integer | types.Float):
         raise InputError(

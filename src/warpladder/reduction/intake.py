@@ -116,7 +116,7 @@ def _refuse_masked(values: Any, name: str) -> None:
     if np.ma.is_masked(values):
         raise InputTypeError(
             f"{name}: a list has arrays with masked elements, of which NumPy would make "
-            "elements like others; numpy.ma.array(values) makes one masked array of it"
+            "elements like others; numpy.ma.array makes one masked array of it"
         )
 
 
@@ -241,11 +241,12 @@ def check_axes_of_indices(requests: Sequence[Request], axes: tuple[int, ...], nd
 
 def as_truths(where: Any) -> NDArray[np.bool_]:
     """Return a mask of the host in its own shape."""
-    if isinstance(where, np.ma.MaskedArray):
+    if isinstance(where, np.ma.MaskedArray) or np.ma.is_masked(where):
         raise InputTypeError("where: a masked array is no mask; give its .filled(False)")
     mask = np.asarray(_read(where, "where", "booleans"))
     if mask.dtype != np.bool_:
         raise InputTypeError(f"where: a mask of booleans is needed, not dtype {mask.dtype}")
+    _refuse_hidden(where, "where", mask.ndim)
     return mask
 
 

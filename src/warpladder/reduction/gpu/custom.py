@@ -9,12 +9,13 @@ once and waits in the first-level cache.
 from __future__ import annotations
 
 from functools import cache
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any
 
 from numba import cuda
 
-from warpladder.device.compile_errors import compile_reason
 from warpladder.errors import InputError, UnsupportedKernelError
+from warpladder.reduction.custom import reason_of
 from warpladder.reduction.gpu.layout import THREADS, Field, Matrix, beginning
 from warpladder.reduction.parts import CustomPart
 
@@ -29,8 +30,10 @@ _MOST_BLOCKS = 1 << 20
 
 @cache
 def _kernel(function: Any, masked: bool) -> Any:
-    # What Numba has compiled for the CPU is compiled anew from its source.
-    combine = cuda.jit(device=True)(getattr(function, "py_func", function))
+    # What Numba has compiled for the CPU is compiled anew from its source; what it knows itself, as
+    # max, is taken as it is.
+    source = getattr(function, "py_func", function)
+    combine = cuda.jit(device=True)(source) if isfunction(source) else source
 
     @cuda.jit
     def combine_runs(data, place, mask, mask_place, shape, identity, states):
@@ -77,7 +80,7 @@ def custom_states(
                 stream=stream,
             )  # fmt: skip
         except UnsupportedKernelError as fault:
-            why = compile_reason(fault.__cause__ or fault, "@numba.njit")
+            why = reason_of(fault.__cause__ or fault)
             raise InputError(
                 f"op {part.op.name}: Numba cannot compile it for {part.dtype.name} on a GPU: {why}"
             ) from fault
