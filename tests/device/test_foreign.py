@@ -230,6 +230,27 @@ def test_what_no_kernel_could_read_is_refused(monkeypatch: pytest.MonkeyPatch) -
             call(NeedsGradients())
 
 
+class Short:
+    """Stands for a dtype of PyTorch that NumPy lacks."""
+
+    def __str__(self) -> str:
+        return "torch.bfloat16"
+
+
+@pytest.mark.numba_cuda
+def test_dtypes_that_numpy_lacks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = SimpleNamespace(index=0)
+    monkeypatch.setattr(foreign, "gpu_of", lambda _: gpu)
+    there = Tensor(np.ones((3, 3)))
+    there.dtype = Short()  # type: ignore[assignment]
+    with pytest.raises(wl.InputTypeError, match=r"of dtype torch.bfloat16, which NumPy does not"):
+        wl.shortest_paths(there)
+    device = SimulatedDevice()
+    gpu.index = None  # type: ignore[assignment]  # as if that were it
+    with pytest.raises(wl.InputTypeError, match=r"of dtype torch.bfloat16, which NumPy does not"):
+        wl.reduce(device.to_device(np.ones((3, 3))), where=there, device=device)
+
+
 @pytest.mark.numba_cuda
 def test_arrays_on_another_gpu_than_the_call_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     there = SimpleNamespace(index=1, launch=None)
