@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "checked",
     "copy",
     "described",
+    "fill_kernel",
     "gathered",
     "keep",
     "lying_at",
@@ -95,6 +97,19 @@ def gathered(array: CudaArray, stream: Any) -> NDArray[Any]:
         stream.sync()
     first = raw[-below:][: array.dtype.itemsize].view(array.dtype).reshape(())
     return np.ascontiguousarray(as_strided(first, array.shape, array.strides))
+
+
+@functools.cache
+def fill_kernel() -> Any:
+    """Return the kernel ``fill(out, value)``, for any number of threads."""
+    from numba import cuda
+
+    @cuda.jit
+    def fill(out: Any, value: Any) -> None:
+        for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+            out[i] = value
+
+    return fill
 
 
 def adopted(device: Any, array: Any) -> CudaArray:
