@@ -204,60 +204,6 @@ def test_no_such_gpu(index: int) -> None:
         CudaDevice(index)
 
 
-class Several(Core):
-    """Two GPUs, and which of them is current: 1 and 2 stand for their contexts, 0 for none."""
-
-    def __init__(self, current: int) -> None:
-        super().__init__()
-        self.current = current
-        self.Device = SimpleNamespace(get_all_devices=lambda: (self.gpu(1), self.gpu(2)))
-        self.seen: list[int] = []
-
-    def gpu(self, context: int) -> Gpu:
-        gpu = Gpu(self)
-        gpu.set_current = lambda: setattr(self, "current", context)  # type: ignore[method-assign]
-        gpu.sync = lambda: self.seen.append(self.current)  # type: ignore[method-assign]
-        return gpu
-
-    def launch(self, *launched: Any) -> None:
-        self.seen.append(self.current)
-        super().launch(*launched)
-
-    def record(self, event: Moment) -> None:
-        self.seen.append(self.current)
-        super().record(event)
-
-
-@pytest.mark.numba_cuda
-@pytest.mark.usefixtures("_stand_in")
-@pytest.mark.parametrize("current", [0, 1, 2])
-def test_of_several_gpus_that_which_is_current_stays_so(
-    monkeypatch: pytest.MonkeyPatch, current: int
-) -> None:
-    core = Several(current)
-    driver = importlib.import_module("cuda.bindings.driver")
-    monkeypatch.setattr(cuda_device, "_cuda_core", lambda: core)
-    for module in (cuda_device, cuda_streams):
-        monkeypatch.setattr(module, "core_stream", lambda _: core)
-    monkeypatch.setattr(driver, "cuCtxGetCurrent", lambda: (0, core.current))
-    monkeypatch.setattr(
-        driver, "cuCtxSetCurrent", lambda context: setattr(core, "current", context)
-    )
-    device = CudaDevice(1, time_kernels=True)
-    # Where none is, ours may be.
-    stays = current or 2
-    assert core.current == stays
-    device.launch(Kernel(), 1, 32)
-    device.synchronize()
-    device.event().record()
-    with pytest.raises(DeviceError):
-        device.launch(Kernel(fault=CoreError("CUDA_ERROR_ILLEGAL_ADDRESS")), 1, 32)
-    with pytest.raises(TooLargeError):
-        device.empty(1, np.float32)
-    assert core.current == stays
-    assert set(core.seen) == {2}
-
-
 def test_properties_are_completed_from_the_table(stand_in: CudaDevice) -> None:
     properties = stand_in.properties
     assert properties.name == "stand-in"

@@ -77,26 +77,6 @@ def test_the_stream_that_is_waited_for_is_the_one_that_launches_go_to(
     assert waited == [bindings.CU_STREAM_LEGACY, 2**40]
 
 
-def test_a_bound_launch_leaves_current_which_gpu_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    bindings = pytest.importorskip("cuda.bindings.driver")
-    current: list[str] = []
-
-    def enter() -> str:
-        current.append("ours")
-        return "theirs"
-
-    monkeypatch.setattr(bindings, "cuCtxSetCurrent", current.append)
-    monkeypatch.setattr(bindings, "cuStreamSynchronize", lambda _: (0,))
-    bound = object.__new__(CudaBound)
-    for name, value in (
-        ("_enter", enter), ("_start", lambda *_: 0), ("_description", 0), ("_name", "relax"),
-    ):  # fmt: skip
-        monkeypatch.setattr(bound, name, value, raising=False)
-    bound((1,))
-    bound.wait()
-    assert current == ["ours", "theirs"] * 2
-
-
 def test_other_numbers_of_words_are_refused(driver: Driver) -> None:
     described = described_launch(1, (1, 1, 1, 32, 1, 1, 0), [1, 2, 3, 4], [0, 1])
     for words in ((1,), (1, 2, 3)):

@@ -201,7 +201,7 @@ def test_whoever_takes_arrays_of_ours_waits_for_the_default_stream(
     given = SimpleNamespace(__dlpack__=lambda **options: options)
     view = SimpleNamespace(from_cuda_array_interface=lambda *_: given)
     monkeypatch.setattr(importlib.import_module("cuda.core.utils"), "StridedMemoryView", view)
-    ours = CudaArray.at(SimpleNamespace(_enter=lambda: None), None, 4096, (3,), "f4")
+    ours = CudaArray.at("GPU", None, 4096, (3,), "f4")
     assert ours.__cuda_array_interface__["stream"] == 1
     for stream in (None, -1, 1, 77):
         assert ours.__dlpack__(stream=stream, max_version=(1, 0)) == {"max_version": (1, 0)}

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from warpladder.device.array_layout import LaidOut
-from warpladder.device.cuda_current import make_current
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
@@ -106,9 +105,7 @@ class CudaArray(LaidOut):
         if stream not in {None, -1, 0, _DEFAULT_STREAM}:
             from cuda.core import LEGACY_DEFAULT_STREAM, Stream
 
-            before = self.device._enter()
             Stream.from_handle(stream).wait(LEGACY_DEFAULT_STREAM)
-            make_current(before)
         view = StridedMemoryView.from_cuda_array_interface(self, -1)
         return view.__dlpack__(**wanted)
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from warpladder.device.cuda_arguments import with_others
 from warpladder.device.cuda_array import CudaArray
-from warpladder.device.cuda_current import make_current
 from warpladder.device.cuda_memory import checked
 from warpladder.device.cuda_streams import stream_at
 from warpladder.device.driver_calls import compiled_launch, described_launch
@@ -43,7 +42,7 @@ class CudaBound:
     moving
         Which of the arrays are replaced at each launch, by their number in ``args``.
     enter
-        Makes the GPU current for this thread, and returns which was, where that is to be so again.
+        Makes the GPU current for this thread.
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class CudaBound:
         ready: Ready,
         args: tuple[Any, ...],
         moving: Sequence[int],
-        enter: Callable[[], Any],
+        enter: Callable[[], None],
     ) -> None:
         self._name = name
         self._enter = enter
@@ -74,10 +73,8 @@ class CudaBound:
 
     def __call__(self, arrays: tuple[int, ...], stream: int = 0) -> None:
         """Launch the kernel for arrays at these addresses, on a stream of the driver."""
-        before = self._enter()
+        self._enter()
         code = self._start(self._description, stream, arrays)
-        if before is not None:
-            make_current(before)
         if code:
             from cuda.bindings import driver
 
@@ -87,13 +84,11 @@ class CudaBound:
         """Wait until everything on a stream is done."""
         from cuda.bindings import driver
 
-        before = self._enter()
+        self._enter()
         # By its own name, the default stream is the one that launches here go to, even where the
         # bindings were told that each thread has one.
         asked = stream or driver.CU_STREAM_LEGACY
-        answer = driver.cuStreamSynchronize(asked)
-        make_current(before)
-        checked("waiting for a stream", answer)
+        checked("waiting for a stream", driver.cuStreamSynchronize(asked))
 
 
 def _lay_out(
@@ -126,19 +121,14 @@ class Rebound:
         `CudaDevice.launch`.
     given
         Its arguments: kernel, grid, block and those of the kernel.
-    moving, enter
+    moving
         As for `CudaBound`.
     """
 
     def __init__(
-        self,
-        launch: Callable[..., None],
-        given: tuple[Any, ...],
-        moving: Sequence[int],
-        enter: Callable[[], Any],
+        self, launch: Callable[..., None], given: tuple[Any, ...], moving: Sequence[int]
     ) -> None:
         self._launch = launch
-        self._enter = enter
         # Without the memory of what is replaced, which others may want back.
         self._given = with_others(
             given, CudaArray, lambda number, array: array.moved(0) if number in moving else array
@@ -157,6 +147,4 @@ class Rebound:
 
     def wait(self, stream: int = 0) -> None:
         """Wait until everything on a stream is done."""
-        before = self._enter()
         stream_at(stream).sync()
-        make_current(before)

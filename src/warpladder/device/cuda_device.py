@@ -11,16 +11,16 @@ the GPU; `warpladder.simulator` says which line and which thread.
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from warpladder.device import cuda_memory as memory
 from warpladder.device.cuda import probe_cuda
 from warpladder.device.cuda_arguments import as_shape, bytes_of, check_out, check_same
 from warpladder.device.cuda_array import CudaArray
 from warpladder.device.cuda_bound import CudaBound, Rebound
-from warpladder.device.cuda_current import current_context, keep_current, make_current
 from warpladder.device.cuda_faults import kernel_name, named
 from warpladder.device.cuda_launcher import Launcher
 from warpladder.device.cuda_properties import read_properties
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["CudaDevice"]
 
 _FILL_THREADS = 256
-# The methods that ask the driver for something.
-_WORK = (
-    *("to_device", "to_host", "empty", "full", "pinned", "mapped", "launch", "bind", "stream"),
-    *("event", "max_active_blocks", "free_bytes", "synchronize"),
-)
-T = TypeVar("T")
 # What a pool of memory keeps when nothing uses it, as a part of all there is: the next call then
 # need not ask the driver, which took 2 to 3 ms for 2 GiB on an H200.
 _KEPT_PART = 16
@@ -54,7 +48,7 @@ class CudaDevice:
     """A GPU as a `warpladder.device.base.Device`.
 
     Work put on no stream goes to the default stream, which waits for all others and for which all
-    others wait. Where there are several GPUs, that which is current for the caller stays so.
+    others wait. Where there are several GPUs, this one stays current for the thread that called.
 
     Parameters
     ----------
@@ -93,7 +87,6 @@ class CudaDevice:
         self._gpu = gpus[index]
         # Where there is one GPU, it need be made current once on each thread.
         self._is_alone = len(gpus) == 1
-        before = None if self._is_alone else current_context()
         self._entered = threading.local()
         self._default = core_stream(None)
         self._time_kernels = time_kernels
@@ -105,8 +98,6 @@ class CudaDevice:
             memory.keep(self._pool, self.properties.memory_bytes // _KEPT_PART)
         self._launcher = Launcher(core, index, self.properties, self._ours_if_any)
         self.kernel_ms = 0.0 if time_kernels else math.nan
-        self._kept_current(self, _WORK)
-        make_current(before)
 
     def to_device(self, host_array: NDArray[Any], out: Any = None, *, stream: Any = None) -> Any:
         """Return a copy of ``host_array`` on the device, in C order.
@@ -178,7 +169,7 @@ class CudaDevice:
             most = 32 * self.properties.multiprocessors
             blocks = min(blocks_for(device_array.size, _FILL_THREADS), most)
             flat = device_array.reshape(device_array.size)
-            self.launch(memory.fill_kernel(), blocks, _FILL_THREADS, flat, pattern[0])
+            self.launch(_fill_kernel(), blocks, _FILL_THREADS, flat, pattern[0])
         return device_array
 
     def pinned(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -273,7 +264,7 @@ class CudaDevice:
         self._enter()
         ready = None if self._time_kernels else self._launcher.ready(kernel, grid, block, args)
         if ready is None:
-            return Rebound(self.launch, (kernel, grid, block, *args), moving, self._enter)
+            return Rebound(self.launch, (kernel, grid, block, *args), moving)
         return CudaBound(kernel_name(kernel), ready, args, moving, self._enter)
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
@@ -304,16 +295,14 @@ class CudaDevice:
         with named("making a stream"):
             priority = _highest_priority() if urgent else 0
             options = self._core.StreamOptions(nonblocking=False, priority=priority)
-            stream = CudaStream(self._gpu.create_stream(options=options), self._enter)
-        return self._kept_current(stream, ("synchronize", "wait"))
+            return CudaStream(self._gpu.create_stream(options=options), self._enter)
 
     def event(self) -> CudaEvent:
         """Return a new event."""
         self._enter()
         with named("making an event"):
             options = self._core.EventOptions(timing_enabled=True)
-            event = CudaEvent(self._gpu.create_event(options), self._enter)
-        return self._kept_current(event, ("record", "synchronize", "elapsed_ms"))
+            return CudaEvent(self._gpu.create_event(options), self._enter)
 
     def synchronize(self) -> None:
         """Wait until everything on the device is done."""
@@ -328,20 +317,13 @@ class CudaDevice:
         self._timed.clear()
         self.kernel_ms = 0.0 if self._time_kernels else math.nan
 
-    def _enter(self) -> Any:
-        """Make this the GPU that the driver works on, for this thread; return which was current."""
+    def _enter(self) -> None:
+        """Make this the GPU that the driver works on, for this thread."""
         if self._is_alone and hasattr(self._entered, "once"):
-            return None
-        before = None if self._is_alone else current_context()
+            return
         with named(f"opening GPU {self.index}"):
             self._gpu.set_current()
         self._entered.once = True
-        return before
-
-    def _kept_current(self, thing: T, names: tuple[str, ...]) -> T:
-        if not self._is_alone:
-            keep_current(thing, names)
-        return thing
 
     def _memory_info(self) -> tuple[int, int]:
         """Return how many bytes of the GPU's memory are free, and how many there are."""
@@ -397,3 +379,15 @@ def _highest_priority() -> int:
     code, _lowest, highest = driver.cuCtxGetStreamPriorityRange()
     memory.checked("asking for the priorities of streams", (code,))
     return int(highest)
+
+
+@functools.cache
+def _fill_kernel() -> Any:
+    from numba import cuda
+
+    @cuda.jit
+    def fill(out: Any, value: Any) -> None:
+        for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+            out[i] = value
+
+    return fill

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,6 @@ __all__ = [
     "checked",
     "copy",
     "described",
-    "fill_kernel",
     "gathered",
     "keep",
     "lying_at",
@@ -97,19 +95,6 @@ def gathered(array: CudaArray, stream: Any) -> NDArray[Any]:
         stream.sync()
     first = raw[-below:][: array.dtype.itemsize].view(array.dtype).reshape(())
     return np.ascontiguousarray(as_strided(first, array.shape, array.strides))
-
-
-@functools.cache
-def fill_kernel() -> Any:
-    """Return the kernel ``fill(out, value)``, for any number of threads."""
-    from numba import cuda
-
-    @cuda.jit
-    def fill(out: Any, value: Any) -> None:
-        for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
-            out[i] = value
-
-    return fill
 
 
 def adopted(device: Any, array: Any) -> CudaArray:

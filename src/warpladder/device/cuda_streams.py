@@ -23,7 +23,7 @@ class CudaStream:
         The stream of cuda.core.
     """
 
-    def __init__(self, core: Any, enter: Callable[[], Any]) -> None:
+    def __init__(self, core: Any, enter: Callable[[], None]) -> None:
         self.core = core
         self._enter = enter
 
@@ -54,7 +54,7 @@ class CudaEvent:
         The event of cuda.core.
     """
 
-    def __init__(self, core: Any, enter: Callable[[], Any]) -> None:
+    def __init__(self, core: Any, enter: Callable[[], None]) -> None:
         self.core = core
         self._enter = enter
 
