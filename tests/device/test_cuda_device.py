@@ -276,6 +276,19 @@ def test_how_arguments_are_described() -> None:
     assert kinds_and_words((np.datetime64("2020-01-01"),)) is None
 
 
+def test_numpy_takes_a_copy() -> None:
+    """Not an array of the elements as objects, each an array on the GPU."""
+    host = np.arange(3, dtype="f4")
+    device = SimpleNamespace(to_host=lambda *_, **__: host.copy())
+    there = CudaArray.at(device, None, 4096, (3,), "f4")
+    assert np.asarray(there).tolist() == [0, 1, 2]
+    assert np.asarray(there).dtype == np.float32
+    assert np.asarray(there, "i8").dtype == np.int64
+    assert np.sum(there) == 3
+    with pytest.raises(InputError, match="without a copy"):
+        np.asarray(there, copy=False)
+
+
 def test_arrays_look_as_numpys_do() -> None:
     real = np.arange(24, dtype="f4").reshape(4, 6)
     there = array(real.shape, real.dtype)

@@ -14,6 +14,7 @@ import pytest
 import warpladder as wl
 from warpladder.device import cuda_memory, driver_calls, foreign
 from warpladder.device.cuda_array import CudaArray
+from warpladder.reduction import answers
 from warpladder.simulator import SimulatedDevice
 
 pytest.importorskip("cuda.core")
@@ -234,6 +235,27 @@ def test_what_no_kernel_could_read_is_refused(monkeypatch: pytest.MonkeyPatch) -
             call(NeedsGradients())
 
 
+class Short:
+    """Stands for a dtype of PyTorch that NumPy lacks."""
+
+    def __str__(self) -> str:
+        return "torch.bfloat16"
+
+
+@pytest.mark.numba_cuda
+def test_dtypes_that_numpy_lacks_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu = SimpleNamespace(index=0)
+    monkeypatch.setattr(foreign, "gpu_of", lambda _: gpu)
+    there = Tensor(np.ones((3, 3)))
+    there.dtype = Short()  # type: ignore[assignment]
+    with pytest.raises(wl.InputTypeError, match=r"of dtype torch.bfloat16, which NumPy does not"):
+        wl.shortest_paths(there)
+    device = SimulatedDevice()
+    gpu.index = None  # type: ignore[assignment]  # as if that were it
+    with pytest.raises(wl.InputTypeError, match=r"of dtype torch.bfloat16, which NumPy does not"):
+        wl.reduce(device.to_device(np.ones((3, 3))), where=there, device=device)
+
+
 @pytest.mark.numba_cuda
 def test_arrays_on_another_gpu_than_the_call_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     there = SimpleNamespace(index=1, launch=None)
@@ -253,3 +275,22 @@ def test_arrays_on_another_gpu_than_the_call_are_refused(monkeypatch: pytest.Mon
     nowhere = Tensor(np.ones(0))
     nowhere.__cuda_array_interface__["data"] = 0, False
     assert foreign.device_of(nowhere, there, "values") is there
+
+
+@pytest.mark.numba_cuda
+def test_results_go_to_what_is_described_alone_unless_it_is_read_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gpu = SimpleNamespace(index=0, synchronize=lambda: None)
+    for module in (foreign, answers):
+        monkeypatch.setattr(module, "gpu_of", lambda _: gpu)
+    plan: Any = SimpleNamespace(
+        requests=[SimpleNamespace(name="sum")], dtypes=[np.dtype(np.float64)]
+    )
+    out = Described(np.empty(3))
+    answers.check_outs((out,), plan, (3,), gpu)
+    with pytest.raises(wl.InputError, match=r"sum is float64 of shape \(4,\), this is float64"):
+        answers.check_outs((out,), plan, (4,), gpu)
+    out.__cuda_array_interface__["data"] = (4096, True)
+    with pytest.raises(wl.InputError, match="out: it is read-only"):
+        answers.check_outs((out,), plan, (3,), gpu)

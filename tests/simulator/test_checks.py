@@ -504,6 +504,30 @@ def test_without_its_fence_the_last_block_races():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_fence_before_what_is_written_does_not_pass_that_on(schedule):
+    @cuda.jit
+    def kernel(values, out, flag):
+        i = cuda.threadIdx.x
+        if cuda.blockIdx.x == 0:
+            cuda.threadfence()
+            values[i] = i
+            cuda.syncthreads()
+            if i == 0:
+                cuda.atomic.exch(flag, 0, 1)
+        else:
+            if i == 0:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+            cuda.syncthreads()
+            out[i] = values[i]
+
+    arrays = np.zeros(32), np.zeros(32), np.zeros(1, np.int32)
+    fault = fault_of(kernel, 2, 32, *arrays, schedule=schedule)
+    assert fault.check == "racecheck"
+    assert "values" in str(fault)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_lock_of_a_block_with_fences_for_the_block_passes(schedule):
     @cuda.jit
     def kernel(sums):

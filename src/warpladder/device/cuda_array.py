@@ -31,7 +31,8 @@ class CudaArray(LaidOut):
     """An array on a `warpladder.device.cuda_device.CudaDevice`; made by its methods.
 
     Slices, views and other shapes of it share its memory, which lives as long as any of them.
-    Other libraries take it without a copy, by ``__cuda_array_interface__`` or DLPack.
+    Other libraries take it without a copy, by ``__cuda_array_interface__`` or DLPack; NumPy takes a
+    copy.
 
     Attributes
     ----------
@@ -138,6 +139,12 @@ class CudaArray(LaidOut):
         """Return the contents on the host, in ``ary`` where it is given."""
         found: NDArray[Any] = self.device.to_host(self, ary, stream=stream)
         return found
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise InputError("an array on a GPU cannot be one of NumPy without a copy")
+        host = self.copy_to_host()
+        return host if dtype is None else host.astype(dtype, copy=False)
 
     def __getitem__(self, index: Any) -> CudaArray:
         parts = index if isinstance(index, tuple) else (index,)

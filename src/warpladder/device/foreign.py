@@ -176,11 +176,23 @@ def to_numpy(array: Any) -> NDArray[Any]:
 
 
 def numpy_dtype(array: Any) -> np.dtype[Any]:
-    """Return the dtype of an array in NumPy's terms; PyTorch has its own."""
+    """Return the dtype of an array in NumPy's terms; PyTorch has its own.
+
+    Raises
+    ------
+    InputTypeError
+        NumPy has none like it.
+    """
     try:
         known: np.dtype[Any] = np.dtype(array.dtype)
     except TypeError:
-        known = np.dtype(str(array.dtype).rpartition(".")[2])
+        try:
+            known = np.dtype(str(array.dtype).rpartition(".")[2])
+        except TypeError:
+            raise InputTypeError(
+                f"an array on a GPU of dtype {array.dtype}, which NumPy does not know, is not "
+                "taken; convert it there"
+            ) from None
     return known
 
 

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -39,16 +38,19 @@ T = TypeVar("T")
 
 
 class Kept(Generic[T]):
-    """Things that are dear to make for a device, kept for the next call that needs one there."""
+    """Things that are dear to make for a device, kept for the next call that needs one there.
+
+    They are kept with the device, and go when it goes: arrays and streams know it, so that anybody
+    else who kept them would keep it, too.
+    """
 
     def __init__(self, make: Callable[[Device], T]) -> None:
         self._make = make
-        self._free: WeakKeyDictionary[Device, list[T]] = WeakKeyDictionary()
 
     @contextmanager
     def lent(self, device: Device) -> Iterator[T]:
         """Lend one to one call; after a fault, which may have left it in any state, it is gone."""
-        free = self._free.setdefault(device, [])
+        free: list[T] = vars(device).setdefault("_kept", {}).setdefault(self, [])
         try:
             # Two threads may be at work on one device: each takes its own.
             thing = free.pop()
@@ -75,7 +77,7 @@ class PinnedBuffer:
 
 
 class _Resources:
-    """What a lane is made of; it does not know the device, which would keep that alive."""
+    """What a lane is made of."""
 
     def __init__(self, device: Device) -> None:
         self.stream = device.stream()

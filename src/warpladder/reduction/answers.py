@@ -84,18 +84,17 @@ def check_outs(outs: Outs, plan: Plan, shape: tuple[int, ...], device: Any = Non
     """
     if outs is None:
         return
-    for out, request, dtype in zip(outs, plan.requests, plan.dtypes, strict=True):
-        if device is None:
-            _check_on_host(out)
-        else:
-            _check_on_gpu(out, device)
+    seen = []
+    for given, request, dtype in zip(outs, plan.requests, plan.dtypes, strict=True):
+        out = _checked_on_host(given) if device is None else _checked_on_gpu(given, device)
+        seen.append(out)
         found, found_dtype = tuple(out.shape), numpy_dtype(out)
         if found != shape or found_dtype != dtype:
             raise InputError(
                 f"out: {request.name} is {dtype} of shape {shape}, this is {found_dtype} of shape "
                 f"{found}; give one made with empty({shape}, '{dtype}')"
             )
-    for one, other in combinations(outs, 2):
+    for one, other in combinations(seen, 2):
         if one is other or _share_memory(one, other, device):
             raise InputError("out: two operations cannot share memory; give each an array")
 
@@ -115,7 +114,7 @@ def _extent(out: Any) -> tuple[int, int]:
     return begin, begin + prod(out.shape) * numpy_dtype(out).itemsize
 
 
-def _check_on_host(out: Any) -> None:
+def _checked_on_host(out: Any) -> NDArray[Any]:
     if is_on_gpu(out):
         raise InputError(
             "out: it is on a GPU, and values are not; give a NumPy array, or values on that GPU"
@@ -124,10 +123,12 @@ def _check_on_host(out: Any) -> None:
         raise InputTypeError(f"out: a plain NumPy array is needed, not {type(out).__name__}")
     if not out.flags.writeable:
         raise InputError("out: it is read-only; give a copy")
+    return out
 
 
-def _check_on_gpu(out: Any, device: Any) -> None:
-    out = adopted(out)
+def _checked_on_gpu(given: Any, device: Any) -> Any:
+    """Return an array for a result as one with a shape and a dtype."""
+    out = adopted(given)
     if not is_on_gpu(out):
         raise InputError(
             "out: it is not on a GPU, as values are; give an array there, or leave it out and copy "
@@ -137,7 +138,8 @@ def _check_on_gpu(out: Any, device: Any) -> None:
     if interface is None:
         contiguous = bool(out.flags.c_contiguous)
     else:
-        address, is_read_only = interface["data"]
+        # As it was given: an array of ours does not say.
+        address, is_read_only = getattr(given, "__cuda_array_interface__", interface)["data"]
         if is_read_only:
             raise InputError("out: it is read-only; give a copy")
         there = gpu_of(out).index if address else None  # type: ignore[attr-defined]  # of a GPU
@@ -149,6 +151,7 @@ def _check_on_gpu(out: Any, device: Any) -> None:
         contiguous = strides is None or bool(whole.flags.c_contiguous)
     if not contiguous:
         raise InputError("out: on a GPU it has to be contiguous; give such a one and copy from it")
+    return out
 
 
 def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> list[Any]:

@@ -41,7 +41,8 @@ class PreparedReduction:
     Calling it does no more than launch one kernel: it finds no plan, compiles nothing, waits for
     nothing and never touches the host. So it may be called while a CUDA graph is captured. What it
     needs beside its results it has already; calls that may run at the same time, on several
-    streams, need a preparation each, and a captured graph needs its preparation to live.
+    streams, need a preparation each. It has to live as long as a captured graph does, and until its
+    kernels are done on streams that do not wait for the default stream, as PyTorch's own.
 
     Attributes
     ----------

@@ -1,11 +1,11 @@
 """Racecheck: two accesses of different threads to one place, one of them a write, unordered.
 
 Accesses are ordered by a block barrier between them (same block), by a ``syncwarp`` whose mask
-names both threads or a chain of such (same warp), by a grid barrier, or by a fence followed by an
-atomic operation in the writer's block and, after that, an atomic operation in the reader's block
-(in the same block: of the reader itself); a fence for the block alone does that within it. The last
-rule takes any atomic for the meeting point, not the same one only: it can miss a race, never invent
-one.
+names both threads or a chain of such (same warp), by a grid barrier, or by a fence behind the first
+of them, followed by an atomic operation in the writer's block and, after that, an atomic operation
+in the reader's block (in the same block: of the reader itself); a fence for the block alone does
+that within it. The last rule takes any atomic for the meeting point, not the same one only, and any
+thread's fence for all of the block: it can miss a race, never invent one.
 Atomic operations do not race with each other.
 
 For each place the last plain write, the last atomic operation and the last two readers are
@@ -82,9 +82,9 @@ class _Now:
 class RaceChecker:
     """The memory of past accesses in one launch.
 
-    Every block has a clock that advances when it *releases*: performs an atomic operation after a
-    fence. What it did up to then is visible to blocks that perform an atomic operation later; after
-    a fence for the block alone, to its own threads that do.
+    Every block has a clock that advances with each fence. It *releases* what it did before a fence
+    when it performs an atomic operation behind that: this is then visible to blocks that perform an
+    atomic operation later; after a fence for the block alone, to its own threads that do.
     """
 
     def __init__(self, geometry: Geometry, *, report_same_value: bool) -> None:
@@ -94,10 +94,12 @@ class RaceChecker:
         #: That of all blocks; None where they differ.
         self.common_clock: int | None = 0
         self.moments = Moments()
-        self.fenced = np.zeros(geometry.blocks, dtype=bool)
-        self.fenced_within = np.zeros(geometry.blocks, dtype=bool)
-        #: From which clock on each block has released nothing to others.
+        #: Before which clock each block has a fence for all, and for itself.
+        self.fenced = np.zeros(geometry.blocks, dtype=np.int32)
+        self.fenced_within = np.zeros(geometry.blocks, dtype=np.int32)
+        #: From which clock on each block has released nothing to others, and nothing at all.
         self.kept = np.zeros(geometry.blocks, dtype=np.int32)
+        self.kept_within = np.zeros(geometry.blocks, dtype=np.int32)
         #: Number of the last release that each block has seen.
         self.seen = np.zeros(geometry.blocks, dtype=np.int64)
         #: The same for each thread by its own atomic operations, from the first release on.
@@ -112,8 +114,12 @@ class RaceChecker:
 
     def fence(self, lanes: Lanes, *, within: bool = False) -> None:
         """Note that blocks have executed a memory fence, for the device or ``within`` them."""
+        blocks = np.unique(lanes.slot) + lanes.first_block
+        self.clock[blocks] += 1
+        first = int(self.clock[0])
+        self.common_clock = first if (self.clock == first).all() else None
         fenced = self.fenced_within if within else self.fenced
-        fenced[np.unique(lanes.slot) + lanes.first_block] = True
+        fenced[blocks] = self.clock[blocks]
 
     def grid_barrier(self) -> None:
         """Forget everything: a grid barrier orders it before what comes."""
@@ -252,20 +258,19 @@ class RaceChecker:
     def _synchronise(self, lanes: Lanes) -> None:
         """Release, where a fence came before, and acquire: in the order of the threads."""
         blocks = np.unique(lanes.slot) + lanes.first_block
-        to_all = self.fenced[blocks]
-        fenced = to_all | self.fenced_within[blocks]
-        releasing = blocks[fenced]
-        numbers = self._releases + np.cumsum(fenced)
-        if len(releasing):
-            self._release(self.released, blocks[to_all], numbers[to_all])
-            within = fenced & ~to_all
-            self._release(self.released_within, blocks[within], numbers[within])
-            self.clock[releasing] += 1
-            first = int(self.clock[0])
-            self.common_clock = first if (self.clock == first).all() else None
-            self.fenced[releasing] = self.fenced_within[releasing] = False
-            self.kept[blocks[to_all]] = self.clock[blocks[to_all]]
-            self._releases += len(releasing)
+        to_all = self.fenced[blocks] > self.kept[blocks]
+        within = ~to_all & (self.fenced_within[blocks] > self.kept_within[blocks])
+        numbers = self._releases + np.cumsum(to_all | within)
+        if np.count_nonzero(to_all):
+            of_all = blocks[to_all]
+            self._release(self.released, of_all, numbers[to_all], self.kept, self.fenced)
+            self.kept_within[of_all] = np.maximum(self.kept_within[of_all], self.kept[of_all])
+        if np.count_nonzero(within):
+            self._release(
+                self.released_within, blocks[within], numbers[within],
+                self.kept_within, self.fenced_within,
+            )  # fmt: skip
+        self._releases += int(np.count_nonzero(to_all | within))
         self.seen[blocks] = numbers
         if self._releases:
             if self.own_seen is None:
@@ -276,18 +281,21 @@ class RaceChecker:
             ]
 
     def _release(
-        self, table: dict[int, NDArray[np.int64]], blocks: NDArray[Any], numbers: NDArray[np.int64]
+        self,
+        table: dict[int, NDArray[np.int64]],
+        blocks: NDArray[Any],
+        numbers: NDArray[np.int64],
+        kept: NDArray[np.int32],
+        fenced: NDArray[np.int32],
     ) -> None:
-        """Note releases: what a block has kept within itself is released to all with the next."""
-        clocks = self.clock[blocks]
-        if table is self.released:
-            behind = np.flatnonzero(self.kept[blocks] < clocks)
-            for k in behind:
-                for clock in range(self.kept[blocks[k]], clocks[k]):
-                    self._times(table, clock)[blocks[k]] = numbers[k]
-        for clock in np.unique(clocks):
-            here = clocks == clock
-            self._times(table, clock)[blocks[here]] = numbers[here]
+        """Note releases, of all that blocks did from one clock on and before another."""
+        clocks, end = kept[blocks], fenced[blocks]
+        while np.count_nonzero(left := clocks < end):
+            for clock in np.unique(clocks[left]):
+                here = left & (clocks == clock)
+                self._times(table, clock)[blocks[here]] = numbers[here]
+            clocks += 1
+        kept[blocks] = end
 
     def _times(self, table: dict[int, NDArray[np.int64]], clock: int) -> NDArray[np.int64]:
         return table.setdefault(int(clock), np.zeros(self.geometry.blocks, dtype=np.int64))
