@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,12 @@ def test_rows_with_ids(make, rows, ids):
     assert plain(make(ids, rows)) == list(zip(ids, rows, strict=True))
     found = as_sets(make(ids, rows), "rows").ids
     assert found.dtype == (np.int64 if ids is IDS else object)
+
+
+def test_members_of_enumerations_are_what_they_equal():
+    text = Enum("text", {"A": "x"}, type=str)
+    assert plain([[text.A], ["x"]]) == [(None, ["x"])] * 2
+    assert plain({text.A: [IntEnum("number", {"B": 5}).B]}) == [("x", [5])]
 
 
 def test_an_index_of_numbers():
