@@ -243,6 +243,7 @@ def test_an_infinite_frequency_is_text_in_json(golden: Path, plan: list[str]) ->
         (["-o", "x.csv", "--format", "x"], "--format 'x' is not known"),
         (["-o", "x.parquet.gz"], "drop the .gz"),
         (["-o", "none/x.csv"], "there is no folder none"),
+        (["-o", 300 * "x" + ".csv"], "cannot write xxx"),
         (["-o", "-", "--format", "x"], "--format 'x' is not known"),
         (["--part", "3/2"], "--part 3/2: parts are numbered from 1 to 2"),
         (["--part", "0/2"], "--part 0/2"),

@@ -16,13 +16,13 @@ import json
 import os
 import shutil
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import takewhile
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from warpladder.errors import InputError
-from warpladder.formats.atomic import check_writable
+from warpladder.formats.atomic import check_writable, target_of, told_as_unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -79,8 +79,7 @@ class GrowingFile:
     def __init__(self, path: Path, identity: Mapping[str, Any], *, resume: bool = False) -> None:
         check_writable(path)
         self._path = path
-        # A link keeps pointing where it points: its target is what gets replaced.
-        self._target = path.resolve()
+        self._target = target_of(path)
         self._partial = self._target.with_name(f"{self._target.name}.partial")
         self._journal = self._target.with_name(f"{self._target.name}.journal")
         self._waiting: list[_Record] = []
@@ -88,7 +87,7 @@ class GrowingFile:
         self._is_finished = False
         self.notes: list[Any] = []
         self.length = 0
-        with _told(path):
+        with told_as_unwritable(path):
             self._lines = self._journal.open("a+b")
             try:
                 _lock(self._lines, self._journal, path)
@@ -100,7 +99,7 @@ class GrowingFile:
 
     def append(self, piece: bytes, note: Any) -> None:
         """Add a piece, with a note that JSON can hold."""
-        with _told(self._path):
+        with told_as_unwritable(self._path):
             self._data.write(piece)
             self.length += len(piece)
             self.notes.append(note)
@@ -110,7 +109,7 @@ class GrowingFile:
 
     def finish(self, piece: bytes) -> None:
         """Add the last piece and give the file its name."""
-        with _told(self._path):
+        with told_as_unwritable(self._path):
             self._sync()
             self._data.write(piece)
             _to_disk(self._data)
@@ -251,12 +250,3 @@ def _content(line: bytes) -> Any:
 def _to_disk(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Tell what the system refuses in the words of `atomic_write`."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
