@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.completion import complete_rung
 from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
@@ -17,7 +18,12 @@ __all__ = ["picture"]
 
 def picture(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG",
+            help="As `warpladder ladders` lists them.",
+            autocompletion=complete_rung,
+        ),
     ],
     kind: Annotated[
         str | None,
