@@ -6,6 +6,7 @@ again, so that `shortest_paths`, `reduce` and the others refuse the same mistake
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +24,7 @@ __all__ = [
     "check_progress",
     "joined",
     "naming_memory",
+    "naming_reader",
     "target_for",
 ]
 
@@ -124,6 +126,27 @@ def joined(*remarks: str) -> str:
     'on one core; as asked'
     """
     return "; ".join(filter(None, remarks))
+
+
+@contextmanager
+def naming_reader(reader: str, arguments: str, verb: str) -> Iterator[None]:
+    """Say which function takes what errors over a file ask for, where the verb does not.
+
+    Parameters
+    ----------
+    reader
+        The function, which the verb has called for a path.
+    arguments
+        What messages call its arguments: a regular expression.
+    verb
+        Who called it.
+    """
+    try:
+        yield
+    except InputError as fault:
+        if re.search(rf"\b(?:{arguments})", str(fault)):
+            fault.add_note(f"These are arguments of {reader}; {verb} takes what it returns.")
+        raise
 
 
 @contextmanager

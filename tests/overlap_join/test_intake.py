@@ -80,6 +80,14 @@ def test_rows_with_ids(make, rows, ids):
     assert found.dtype == (np.int64 if ids is IDS else object)
 
 
+def test_what_a_file_asks_for_is_for_who_reads_it(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a b\nb c\n")
+    with pytest.raises(wl.InputError, match="say format='pairs'") as raised:
+        as_sets(path, "rows")
+    assert "arguments of read_sets" in raised.value.__notes__[0]
+
+
 def test_members_of_enumerations_are_what_they_equal():
     text = Enum("text", {"A": "x"}, type=str)
     assert plain([[text.A], ["x"]]) == [(None, ["x"])] * 2
