@@ -43,10 +43,11 @@ def target_of(path: Path) -> Path:
     InputError
         It can be no file: links that lead in a circle, or a name that is too long.
     """
-    target = Path(os.path.realpath(path))
-    # Of a folder that is not there its own check tells.
-    with told_as_unwritable(path), suppress(FileNotFoundError, NotADirectoryError):
-        target.stat()
+    with told_as_unwritable(path):
+        target = Path(os.path.realpath(path))
+        # Of a folder that is not there its own check tells.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            target.stat()
     return target
 
 
