@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.device.select import choose_device, gpu
-from warpladder.errors import InputError, InputTypeError, TooLargeError
+from warpladder.errors import InputError, TooLargeError
+from warpladder.flags import check_progress
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -98,23 +99,6 @@ def check_option(name: str, value: object, known: tuple[str, ...]) -> None:
     """
     if not (isinstance(value, str) and value in known):
         raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
-
-
-def check_progress(progress: object) -> None:
-    """Refuse what cannot be called with the fraction done.
-
-    Examples
-    --------
-    >>> check_progress(3)
-    Traceback (most recent call last):
-    ...
-    warpladder.errors.InputTypeError: progress=3 cannot be called; progress must be a function ...
-    """
-    if not (progress is None or callable(progress)):
-        raise InputTypeError(
-            f"progress={progress!r} cannot be called; progress must be a function of the fraction "
-            "done, or None"
-        )
 
 
 def joined(*remarks: str) -> str:
