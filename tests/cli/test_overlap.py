@@ -204,6 +204,8 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
     assert ["updates", "12"] in lines
     assert ["time", "less", "than", "a", "second"] in lines
     assert max(map(len, result.stdout.splitlines())) <= 80
+    of_a_part = lines_of(call("overlap", golden, "--plan", "--part", "1/2").stdout)
+    assert ["updates", "12", "for", "all", "parts"] in of_a_part
     for piped in ([], ["-o", "-"]):
         document = json.loads(call("overlap", golden, "--plan", "--json", *piped).stdout)
         assert document["plan"]["updates"] == 12
