@@ -73,7 +73,7 @@ class GrowingFile:
     ------
     InputError
         The file cannot be written; an earlier run left some of it and ``resume`` was not asked for;
-        it left something else; or it is still at it.
+        it left something else; it is still at it; or other files have the names.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], *, resume: bool = False) -> None:
@@ -151,6 +151,8 @@ class GrowingFile:
     def _begun(self, identity: Any, resume: bool) -> IO[bytes]:
         """Take over what an earlier run has left, or begin anew; return the partial file."""
         found, records, good = self._left()
+        if not (records or resume):
+            self._refuse_others()
         if not records:
             self._lines.truncate(0)
             self._lines.write(_line(identity))
@@ -179,6 +181,21 @@ class GrowingFile:
         data.truncate(self.length)
         data.seek(self.length)
         return data
+
+    def _refuse_others(self) -> None:
+        """Refuse to write over files that have the names by chance."""
+        self._lines.seek(0)
+        first = self._lines.readline()
+        # No run has begun the partial file before the identity was on the disk.
+        if _content(first) is not None or not (first or self._partial.exists()):
+            return
+        other = self._journal if first else self._partial
+        if not first:
+            self._journal.unlink()
+        raise InputError(
+            f"{self._path}: {other} would be written over, which no earlier run has left; give it "
+            "another name, or delete it"
+        )
 
     def _left(self) -> tuple[Any, list[_Record], int]:
         """Return the identity and the pieces of an earlier run, and where the journal of them ends.
