@@ -273,6 +273,7 @@ REFUSED = [
         r"the index of this .*reset_index\(drop=True\)",
     ),
     (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), "not clear .* give a DataFrame of two of them"),
+    (pd.DataFrame(), "columns found: none; give"),
     (pd.DataFrame({"id": [1, None], "r": [1, 2]}), "column 'id', row 1 has no id"),
     (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
     (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),
