@@ -24,6 +24,13 @@ WORDS = [[f"x{item}" for item in row] for row in ROWS]
 IDS = [7, -1, 2**40, 0]
 
 
+class Ragged:
+    """Rows as other libraries have them, of which NumPy makes no array."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ValueError("lengths are not regular\n\nat 1")
+
+
 def plain(given_rows: Any) -> list[tuple[Any, list[Any]]]:
     sets = as_sets(given_rows, "rows")
     assert sets.starts.dtype == np.int64
@@ -274,6 +281,7 @@ REFUSED = [
     ),
     (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), "not clear .* give a DataFrame of two of them"),
     (pd.DataFrame(), "columns found: none; give"),
+    (Ragged(), r"as an array \(lengths are not regular\); give a list of its rows"),
     (pd.DataFrame({"id": [1, None], "r": [1, 2]}), "column 'id', row 1 has no id"),
     (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
     (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),

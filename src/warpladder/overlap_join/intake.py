@@ -114,7 +114,10 @@ def _of_array(given: Any, argument: str) -> Sets:
     try:
         array = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as fault:
-        raise InputTypeError(f"{argument}: cannot be read as an array: {fault}") from None
+        why = str(fault).strip().partition("\n")[0]
+        raise InputTypeError(
+            f"{argument}: cannot be read as an array ({why}); give a list of its rows"
+        ) from None
     if array.ndim == 1 and array.dtype == object:
         return sets_of_rows(array.tolist(), None, argument)
     if array.ndim != 2:
