@@ -39,6 +39,9 @@ _commands_once = cache(typer.main.get_command)
 #: Of the terminal that commands are shown on.
 COLUMNS = 80
 
+#: And in which it takes letters.
+ENCODING = "utf-8"
+
 
 def call(*arguments: Any) -> CompletedProcess[str]:
     """Return how ``warpladder`` ends where there is no GPU, and what it says to ``COLUMNS``.
@@ -46,7 +49,7 @@ def call(*arguments: Any) -> CompletedProcess[str]:
     What shows only in a process of its own, as do signals, imports and standard input, needs one.
     """
     command = ["warpladder", *map(str, arguments)]
-    said = [io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2)]
+    said = [io.TextIOWrapper(io.BytesIO(), ENCODING, write_through=True) for _ in range(2)]
     handler = signal.getsignal(signal.SIGINT)
     with (
         patch.object(sys, "argv", command),
@@ -67,5 +70,5 @@ def call(*arguments: Any) -> CompletedProcess[str]:
         finally:
             gc.enable()
             signal.signal(signal.SIGINT, handler)
-    shown, told = (stream.buffer.getvalue().decode() for stream in said)
+    shown, told = (stream.buffer.getvalue().decode(ENCODING) for stream in said)
     return CompletedProcess(command, status, shown, told)

@@ -6,12 +6,14 @@ again, so that `shortest_paths`, `reduce` and the others refuse the same mistake
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.device.select import choose_device, gpu
-from warpladder.errors import InputError, InputTypeError, TooLargeError
+from warpladder.errors import InputError, TooLargeError
+from warpladder.flags import check_progress
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -23,6 +25,7 @@ __all__ = [
     "check_progress",
     "joined",
     "naming_memory",
+    "naming_reader",
     "target_for",
 ]
 
@@ -98,23 +101,6 @@ def check_option(name: str, value: object, known: tuple[str, ...]) -> None:
         raise InputError(f"{name}={value!r} is not known; use one of {', '.join(known)}")
 
 
-def check_progress(progress: object) -> None:
-    """Refuse what cannot be called with the fraction done.
-
-    Examples
-    --------
-    >>> check_progress(3)
-    Traceback (most recent call last):
-    ...
-    warpladder.errors.InputTypeError: progress=3 cannot be called; progress must be a function ...
-    """
-    if not (progress is None or callable(progress)):
-        raise InputTypeError(
-            f"progress={progress!r} cannot be called; progress must be a function of the fraction "
-            "done, or None"
-        )
-
-
 def joined(*remarks: str) -> str:
     """Return remarks as one text; empty ones do not count.
 
@@ -124,6 +110,27 @@ def joined(*remarks: str) -> str:
     'on one core; as asked'
     """
     return "; ".join(filter(None, remarks))
+
+
+@contextmanager
+def naming_reader(reader: str, arguments: str, verb: str) -> Iterator[None]:
+    """Say which function takes what errors over a file ask for, where the verb does not.
+
+    Parameters
+    ----------
+    reader
+        The function, which the verb has called for a path.
+    arguments
+        What messages call its arguments: a regular expression.
+    verb
+        Who called it.
+    """
+    try:
+        yield
+    except InputError as fault:
+        if re.search(rf"\b(?:{arguments})", str(fault)):
+            fault.add_note(f"These are arguments of {reader}; {verb} takes what it returns.")
+        raise
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Arguments that are True or False, in every public call and reader."""
+"""Arguments of every public call and reader: True or False, and what is told the progress."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from warpladder.errors import InputTypeError
 
-__all__ = ["as_flag"]
+__all__ = ["as_flag", "check_progress"]
 
 
 def as_flag(name: str, value: object) -> bool:
@@ -22,3 +22,20 @@ def as_flag(name: str, value: object) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise InputTypeError(f"{name}={value!r} must be True or False")
     return bool(value)
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what cannot be called with the fraction done.
+
+    Examples
+    --------
+    >>> check_progress(3)
+    Traceback (most recent call last):
+    ...
+    warpladder.errors.InputTypeError: progress=3 cannot be called; progress must be a function ...
+    """
+    if not (progress is None or callable(progress)):
+        raise InputTypeError(
+            f"progress={progress!r} cannot be called; progress must be a function of the fraction "
+            "done, or None"
+        )

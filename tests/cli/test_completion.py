@@ -83,6 +83,9 @@ def test_a_ladder_of_another_package_has_nothing_to_complete(monkeypatch):
         ("warpladder explore barr", ["barrier"]),
         *large(
             ("warpladder climb red", ["reduction"]),
+            ("warpladder report --ladder red", ["reduction"]),
+            ("warpladder picture reduction/wa", ["reduction/warp-shuffle"]),
+            ("warpladder check reduction/wa", ["reduction/warp-shuffle"]),
             ("warpladder explain reduction/wa", ["reduction/warp-shuffle"]),
             ("warpladder ladders over", ["overlap-join"]),
         ),

@@ -47,3 +47,10 @@ def test_prose_keeps_its_lines():
 def test_a_terminal_that_does_not_know_its_width(monkeypatch):
     monkeypatch.setattr(calling, "COLUMNS", 0)
     assert "Reduce the numbers in a file" in calling.call("reduce", "--help").stdout
+
+
+def test_a_terminal_that_lacks_letters(monkeypatch):
+    monkeypatch.setattr(calling, "ENCODING", "ascii")
+    result = calling.call("climb", "--help")
+    assert result.returncode == 0, result.stderr
+    assert r"Ci\xeancias" in result.stdout

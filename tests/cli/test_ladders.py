@@ -202,10 +202,13 @@ def test_errors_are_one_line_and_status_1(arguments, message):
     assert result.stdout == ""
 
 
+@pytest.mark.parametrize("n", [99_999_999_999_999, 2**62, 10**20])
 @pytest.mark.parametrize("command", [("climb", "primer", "--rung", "strided-access"),
-                                     ("explain", "primer/strided-access")])  # fmt: skip
-def test_what_memory_does_not_hold_is_told_by_its_option(command):
-    result = call(*command, "--n", 99_999_999_999_999)
+                                     ("explain", "primer/strided-access"),
+                                     ("explain", "shortest-paths/launch-per-k"),
+                                     ("picture", "primer/strided-access")])  # fmt: skip
+def test_what_memory_does_not_hold_is_told_by_its_option(command, n):
+    result = call(*command, "--n", n)
     assert result.returncode == 1
     assert result.stderr.startswith("warpladder: --n: the memory at hand does not hold")
 

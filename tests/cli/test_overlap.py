@@ -204,6 +204,8 @@ def test_a_plan_does_nothing(golden: Path, tmp_path: Path) -> None:
     assert ["updates", "12"] in lines
     assert ["time", "less", "than", "a", "second"] in lines
     assert max(map(len, result.stdout.splitlines())) <= 80
+    of_a_part = lines_of(call("overlap", golden, "--plan", "--part", "1/2").stdout)
+    assert ["updates", "12", "for", "all", "parts"] in of_a_part
     for piped in ([], ["-o", "-"]):
         document = json.loads(call("overlap", golden, "--plan", "--json", *piped).stdout)
         assert document["plan"]["updates"] == 12
@@ -243,6 +245,7 @@ def test_an_infinite_frequency_is_text_in_json(golden: Path, plan: list[str]) ->
         (["-o", "x.csv", "--format", "x"], "--format 'x' is not known"),
         (["-o", "x.parquet.gz"], "drop the .gz"),
         (["-o", "none/x.csv"], "there is no folder none"),
+        (["-o", 300 * "x" + ".csv"], "cannot write xxx"),
         (["-o", "-", "--format", "x"], "--format 'x' is not known"),
         (["--part", "3/2"], "--part 3/2: parts are numbered from 1 to 2"),
         (["--part", "0/2"], "--part 0/2"),

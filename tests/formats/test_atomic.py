@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from typing import TYPE_CHECKING
 
@@ -76,11 +77,22 @@ def test_link_stays_a_link(tmp_path: Path) -> None:
     assert target.read_text() == "new"
 
 
-def test_long_name(tmp_path: Path) -> None:
-    path = tmp_path / ("x" * 250)
+@pytest.mark.parametrize("letter", ["x", "\u65e5"])
+def test_long_name(tmp_path: Path, letter: str) -> None:
+    path = tmp_path / (letter * (250 // len(letter.encode())))
     with atomic_write(path) as file:
         file.write(b"x")
     assert path.read_bytes() == b"x"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_names_that_can_be_no_file(tmp_path: Path) -> None:
+    circle, astray = tmp_path / "circle", tmp_path / "astray"
+    circle.symlink_to(circle)
+    astray.symlink_to(tmp_path / "none" / "file")
+    for path in (circle, astray, tmp_path / ("x" * 300), tmp_path / ("x" * 300) / "g.txt"):
+        with pytest.raises(InputError, match=re.escape(f"cannot write {path}: ")):
+            check_writable(path)
 
 
 def test_full_disk_is_told_with_the_path(tmp_path: Path) -> None:

@@ -99,6 +99,15 @@ def test_what_is_left_is_not_thrown_away(tmp_path: Path) -> None:
     assert names(tmp_path) == {"x"}
 
 
+@pytest.mark.parametrize("name", ["x.partial", "x.journal"])
+def test_what_others_have_left_is_not_written_over(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("1 {2, 3}\n")
+    with pytest.raises(InputError, match=rf"{name} would be written over, which no earlier run"):
+        GrowingFile(tmp_path / "x", IDENTITY)
+    assert names(tmp_path) == {name}
+    assert (tmp_path / name).read_text() == "1 {2, 3}\n"
+
+
 def test_any_torn_tail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of either file some bytes at the end are missing, or others stand there."""
     monkeypatch.setattr(os, "fsync", lambda _: None)

@@ -104,6 +104,7 @@ MALFORMED = [
     ("csv", "source,target,km\na,b,far\n", 2, "column 'km'", "'far'"),
     ("csv", 'source,target\na,b\n"a,b\nc,d\n', 3, "closed quotes", "'\"a,b'"),
     ("csv", 'source,target\na,b\n"a"x,b\n', 3, "closed quotes", '"a"x,b'),
+    ("csv", 'source,target\na,b\n"a" ,b\n', 3, "nothing, not even a blank, after", '"a" ,b'),
     ("csv", '"a,b\n', 1, "closed quotes", '"a,b'),
     ("csv", 'source,target,weight\n"a",b,5\n"",b,5\n', 3, "a source", "''"),
     ("csv", 'source,target,weight\n"a\x1fb",c,x\n', 2, "number or inf", "'x'"),

@@ -142,6 +142,7 @@ UNCLEAR = [
         ({"delimiter": 3}, "delimiter=3 must be text"),
         ({"header": "no"}, "header='no' must be True or False"),
         ({"merge": "no"}, "merge='no' must be True or False"),
+        ({"progress": 3}, "progress=3 cannot be called"),
     ],
 )
 def test_arguments_of_a_wrong_kind(tmp_path: Path, options: dict[str, Any], message: str) -> None:

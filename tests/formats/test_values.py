@@ -333,6 +333,9 @@ def test_columns_that_are_not_there(tmp_path):
     path.write_text("day,mm\n1,2\n")
     with pytest.raises(InputError, match=r"choose a column, .* found: 'day', 'mm'"):
         open_values(path)
+    with pytest.raises(InputError, match="choose a column") as raised:
+        wl.reduce(path)
+    assert "arguments of open_values" in raised.value.__notes__[0]
     for column in ("rain", 2, "7", -1):
         with pytest.raises(
             InputError, match=re.escape(f"column={column!r} is not there; found: 'day'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import Enum, IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ from warpladder.overlap_join.intake import as_sets
 ROWS = [[2, 5, 6], [], [10], [5, 5]]
 WORDS = [[f"x{item}" for item in row] for row in ROWS]
 IDS = [7, -1, 2**40, 0]
+
+
+class Ragged:
+    """Rows as other libraries have them, of which NumPy makes no array."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise ValueError("lengths are not regular\n\nat 1")
 
 
 def plain(given_rows: Any) -> list[tuple[Any, list[Any]]]:
@@ -77,6 +85,20 @@ def test_rows_with_ids(make, rows, ids):
     assert plain(make(ids, rows)) == list(zip(ids, rows, strict=True))
     found = as_sets(make(ids, rows), "rows").ids
     assert found.dtype == (np.int64 if ids is IDS else object)
+
+
+def test_what_a_file_asks_for_is_for_who_reads_it(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("a b\nb c\n")
+    with pytest.raises(wl.InputError, match="say format='pairs'") as raised:
+        as_sets(path, "rows")
+    assert "arguments of read_sets" in raised.value.__notes__[0]
+
+
+def test_members_of_enumerations_are_what_they_equal():
+    text = Enum("text", {"A": "x"}, type=str)
+    assert plain([[text.A], ["x"]]) == [(None, ["x"])] * 2
+    assert plain({text.A: [IntEnum("number", {"B": 5}).B]}) == [("x", [5])]
 
 
 def test_an_index_of_numbers():
@@ -258,6 +280,8 @@ REFUSED = [
         r"the index of this .*reset_index\(drop=True\)",
     ),
     (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), "not clear .* give a DataFrame of two of them"),
+    (pd.DataFrame(), "columns found: none; give"),
+    (Ragged(), r"as an array \(lengths are not regular\); give a list of its rows"),
     (pd.DataFrame({"id": [1, None], "r": [1, 2]}), "column 'id', row 1 has no id"),
     (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
     (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),

@@ -9,7 +9,6 @@ whole. What stands in a ``.npz`` is not packed, so that it can be read by mappin
 from __future__ import annotations
 
 import json
-import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +24,13 @@ from warpladder.advection.setup import Setup, cells_at, times_of
 from warpladder.device.foreign import is_on_gpu, like, to_numpy
 from warpladder.device.host_memory import in_words, require_memory
 from warpladder.errors import InputError, InputTypeError, MissingExtraError, TooLargeError
-from warpladder.formats.atomic import atomic_write, check_writable
+from warpladder.formats.atomic import (
+    atomic_write,
+    check_folder,
+    check_writable,
+    target_of,
+    temporary_for,
+)
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -128,9 +133,10 @@ def check_target(out: Any) -> Path | None:
         check_writable(path)
     else:
         zarr_module("out")
-        if path.exists() and not (path.is_dir() and (path / "zarr.json").is_file()):
+        target = target_of(path)
+        if target.exists() and not (target.is_dir() and (target / "zarr.json").is_file()):
             raise InputError(f"cannot write {path}: it exists and is no Zarr group")
-        check_writable(path.with_name(f".{path.name[:100]}.tmp"))
+        check_folder(path, target)
     return path
 
 
@@ -219,11 +225,8 @@ def _npz(setup: Setup, steps: NDArray[np.int64], path: Path) -> Iterator[_Writte
 @contextmanager
 def _zarr(setup: Setup, steps: NDArray[np.int64], path: Path) -> Iterator[_Written]:
     zarr = zarr_module("out")
-    target = path.resolve()
-    temporary, old = (
-        target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.{what}")
-        for what in ("tmp", "old")
-    )
+    target = target_of(path)
+    temporary, old = (temporary_for(target, suffix) for suffix in (".tmp", ".old"))
     try:
         group = zarr.open_group(str(temporary), mode="w")
         small = _small(setup, steps)

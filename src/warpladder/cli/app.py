@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, Any, TextIO
 
@@ -219,6 +220,9 @@ def main() -> None:
         told = "standard output is closed; direct it to a file, or to /dev/null"
         typer.echo(f"warpladder: {told}", err=True)
         sys.exit(1)
+    if isinstance(sys.stdout, TextIOWrapper) and not sys.stdout.encoding.lower().startswith("utf"):
+        # As standard error does: an accent that it lacks would end help texts and tables half way.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with _signals_raised():
             app()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.completion import complete_rung
 from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ def check(
     file: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="FILE.py, FILE.py/RUNG, MODULE:LADDER, LADDER or LADDER/RUNG."
+            metavar="FILE",
+            help="FILE.py, FILE.py/RUNG, MODULE:LADDER, LADDER or LADDER/RUNG.",
+            autocompletion=complete_rung,
         ),
     ],
     schedule: Annotated[

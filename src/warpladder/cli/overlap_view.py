@@ -41,11 +41,12 @@ def show_plan(facts: dict[str, Any]) -> None:
     """Print what there is to do."""
     plan = facts["plan"]
     table = _about(facts)
-    table.add_row("updates", f"{plan['updates']:,}")
+    of_all = " for all parts" if "part" in facts else ""
+    table.add_row("updates", f"{plan['updates']:,}{of_all}")
     at_most = f", at most {plan['most_pairs']:,}"
-    table.add_row("pairs", f"about {plan['expected_pairs']:,}{at_most}")
+    table.add_row("pairs", f"about {plan['expected_pairs']:,}{at_most}{of_all}")
     table.add_row("memory", in_words(plan["memory"]))
-    table.add_row("time", _in_time(plan["seconds"]))
+    table.add_row("time", f"{_in_time(plan['seconds'])}{of_all}")
     stdout().print(table)
 
 

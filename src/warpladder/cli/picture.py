@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warpladder.cli.completion import complete_rung
 from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
@@ -17,7 +18,12 @@ __all__ = ["picture"]
 
 def picture(
     rung: Annotated[
-        str, typer.Argument(metavar="LADDER/RUNG", help="As `warpladder ladders` lists them.")
+        str,
+        typer.Argument(
+            metavar="LADDER/RUNG",
+            help="As `warpladder ladders` lists them.",
+            autocompletion=complete_rung,
+        ),
     ],
     kind: Annotated[
         str | None,
@@ -74,6 +80,7 @@ def picture(
 
     [bold]warpladder picture reduction/indexed-shared --list[/]
     """
+    from warpladder.call import naming_memory
     from warpladder.cli.output import print_json
     from warpladder.lab.pictures.registry import draw_picture, favourite_of
     from warpladder.lab.registry import find_rung
@@ -88,7 +95,9 @@ def picture(
     from warpladder.formats.pictures import check_picture, save_picture
 
     check_picture(path, "a picture")
-    save_picture(draw_picture(rung, chosen, n=n, line=line), path)
+    with naming_memory("--n", "a problem of that size; give a smaller one"):
+        picture = draw_picture(rung, chosen, n=n, line=line)
+    save_picture(picture, path)
     if json:
         print_json({"rung": rung, "kind": chosen, "file": str(path)})
     else:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.completion import complete_ladder
+
 if TYPE_CHECKING:
     from warpladder.lab.explore.exploration import Exploration
     from warpladder.lab.report.examine import Examiner
@@ -31,7 +33,10 @@ def report(
     ladder: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="A ladder; may be given again. By default all.", show_default=False
+            metavar="NAME",
+            help="A ladder; may be given again. By default all.",
+            show_default=False,
+            autocompletion=complete_ladder,
         ),
     ] = None,
     device: Annotated[

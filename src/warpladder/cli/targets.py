@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,10 +18,11 @@ def check_no_input(option: str, output: Path | None, inputs: Iterable[Path | Non
     --------
     >>> check_no_input("-o", Path("pairs.csv"), [Path("rows.csv"), None])
     """
-    if output is None:
+    # What is too long for a name, or in a folder that is closed, is told where it is opened.
+    if output is None or not os.path.exists(output):  # noqa: PTH110 - Path's raises over these
         return
     for file in inputs:
-        if file is not None and output.exists() and file.exists() and output.samefile(file):
+        if file is not None and os.path.exists(file) and output.samefile(file):  # noqa: PTH110
             raise typer.BadParameter(
                 f"{option} {output} is a file that is read; give what is written one of its own"
             )

@@ -6,23 +6,70 @@ import gzip
 import os
 import secrets
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from warpladder.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-__all__ = ["atomic_path", "atomic_write", "check_writable"]
+__all__ = [
+    "atomic_path",
+    "atomic_write",
+    "check_folder",
+    "check_writable",
+    "target_of",
+    "temporary_for",
+    "told_as_unwritable",
+]
+
+
+@contextmanager
+def told_as_unwritable(path: Path) -> Iterator[None]:
+    """Tell what the system refuses with the name of the file to write."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def target_of(path: Path) -> Path:
+    """Return what is replaced where `path` is written: a link keeps pointing where it points.
+
+    Raises
+    ------
+    InputError
+        It can be no file: links that lead in a circle, or a name that is too long.
+    """
+    with told_as_unwritable(path):
+        target = Path(os.path.realpath(path))
+        # Of a folder that is not there its own check tells.
+        with suppress(FileNotFoundError, NotADirectoryError):
+            target.stat()
+    return target
+
+
+def temporary_for(target: Path, suffix: str = ".tmp") -> Path:
+    """Return a name beside `target` that nothing has.
+
+    Systems count the bytes of a name, of which a character has up to four.
+    """
+    return target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}{suffix}")
 
 
 def check_writable(path: Path) -> None:
     """Raise InputError where `path` could not be written; touches nothing."""
-    if path.exists() and not path.is_file():
+    target = target_of(path)
+    if target.exists() and not target.is_file():
         raise InputError(f"cannot write {path}: it exists and is no regular file")
-    folder = path.parent
+    check_folder(path, target)
+
+
+def check_folder(path: Path, target: Path) -> None:
+    """Raise InputError where nothing can be made beside the `target` of `path`."""
+    folder = target.parent if path.is_symlink() else path.parent
     if not folder.is_dir():
         raise InputError(f"cannot write {path}: there is no folder {folder}")
     if not os.access(folder, os.W_OK):
@@ -49,16 +96,14 @@ def atomic_path(path: Path, suffix: str = ".tmp") -> Iterator[Path]:
         The file cannot be written, or the block met an OSError.
     """
     check_writable(path)
-    # A link keeps pointing where it points: its target is what gets replaced.
-    target = path.resolve()
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}{suffix}")
+    target = target_of(path)
+    temporary = temporary_for(target, suffix)
     try:
-        yield temporary
-        if target.exists():
-            shutil.copymode(target, temporary)
-        temporary.replace(target)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        with told_as_unwritable(path):
+            yield temporary
+            if target.exists():
+                shutil.copymode(target, temporary)
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -156,7 +156,8 @@ def split_row(file: TextFile, index: int, layout: Layout) -> list[str]:
     try:
         return [field.strip() for field in next(reader)]
     except csv.Error as error:
-        raise file.error(index, f"{layout.shape} with closed quotes") from error
+        after = "" if line.count('"') % 2 else "nothing, not even a blank, after "
+        raise file.error(index, f"{layout.shape} with {after}closed quotes") from error
 
 
 def parse_rows(

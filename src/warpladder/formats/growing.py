@@ -16,13 +16,13 @@ import json
 import os
 import shutil
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import takewhile
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from warpladder.errors import InputError
-from warpladder.formats.atomic import check_writable
+from warpladder.formats.atomic import check_writable, target_of, told_as_unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -73,14 +73,13 @@ class GrowingFile:
     ------
     InputError
         The file cannot be written; an earlier run left some of it and ``resume`` was not asked for;
-        it left something else; or it is still at it.
+        it left something else; it is still at it; or other files have the names.
     """
 
     def __init__(self, path: Path, identity: Mapping[str, Any], *, resume: bool = False) -> None:
         check_writable(path)
         self._path = path
-        # A link keeps pointing where it points: its target is what gets replaced.
-        self._target = path.resolve()
+        self._target = target_of(path)
         self._partial = self._target.with_name(f"{self._target.name}.partial")
         self._journal = self._target.with_name(f"{self._target.name}.journal")
         self._waiting: list[_Record] = []
@@ -88,7 +87,7 @@ class GrowingFile:
         self._is_finished = False
         self.notes: list[Any] = []
         self.length = 0
-        with _told(path):
+        with told_as_unwritable(path):
             self._lines = self._journal.open("a+b")
             try:
                 _lock(self._lines, self._journal, path)
@@ -100,7 +99,7 @@ class GrowingFile:
 
     def append(self, piece: bytes, note: Any) -> None:
         """Add a piece, with a note that JSON can hold."""
-        with _told(self._path):
+        with told_as_unwritable(self._path):
             self._data.write(piece)
             self.length += len(piece)
             self.notes.append(note)
@@ -110,7 +109,7 @@ class GrowingFile:
 
     def finish(self, piece: bytes) -> None:
         """Add the last piece and give the file its name."""
-        with _told(self._path):
+        with told_as_unwritable(self._path):
             self._sync()
             self._data.write(piece)
             _to_disk(self._data)
@@ -152,6 +151,8 @@ class GrowingFile:
     def _begun(self, identity: Any, resume: bool) -> IO[bytes]:
         """Take over what an earlier run has left, or begin anew; return the partial file."""
         found, records, good = self._left()
+        if not (records or resume):
+            self._refuse_others()
         if not records:
             self._lines.truncate(0)
             self._lines.write(_line(identity))
@@ -180,6 +181,21 @@ class GrowingFile:
         data.truncate(self.length)
         data.seek(self.length)
         return data
+
+    def _refuse_others(self) -> None:
+        """Refuse to write over files that have the names by chance."""
+        self._lines.seek(0)
+        first = self._lines.readline()
+        # No run has begun the partial file before the identity was on the disk.
+        if _content(first) is not None or not (first or self._partial.exists()):
+            return
+        other = self._journal if first else self._partial
+        if not first:
+            self._journal.unlink()
+        raise InputError(
+            f"{self._path}: {other} would be written over, which no earlier run has left; give it "
+            "another name, or delete it"
+        )
 
     def _left(self) -> tuple[Any, list[_Record], int]:
         """Return the identity and the pieces of an earlier run, and where the journal of them ends.
@@ -251,12 +267,3 @@ def _content(line: bytes) -> Any:
 def _to_disk(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())
-
-
-@contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Tell what the system refuses in the words of `atomic_write`."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from warpladder.errors import FileFormatError, InputError
-from warpladder.flags import as_flag
+from warpladder.flags import as_flag, check_progress
 from warpladder.formats.fields import is_integer
 from warpladder.formats.files import InputFile, plain_suffix, read_head
 from warpladder.formats.set_lines import COMMENTS, LineGrammar
@@ -133,6 +133,7 @@ def read_sets(
     >>> sets.ids, sets.items[sets.starts[1] : sets.starts[2]]
     (array([1, 2]), array([ 5, 10, 11, 15], dtype=int32))
     """
+    check_progress(progress)
     file = InputFile(path)
     delimiter = as_delimiter(delimiter)
     if header is not None:

@@ -88,8 +88,8 @@ def listed(names: Sequence[str], limit: int = 120) -> str:
 
     Examples
     --------
-    >>> listed(["day", "mm"]), listed(["a", "b", "c"], limit=7)
-    ("'day', 'mm'", "'a', ... (3 in all)")
+    >>> listed(["day", "mm"]), listed(["a", "b", "c"], limit=7), listed([])
+    ("'day', 'mm'", "'a', ... (3 in all)", 'none')
     """
     shown: list[str] = []
     size = 0
@@ -98,7 +98,7 @@ def listed(names: Sequence[str], limit: int = 120) -> str:
         size += len(shown[-1]) + 2
         if size > limit and len(shown) < len(names):
             return ", ".join([*(shown[:-1] or shown), f"... ({len(names)} in all)"])
-    return ", ".join(shown)
+    return ", ".join(shown) or "none"
 
 
 def read_text(file: InputFile) -> TextFile:

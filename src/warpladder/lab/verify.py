@@ -42,6 +42,9 @@ __all__ = [
     "verify",
 ]
 
+# A matrix of more rows has more bytes than NumPy counts, which calls that a bad value.
+_MOST_ROWS = 1 << 29
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -206,7 +209,12 @@ def sizes_of(rung: Rung, *, simulated: bool) -> list[int]:
 @lru_cache(maxsize=16)
 def _posed(task: Task, n: int, seed: int) -> tuple[Any, Any]:
     """Return a problem and its answer: most rungs of a ladder solve the same, before and after."""
-    problem = task.make(n, seed)
+    try:
+        problem = task.make(n, seed)
+    except ValueError as fault:
+        if n <= _MOST_ROWS:
+            raise
+        raise MemoryError(str(fault)) from fault
     return problem, task.oracle(deepcopy(problem))
 
 

@@ -139,7 +139,7 @@ def overlap_join(
     prepared = prepared_for(sides, rule, most, share, device, count_only=only_counted)
     join, planned = prepared.join, prepared.plan
     n = len(join.left)
-    advanced = as_fraction(progress, row_work(join), (0, n, n))
+    advanced = as_fraction(progress, row_work(join), (0, 0, n))
     left, right = (Side(sets.ids, coded_.starts) for sets, coded_ in
                    ((sides[0], join.left), (sides[-1], join.right)))  # fmt: skip
     with naming_memory("rows", "what finds its pairs"):

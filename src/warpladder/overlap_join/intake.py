@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.call import naming_reader
 from warpladder.device.foreign import is_on_gpu, to_numpy
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.set_builder import RepeatedIdError
@@ -63,7 +64,9 @@ def as_sets(given: Any, argument: str) -> Sets:
     if isinstance(given, Sets):
         return _checked(given, argument)
     if isinstance(given, str | os.PathLike):
-        return read_sets(given)
+        asked = "format=|merge=|header=|delimiter|ids and items"
+        with naming_reader("read_sets", asked, "overlap_join"):
+            return read_sets(given)
     # A column of a DataFrame may be called so.
     if callable(getattr(given, "read", None)):
         raise InputTypeError(f"{argument}: an open file is not taken; give its path instead")
@@ -111,7 +114,10 @@ def _of_array(given: Any, argument: str) -> Sets:
     try:
         array = np.asarray(given)
     except (TypeError, ValueError, RuntimeError) as fault:
-        raise InputTypeError(f"{argument}: cannot be read as an array: {fault}") from None
+        why = str(fault).strip().partition("\n")[0]
+        raise InputTypeError(
+            f"{argument}: cannot be read as an array ({why}); give a list of its rows"
+        ) from None
     if array.ndim == 1 and array.dtype == object:
         return sets_of_rows(array.tolist(), None, argument)
     if array.ndim != 2:

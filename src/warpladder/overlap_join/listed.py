@@ -128,7 +128,8 @@ def as_ids(values: list[Any], where: Where) -> NDArray[np.int64] | list[str]:
             shown = large if large.bit_length() < 200 else f"one of {large.bit_length()} bits"
             raise InputError(f"{where(place)} has {shown}, which {_BEYOND}") from None
     if all(issubclass(kind, str) for kind in kinds):
-        return values if kinds == {str} else list(map(str, values))
+        # A member of an enumeration equals its text, and str() gives its name.
+        return values if kinds == {str} else list(map(str.__str__, values))
     raise _odd(values, where)
 
 

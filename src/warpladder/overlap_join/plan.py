@@ -243,7 +243,7 @@ def choose_way(join: Join, occurring: Occurring) -> Way:
             "slicing",
             0,
             slicing * 1e-9,
-            f"rows share much; the {masks:,} hottest ids as masks",
+            f"rows share much; the {masks:,} hottest ids as masks" if masks else "rows share some",
             min(lone, universe - masks),
             masks,
             at_once,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from warpladder.call import naming_reader
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.arrays import known_dtype
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
@@ -48,7 +49,8 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
         It holds no numbers.
     """
     if isinstance(values, str | os.PathLike):
-        values = open_values(values)
+        with naming_reader("open_values", "column=|dtype=", "reduce"):
+            values = open_values(values)
     if isinstance(values, StoredArray):
         return values
     # Astropy's tables can read files, too.

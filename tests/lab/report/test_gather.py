@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from concurrent.futures import Executor, Future
 
 import pytest
 import reporting
@@ -14,6 +15,7 @@ from warpladder.lab.explore.registry import EXPLORATIONS, find_exploration
 from warpladder.lab.new import new_ladder
 from warpladder.lab.pictures.fitting import fitting_picture
 from warpladder.lab.registry import find_ladder, find_rung
+from warpladder.lab.report import gather as gathering
 from warpladder.lab.report.examine import EXPLORED, Examiner, Job
 from warpladder.lab.report.gather import gather
 
@@ -132,6 +134,26 @@ def test_other_processes_examine_too():
     assert schemes["sizes"] == list(EXPLORED["schemes"])
     assert schemes["panels"][0]["series"]
     assert document["device"] == "the simulator"
+
+
+def test_interrupted_it_leaves_to_the_pool_what_is_asked_of_it(monkeypatch):
+    """The pool's own thread stumbles over what others have cancelled when its processes end."""
+    answered, interrupted, waiting = (Future() for _ in range(3))
+    answered.set_result({})
+    interrupted.set_exception(KeyboardInterrupt())
+    futures = iter((answered, interrupted, waiting))
+
+    class Pool(Executor):
+        def submit(self, *_):
+            return next(futures)
+
+    monkeypatch.setattr(gathering, "ProcessPoolExecutor", lambda *_, **__: Pool())
+    with (
+        pytest.raises(KeyboardInterrupt),
+        gathering._examined([Job("exploration", "", "schemes")] * 3, None, 2) as results,
+    ):
+        list(results)
+    assert not waiting.cancelled()
 
 
 def test_unknown_names_are_refused_before_anything_is_run():

@@ -131,7 +131,10 @@ def _examined(
     # A process that is forked while others hold locks may wait for them for ever.
     pool = ProcessPoolExecutor(most, get_context("spawn"), initializer=_begin)
     try:
-        yield pool.map(_examine, jobs)
+        # Not by map(), which cancels what is left: the pool's own thread, told that its processes
+        # are ended, stumbles over that.
+        asked = [pool.submit(_examine, job) for job in jobs]
+        yield (one.result() for one in asked)
     except WarpladderError:
         # What else runs ends soon; to end it now would leave the pool's own thread in disorder.
         pool.shutdown(cancel_futures=True)
