@@ -182,6 +182,24 @@ def test_axes_and_layouts(name, dtype, axis):
         check(found, values, op, axis)
 
 
+def test_axes_that_stay_lie_in_any_order_and_direction():
+    values = (np.arange(2 * 3 * 4 * 5) % 17).astype("f4").reshape(2, 3, 4, 5)
+    for order in ((3, 2, 1, 0), (1, 3, 0, 2), (2, 0, 3, 1), (0, 2, 1, 3)):
+        view = values.transpose(order)[::-1, :, ::-1]
+        where = view != 4
+        for axis in (0, 2, (1, 2), (0, 3)):
+            for mask in (None, where):
+                found = wl.reduce(view, ("sum", "max", "var"), axis=axis, where=mask)
+                kept = True if mask is None else mask
+                np.testing.assert_array_equal(found.sum, view.sum(axis, where=kept))
+                largest = view.max(axis, where=kept, initial=-1)
+                np.testing.assert_array_equal(found.max, largest)
+                assert all(result.flags.c_contiguous for result in found)
+    # An axis without a step lies nowhere.
+    view = np.broadcast_to(values.transpose(3, 2, 1, 0)[:, :, None], (5, 4, 6, 3, 2))
+    np.testing.assert_array_equal(wl.reduce(view, axis=4), view.sum(4))
+
+
 @pytest.mark.parametrize("ops", [("sum", "max", "var"), *large((("l2", "mean"),))])
 def test_axes_across_memory_in_many_tiles(monkeypatch, ops):
     monkeypatch.setattr(layout, "_ROWS_ACROSS", 8)

@@ -37,7 +37,7 @@ from warpladder.reduction.intake import (
 )
 from warpladder.reduction.layout import NO_MASK, TILE_BYTES
 from warpladder.reduction.ops import Operation, parse_ops
-from warpladder.reduction.passes import Accumulate, reduce_rows, rows_of
+from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.prepare import preparable, prepare
 from warpladder.reduction.ready import is_plain, key_of, ready_call
@@ -298,8 +298,7 @@ def reduce(
     plan = plan_for(array.dtype, masked=mask is not None)
     shape = shape_left(array.shape, axes, keepdims=keepdims)
     check_outs(outs, plan, shape)
-    rows = rows_of(array, axes, mask, plan, on_gpu=run is not accumulate)
-    results = reduce_rows(run, plan, rows, ddof, progress)
+    results = reduce_array(run, plan, array, axes, mask, ddof, progress)
     if mask is not None:
         check_mask_leaves_some(plan, results, lambda: mask, axes)
     return named(requests, shaped(results, shape, outs), op)

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.call import Progress
+from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.layout import ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
 
-__all__ = ["Accumulate", "reduce_rows", "rows_of"]
+__all__ = ["Accumulate", "reduce_array", "reduce_rows", "rows_of"]
 
 Accumulate = Callable[..., None]
 """`cpu.accumulate`, or what does so on a GPU."""
@@ -31,6 +32,46 @@ def reduce_rows(
 
     run(plan, rows, take, progress=progress)
     return results
+
+
+def reduce_array(
+    run: Accumulate,
+    plan: Plan,
+    array: NDArray[Any],
+    axes: Sequence[int],
+    mask: NDArray[np.bool_] | None,
+    ddof: float,
+    progress: Progress | None,
+) -> list[NDArray[Any]]:
+    """Return the results for an array, in C order of the axes that stay.
+
+    Rows are gone through in the order of memory, whatever the order of these axes, and results put
+    in theirs afterwards: of 128 x 128 x 128 float64 in Fortran order, over any axis, copying what
+    lies against the order of memory took five to eight times as long as NumPy.
+    """
+    kept = [axis for axis in range(array.ndim) if axis not in axes]
+    order = sorted(kept, key=lambda axis: -abs(array.strides[axis]))
+    backwards = tuple(axis for axis in kept if array.strides[axis] < 0)
+    turned, marks = array, mask
+    # What is broadcast has no order, and may be gone through in the one it was given.
+    is_turned = (order != kept or backwards) and all(
+        array.strides[axis] or array.shape[axis] < 2 for axis in kept
+    )
+    if is_turned:
+        places = iter(order)
+        way = [axis if axis in axes else next(places) for axis in range(array.ndim)]
+        turned = np.flip(array, backwards).transpose(way)
+        marks = None if mask is None else np.flip(mask, backwards).transpose(way)
+    rows = rows_of(turned, axes, marks, plan, on_gpu=run is not accumulate)
+    results = reduce_rows(run, plan, rows, ddof, progress)
+    if not is_turned:
+        return results
+    shape = [array.shape[axis] for axis in order]
+    back = [order.index(axis) for axis in kept]
+    flipped = tuple(kept.index(axis) for axis in backwards)
+    return [
+        np.flip(result.reshape(shape).transpose(back), flipped).reshape(-1) for result in results
+    ]
 
 
 def rows_of(
