@@ -562,7 +562,7 @@ def test_assignment_to_slices(run):
     def kernel(matrix, row):
         i = cuda.grid(1)
         matrix[i, 1:3] = i
-        matrix[i, 3:] = row[:2]
+        matrix[i, 3:] = row[0], row[1]
 
     matrix = np.zeros((4, 5), dtype=np.int64)
     run(kernel, 1, 4, matrix, np.array([70, 80, 90]))
@@ -650,10 +650,8 @@ def test_float16_is_rounded_after_each_operation(run):
 FIELDS = [("tag", "i1"), ("weight", "f8"), ("count", "i2"), ("place", "f4", (2, 3))]
 
 
-@pytest.mark.parametrize("align", [False, True], ids=["packed", "aligned"])
-def test_structured_arrays(align, run):
-    dtype = np.dtype(FIELDS, align=align)
-    assert (dtype.itemsize > 35) == align
+def test_structured_arrays(run):
+    dtype = np.dtype(FIELDS, align=True)
 
     @cuda.jit
     def kernel(records, out):
@@ -692,8 +690,9 @@ def test_a_whole_record_is_copied(run):
     assert np.array_equal(target, source[::-1])
 
 
-def test_the_field_of_all_records_is_an_array(run):
-    dtype = np.dtype([("a", "i4"), ("b", "f8")], align=True)
+@pytest.mark.parametrize("align", [False, True], ids=["packed", "aligned"])
+def test_the_field_of_all_records_is_an_array(align, run):
+    dtype = np.dtype([("a", "i4"), ("b", "f8")], align=align)
 
     @cuda.jit
     def kernel(records):
@@ -707,7 +706,7 @@ def test_the_field_of_all_records_is_an_array(run):
 
 
 def test_a_record_as_an_argument(run):
-    dtype = np.dtype([("scale", "f4"), ("shift", "i8")])
+    dtype = np.dtype([("scale", "f4"), ("shift", "i8")], align=True)
 
     @cuda.jit
     def kernel(parameters, out):

@@ -175,6 +175,10 @@ class Builder:
             f"{self.kernel.name}: the simulator cannot run {construct} ({place})"
         )
 
+    def refuse_uncompiled(self, construct: str, instead: str) -> NoReturn:
+        """Raise for something that has a type but no code on any GPU, with what to do instead."""
+        self.refuse(f"{construct}, which is compiled for no GPU: {instead}")
+
     # ---- variables ---------------------------------------------------------------------------
 
     def operand(self, scope: Scope, variable: Any) -> Operand:
@@ -241,6 +245,10 @@ class Builder:
 
     def conversion(self, given: Any, wanted: Any) -> Callable[[Any], Any] | None:
         """Return the conversion between two Numba types, None where none is due."""
+        if types.unliteral(given) == types.float16 and types.unliteral(wanted) == types.boolean:
+            self.refuse_uncompiled("float16 as a truth value", "compare it, as in x != 0")
+        if isinstance(given, types.Complex) and isinstance(wanted, types.Integer | types.Float):
+            self.refuse_uncompiled(f"{given} as {wanted}", "take its real part, x.real")
         try:
             return cast(given, wanted)
         except UnsupportedKernelError as fault:

@@ -57,6 +57,9 @@ def _apply_operator(
         operands = [_present(t, operand) for operand in operands]
         plain = [getattr(k, "type", k) if _optional(k) else k for k in signature.args]
         signature = signature.replace(args=tuple(plain))
+    if function is operator.itruediv and isinstance(signature.return_type, types.Integer):
+        # Typed as an integer and computed as a float, which then goes where an integer should.
+        t.refuse_uncompiled("a /= b of integers", "write a = a / b, or a //= b")
     computed = operator_function(function, signature)
     if computed is None:
         call_operator(t, scope, target, function, operands, signature)

@@ -8,6 +8,7 @@ import numpy as np
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.lowering import is_aligned
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import scalar_dtype
 
@@ -21,6 +22,8 @@ def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: A
     record = source.type if whole else source.type.dtype
     if isinstance(name, int | np.integer):
         name = list(record.fields)[int(name)]
+    if whole:
+        _require_alignment(t, record, name)
     raw, done = t.into(scope, target, record.typeof(name) if whole else scope.type_of(target))
     nested = isinstance(record.typeof(name), types.NestedArray | types.Record)
 
@@ -44,15 +47,21 @@ def store_field(t: Builder, record: Operand, name: Any, value: Operand) -> None:
         name = list(record.type.fields)[int(name)]
     slot, site = record.slot, t.site
     wanted = record.type.typeof(name)
-    plain = scalar_dtype(wanted) is not None
-    source = t.converted(value, wanted) if plain else value.slot
+    if isinstance(wanted, types.NestedArray):
+        t.refuse_uncompiled(f"assignment to the array {name} of a record", "assign its elements")
+    _require_alignment(t, record.type, name)
+    source = t.converted(value, wanted) if scalar_dtype(wanted) is not None else value.slot
 
     def run(frame: Any) -> None:
         v = frame.variables
-        part = access.field(v[slot], name)
-        if plain or not part.shape:
-            access.store(frame, part, (), v[source], site)
-        else:
-            access.store_region(frame, part, v[source], site)
+        access.store(frame, access.field(v[slot], name), (), v[source], site)
 
     t.emit(run, (slot, source))
+
+
+def _require_alignment(t: Builder, record: Any, name: str) -> None:
+    if not is_aligned(record, name):
+        t.refuse_uncompiled(
+            f"the field {name} of a record, {record.offset(name)} bytes from its beginning",
+            "take a dtype with align=True",
+        )

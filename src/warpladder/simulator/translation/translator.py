@@ -76,7 +76,11 @@ class Translator(Inliner):
                 self.branch(scope, statement, block_of)
             case ir.Return():
                 self.leave(scope, statement)
-            case ir.StaticRaise() | ir.DynamicRaise() | ir.Raise():
+            case ir.DynamicRaise():
+                self.refuse_uncompiled(
+                    "an exception with a value that is not constant", "raise it with text alone"
+                )
+            case ir.StaticRaise() | ir.Raise():
                 self.end(Exit(self.site, raises=_exception_of(scope, statement)), None)
             case ir.Print():
                 self.print_statement(scope, statement)
@@ -157,7 +161,7 @@ def _exception_of(scope: Scope, statement: Any) -> Any:
         return known if isinstance(known, tuple) else (known, ())
     kind = getattr(statement, "exc_class", None) or RuntimeError
     arguments = getattr(statement, "exc_args", None) or ()
-    return kind, tuple(a for a in arguments if not isinstance(a, ir.Var))
+    return kind, tuple(arguments)
 
 
 def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
