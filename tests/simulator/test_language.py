@@ -913,6 +913,17 @@ def test_print_of_constants_and_thread_indices(capsys):
     assert capsys.readouterr().out == ("34.750000 1000.000000 -2 True 100 % (0, 0, 0) (1, 1, 1)\n")
 
 
+def test_print_of_star_arguments(capsys):
+    @cuda.jit
+    def kernel(values):
+        pair = values[0], values[1]
+        print(*pair)  # noqa: T201
+        print(7, *pair)  # noqa: T201
+
+    simulating.run(kernel, 1, 1, np.array([2, 3]))
+    assert capsys.readouterr().out == "2 3\n7 2 3\n"
+
+
 @pytest.mark.parametrize("argument", [np.zeros(3), 1j, None, (1, 2j)])
 def test_print_of_what_kernels_cannot_print(argument):
     @cuda.jit
@@ -1069,6 +1080,23 @@ def test_star_arguments_defaults_and_keywords(run):
         0, 33, 22, 11500, 21500, 21200, 21220, 1300, 1200, 1202,
         1202 + 44 * 100000 + 55 * 10000000 + 10 * (1 + 2 + 3 + 4),
     ]  # fmt: skip
+
+
+def test_star_arguments_of_functions_that_numba_knows(run):
+    @cuda.jit
+    def kernel(values, out):
+        pair = values[0], values[1]
+        out[0] = math.atan2(*pair)
+        out[1] = min(*pair)
+        out[2] = max(*pair, 5.0)
+        out[3] = cuda.atomic.add(values, *(1, 4.0))
+        for k in range(*(2, 5)):
+            out[4] += k
+
+    values, out = np.array([2.0, 3.0]), np.zeros(5)
+    run(kernel, 1, 1, values, out)
+    assert out.tolist() == [math.atan2(2, 3), 2, 5, 3, 9]
+    assert values.tolist() == [2, 7]
 
 
 @pytest.mark.numba_cuda

@@ -88,7 +88,8 @@ REFUSED = [
     ("x[0].weight", PACKED, "the field weight of a record, 1 bytes from its beginning"),
     ('x[0]["weight"] = 1', PACKED, "the field weight .*: take a dtype with align=True"),
     ("x[0].place[0]", PACKED, "the field place"),
-    ("x[0].place = 1", ALIGNED, "the array place of a record"),
+    ("x[0].place = 1", ALIGNED, r"as the array place of a record, .*: use \[\"place\"\]"),
+    ("x[0].place = x.place[1]", ALIGNED, "as the array place of a record"),
 ]
 
 
@@ -118,7 +119,8 @@ TAKEN = {
     "float16": ["not x[0]", "x[0] = 1 if x[0] != 0 else 2", "int(x[0])", "np.sin(x, x)"],
     "complex64": ["bool(x[0])", "np.sin(x[0])", "x.imag[0]", "np.float32(x[0].real)"],
     PACKED: ["x[0].tag", "x.weight[0]", 'x["weight"][0] = 1', "x[0] = x[1]"],
-    ALIGNED: ["x[0].weight", 'x[0]["weight"] = 1', "x[0].place[0] = 1", "x[0].place[:] = 1"],
+    ALIGNED: ["x[0].weight", 'x[0]["weight"] = 1', "x[0].place[0] = 1", "x[0].place[:] = 1",
+              "x[0].place = x[1].place", "x[0]['place'] = x[1].place"],
 }  # fmt: skip
 
 

@@ -311,6 +311,13 @@ class Builder:
         self.emit(run, (items,), (slot,), counted=False)
         return slot
 
+    def unpacked(self, items: Operand) -> list[Operand]:
+        """Return the parts of a tuple."""
+        return [
+            Operand(self.part(items.slot, number), kind)
+            for number, kind in enumerate(items.type.types)
+        ]
+
     def apply(self, function: Callable[..., Any], arguments: Sequence[int], result: int) -> None:
         """Emit ``result = function(*arguments)``."""
         slots = tuple(arguments)

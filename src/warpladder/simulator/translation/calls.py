@@ -30,13 +30,9 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = expr``, a call."""
     function = scope.type_of(expr.func)
     signature = scope.function.signatures[expr]
-    if expr.vararg is not None and signature.pysig is None:
-        t.refuse(f"a call with *arguments ({expr})")
     operands = [t.operand(scope, argument) for argument in expr.args]
     if expr.vararg is not None:
-        packed = t.operand(scope, expr.vararg)
-        for number, part in enumerate(packed.type.types):
-            operands.append(Operand(t.part(packed.slot, number), part))
+        operands += t.unpacked(t.operand(scope, expr.vararg))
     keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
     arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
     arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]

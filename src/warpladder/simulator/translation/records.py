@@ -12,7 +12,7 @@ from warpladder.simulator.frontend.lowering import is_aligned
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import scalar_dtype
 
-__all__ = ["record_field", "store_field"]
+__all__ = ["record_field", "store_attribute", "store_field"]
 
 
 def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: Any) -> None:
@@ -40,23 +40,35 @@ def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: A
 
 
 def store_field(t: Builder, record: Operand, name: Any, value: Operand) -> None:
-    """Translate ``record.name = value``."""
+    """Translate ``record[name] = value``."""
     if not isinstance(record.type, types.Record):
         t.refuse(f"assignment to the attribute {name} of {record.type}")
     if isinstance(name, int | np.integer):
         name = list(record.type.fields)[int(name)]
     slot, site = record.slot, t.site
     wanted = record.type.typeof(name)
-    if isinstance(wanted, types.NestedArray):
-        t.refuse_uncompiled(f"assignment to the array {name} of a record", "assign its elements")
     _require_alignment(t, record.type, name)
     source = t.converted(value, wanted) if scalar_dtype(wanted) is not None else value.slot
 
     def run(frame: Any) -> None:
         v = frame.variables
-        access.store(frame, access.field(v[slot], name), (), v[source], site)
+        part = access.field(v[slot], name)
+        if part.shape:
+            access.store_region(frame, part, v[source], site)
+        else:
+            access.store(frame, part, (), v[source], site)
 
     t.emit(run, (slot, source))
+
+
+def store_attribute(t: Builder, record: Operand, name: str, value: Operand) -> None:
+    """Translate ``record.name = value``, which takes less than ``record["name"] = value``."""
+    wanted = record.type.typeof(name) if isinstance(record.type, types.Record) else None
+    if isinstance(wanted, types.NestedArray) and value.type != wanted:
+        t.refuse_uncompiled(
+            f"{value.type} as the array {name} of a record", f'use ["{name}"], or its elements'
+        )
+    store_field(t, record, name, value)
 
 
 def _require_alignment(t: Builder, record: Any, name: str) -> None:

@@ -31,7 +31,7 @@ from warpladder.simulator.machine.program import (
 from warpladder.simulator.translation.elements import set_item
 from warpladder.simulator.translation.expressions import translate_expression
 from warpladder.simulator.translation.inlining import Inliner, argument_names
-from warpladder.simulator.translation.records import store_field
+from warpladder.simulator.translation.records import store_attribute
 
 __all__ = ["Translator", "translate"]
 
@@ -69,7 +69,7 @@ class Translator(Inliner):
                 set_item(self, scope, statement)
             case ir.SetAttr():
                 record = self.operand(scope, statement.target)
-                store_field(self, record, statement.attr, self.operand(scope, statement.value))
+                store_attribute(self, record, statement.attr, self.operand(scope, statement.value))
             case ir.Jump():
                 self.end(Jump(block_of(statement.target), self.site), None)
             case ir.Branch():
@@ -152,6 +152,10 @@ class Translator(Inliner):
                 operands.append(Operand(self.new_slot(known), types.literal(known)))
             else:
                 operands.append(self.operand(scope, argument))
+        if statement.vararg is not None:
+            operands += self.unpacked(self.operand(scope, statement.vararg))
+            if any(isinstance(operand.type, types.StringLiteral) for operand in operands):
+                self.refuse_uncompiled("print() of text and *arguments", "name the arguments")
         emit_print(self, operands)
 
 
