@@ -74,6 +74,6 @@ def store_attribute(t: Builder, record: Operand, name: str, value: Operand) -> N
 def _require_alignment(t: Builder, record: Any, name: str) -> None:
     if not is_aligned(record, name):
         t.refuse_uncompiled(
-            f"the field {name} of a record, {record.offset(name)} bytes from its beginning",
+            f"the field {name}, {record.offset(name)} bytes into its record and not aligned",
             "take a dtype with align=True",
         )
