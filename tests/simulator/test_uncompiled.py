@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import math
 
 import numpy as np
@@ -24,9 +25,13 @@ PACKED = from_dtype(np.dtype([("tag", "i1"), ("weight", "f8"), ("place", "f4", 3
 ALIGNED = from_dtype(np.dtype([("tag", "i1"), ("weight", "f8"), ("place", "f4", 3)], align=True))
 
 
+class Side(enum.IntEnum):
+    LEFT = 1
+
+
 def kernel_of(*statements):
     """Return a kernel of an array ``x`` that consists of these lines."""
-    names = {"np": np, "cuda": cuda, "math": math}
+    names = {"np": np, "cuda": cuda, "math": math, "Side": Side}
     exec("\n    ".join(["def kernel(x):", *statements]), names)  # noqa: S102 - lines of this file
     return cuda.jit(names["kernel"])
 
@@ -69,7 +74,9 @@ REFUSED = [
     ("max(x[0], x[1])", "complex128", "a call of max"),
     ("np.float32(x[0])", "complex64", "complex64 as float32, .*: take its real part"),
     ("complex(x[0], x[1])", "complex128", "complex128 as float64"),
-    ("x[1] = 1 if x[0] else 2", "float16", "float16 as a truth value"),
+    ("x[1] = 1 if x[0] else 2", "float16", "float16 as bool, .*: compare it"),
+    ("x[0] = Side.LEFT", "float64", r"IntEnum<int64>\(Side\) as float64, .*: take its value"),
+    ("x[0] = Side.LEFT < 2.5", "int32", r"IntEnum<int64>\(Side\) as float64"),
     ("raise ValueError(x[0])", "int32", "an exception with a value that is not constant"),
     ('print((x[0], "a"))', "int32", "print"),
     ("x[...][0]", "int32", r"x\[\.\.\.\] or x\[None\]"),
@@ -115,6 +122,7 @@ TAKEN = {
         "cuda.atomic.add(x, 0, 1)", "cuda.shfl_sync(-1, x[0], 1)", "cuda.ballot_sync(x[0], x[1])",
         "cuda.shared.array(0, np.int32)", 'print("a", x[0], (x[1], x[2]))', "x.real[0]",
         'if x[0] < 0: raise ValueError("a", 1)', "cuda.match_any_sync(x[0], x[1])",
+        "x[0] = Side.LEFT + x[0]", "x[0] = (Side.LEFT, 2)[0]", "x[1] = Side.LEFT in (1, 2)",
     ],
     "float16": ["not x[0]", "x[0] = 1 if x[0] != 0 else 2", "int(x[0])", "np.sin(x, x)"],
     "complex64": ["bool(x[0])", "np.sin(x[0])", "x.imag[0]", "np.float32(x[0].real)"],

@@ -14,7 +14,14 @@ from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.frontend.inference import TypedFunction
 from warpladder.simulator.machine.memory import constant_view
 from warpladder.simulator.machine.program import Block, Branch, Exit, Site, Sync
-from warpladder.simulator.machine.values import UNSET, cast, constant, convert_scalar, scalar_dtype
+from warpladder.simulator.machine.values import (
+    UNSET,
+    cast,
+    constant,
+    convert_scalar,
+    instead_of_cast,
+    scalar_dtype,
+)
 
 __all__ = ["Builder", "Operand", "Scope"]
 
@@ -245,10 +252,8 @@ class Builder:
 
     def conversion(self, given: Any, wanted: Any) -> Callable[[Any], Any] | None:
         """Return the conversion between two Numba types, None where none is due."""
-        if types.unliteral(given) == types.float16 and types.unliteral(wanted) == types.boolean:
-            self.refuse_uncompiled("float16 as a truth value", "compare it, as in x != 0")
-        if isinstance(given, types.Complex) and isinstance(wanted, types.Integer | types.Float):
-            self.refuse_uncompiled(f"{given} as {wanted}", "take its real part, x.real")
+        if instead := instead_of_cast(given, wanted):
+            self.refuse_uncompiled(f"{given} as {wanted}", instead)
         try:
             return cast(given, wanted)
         except UnsupportedKernelError as fault:
@@ -310,13 +315,6 @@ class Builder:
 
         self.emit(run, (items,), (slot,), counted=False)
         return slot
-
-    def unpacked(self, items: Operand) -> list[Operand]:
-        """Return the parts of a tuple."""
-        return [
-            Operand(self.part(items.slot, number), kind)
-            for number, kind in enumerate(items.type.types)
-        ]
 
     def apply(self, function: Callable[..., Any], arguments: Sequence[int], result: int) -> None:
         """Emit ``result = function(*arguments)``."""
