@@ -930,7 +930,9 @@ def test_print_of_what_kernels_cannot_print(argument):
     def kernel(value):
         print(value)  # noqa: T201
 
-    with pytest.raises(UnsupportedKernelError, match="kernels print numbers, text and tuples"):
+    with pytest.raises(
+        UnsupportedKernelError, match="kernels print numbers, constant text and tuples"
+    ):
         simulating.run(kernel, 1, 1, argument)
 
 

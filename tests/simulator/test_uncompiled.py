@@ -79,6 +79,7 @@ REFUSED = [
     ("x[0] = Side.LEFT < 2.5", "int32", r"IntEnum<int64>\(Side\) as float64"),
     ("raise ValueError(x[0])", "int32", "an exception with a value that is not constant"),
     ('print((x[0], "a"))', "int32", "print"),
+    ('print(f"{x[0]}")', "float64", r"print\(\) of unicode_type"),
     ("x[...][0]", "int32", r"x\[\.\.\.\] or x\[None\]"),
     numba_cudas("x[None][0, 0]", "int32", r"x\[\.\.\.\] or x\[None\]"),
     ("x[:] = x", "int32", "an array put into another, .*: assign its elements in a loop"),

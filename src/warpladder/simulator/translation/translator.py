@@ -151,7 +151,9 @@ class Translator(Inliner):
             if isinstance(known, str):
                 operands.append(Operand(self.new_slot(known), types.literal(known)))
             else:
-                operands.append(self.operand(scope, argument))
+                # Text that is no constant of the call is printed by no GPU, if it is known, too.
+                operand = self.operand(scope, argument)
+                operands.append(operand._replace(type=types.unliteral(operand.type)))
         if statement.vararg is not None:
             operands += self.unpacked(self.operand(scope, statement.vararg))
             if any(isinstance(operand.type, types.StringLiteral) for operand in operands):
