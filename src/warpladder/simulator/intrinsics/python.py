@@ -104,7 +104,8 @@ def emit_print(t: Builder, operands: list[Operand]) -> None:
     for operand in operands:
         if not _printable(operand.type):
             t.refuse(
-                f"print() of {operand.type}: kernels print numbers, constant text and tuples of numbers"
+                f"print() of {operand.type}: kernels print numbers, constant text and tuples "
+                "of numbers"
             )
     slots = [operand.slot for operand in operands]
 
