@@ -462,3 +462,16 @@ def test_threads_that_write_different_records_to_one_place_race():
     target = np.zeros(1, dtype)
     simulate(kernel, checks=True)[1, 4](records, target)
     assert target["tag"][0] == 5
+
+
+@pytest.mark.parametrize("part", [slice(2, None), slice(65, 1, -1)], ids=["whole", "reversed"])
+def test_parts_of_one_array_of_the_host_do_not_meet_on_the_device(part):
+    @cuda.jit
+    def kernel(source, target):
+        i = cuda.grid(1)
+        target[i] = source[i]
+
+    numbers = np.arange(66)
+    run(kernel, 2, 32, numbers[:64], numbers[part], schedule="warps")
+    assert numbers[part].tolist() == list(range(64))
+    assert numbers[:2].tolist() == [0, 1]
