@@ -475,3 +475,18 @@ def test_parts_of_one_array_of_the_host_do_not_meet_on_the_device(part):
     run(kernel, 2, 32, numbers[:64], numbers[part], schedule="warps")
     assert numbers[part].tolist() == list(range(64))
     assert numbers[:2].tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("fastmath", "dtype"), [(True, "f4"), (True, "f8"), (False, "f4")])
+def test_a_fast_division_of_float32_raises_nothing(fastmath, dtype):
+    @cuda.jit(debug=True, opt=False, fastmath=fastmath)
+    def kernel(values):
+        values[0] = values[1] / values[2]
+
+    values = np.array([0, 1, 0], dtype)
+    if fastmath and dtype == "f4":
+        run(kernel, 1, 1, values)
+        assert values[0] == np.inf
+    else:
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            run(kernel, 1, 1, values)

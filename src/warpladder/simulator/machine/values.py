@@ -61,7 +61,7 @@ def constant(value: Any, numba_type: Any) -> Any:
             return np.bool_(True), constant(value, numba_type.type)
         dtype = scalar_dtype(numba_type.type)
         if dtype is None:
-            raise UnsupportedKernelError(f"a variable that is None or {numba_type.type}")
+            raise UnsupportedKernelError(f"choice between None and {numba_type.type}")
         return np.bool_(False), dtype.type(0)
     dtype = scalar_dtype(numba_type)
     if dtype is not None:

@@ -64,7 +64,10 @@ def _apply_operator(
     if computed is None:
         call_operator(t, scope, target, function, operands, signature)
         return
-    if scope.function.debug and function in _DIVISIONS:
+    # What NVVM has in place of a division of float32 raises nothing.
+    fast = scope.function.fastmath and function is operator.truediv
+    fast = fast and signature.return_type == types.float32
+    if scope.function.debug and function in _DIVISIONS and not fast:
         t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")
     t.compute(scope, target, computed, operands, signature)
 
