@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import itertools
 import math
 import sys
 
@@ -759,6 +760,24 @@ def test_members_of_enumerations_by_attribute_and_by_name(run):
     out = np.zeros(3)
     run(kernel, 1, 3, np.array([7, 8, 0]), out)
     assert out.tolist() == [13, 12, 13]
+
+
+def test_tuples_have_an_order(run):
+    @cuda.jit
+    def kernel(digits, out):
+        i = cuda.grid(1)
+        one = digits[i, 0], (digits[i, 1], 1.5)
+        other = digits[i, 2], (digits[i, 3], 1.5)
+        out[i, 0] = one < other
+        out[i, 1] = one >= other
+        out[i, 2] = (digits[i, 0],) <= (digits[i, 2], digits[i, 3])
+
+    digits = np.array(list(itertools.product((0, 1), repeat=4)))
+    out = np.zeros((16, 3), bool)
+    run(kernel, 1, 16, digits, out)
+    assert out.tolist() == [
+        [(a, b) < (c, d), (a, b) >= (c, d), (a,) <= (c, d)] for a, b, c, d in digits.tolist()
+    ]
 
 
 def test_tuples_of_arrays_and_numbers_as_arguments(run):
