@@ -120,6 +120,7 @@ TAKEN = {
     "int32": [
         "np.sin(x[0])", "np.maximum(x[0], x[1])", "x[0] = x[0] / 2", "x[0] //= 2", "cuda.ffs(x[0])",
         "cuda.selp(x[0] > 0, x[1], x[0])", "x[:] = 1", "x[0:2] = 1, 2", "x[:][0]",
+        "x.reshape(2, 2)",
         "cuda.atomic.add(x, 0, 1)", "cuda.shfl_sync(-1, x[0], 1)", "cuda.ballot_sync(x[0], x[1])",
         "cuda.shared.array(0, np.int32)", 'print("a", x[0], (x[1], x[2]))', "x.real[0]",
         'if x[0] < 0: raise ValueError("a", 1)', "cuda.match_any_sync(x[0], x[1])",
