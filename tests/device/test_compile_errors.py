@@ -259,3 +259,24 @@ def test_a_with_block_is_named():
 def test_colours_are_left_out():
     coloured = ValueError("\x1b[1mFailed in nopython mode\x1b[0m\n\x1b[1mUnknown 'x'\x1b[0m.")
     assert compile_reason(coloured) == "Unknown 'x'"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (KeyError(np.exp), "np.exp is compiled for no GPU; use math or an operator"),
+        (RuntimeError("NRT required but not enabled"), "assign elements in a loop"),
+        (
+            AttributeError("'CUDACallConv' object has no attribute 'return_dynamic_user_exc'"),
+            "an exception with a value that is not constant; raise it with text alone",
+        ),
+        (
+            NotImplementedError(
+                "No definition for lowering <built-in function lt>(complex64, complex64) -> bool"
+            ),
+            "Numba has no lt of complex64, complex64 on a GPU",
+        ),
+    ],
+)
+def test_what_is_typed_and_not_compiled(fault, words):
+    assert compile_reason(fault).endswith(words)

@@ -71,7 +71,7 @@ def kernel(numbers, out):
     cuda.atomic.add(out, 0, tile[i])
     out[1] = cuda.popc(votes)
     out[2] = four[0] + four[3] + relax_pairs(9, 3, 4)
-    out[3] = halved(np.exp(np.float64(numbers[0])))
+    out[3] = halved(np.divide(numbers[3], 3))
 
 out = np.zeros(4)
 simulate(kernel, checks=True).launch(1, 32, (np.arange(32, dtype=np.int32), out), cooperative=True)

@@ -123,7 +123,7 @@ def test_fields_of_packed_records_may_lie_across_sectors():
 
     @cuda.jit
     def kernel(records):
-        records[cuda.grid(1)].weight = 1
+        records.weight[cuda.grid(1)] = 1
 
     counters = counted(kernel, 1, 32, records)
     # 9-byte records from byte 1 on: bytes 1 to 287, all of the first 9 sectors and 3 lines.

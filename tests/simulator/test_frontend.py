@@ -413,6 +413,19 @@ def test_arguments_are_converted_to_a_kernels_signature():
     assert values[0] == 7.9 / 2
 
 
+def test_two_signatures_that_fit_as_well_are_refused():
+    signatures = ["void(float64[:], float32, float64)", "void(float64[:], float64, float32)"]
+
+    with simulated_cuda():
+
+        @cuda.jit(signatures)
+        def kernel(values, a, b):
+            values[0] = a + b
+
+        with pytest.raises(InputTypeError, match=r"kernel: Ambiguous overloading .*64: .*; "):
+            kernel[1, 1](np.zeros(1), 1.0, 2.0)
+
+
 def test_no_signature_fits():
     with pytest.raises(InputTypeError, match="there are"):
         simulate(lambda values: values[0], signature="void(float64[:])")[1, 1](3)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import itertools
 import math
 import sys
 
@@ -562,7 +563,7 @@ def test_assignment_to_slices(run):
     def kernel(matrix, row):
         i = cuda.grid(1)
         matrix[i, 1:3] = i
-        matrix[i, 3:] = row[:2]
+        matrix[i, 3:] = row[0], row[1]
 
     matrix = np.zeros((4, 5), dtype=np.int64)
     run(kernel, 1, 4, matrix, np.array([70, 80, 90]))
@@ -650,10 +651,8 @@ def test_float16_is_rounded_after_each_operation(run):
 FIELDS = [("tag", "i1"), ("weight", "f8"), ("count", "i2"), ("place", "f4", (2, 3))]
 
 
-@pytest.mark.parametrize("align", [False, True], ids=["packed", "aligned"])
-def test_structured_arrays(align, run):
-    dtype = np.dtype(FIELDS, align=align)
-    assert (dtype.itemsize > 35) == align
+def test_structured_arrays(run):
+    dtype = np.dtype(FIELDS, align=True)
 
     @cuda.jit
     def kernel(records, out):
@@ -692,8 +691,9 @@ def test_a_whole_record_is_copied(run):
     assert np.array_equal(target, source[::-1])
 
 
-def test_the_field_of_all_records_is_an_array(run):
-    dtype = np.dtype([("a", "i4"), ("b", "f8")], align=True)
+@pytest.mark.parametrize("align", [False, True], ids=["packed", "aligned"])
+def test_the_field_of_all_records_is_an_array(align, run):
+    dtype = np.dtype([("a", "i4"), ("b", "f8")], align=align)
 
     @cuda.jit
     def kernel(records):
@@ -707,7 +707,7 @@ def test_the_field_of_all_records_is_an_array(run):
 
 
 def test_a_record_as_an_argument(run):
-    dtype = np.dtype([("scale", "f4"), ("shift", "i8")])
+    dtype = np.dtype([("scale", "f4"), ("shift", "i8")], align=True)
 
     @cuda.jit
     def kernel(parameters, out):
@@ -760,6 +760,24 @@ def test_members_of_enumerations_by_attribute_and_by_name(run):
     out = np.zeros(3)
     run(kernel, 1, 3, np.array([7, 8, 0]), out)
     assert out.tolist() == [13, 12, 13]
+
+
+def test_tuples_have_an_order(run):
+    @cuda.jit
+    def kernel(digits, out):
+        i = cuda.grid(1)
+        one = digits[i, 0], (digits[i, 1], 1.5)
+        other = digits[i, 2], (digits[i, 3], 1.5)
+        out[i, 0] = one < other
+        out[i, 1] = one >= other
+        out[i, 2] = (digits[i, 0],) <= (digits[i, 2], digits[i, 3])
+
+    digits = np.array(list(itertools.product((0, 1), repeat=4)))
+    out = np.zeros((16, 3), bool)
+    run(kernel, 1, 16, digits, out)
+    assert out.tolist() == [
+        [(a, b) < (c, d), (a, b) >= (c, d), (a,) <= (c, d)] for a, b, c, d in digits.tolist()
+    ]
 
 
 def test_tuples_of_arrays_and_numbers_as_arguments(run):
@@ -914,13 +932,26 @@ def test_print_of_constants_and_thread_indices(capsys):
     assert capsys.readouterr().out == ("34.750000 1000.000000 -2 True 100 % (0, 0, 0) (1, 1, 1)\n")
 
 
+def test_print_of_star_arguments(capsys):
+    @cuda.jit
+    def kernel(values):
+        pair = values[0], values[1]
+        print(*pair)  # noqa: T201
+        print(7, *pair)  # noqa: T201
+
+    simulating.run(kernel, 1, 1, np.array([2, 3]))
+    assert capsys.readouterr().out == "2 3\n7 2 3\n"
+
+
 @pytest.mark.parametrize("argument", [np.zeros(3), 1j, None, (1, 2j)])
 def test_print_of_what_kernels_cannot_print(argument):
     @cuda.jit
     def kernel(value):
         print(value)  # noqa: T201
 
-    with pytest.raises(UnsupportedKernelError, match="kernels print numbers, text and tuples"):
+    with pytest.raises(
+        UnsupportedKernelError, match="kernels print numbers, constant text and tuples"
+    ):
         simulating.run(kernel, 1, 1, argument)
 
 
@@ -1070,6 +1101,23 @@ def test_star_arguments_defaults_and_keywords(run):
         0, 33, 22, 11500, 21500, 21200, 21220, 1300, 1200, 1202,
         1202 + 44 * 100000 + 55 * 10000000 + 10 * (1 + 2 + 3 + 4),
     ]  # fmt: skip
+
+
+def test_star_arguments_of_functions_that_numba_knows(run):
+    @cuda.jit
+    def kernel(values, out):
+        pair = values[0], values[1]
+        out[0] = math.atan2(*pair)
+        out[1] = min(*pair)
+        out[2] = max(*pair, 5.0)
+        out[3] = cuda.atomic.add(values, *(1, 4.0))
+        for k in range(*(2, 5)):
+            out[4] += k
+
+    values, out = np.array([2.0, 3.0]), np.zeros(5)
+    run(kernel, 1, 1, values, out)
+    assert out.tolist() == [math.atan2(2, 3), 2, 5, 3, 9]
+    assert values.tolist() == [2, 7]
 
 
 @pytest.mark.numba_cuda

@@ -179,7 +179,7 @@ def _in_another_shape(out):
     cells = cuda.local.array((2, 3), int32)
     for k in range(6):
         cells[k // 3, k % 3] = 10 * i + k
-    turned, flat = cells.reshape(3, 2), cells.ravel()
+    turned, flat = cells.reshape(3, 2), cells.reshape(6)
     out[i, 0] = turned[2, 0]
     out[i, 1] = flat[5]
     turned[0, 1] = -i

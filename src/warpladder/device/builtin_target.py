@@ -15,7 +15,10 @@ from numba.core.errors import RequireLiteralValue
 from numba.core.typing import npydecl
 from numba.cuda import cudadecl
 
-__all__ = ["complete_builtin_target"]
+__all__ = ["NEWER_UFUNCS", "complete_builtin_target"]
+
+#: NumPy's functions that numba-cuda compiles, and Numba's own target does not.
+NEWER_UFUNCS: frozenset[Any] = frozenset({np.conjugate, np.divide, np.isnan})
 
 
 def complete_builtin_target() -> None:

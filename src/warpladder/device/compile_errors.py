@@ -96,6 +96,19 @@ _WORDS = (
         r"Invalid use of getiter with parameters \((.*)\)",
         r"\1 cannot be iterated over; a loop over numbers is written with range()",
     ),
+    (r"^<ufunc '(\w+)'>", r"np.\1 is compiled for no GPU; use math or an operator"),
+    (
+        r"NRT required but not enabled",
+        "kernels allocate no memory, as for an array put into another; assign elements in a loop",
+    ),
+    (
+        r"'\w+' object has no attribute 'return_dynamic_user_exc'",
+        "an exception with a value that is not constant; raise it with text alone",
+    ),
+    (
+        r"No definition for lowering <built-in function (\w+)>\((.*)\) -> .*",
+        r"Numba has no \1 of \2 on a GPU",
+    ),
 )
 
 

@@ -18,7 +18,7 @@ import warnings
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from numba import config
 
@@ -47,6 +47,7 @@ __all__ = [
     "fold_arguments",
     "intrinsic",
     "ir",
+    "newer_ufuncs",
     "overload",
     "pysignature",
     "register_pass",
@@ -201,6 +202,9 @@ if FRONT_END.package == "numba-cuda":
             f"numba-cuda {FRONT_END.version} is built otherwise than this package expects "
             f"({fault}): pip install 'warpladder[cu13]'"
         ) from fault
+
+    #: Of NumPy's functions, those whose code Numba's own target lacks and numba-cuda has.
+    newer_ufuncs: frozenset[Any] = frozenset()
 else:
     from numba.core import cgutils, ir, sigutils, types, typing
     from numba.core import target_extension as _target_extension
@@ -218,8 +222,9 @@ else:
     from numba.extending import overload as _overload
     from numba.np.numpy_support import as_dtype, ufunc_find_matching_loop
 
-    from warpladder.device.builtin_target import complete_builtin_target
+    from warpladder.device.builtin_target import NEWER_UFUNCS, complete_builtin_target
 
+    newer_ufuncs = NEWER_UFUNCS
     overload = partial(_overload, target="cuda")
     target_override = partial(_target_extension.target_override, "cuda")
     complete_builtin_target()

@@ -42,6 +42,8 @@ _EXTRA = "compile"
 _PURPOSE = "compiling kernels without a GPU"
 #: CUDA 13 compiles for nothing older.
 _OLDEST = (7, 5)
+#: The barrier of a grid and `reshape` are library functions; without them the code is not complete.
+_LINKED_LATER = ("cudaCG", "numba_attempt_nocopy_reshape")
 #: A compiler that takes longer than this many seconds hangs.
 _PATIENCE = 300
 
@@ -201,8 +203,7 @@ def compile_kernel(
         command.append("-O3" if options.get("opt", True) else "-O0")
         if limit := options.get("max_registers"):
             command += ["-maxrregcount", str(limit)]
-        if "cudaCG" in ptx:
-            # The barrier of a grid is a library function; without it the code is not complete.
+        if any(name in ptx for name in _LINKED_LATER):
             command.append("-c")
         told = _run(*command, str(source), "-o", str(target)).stderr
         cubin = target.read_bytes()

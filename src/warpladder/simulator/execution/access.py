@@ -179,14 +179,16 @@ def store_region(frame: Frame, region: View, value: Any, site: Site) -> None:
             f"line {site.line})"
         )
     shape = tuple(int(extent) for extent in region.shape)
-    for index in np.ndindex(*shape):
-        item = value
-        if isinstance(value, View):
-            item = load_broadcast(frame, value, index, site)
-        elif isinstance(value, tuple):
-            item = value[index[-1]]
+    indices = list(np.ndindex(*shape))
+    items: list[Any] = [value] * len(indices)
+    if isinstance(value, View):
+        # All of them before the first is written: the two may overlap.
+        items = [load_broadcast(frame, value, index, site) for index in indices]
+    elif isinstance(value, tuple):
+        items = [value[index[-1]] for index in indices]
+    for index, item in zip(indices, items, strict=True):
         if isinstance(item, np.ndarray | np.generic) and item.dtype != region.dtype:
-            item = item.astype(region.dtype)
+            item = item.astype(region.dtype)  # noqa: PLW2901
         store(frame, region, index, item, site)
 
 

@@ -131,8 +131,10 @@ class Arguments:
             array, buffer, start = given.values, given.buffer, given.offset_bytes
         else:
             array = np.asarray(given)
-            if not (array.flags.c_contiguous or array.flags.f_contiguous):
-                original, array = array, np.ascontiguousarray(array)
+            whole = array.flags.c_contiguous or array.flags.f_contiguous
+            if not whole or self._lies_across_another(array):
+                # A GPU has a copy of each array of the host: parts of one do not meet there.
+                original, array = array, array.copy(order="K" if whole else "C")
                 before = array.copy()
                 if original.flags.writeable:
                     self._after.append(lambda: _copy_changes(array, before, original))
@@ -157,6 +159,15 @@ class Arguments:
             if known.raw.ctypes.data == raw.ctypes.data and len(known.raw) == len(raw) > 0:
                 return known
         return Buffer(raw, "global", name, self._next_address)
+
+    def _lies_across_another(self, array: NDArray[Any]) -> bool:
+        """Whether an array and one before it share bytes, and are not one."""
+        raw = _bytes_of(array)
+        return any(
+            np.may_share_memory(known.raw, raw)
+            and (known.raw.ctypes.data, len(known.raw)) != (raw.ctypes.data, len(raw))
+            for known, _ in self.buffers.values()
+        )
 
     def _as_declared(self, view: View, kind: Any) -> View:
         """Return the array as the kernel's signature has it: the same bytes, read as its dtype."""

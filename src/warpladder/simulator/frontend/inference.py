@@ -61,6 +61,8 @@ class TypedFunction:
         Types that it was specialised for, and of what it returns.
     debug
         Whether the author asked for errors to be raised (``debug=True``).
+    fastmath
+        Whether the author lets floats be computed with less care.
     """
 
     name: str
@@ -71,6 +73,7 @@ class TypedFunction:
     arguments: tuple[Any, ...]
     result: Any
     debug: bool
+    fastmath: bool
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -159,6 +162,7 @@ def _infer(dispatcher: Any, arguments: tuple[Any, ...]) -> TypedFunction:
         arguments=arguments,
         result=state.return_type,
         debug=bool(options.get("debug")),
+        fastmath=bool(options.get("fastmath")),
     )
 
 

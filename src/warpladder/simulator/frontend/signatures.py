@@ -57,7 +57,7 @@ def signature_types(
     Raises
     ------
     TypeError
-        No signature fits.
+        No signature fits, or several fit as well as each other.
     """
     if not signatures:
         _, folded = dispatcher.fold_argument_types(given, {})
@@ -75,7 +75,13 @@ def signature_types(
             f"{', '.join(map(str, given))}; there are "
             f"{'; '.join(', '.join(map(str, candidate)) for candidate in signatures)}"
         )
-    return signatures[ranked[0][1]]
+    best = [signatures[position] for cost, position in ranked if cost == ranked[0][0]]
+    if len(best) > 1:
+        raise InputTypeError(
+            f"{dispatcher.py_func.__name__}: Ambiguous overloading for argument type(s) "
+            f"{', '.join(map(str, given))}: {'; '.join(', '.join(map(str, one)) for one in best)}"
+        )
+    return best[0]
 
 
 def _conversion_cost(given: tuple[Any, ...], declared: tuple[Any, ...]) -> list[int] | None:

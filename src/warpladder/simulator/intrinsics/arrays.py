@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from warpladder.device.numba_target import as_dtype, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.lowering import allocates
 from warpladder.simulator.intrinsics.call import Call, Handlers, emit
 from warpladder.simulator.machine.builder import Builder
 from warpladder.simulator.machine.memory import (
@@ -43,7 +44,14 @@ def _element_dtype(call: Call, t: Builder) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(as_dtype(kind))
     except NotImplementedError:
         t.refuse(f"an array of {kind}")
+    if dtype.kind not in "biufcV":
+        t.refuse_uncompiled(f"an array of {kind}", "take numbers or records")
     return dtype
+
+
+def _require_elements(t: Builder, shape: tuple[int, ...]) -> None:
+    if min(shape, default=1) <= 0:
+        t.refuse_uncompiled(f"an array of shape {shape}", "give it elements")
 
 
 def _alignment(call: Call, t: Builder, dtype: np.dtype[Any]) -> int:
@@ -70,6 +78,8 @@ def _shared_array(t: Builder, call: Call) -> None:
     t.shared_itemsizes.add(dtype.itemsize)
     name = _name_of(call)
     dynamic = shape == (0,)
+    if not dynamic:
+        _require_elements(t, shape)
     if dynamic:
         t.dynamic_shared = True
         start = -1
@@ -105,6 +115,7 @@ def _shared_array(t: Builder, call: Call) -> None:
 def _local_array(t: Builder, call: Call) -> None:
     shape, dtype = _shape_of(call, t), _element_dtype(call, t)
     _alignment(call, t, dtype)
+    _require_elements(t, shape)
     name = _name_of(call)
     elements = int(np.prod(shape))
     key = object()
@@ -114,7 +125,7 @@ def _local_array(t: Builder, call: Call) -> None:
         if key not in batch.storage:
             # Element by element, all threads side by side, as local memory is interleaved.
             raw: NDArray[np.uint8] = np.empty(
-                max(elements, 1) * batch.places * dtype.itemsize, dtype=np.uint8
+                elements * batch.places * dtype.itemsize, dtype=np.uint8
             )
             poison(raw)
             batch.storage[key] = buffer = Buffer(raw, "local", name)
@@ -198,6 +209,8 @@ def _spaces(view: View) -> list[str]:
 
 
 def _array_ravel(t: Builder, call: Call) -> None:
+    if not allocates():
+        t.refuse_uncompiled("ravel()", "use reshape(x.size)")
     if call.this is None or call.this.type.layout != "C":
         t.refuse("ravel() of an array that is not C-contiguous")
 

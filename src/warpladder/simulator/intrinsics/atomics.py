@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from warpladder.device.numba_target import types
 from warpladder.simulator.execution.atomics import ATOMICS, atomic
 from warpladder.simulator.intrinsics.call import Call, Handlers, emit
 from warpladder.simulator.intrinsics.indexing import index_slots
@@ -21,6 +22,10 @@ def _atomic_handler(name: str) -> Any:
 
     def handler(t: Builder, call: Call) -> None:
         array, index, *values = call.arguments
+        if isinstance(index.type, types.BaseTuple) and len(index.type) == 1:
+            t.refuse_uncompiled("an atomic operation at (i,)", "give it the index itself")
+        if any(isinstance(value.type, types.NoneType) for value in values):
+            t.refuse_uncompiled("an atomic operation with None", "give it a number")
         indices, basic = index_slots(t, index)
         _emit_atomic(t, call, array, indices, basic, values, update)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.lowering import allocates
 from warpladder.simulator.machine.builder import Builder, Operand
 
 __all__ = ["index_slots", "store_element"]
@@ -41,6 +42,8 @@ def store_element(
     t: Builder, container: Operand, indices: list[int], basic: bool, value: Operand
 ) -> None:
     """Emit ``container[indices] = value``."""
+    if isinstance(value.type, types.Array) and not allocates():
+        t.refuse_uncompiled("an array put into another", "assign its elements in a loop")
     view, site = container.slot, t.site
     whole = basic and len(indices) == container.type.ndim
     source = (

@@ -33,7 +33,6 @@ from warpladder.simulator.intrinsics.floats import (
     sinpi,
 )
 from warpladder.simulator.intrinsics.operators import (
-    integer_power,
     operator_function,
     power,
     without_quotient,
@@ -220,26 +219,12 @@ def _ufunc(ufunc: np.ufunc, signature: Any) -> Function | None:
     if loop is None:
         return None
     dtypes, which = [np.dtype(dtype) for dtype in loop.numpy_inputs], loop.ufunc_sig
-    otherwise = _unlike_numpy(ufunc, dtypes[0])
 
     def run(*values: Any) -> Any:
         given = [convert_scalar(v, dtype) for v, dtype in zip(values, dtypes, strict=True)]
-        return otherwise(*given) if otherwise else ufunc(*given, signature=which)
+        return ufunc(*given, signature=which)
 
     return run if which in ufunc.types else ufunc
-
-
-def _unlike_numpy(ufunc: np.ufunc, dtype: np.dtype[Any]) -> Function | None:
-    """Return what Numba computes in place of NumPy's own loop, None where that is the same."""
-    if ufunc is np.power and dtype.kind in "iu":
-        # NumPy refuses negative exponents.
-        return lambda a, b: integer_power(a, b, dtype)
-    if ufunc is np.floor_divide and dtype.kind == "f":
-        # NumPy takes the remainder off first, as the operator does.
-        return lambda a, b: np.floor(a / b)
-    if ufunc is np.floor_divide:
-        return lambda a, b: without_quotient(ufunc, a, b)
-    return None
 
 
 def _floats_first(function: Function, key: Any, signature: Any) -> Function:
@@ -262,7 +247,7 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
     it Numba, keeps the first one unless another is less: ``max(x, 0)`` of NaN is NaN.
     """
     dtype = scalar_dtype(signature.return_type)
-    if dtype is None:
+    if dtype is None or dtype.kind == "c":
         return None
     kinds, apart, packed = signature.args, True, 0
     # Given a tuple; Numba's own target makes one of arguments, too.

@@ -123,16 +123,32 @@ def _on_tuples(function: Any) -> Callable[..., Any] | None:
         return lambda a, b: (*a, *b)
     if function is operator.contains:
         return _contains
-    if function not in (operator.eq, operator.ne):
+    if function is operator.eq:
+        return _equal
+    if function is operator.ne:
+        return lambda a, b: ~_equal(a, b)
+    if function not in (operator.lt, operator.le, operator.gt, operator.ge):
         return None
 
-    def equal(a: Any, b: Any) -> Any:
-        same: Any = np.bool_(len(a) == len(b))
-        for x, y in zip(a, b, strict=False):
-            same = same & (equal(x, y) if isinstance(x, tuple) else x == y)
-        return same
+    def ordered(a: Any, b: Any) -> Any:
+        if not isinstance(a, tuple):
+            return function(a, b)
+        # Where all else is equal the lengths decide; before that, the first parts that differ.
+        result: Any = np.bool_(function(len(a), len(b)))
+        for x, y in reversed(list(zip(a, b, strict=False))):
+            result = np.where(_equal(x, y), result, ordered(x, y))[()]
+        return result
 
-    return equal if function is operator.eq else lambda a, b: ~equal(a, b)
+    return ordered
+
+
+def _equal(a: Any, b: Any) -> Any:
+    if not isinstance(a, tuple):
+        return a == b
+    same: Any = np.bool_(len(a) == len(b))
+    for x, y in zip(a, b, strict=False):
+        same = same & _equal(x, y)
+    return same
 
 
 def _contains(items: tuple[Any, ...], value: Any) -> Any:

@@ -103,7 +103,10 @@ def emit_print(t: Builder, operands: list[Operand]) -> None:
     """Emit a ``print``: a line for each thread, in the order of the threads."""
     for operand in operands:
         if not _printable(operand.type):
-            t.refuse(f"print() of {operand.type}: kernels print numbers, text and tuples of them")
+            t.refuse(
+                f"print() of {operand.type}: kernels print numbers, constant text and tuples "
+                "of numbers"
+            )
     slots = [operand.slot for operand in operands]
 
     def run(frame: Any) -> None:
@@ -116,7 +119,9 @@ def emit_print(t: Builder, operands: list[Operand]) -> None:
 
 def _printable(kind: Any) -> bool:
     if isinstance(kind, types.Tuple | types.UniTuple):
-        return all(_printable(part) for part in kind.types)
+        return all(
+            _printable(part) and not isinstance(part, types.StringLiteral) for part in kind.types
+        )
     return isinstance(
         kind, types.Integer | types.Float | types.Boolean | types.StringLiteral | Dim3
     )

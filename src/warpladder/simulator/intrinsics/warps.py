@@ -10,7 +10,7 @@ from numba import cuda
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.intrinsics.call import Call, Handlers
-from warpladder.simulator.machine.builder import Builder
+from warpladder.simulator.machine.builder import Builder, Operand
 from warpladder.simulator.machine.lanes import WARP_SIZE, Lanes
 from warpladder.simulator.machine.program import WARP
 from warpladder.simulator.machine.values import scalar_dtype
@@ -35,6 +35,14 @@ def _emit(t: Builder, call: Call, function: Any, wanted: list[Any]) -> None:
 
     t.emit(run, slots, (raw,))
     done()
+
+
+def _require_words(t: Builder, *operands: Operand) -> None:
+    """Refuse masks and lanes that are narrower than the words of the instruction."""
+    for operand in operands:
+        plain = types.unliteral(operand.type)
+        if not isinstance(plain, types.Integer) or plain.bitwidth < 32:
+            t.refuse_uncompiled(f"a mask or lane of type {plain}", "take int32 or int64")
 
 
 def _members(frame: Any, site: Any, mask: Any, sources: Any = None) -> Any:
@@ -67,6 +75,8 @@ def _shuffle(source_of: Callable[[Any, Any], Any]) -> Any:
             # What an absent lane would give is undefined; a thread then keeps its own.
             return np.where(here[place], row[place], own)
 
+        mask, _, where = call.arguments
+        _require_words(t, mask, where)
         # Numba's own target widens narrow numbers to the type of the result.
         wanted = [types.int64, call.signature.return_type, types.int64]
         _emit(t, call, run, wanted)
@@ -90,6 +100,7 @@ def _vote(decide: Callable[[Any, Any], Any]) -> Any:
             decided = decide(yes, there)
             return decided if decided.dtype == bool else _as(call, decided)
 
+        _require_words(t, call.arguments[0])
         _emit(t, call, run, [types.int64, types.boolean])
 
     return handler

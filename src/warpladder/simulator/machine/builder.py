@@ -14,7 +14,14 @@ from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.frontend.inference import TypedFunction
 from warpladder.simulator.machine.memory import constant_view
 from warpladder.simulator.machine.program import Block, Branch, Exit, Site, Sync
-from warpladder.simulator.machine.values import UNSET, cast, constant, convert_scalar, scalar_dtype
+from warpladder.simulator.machine.values import (
+    UNSET,
+    cast,
+    constant,
+    convert_scalar,
+    instead_of_cast,
+    scalar_dtype,
+)
 
 __all__ = ["Builder", "Operand", "Scope"]
 
@@ -175,6 +182,10 @@ class Builder:
             f"{self.kernel.name}: the simulator cannot run {construct} ({place})"
         )
 
+    def refuse_uncompiled(self, construct: str, instead: str) -> NoReturn:
+        """Raise for something that has a type but no code on any GPU, with what to do instead."""
+        self.refuse(f"{construct}, which is compiled for no GPU: {instead}")
+
     # ---- variables ---------------------------------------------------------------------------
 
     def operand(self, scope: Scope, variable: Any) -> Operand:
@@ -241,6 +252,8 @@ class Builder:
 
     def conversion(self, given: Any, wanted: Any) -> Callable[[Any], Any] | None:
         """Return the conversion between two Numba types, None where none is due."""
+        if instead := instead_of_cast(given, wanted):
+            self.refuse_uncompiled(f"{given} as {wanted}", instead)
         try:
             return cast(given, wanted)
         except UnsupportedKernelError as fault:

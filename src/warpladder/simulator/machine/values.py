@@ -22,6 +22,7 @@ __all__ = [
     "constant",
     "convert_scalar",
     "expand",
+    "instead_of_cast",
     "merge",
     "scalar_dtype",
     "select_item",
@@ -60,7 +61,7 @@ def constant(value: Any, numba_type: Any) -> Any:
             return np.bool_(True), constant(value, numba_type.type)
         dtype = scalar_dtype(numba_type.type)
         if dtype is None:
-            raise UnsupportedKernelError(f"a variable that is None or {numba_type.type}")
+            raise UnsupportedKernelError(f"choice between None and {numba_type.type}")
         return np.bool_(False), dtype.type(0)
     dtype = scalar_dtype(numba_type)
     if dtype is not None:
@@ -168,6 +169,20 @@ def cast(source: Any, target: Any) -> Callable[[Any], Any] | None:
     if type(source) is type(target):
         return None
     raise UnsupportedKernelError(f"conversion of {source} to {target}")
+
+
+def instead_of_cast(source: Any, target: Any) -> str:
+    """Return what to write in place of a conversion that is compiled for no GPU, else nothing."""
+    source, target = types.unliteral(source), types.unliteral(target)
+    if source == types.float16 and target == types.boolean:
+        return "compare it, as in x != 0"
+    if isinstance(source, types.Complex) and isinstance(target, types.Integer | types.Float):
+        return "take its real part, x.real"
+    if isinstance(source, types.IntEnumMember) and isinstance(
+        target, types.Float | types.Complex | types.Boolean
+    ):
+        return "take its value, x.value"
+    return ""
 
 
 def _optional_cast(source: Any, target: Any) -> Callable[[Any], Any]:

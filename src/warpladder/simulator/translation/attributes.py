@@ -53,8 +53,11 @@ def get_attribute(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if isinstance(kind, types.Record):
         record_field(t, scope, target, source, name)
         return
+    if isinstance(kind, types.Array) and name == "imag" and not _has_parts(kind):
+        # Zeros, for which a kernel would have to allocate.
+        t.refuse_uncompiled(f"the imaginary part of an array of {kind.dtype}", "it is zero")
     computed = _computed(kind, name)
-    if isinstance(kind, types.Array) and isinstance(kind.dtype, types.Complex) and name in _PARTS:
+    if isinstance(kind, types.Array) and _has_parts(kind) and name in _PARTS:
         # What the checks have to tell apart.
         part = np.dtype(as_dtype(kind.dtype)).itemsize // 2
         t.shared_itemsizes.add(part)
@@ -100,6 +103,10 @@ def attribute_of_object(t: Builder, scope: Scope, target: Any, owner: Any, name:
         t.assign_constant(scope, target.name, value, target_type, once=True)
         return
     t.bind(scope, target.name, value)
+
+
+def _has_parts(kind: Any) -> bool:
+    return isinstance(kind.dtype, types.Complex)
 
 
 def _produced(kind: Any, name: str, target_type: Any) -> Any:

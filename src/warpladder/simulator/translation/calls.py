@@ -21,6 +21,7 @@ from warpladder.simulator.intrinsics.table import HANDLERS
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import scalar_dtype
 from warpladder.simulator.translation.inlining import Inliner
+from warpladder.simulator.translation.uncompiled import require_code, require_ufunc_code
 
 __all__ = ["call", "call_operator"]
 
@@ -29,13 +30,9 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     """Translate ``target = expr``, a call."""
     function = scope.type_of(expr.func)
     signature = scope.function.signatures[expr]
-    if expr.vararg is not None and signature.pysig is None:
-        t.refuse(f"a call with *arguments ({expr})")
     operands = [t.operand(scope, argument) for argument in expr.args]
     if expr.vararg is not None:
-        packed = t.operand(scope, expr.vararg)
-        for number, part in enumerate(packed.type.types):
-            operands.append(Operand(t.part(packed.slot, number), part))
+        operands += t.unpacked(t.operand(scope, expr.vararg))
     keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
     arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
     arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
@@ -65,9 +62,11 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if key is tuple and len(arguments) == 1:
         t.copy(arguments[0], t.operand(scope, target).slot, scope.type_of(target))
         return
-    if isinstance(key, np.ufunc) and len(arguments) > key.nin:
-        _ufunc_into_arrays(t, made, key)
-        return
+    if isinstance(key, np.ufunc):
+        require_ufunc_code(t, key, signature)
+        if len(arguments) > key.nin:
+            _ufunc_into_arrays(t, made, key)
+            return
     if isinstance(signature.return_type, types.BaseTuple) and isinstance(
         function, types.NamedTupleClass
     ):
@@ -80,6 +79,8 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
         return
     computed = scalar_function(key, signature)
     if computed is not None:
+        if getattr(key, "__module__", "") == "numba.cuda.stubs":
+            require_code(t, key, signature)
         t.compute(scope, target, computed, arguments, signature)
         return
     dispatcher = overload_dispatcher(
@@ -178,7 +179,8 @@ def _construct(t: Builder, made: Call) -> None:
         value.real, value.imag = real, imaginary
         return value[()]
 
-    t.compute(made.scope, made.target, compose, made.arguments, made.signature)
+    part = produced.underlying_float
+    t.compute(made.scope, made.target, compose, made.arguments, produced(part, part))
 
 
 def _construct_from_text(t: Builder, made: Call, text: str) -> None:

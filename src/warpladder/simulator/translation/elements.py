@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from warpladder.device.numba_target import ir, types
 from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.lowering import has_code
 from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import select_item
@@ -78,6 +80,9 @@ def _get_item(t: Builder, scope: Scope, target: Any, expr: Any, index: Operand) 
     if not isinstance(container.type, types.Array):
         t.refuse(f"indexing of {container.type}")
     indices, basic = index_slots(t, index)
+    if not has_code(operator.getitem, scope.function.signatures[expr]):
+        # Of indices that stand alone these two; within a tuple they have code.
+        t.refuse_uncompiled("x[...] or x[None]", "use x itself, or x[:] with indices")
     view = container.slot
     if basic and len(indices) == container.type.ndim:
         raw, done = t.into(scope, target, container.type.dtype)

@@ -57,11 +57,17 @@ def _apply_operator(
         operands = [_present(t, operand) for operand in operands]
         plain = [getattr(k, "type", k) if _optional(k) else k for k in signature.args]
         signature = signature.replace(args=tuple(plain))
+    if function is operator.itruediv and isinstance(signature.return_type, types.Integer):
+        # Typed as an integer and computed as a float, which then goes where an integer should.
+        t.refuse_uncompiled("a /= b of integers", "write a = a / b, or a //= b")
     computed = operator_function(function, signature)
     if computed is None:
         call_operator(t, scope, target, function, operands, signature)
         return
-    if scope.function.debug and function in _DIVISIONS:
+    # What NVVM has in place of a division of float32 raises nothing.
+    fast = scope.function.fastmath and function is operator.truediv
+    fast = fast and signature.return_type == types.float32
+    if scope.function.debug and function in _DIVISIONS and not fast:
         t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")
     t.compute(scope, target, computed, operands, signature)
 

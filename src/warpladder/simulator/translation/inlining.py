@@ -24,6 +24,13 @@ class Inliner(Builder, ABC):
     def body(self, scope: Scope, entry: Block) -> None:
         """Translate the function of ``scope`` into blocks that begin at ``entry``."""
 
+    def unpacked(self, items: Operand) -> list[Operand]:
+        """Return the parts of a tuple."""
+        return [
+            Operand(self.part(items.slot, number), kind)
+            for number, kind in enumerate(items.type.types)
+        ]
+
     def call_python(
         self, scope: Scope, target: Any, dispatcher: Any, operands: list[Operand], signature: Any
     ) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.execution import access
+from warpladder.simulator.frontend.lowering import is_aligned
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import scalar_dtype
 
-__all__ = ["record_field", "store_field"]
+__all__ = ["record_field", "store_attribute", "store_field"]
 
 
 def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: Any) -> None:
@@ -21,6 +22,8 @@ def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: A
     record = source.type if whole else source.type.dtype
     if isinstance(name, int | np.integer):
         name = list(record.fields)[int(name)]
+    if whole:
+        _require_alignment(t, record, name)
     raw, done = t.into(scope, target, record.typeof(name) if whole else scope.type_of(target))
     nested = isinstance(record.typeof(name), types.NestedArray | types.Record)
 
@@ -37,22 +40,40 @@ def record_field(t: Builder, scope: Scope, target: Any, source: Operand, name: A
 
 
 def store_field(t: Builder, record: Operand, name: Any, value: Operand) -> None:
-    """Translate ``record.name = value``."""
+    """Translate ``record[name] = value``."""
     if not isinstance(record.type, types.Record):
         t.refuse(f"assignment to the attribute {name} of {record.type}")
     if isinstance(name, int | np.integer):
         name = list(record.type.fields)[int(name)]
     slot, site = record.slot, t.site
     wanted = record.type.typeof(name)
-    plain = scalar_dtype(wanted) is not None
-    source = t.converted(value, wanted) if plain else value.slot
+    _require_alignment(t, record.type, name)
+    source = t.converted(value, wanted) if scalar_dtype(wanted) is not None else value.slot
 
     def run(frame: Any) -> None:
         v = frame.variables
         part = access.field(v[slot], name)
-        if plain or not part.shape:
-            access.store(frame, part, (), v[source], site)
-        else:
+        if part.shape:
             access.store_region(frame, part, v[source], site)
+        else:
+            access.store(frame, part, (), v[source], site)
 
     t.emit(run, (slot, source))
+
+
+def store_attribute(t: Builder, record: Operand, name: str, value: Operand) -> None:
+    """Translate ``record.name = value``, which takes less than ``record["name"] = value``."""
+    wanted = record.type.typeof(name) if isinstance(record.type, types.Record) else None
+    if isinstance(wanted, types.NestedArray) and value.type != wanted:
+        t.refuse_uncompiled(
+            f"{value.type} as the array {name} of a record", f'use ["{name}"], or its elements'
+        )
+    store_field(t, record, name, value)
+
+
+def _require_alignment(t: Builder, record: Any, name: str) -> None:
+    if not is_aligned(record, name):
+        t.refuse_uncompiled(
+            f"the field {name}, {record.offset(name)} bytes into its record and not aligned",
+            "take a dtype with align=True",
+        )

@@ -31,7 +31,7 @@ from warpladder.simulator.machine.program import (
 from warpladder.simulator.translation.elements import set_item
 from warpladder.simulator.translation.expressions import translate_expression
 from warpladder.simulator.translation.inlining import Inliner, argument_names
-from warpladder.simulator.translation.records import store_field
+from warpladder.simulator.translation.records import store_attribute
 
 __all__ = ["Translator", "translate"]
 
@@ -69,14 +69,18 @@ class Translator(Inliner):
                 set_item(self, scope, statement)
             case ir.SetAttr():
                 record = self.operand(scope, statement.target)
-                store_field(self, record, statement.attr, self.operand(scope, statement.value))
+                store_attribute(self, record, statement.attr, self.operand(scope, statement.value))
             case ir.Jump():
                 self.end(Jump(block_of(statement.target), self.site), None)
             case ir.Branch():
                 self.branch(scope, statement, block_of)
             case ir.Return():
                 self.leave(scope, statement)
-            case ir.StaticRaise() | ir.DynamicRaise() | ir.Raise():
+            case ir.DynamicRaise():
+                self.refuse_uncompiled(
+                    "an exception with a value that is not constant", "raise it with text alone"
+                )
+            case ir.StaticRaise() | ir.Raise():
                 self.end(Exit(self.site, raises=_exception_of(scope, statement)), None)
             case ir.Print():
                 self.print_statement(scope, statement)
@@ -147,7 +151,13 @@ class Translator(Inliner):
             if isinstance(known, str):
                 operands.append(Operand(self.new_slot(known), types.literal(known)))
             else:
-                operands.append(self.operand(scope, argument))
+                # Text that is no constant of the call is printed by no GPU, if it is known, too.
+                operand = self.operand(scope, argument)
+                operands.append(operand._replace(type=types.unliteral(operand.type)))
+        if statement.vararg is not None:
+            operands += self.unpacked(self.operand(scope, statement.vararg))
+            if any(isinstance(operand.type, types.StringLiteral) for operand in operands):
+                self.refuse_uncompiled("print() of text and *arguments", "name the arguments")
         emit_print(self, operands)
 
 
@@ -157,7 +167,7 @@ def _exception_of(scope: Scope, statement: Any) -> Any:
         return known if isinstance(known, tuple) else (known, ())
     kind = getattr(statement, "exc_class", None) or RuntimeError
     arguments = getattr(statement, "exc_args", None) or ()
-    return kind, tuple(a for a in arguments if not isinstance(a, ir.Var))
+    return kind, tuple(arguments)
 
 
 def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
