@@ -8,8 +8,11 @@ READY := $(VENV)/.ready
 # The same without numba-cuda, so with the newest NumPy: what a machine without a GPU gets.
 PLAIN_VENV := .venv-without-numba-cuda
 PLAIN_READY := $(PLAIN_VENV)/.ready
+# The oldest versions of everything that the project allows, without numba-cuda too.
+OLDEST_VENV := .venv-oldest
+OLDEST_READY := $(OLDEST_VENV)/.ready
 
-.PHONY: run test test-without-numba-cuda test-large lint format bench bench-gpu docs notebooks clean help
+.PHONY: run test test-without-numba-cuda test-oldest test-large lint format bench bench-gpu docs notebooks clean help
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 26
@@ -23,6 +26,12 @@ $(READY): pyproject.toml
 $(PLAIN_READY): pyproject.toml
 	$(PYTHON) -m venv $(PLAIN_VENV)
 	$(PLAIN_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(OLDEST_READY): pyproject.toml .ci/oldest.py
+	$(PYTHON) -m venv $(OLDEST_VENV)
+	$(PYTHON) .ci/oldest.py > $(OLDEST_VENV)/oldest.txt
+	$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(OLDEST_VENV)/oldest.txt --editable '.[test]'
 	@touch $@
 
 run: $(READY)  ## shortest flights between 152 airports, and one journey
@@ -45,6 +54,10 @@ test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numb
 	  tests/overlap_join/test_overlap_join_ladder.py tests/overlap_join/test_gpu_engine.py \
 	  tests/advection/test_advection_ladder.py tests/advection/test_gpu_engine.py \
 	  src/warpladder/simulator src/warpladder/device src/warpladder/lab
+
+# What old versions warn of has been mended in newer ones.
+test-oldest: $(OLDEST_READY)  ## the test suite with the oldest versions that pyproject.toml allows
+	$(OLDEST_VENV)/bin/python -m pytest -q -n auto --dist loadfile --override-ini filterwarnings=default
 
 test-large: $(READY)  ## what the test suite leaves out: more combinations, minutes, gigabytes
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m large

@@ -248,12 +248,16 @@ def test_dtypes_that_numpy_lacks_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(foreign, "gpu_of", lambda _: gpu)
     there = Tensor(np.ones((3, 3)))
     there.dtype = Short()  # type: ignore[assignment]
-    with pytest.raises(wl.InputTypeError, match=r"of dtype torch.bfloat16, which NumPy does not"):
+    # Where ml_dtypes is, NumPy knows it.
+    told = r"of dtype torch.bfloat16, which NumPy does not|dtype bfloat16"
+    with pytest.raises(wl.InputTypeError, match=told):
         wl.shortest_paths(there)
     device = SimulatedDevice()
     gpu.index = None  # type: ignore[assignment]  # as if that were it
-    with pytest.raises(wl.InputTypeError, match=r"of dtype torch.bfloat16, which NumPy does not"):
+    with pytest.raises(wl.InputTypeError, match=told):
         wl.reduce(device.to_device(np.ones((3, 3))), where=there, device=device)
+    with pytest.raises(wl.InputTypeError, match=told):
+        wl.reduce(there, device=device)
 
 
 @pytest.mark.numba_cuda

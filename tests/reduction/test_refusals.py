@@ -264,12 +264,6 @@ def test_missing_values_that_elements_of_arrow_share():
                 assert wl.reduce(values) == 9
 
 
-def test_a_dtype_of_a_gpu_that_numpy_does_not_know():
-    ways = {"__cuda_array_interface__": {}, "dtype": "torch.bfloat16", "shape": (2,)}
-    with pytest.raises(InputTypeError, match=r"values: dtype (torch\.)?bfloat16 is not taken"):
-        wl.reduce(type("Tensor", (), ways)(), device=SimulatedDevice())
-
-
 def test_what_cannot_be_converted(tmp_path):
     class Tensor:
         def __array__(self, dtype=None, copy=None):

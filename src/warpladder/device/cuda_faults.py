@@ -112,7 +112,8 @@ def meaning_of(reason: str) -> str:
     """
     if any(code in reason for code in _FATAL):
         return "; a kernel before this call went wrong, and this process has lost the GPU"
-    if "CUDA_ERROR_NOT_INITIALIZED" in reason:
+    # As the driver calls it, or CUDA's runtime.
+    if "CUDA_ERROR_NOT_INITIALIZED" in reason or "cudaErrorInitializationError" in reason:
         return (
             "; this process was forked from one that uses the GPU and cannot use it: let "
             'multiprocessing start processes by "spawn"'

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from warpladder.call import Progress, check_option, check_progress, target_for
 from warpladder.device.foreign import adopted, device_of, is_on_gpu, numpy_dtype, to_numpy
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import InputError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.answers import (
     Outs,
@@ -318,13 +318,7 @@ def _reduce_there(
     """Return the results for an array on a GPU."""
     from warpladder.reduction.gpu.resident import OnGpu, mask_for, reduce_on_gpu
 
-    try:
-        dtype = numpy_dtype(values)
-    except TypeError:
-        # PyTorch has some that NumPy does not know.
-        raise InputTypeError(
-            f"values: dtype {values.dtype} is not taken; only booleans, integers and floats are"
-        ) from None
+    dtype = numpy_dtype(values)
     check_dtype(dtype, "values")
     whole = tuple(values.shape)
     axes = as_axes(axis, len(whole))
