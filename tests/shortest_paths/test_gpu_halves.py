@@ -59,11 +59,9 @@ WAYS = [(1, False), (2, False), (2, True), (3, False)]
 #: In rounds and in pairs; int32 and float32 take the same way. Three tiles in a row take three
 #: times as long; which of them wait for which is seen below without running them.
 CHOSEN = {
-    (130, "float32", False, (1, False)),
     (130, "int16", False, (2, False)),
-    (260, "int32", False, (2, False)),
+    (260, "float32", False, (2, False)),
     (130, "float64", False, (2, False)),
-    (130, "float32", True, (2, False)),
     (130, "int32", True, (2, False)),
     (130, "float64", True, (1, False)),
 }

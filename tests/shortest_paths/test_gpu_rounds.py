@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracles import DTYPES, as_float, check_hops, distances, random_weights
 
 import warpladder as wl
-from choosing import only
+from choosing import large, only
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves, small_rounds, whole
 from warpladder.shortest_paths.gpu.halves import close_half
@@ -65,7 +65,7 @@ HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1]]
     ("tiles", "dtype"),
     [
         (deep_rounds.SINGLES, "int32"),
-        (whole._PAIRS, "int16"),
+        *large((whole._PAIRS, "int16")),
         (halves._STRIPS, "float32"),
         (halves._TILES, "int32"),
         (halves._PAIRS, "int16"),

@@ -18,7 +18,7 @@ from warpladder.simulator import SimulatedDevice
 
 
 def test_two_multiprocessors_have_places_for_four_tiles():
-    device = SimulatedDevice(counters=False, multiprocessors=2)
+    device = SimulatedDevice(checks=False, counters=False, multiprocessors=2)
     assert resident_tiles.most_tiles(device) == 4
     matrix = DISTANCES.make(130, 5).matrix
     assert plan_for(device, 130, matrix.dtype, carry=False).method == "resident"
