@@ -170,7 +170,7 @@ def test_of_numpys_functions_those_are_refused_that_are_not_compiled(dtype):
     assert (len(taken) > 20) == (dtype != "float16")
 
 
-@pytest.mark.parametrize("ufunc", NEWER_UFUNCS)
+@pytest.mark.parametrize("ufunc", sorted(NEWER_UFUNCS, key=str))
 def test_what_numba_cuda_alone_compiles_is_taken_with_numbas_own_target(ufunc):
     kinds = (types.complex128,) * ufunc.nin
     result = types.boolean if ufunc is np.isnan else types.complex128
