@@ -48,7 +48,7 @@ class CudaDevice:
     """A GPU as a `warpladder.device.base.Device`.
 
     Work put on no stream goes to the default stream, which waits for all others and for which all
-    others wait. Where there are several GPUs, this one stays current for the thread that called.
+    others wait. Where there are several GPUs, that which was current before a call stays so.
 
     Parameters
     ----------
