@@ -22,11 +22,12 @@ from numba.extending import intrinsic
 from warpladder.device.cuda_memory import checked
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import entry_for
+from warpladder.device.words import WORD, WORD_BYTES, read_at, word_at, write_at
 from warpladder.errors import DeviceError
 
 __all__ = ["compiled_launch", "described_launch", "gpu_at"]
 
-_INT, _WORD, _WORD_BYTES = ir.IntType(32), ir.IntType(64), 8
+_INT = ir.IntType(32)
 # In a description stand the driver's function, the kernel, blocks, threads and bytes of shared
 # memory; how many words the arguments have, and these words; and at which of them addresses go.
 _FUNCTION, _KERNEL, _FIRST_EXTENT, _COUNT, _WORDS = 0, 1, 2, 9, 10
@@ -98,34 +99,11 @@ def compiled_launch(moving: int) -> Any:
 
 
 @intrinsic
-def _read(typingctx, address, place):
-    """Return the word at a place behind an address."""
-
-    def codegen(context, builder, signature, args):
-        return builder.load(_word_at(builder, *args))
-
-    return types.int64(types.int64, types.int64), codegen
-
-
-@intrinsic
-def _write(typingctx, address, place, word):
-    def codegen(context, builder, signature, args):
-        builder.store(args[2], _word_at(builder, *args[:2]))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), codegen
-
-
-def _word_at(builder: Any, address: Any, place: Any) -> Any:
-    return builder.gep(builder.inttoptr(address, _WORD.as_pointer()), [place])
-
-
-@intrinsic
 def _room_for(typingctx, count):
     """Return the address of so many words on the stack of the function that asks."""
 
     def codegen(context, builder, signature, args):
-        return builder.ptrtoint(builder.alloca(_WORD, args[0]), _WORD)
+        return builder.ptrtoint(builder.alloca(WORD, args[0]), WORD)
 
     return types.int64(types.int64), codegen
 
@@ -138,14 +116,14 @@ def _ask_driver(typingctx, description, pointers, stream):
         description, pointers, stream = args
 
         def read(place: int) -> Any:
-            return builder.load(_word_at(builder, description, ir.Constant(_WORD, place)))
+            return builder.load(word_at(builder, description, ir.Constant(WORD, place)))
 
         extents = [builder.trunc(read(place), _INT) for place in range(_FIRST_EXTENT, _COUNT)]
         # To the driver, pointers are words.
-        given = read(_KERNEL), *extents, stream, pointers, ir.Constant(_WORD, 0)
+        given = read(_KERNEL), *extents, stream, pointers, ir.Constant(WORD, 0)
         function = ir.FunctionType(_INT, [each.type for each in given]).as_pointer()
         answer = builder.call(builder.inttoptr(read(_FUNCTION), function), given)
-        return builder.sext(answer, _WORD)
+        return builder.sext(answer, WORD)
 
     return types.int64(types.int64, types.int64, types.int64), codegen
 
@@ -153,12 +131,12 @@ def _ask_driver(typingctx, description, pointers, stream):
 @cached
 @njit(nogil=True)
 def _launch(description, stream, moving):
-    count = _read(description, _COUNT)
+    count = read_at(description, _COUNT)
     words = _room_for(2 * count)
-    pointers = words + _WORD_BYTES * count
+    pointers = words + WORD_BYTES * count
     for number in range(count):
-        _write(words, number, _read(description, _WORDS + number))
-        _write(pointers, number, words + _WORD_BYTES * number)
+        write_at(words, number, read_at(description, _WORDS + number))
+        write_at(pointers, number, words + WORD_BYTES * number)
     for number in range(len(moving)):
-        _write(words, _read(description, _WORDS + count + number), moving[number])
+        write_at(words, read_at(description, _WORDS + count + number), moving[number])
     return _ask_driver(description, pointers, stream)

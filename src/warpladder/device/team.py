@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
-from warpladder.device.llvm import call_outside, data_of
+from warpladder.device.llvm import call_outside
 from warpladder.device.subroutines import constants_as_numbers, subroutine
+from warpladder.device.words import fetch_add, fetch_max, load, store
 
 __all__ = [
     "barrier",
@@ -113,45 +114,6 @@ def run_briefly(worker: Callable[[int], object], workers: int, state: NDArray[np
         raise
 
 
-def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.gep(data_of(context, builder, signature, args, 0), [args[1]])
-
-
-@intrinsic
-def _load(typingctx, words, index):
-    def codegen(context, builder, signature, args):
-        return builder.load_atomic(_address(context, builder, signature, args), "seq_cst", 8)
-
-    return types.int64(words, types.intp), codegen
-
-
-@intrinsic
-def _store(typingctx, words, index, value):
-    def codegen(context, builder, signature, args):
-        address = _address(context, builder, signature, args)
-        builder.store_atomic(args[2], address, "seq_cst", 8)
-        return context.get_dummy_value()
-
-    return types.void(words, types.intp, types.int64), codegen
-
-
-def _fetching(operation: str) -> Any:
-    """Return what changes a word at once, and gives what it was."""
-
-    @intrinsic
-    def change(typingctx, words, index, value):
-        def codegen(context, builder, signature, args):
-            address = _address(context, builder, signature, args)
-            return builder.atomic_rmw(operation, address, args[2], "seq_cst")
-
-        return types.int64(words, types.intp, types.int64), codegen
-
-    return change
-
-
-_fetch_add, _fetch_max = _fetching("add"), _fetching("max")
-
-
 @intrinsic
 def _yield_core(typingctx):
     """Let another thread have this core, where the system has a plain call for it."""
@@ -169,7 +131,7 @@ def _yield_core(typingctx):
 @njit(nogil=True)
 def next_task(state: Any) -> Any:
     """Return the number of the next task of this phase, counted from 0."""
-    return _fetch_add(state, _TASK, 1)
+    return fetch_add(state, _TASK, 1)
 
 
 @constants_as_numbers
@@ -177,7 +139,7 @@ def next_task(state: Any) -> Any:
 @njit(nogil=True)
 def finish_task(state: Any) -> Any:
     """Count one task of this phase as finished; return how many had been before."""
-    return _fetch_add(state, _DONE, 1)
+    return fetch_add(state, _DONE, 1)
 
 
 @constants_as_numbers
@@ -185,7 +147,7 @@ def finish_task(state: Any) -> Any:
 @njit(nogil=True)
 def is_aborted(state: Any) -> Any:
     """Return whether the caller wants everyone to leave."""
-    return _load(state, _ABORT) != 0
+    return load(state, _ABORT) != 0
 
 
 @constants_as_numbers
@@ -193,21 +155,21 @@ def is_aborted(state: Any) -> Any:
 @njit(nogil=True)
 def report_progress(state: Any, count: Any) -> None:
     """Tell the caller how far the team is; whoever comes late with less changes nothing."""
-    _fetch_max(state, _PROGRESS, count)
+    fetch_max(state, _PROGRESS, count)
 
 
 @subroutine
 def barrier(state: Any, workers: Any) -> Any:
     """Wait for all workers and start the next phase at task 0; False where the caller aborted."""
-    epoch = _load(state, _EPOCH)
-    if _fetch_add(state, _ARRIVED, 1) == workers - 1:
-        _store(state, _ARRIVED, 0)
-        _store(state, _TASK, 0)
-        _store(state, _DONE, 0)
-        _store(state, _EPOCH, epoch + 1)
+    epoch = load(state, _EPOCH)
+    if fetch_add(state, _ARRIVED, 1) == workers - 1:
+        store(state, _ARRIVED, 0)
+        store(state, _TASK, 0)
+        store(state, _DONE, 0)
+        store(state, _EPOCH, epoch + 1)
         return not is_aborted(state)
     spins = 0
-    while _load(state, _EPOCH) == epoch:
+    while load(state, _EPOCH) == epoch:
         if is_aborted(state):
             return False
         spins += 1

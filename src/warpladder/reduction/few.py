@@ -27,6 +27,7 @@ from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.ops import Op, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
+from warpladder.reduction.shared import together_for
 from warpladder.reduction.truths import plain_truths
 
 __all__ = ["answer", "answer_of_few"]
@@ -193,7 +194,7 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     part = plan.parts[0]
     first, is_stored = part.new(1), values.char not in "e?"
     raw = first.tobytes()
-    loop = _loop(op, values, accuracy, masked)
+    loop, together = _loop(op, values, accuracy, masked), together_for(part)
     field, finished = one_field(plan)
     # To make a state takes as long as to add some thousand numbers. Each call takes one that lies
     # ready, so that calls in several threads have one each.
@@ -201,6 +202,17 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
 
     def run_fast(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
+        row = array if array.ndim == 1 else array.ravel()
+        if not is_stored:
+            row = as_stored(row)
+            if plan.counts_truths:
+                row = plain_truths(row)
+        mask = marks.ravel() if masked else marks
+        if together is not None and n >= together.least_of_one:
+            state = together.state_of_one(row, mask)
+            result = None if state is None else number(state, ddof)
+            if result is not None:
+                return plan.dtypes[0].type(result)
         try:
             kept = ready.pop()
             memory, states, found, place = kept
@@ -211,12 +223,7 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
             states = np.frombuffer(memory, first.dtype)
             found, place = states[field or "count"], np.empty(1, plan.dtypes[0])
             kept = memory, states, found, place
-        row = array if array.ndim == 1 else array.ravel()
-        if not is_stored:
-            row = as_stored(row)
-            if plan.counts_truths:
-                row = plain_truths(row)
-        loop(row, marks.ravel() if masked else marks, 1, n, n, 0, states)
+        loop(row, mask, 1, n, n, 0, states)
         if field is None or not n:
             result = number(states.item(), ddof)
         elif finished is None:
@@ -264,9 +271,12 @@ def _answer_along(
     pitch, width = (side, side) if is_across else (length, 0)
     make, part = array_maker(plan), plan.parts[0]
     is_stored = values.char not in "e?"
-    loop = seek = None
+    loop = seek = together = None
     if plan.is_plain and not is_across:
         loop = _loop(op, values, accuracy, masked)
+        together = together_for(part)
+        if together is not None and not together.takes(rows, length):
+            together = None
     elif is_across and _is_index(plan) and size <= layout.CACHED_BYTES:
         # An index is the same however lines are joined, which takes longer than few numbers.
         seek = column_kernel(part.spec)
@@ -284,7 +294,10 @@ def _answer_along(
             if plan.counts_truths:
                 data = plain_truths(data)
         mask = row_by_row(marks) if masked else marks
-        if loop is not None:
+        shared = None if together is None else together(Tile(data, mask, rows, length, pitch), 0)
+        if shared is not None:
+            states = [shared]
+        elif loop is not None:
             states = [part.new(rows)]
             loop(data, mask, rows, length, pitch, 0, states[0])
         elif seek is not None:

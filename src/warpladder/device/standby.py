@@ -1,0 +1,265 @@
+"""Threads that stand by in compiled code, for work that is done before a thread can be woken.
+
+To hand work to a kept thread of Python's takes 30 us, in which a core adds a megabyte. A thread
+that stands by looks at a word of a shared *board* again and again, without the interpreter, and
+begins in less than one. That keeps its core busy; so threads do it only while calls follow one
+another. The second of such calls summons them, and each goes when nothing was asked of it for a
+while.
+
+Work comes in *pieces* that do not depend on each other. Each worker begins at a place of its own,
+so that the same core meets the same memory from call to call, and goes on with what nobody has
+taken. Who has not begun is not waited for, and who has not for long: whoever shares the machine may
+hold up a thread at its piece for many times as long as all of them take. Then the caller is told,
+who does the work again, and the board serves nobody until that thread is back.
+
+Measured on a quiet machine, of which two cores were used: sums of 2^18 and 2^20 float64 in 28 and
+180 us, by one thread alone in 45 and 336.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from platform import machine
+from threading import Lock
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from warpladder.device.crew import in_background
+from warpladder.device.kernel_cache import cached
+from warpladder.device.llvm import call_outside
+from warpladder.device.native import call_at
+from warpladder.device.subroutines import entry_for, subroutine
+from warpladder.device.words import WORD_BYTES, exchanged_if, load, store
+
+__all__ = [
+    "CLOSED",
+    "DONE",
+    "GIVEN",
+    "MOST_PIECES",
+    "Standby",
+    "is_opened",
+    "share",
+    "standby",
+]
+
+MOST_PIECES = 16
+"""Pieces of one piece of work, at the most."""
+
+# More share a cache and the way to memory.
+_MOST_WORKERS = 8
+
+# The board. What is written while work goes on has two cache lines to itself.
+_APART = 16
+_LOCK, _PIECES, _TASK, _WORKERS, _PATIENCE = range(5)
+GIVEN = _APART
+"""Where on the board stands what a task is given, up to 16 words."""
+_TICKETS = GIVEN + _APART
+_TAKEN = _TICKETS + _APART * _MOST_WORKERS
+_WORDS = _TAKEN + MOST_PIECES
+
+# What a worker's ticket says.
+_ABSENT, _WAITING, _CALLED, _AT_WORK = range(4)
+
+DONE, CLOSED, _LATE = range(3)
+"""What came of work: it is done; the board was closed; somebody was not waited for."""
+
+# Seconds: how long a worker stands by, and how long one is waited for.
+_IDLE, _LONGEST_WAIT = 2e-4, 2e-4
+# Calls follow one another that are not further apart. Who was summoned for nothing, because the
+# caller's core was the only one free, is not summoned again for a while, twice as long each time.
+_BURST, _LEAST_REST, _MOST_REST = 1e-3, 1e-3, 16e-3
+_ROUNDS = 10_000
+
+
+@intrinsic
+def _pause(typingctx):
+    """Let the other thread of this core go ahead, where the processor has a word for that."""
+
+    def codegen(context, builder, signature, args):
+        if machine().lower() in {"x86_64", "amd64"}:
+            call_outside(builder, "llvm.x86.sse2.pause", ir.VoidType())
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@subroutine
+def _ticket(worker: Any) -> Any:
+    return _TICKETS + _APART * worker
+
+
+@subroutine
+def _work(board: Any, worker: Any) -> None:
+    """Take pieces as long as there are any."""
+    pieces, task = load(board, _PIECES), load(board, _TASK)
+    given = board + GIVEN * WORD_BYTES
+    begin = pieces * worker // load(board, _WORKERS)
+    for number in range(pieces):
+        piece = begin + number
+        if piece >= pieces:
+            piece -= pieces
+        if exchanged_if(board, _TAKEN + piece, 0, 1):
+            call_at(task, (given, piece))
+
+
+@cached
+@njit(nogil=True)
+def _stand_by(board, worker, rounds):
+    """Do what is asked for, until for so many rounds it was nothing; return how often it was."""
+    ticket, asked, idle = _ticket(worker), 0, 0
+    while True:
+        state = load(board, ticket)
+        if state == _CALLED and exchanged_if(board, ticket, _CALLED, _AT_WORK):
+            _work(board, worker)
+            store(board, ticket, _WAITING)
+            asked += 1
+            idle = 0
+        if state == _ABSENT or (idle > rounds and exchanged_if(board, ticket, _WAITING, _ABSENT)):
+            return asked
+        idle += 1
+        _pause()
+
+
+@subroutine
+def is_opened(board: Any) -> Any:
+    """Open the board for a piece of work; return whether nobody is at another one.
+
+    What the task is given goes to `GIVEN` then, and `share` has to follow.
+    """
+    if not exchanged_if(board, _LOCK, 0, 1):
+        return False
+    for worker in range(1, _MOST_WORKERS):
+        if load(board, _ticket(worker)) > _WAITING:
+            store(board, _LOCK, 0)
+            return False
+    return True
+
+
+@subroutine
+def share(board: Any, task: Any, pieces: Any, workers: Any) -> Any:
+    """Do the pieces of a work with so many workers, where they stand by, and close the board.
+
+    A task is the address of a compiled function of the address of `GIVEN` and a piece's number.
+    Returns `DONE`, or what `Standby.keep` has to know.
+    """
+    for piece in range(pieces):
+        store(board, _TAKEN + piece, 0)
+    store(board, _PIECES, pieces)
+    store(board, _TASK, task)
+    store(board, _WORKERS, workers)
+    for worker in range(1, workers):
+        exchanged_if(board, _ticket(worker), _WAITING, _CALLED)
+    _work(board, 0)
+    left = load(board, _PATIENCE)
+    for worker in range(1, workers):
+        ticket = _ticket(worker)
+        exchanged_if(board, ticket, _CALLED, _WAITING)
+        while left and load(board, ticket) == _AT_WORK:
+            left -= 1
+            _pause()
+    store(board, _LOCK, 0)
+    return DONE if left else _LATE
+
+
+class Standby:
+    """A board, and the threads that stand by it.
+
+    Attributes
+    ----------
+    board
+        Where the words are that all share.
+    workers
+        How many there are at the most, the caller one of them.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._words = np.zeros(_WORDS, np.int64)
+        self.board = self._words.ctypes.data
+        self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
+        self.workers = min(workers, _MOST_WORKERS)
+        self._helpers, self._summoning = range(1, self.workers), Lock()
+        self._stand_by = entry_for(_stand_by, 1, 1, 1)
+        rounds = self._rounds_per_second()
+        self._rounds = int(rounds * _IDLE)
+        self._words[_PATIENCE] = int(rounds * _LONGEST_WAIT)
+        self._asked_last = self._rests_until = 0.0
+        self._rest = _LEAST_REST
+        # What a thread works with that was not waited for.
+        self._kept: Any = None
+        _known.append(self)
+
+    def is_attended(self, workers: int, is_long: bool) -> bool:
+        """Tell whether so many workers are there; summon them where calls follow one another.
+
+        Who is summoned is there while work that is long goes on.
+        """
+        if self._tickets[workers - 1] != _ABSENT:
+            return True
+        now = perf_counter()
+        is_wanted = is_long or now - self._asked_last < _BURST
+        self._asked_last = now
+        if not is_wanted or now < self._rests_until:
+            return False
+        with self._summoning:
+            for worker in range(1, workers):
+                if self._tickets[worker] == _ABSENT:
+                    self._tickets[worker] = _WAITING
+                    in_background(self._be_there, worker)
+        return is_long
+
+    def keep(self, what: Any, answer: int) -> None:
+        """Keep what work goes on with, whose answer was not `DONE`, until no thread is at it."""
+        if answer == _LATE:
+            self._kept = what
+            self._rest_from(perf_counter())
+
+    def begin_anew(self) -> None:
+        """Forget all threads: a forked process has none of them."""
+        self._words[_LOCK] = 0
+        for worker in self._helpers:
+            self._tickets[worker] = _ABSENT
+        self._summoning = Lock()
+
+    def _be_there(self, worker: int) -> None:
+        if self._stand_by(self.board, worker, self._rounds):
+            self._rest = _LEAST_REST
+        else:
+            self._rest_from(perf_counter())
+        if all(self._tickets[each] <= _WAITING for each in self._helpers):
+            self._kept = None
+
+    def _rest_from(self, now: float) -> None:
+        self._rests_until = now + self._rest
+        self._rest = min(2 * self._rest, _MOST_REST)
+
+    def _rounds_per_second(self) -> float:
+        """Return how often a second who stands by looks at its ticket."""
+        words = np.zeros_like(self._words)
+        words[_TICKETS + _APART] = _WAITING
+        began = perf_counter()
+        self._stand_by(words.ctypes.data, 1, _ROUNDS)
+        return _ROUNDS / (perf_counter() - began)
+
+
+_known: list[Standby] = []
+
+
+@cache
+def standby(workers: int) -> Standby:
+    """Return the board of so many workers, the caller one of them."""
+    return Standby(workers)
+
+
+def _begin_anew() -> None:
+    for each in _known:
+        each.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

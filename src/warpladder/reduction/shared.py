@@ -1,0 +1,261 @@
+"""One tile gone through by several threads, with the bits that one leaves.
+
+To wake threads takes as long as to add a megabyte, but some may stand by (`device.standby`). Rows
+are dealt out in runs. One row is cut where its blocks' sums are joined pairwise anyway, so that the
+states of its stretches, merged pairwise in turn, are what one loop over all of it leaves: a stretch
+has a power of two of blocks. That is so of sums, extrema and counts. It is not where blocks without
+a number to count are left out of the pairs, nor of deviations, which are from the mean of all that
+went before.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from warpladder.device.environment import worker_count
+from warpladder.device.kernel_cache import cached
+from warpladder.device.native import address_of, array_at, call_at
+from warpladder.device.standby import (
+    CLOSED,
+    DONE,
+    GIVEN,
+    MOST_PIECES,
+    Standby,
+    is_opened,
+    share,
+    standby,
+)
+from warpladder.device.subroutines import entry_for, subroutine
+from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
+from warpladder.reduction.copies import as_stored
+from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.parts import FoldPart, Part
+from warpladder.reduction.plan import Plan
+from warpladder.reduction.states import FoldSpec, merge_kernel
+
+__all__ = ["Together", "complete_together", "together_for"]
+
+# Bytes from which it pays where threads stand by, and from which also to call them for one tile.
+_LEAST, _LONG = 1 << 19, 1 << 22
+# For each worker; two of these are no more than the least.
+_SHARE = 1 << 18
+_NEVER = 1 << 62
+# What is fixed for a loop lies at one address, whatever thread is first.
+_making = Lock()
+
+# What a task is given: first what is the same for all tiles, then of a tile, and how it is cut.
+_FOLD, _ITEMSIZE, _STATE_BYTES, _SAME = range(4)
+_DATA, _SIZE, _MASK, _MARKS, _STATES, _ROWS, _LENGTH, _PITCH, _FIRST = range(_SAME, _SAME + 9)
+_STEP_ROWS, _STEP_COLUMNS = range(_SAME + 9, _SAME + 11)
+# What else is the same for all tiles.
+_TASK, _BLOCK, _MERGE, _FIXED = range(_SAME, _SAME + 4)
+
+
+@cached
+@njit(nogil=True)
+def _fold_piece(given, piece):
+    """Fold some of a tile's rows, or a stretch of its one row."""
+    rows, length, pitch = read_at(given, _ROWS), read_at(given, _LENGTH), read_at(given, _PITCH)
+    step_rows, step_columns = read_at(given, _STEP_ROWS), read_at(given, _STEP_COLUMNS)
+    row, column = piece * step_rows, piece * step_columns
+    if step_rows:
+        rows, state = min(step_rows, rows - row), row
+    else:
+        length, state = min(step_columns, length - column), piece
+    begin = row * pitch + column
+    itemsize, state_bytes = read_at(given, _ITEMSIZE), read_at(given, _STATE_BYTES)
+    place, size = read_at(given, _DATA) + begin * itemsize, read_at(given, _SIZE) - begin
+    # Where there is no mask there are no marks.
+    marks = read_at(given, _MARKS)
+    passed = min(begin, marks)
+    call_at(
+        read_at(given, _FOLD),
+        array_at(place, size, itemsize)
+        + array_at(read_at(given, _MASK) + passed, marks - passed, 1)
+        + (rows, length, pitch, read_at(given, _FIRST) + column)
+        + array_at(read_at(given, _STATES) + state * state_bytes, rows, state_bytes),
+    )
+
+
+@cached
+@njit(nogil=True)
+def _fold_together(board, fixed, data, mask, states, rows, length, pitch, first, workers):
+    """Fold the rows of a tile, or the stretches of one, into states; return what `share` does.
+
+    The board, what is fixed and the states are given by their addresses, the elements as bytes.
+    """
+    if not is_opened(board):
+        return CLOSED
+    given = board + GIVEN * WORD_BYTES
+    for each in range(_SAME):
+        write_at(given, each, read_at(fixed, each))
+    write_at(given, _DATA, place_of(data))
+    write_at(given, _SIZE, data.size // read_at(fixed, _ITEMSIZE))
+    write_at(given, _MASK, place_of(mask))
+    write_at(given, _MARKS, mask.size)
+    write_at(given, _STATES, states)
+    write_at(given, _ROWS, rows)
+    write_at(given, _LENGTH, length)
+    write_at(given, _PITCH, pitch)
+    write_at(given, _FIRST, first)
+    task = read_at(fixed, _TASK)
+    if rows > 1:
+        step = (rows + MOST_PIECES - 1) // MOST_PIECES
+        write_at(given, _STEP_ROWS, step)
+        write_at(given, _STEP_COLUMNS, 0)
+        return share(board, task, (rows + step - 1) // step, workers)
+    step = read_at(fixed, _BLOCK)
+    while step * MOST_PIECES < length:
+        step *= 2
+    write_at(given, _STEP_ROWS, 0)
+    write_at(given, _STEP_COLUMNS, step)
+    pieces = (length + step - 1) // step
+    answer = share(board, task, pieces, workers)
+    if answer == DONE:
+        _merge(read_at(fixed, _MERGE), states, pieces, read_at(fixed, _STATE_BYTES))
+    return answer
+
+
+@subroutine
+def _merge(merge: Any, states: Any, pieces: Any, state_bytes: Any) -> None:
+    """Merge the states of neighbouring stretches pairwise, until the first has taken in all."""
+    apart = 1
+    while apart < pieces:
+        for piece in range(0, pieces - apart, 2 * apart):
+            state = states + piece * state_bytes
+            later = array_at(state + apart * state_bytes, 1, state_bytes)
+            call_at(merge, array_at(state, 1, state_bytes) + later)
+        apart *= 2
+
+
+class Together:
+    """What goes through tiles of one dtype together with who stands by.
+
+    Attributes
+    ----------
+    least_of_one
+        Elements from which one row is gone through so.
+    """
+
+    def __init__(self, part: FoldPart, workers: int) -> None:
+        self._part, self._workers = part, workers
+        self._sample = as_stored(np.empty(0, part.spec.values))
+        self._least_of_rows = _LEAST // self._sample.itemsize
+        self.least_of_one = self._least_of_rows if _may_be_cut(part.spec) else _NEVER
+        self._has_been_asked = False
+        self._standby: Standby | None = None
+        # States that lie ready, so that calls in several threads have their own.
+        self._empty = part.new(1).tobytes() * MOST_PIECES
+        self._ready: list[tuple[memoryview, NDArray[Any], int]] = []
+
+    def takes(self, rows: int, length: int) -> bool:
+        """Tell whether it pays for so many rows of a length."""
+        return rows * length >= (self._least_of_rows if rows > 1 else self.least_of_one)
+
+    def __call__(self, tile: Tile, first: int) -> NDArray[Any] | None:
+        """Return the states of the rows of a tile, None where one thread has to go through it."""
+        states: NDArray[Any] = self._part.new(tile.rows if tile.rows > 1 else MOST_PIECES)
+        is_done = self._folds(*tile[:5], first, states, states.ctypes.data)
+        return states[: tile.rows] if is_done else None
+
+    def state_of_one(self, data: NDArray[Any], mask: NDArray[np.bool_]) -> tuple[Any, ...] | None:
+        """Return what `__call__` does for a tile of one row, as plain numbers."""
+        n = data.size
+        try:
+            kept = self._ready.pop()
+        except IndexError:
+            memory = memoryview(bytearray(self._empty))
+            states = np.frombuffer(memory, self._part.new(1).dtype)
+            kept = memory, states, states.ctypes.data
+        memory, states, address = kept
+        memory[:] = self._empty
+        if not self._folds(data, mask, 1, n, n, 0, states, address):
+            return None
+        state: tuple[Any, ...] = states[0].item()
+        # Not sooner, nor where it was not done: a thread may write into it still.
+        self._ready.append(kept)
+        return state
+
+    def _folds(
+        self,
+        data: NDArray[Any],
+        mask: NDArray[np.bool_],
+        rows: int,
+        length: int,
+        pitch: int,
+        first: int,
+        states: NDArray[Any],
+        address: int,
+    ) -> bool:
+        """Fold a tile into states that are at an address, if others are there; tell whether so."""
+        team, size = self._standby, data.nbytes
+        if team is None:
+            if not self._has_been_asked:
+                # Who calls once is spared the compiling of what merges states.
+                self._has_been_asked = True
+                return False
+            team = self._made_ready()
+        workers = min(size // _SHARE, team.workers)
+        if not team.is_attended(workers, size >= _LONG):
+            return False
+        given = data.view(np.uint8)
+        answer = self._fold(
+            *(team.board, self._same, given, mask, address, rows, length, pitch, first, workers)
+        )
+        if answer != DONE:
+            team.keep((data, mask, states), answer)
+        return bool(answer == DONE)
+
+    def _made_ready(self) -> Standby:
+        with _making:
+            if self._standby is None:
+                self._standby = self._make_ready()
+            return self._standby
+
+    def _make_ready(self) -> Standby:
+        part, one, few = self._part, self._part.new(1), np.empty(0, np.uint8)
+        fixed = self._fixed = np.zeros(_FIXED, np.int64)
+        fixed[_FOLD] = address_of(part.loop, self._sample, NO_MASK, 1, 1, 1, 0, one)
+        fixed[_MERGE] = address_of(merge_kernel(part.spec), one, one)
+        fixed[_TASK] = address_of(_fold_piece, 1, 1)
+        fixed[_ITEMSIZE], fixed[_STATE_BYTES] = self._sample.itemsize, one.itemsize
+        fixed[_BLOCK] = part.spec.block
+        self._same = fixed.ctypes.data
+        self._fold = entry_for(_fold_together, 1, 1, few, NO_MASK, 1, 1, 1, 1, 0, 1)
+        return standby(self._workers)
+
+
+@cache
+def together_for(part: Part) -> Together | None:
+    """Return what goes through tiles together, None where there is no other thread or no loop."""
+    workers = worker_count()
+    return Together(part, workers) if workers > 1 and isinstance(part, FoldPart) else None
+
+
+def complete_together(plan: Plan, tile: Tile, first: int) -> list[Any]:
+    """Do what `Plan.complete` does, with the help of who stands by."""
+    if len(plan.parts) == 1 and not tile.across and not plan.counts_truths:
+        together = together_for(plan.parts[0])
+        if together is not None and together.takes(tile.rows, tile.length):
+            states = together(tile, first)
+            if states is not None:
+                return [states]
+    return plan.complete(tile, first)
+
+
+def _may_be_cut(spec: FoldSpec) -> bool:
+    """Tell whether one row's state has the same bits when it is made of those of stretches."""
+    exact = {"whole", "low", "high", "low_at", "high_at", "nonzero"}
+    rounded = {"absolute", "square"}
+    if spec.sums == "int64":
+        exact |= {"total", "product"}
+    else:
+        rounded |= {"total"}
+    leaves_out = spec.masked or spec.skip_nan
+    return not spec.until and spec.folds <= (exact if leaves_out else exact | rounded)

@@ -1,0 +1,217 @@
+"""Threads that stand by: what they are given is done once, and nobody is waited for too long."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic, sleep
+
+import numpy as np
+import pytest
+from numba import config, njit
+
+from warpladder.device import standby
+from warpladder.device.native import address_of
+from warpladder.device.standby import (
+    CLOSED,
+    DONE,
+    GIVEN,
+    MOST_PIECES,
+    Standby,
+    is_opened,
+    share,
+)
+from warpladder.device.words import WORD_BYTES, fetch_add, load, read_at, write_at
+
+pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
+
+# Words that tasks of these tests share: whether to go, how many met, how often a piece was begun.
+_GO, _MET, _BEGUN = 0, 1, 2
+_ROUNDS = 10_000_000
+
+
+@njit(nogil=True)
+def count(given, piece):
+    fetch_add(read_at(given, 0), _BEGUN + piece, 1)
+
+
+@njit(nogil=True)
+def meet(given, piece):
+    """Be at a piece while another worker is at the other one."""
+    words = read_at(given, 0)
+    fetch_add(words, _BEGUN + piece, 1)
+    for _ in range(_ROUNDS):
+        if load(words, _BEGUN + 1 - piece):
+            fetch_add(words, _MET, 1)
+            return
+
+
+@njit(nogil=True)
+def hang(given, piece):
+    """Leave piece 0 when somebody is at piece 1, and that when told to."""
+    words = read_at(given, 0)
+    fetch_add(words, _BEGUN + piece, 1)
+    while not load(words, _BEGUN + 1 if piece == 0 else _GO):
+        pass
+
+
+@njit(nogil=True)
+def ask(board, task, counts, pieces):
+    if not is_opened(board):
+        return CLOSED
+    write_at(board + GIVEN * WORD_BYTES, 0, counts)
+    return share(board, task, pieces, 2)
+
+
+class Asked:
+    """A board of two workers, and what tasks count."""
+
+    def __init__(self):
+        self.team, self.counts = Standby(2), np.zeros(_BEGUN + MOST_PIECES, np.int64)
+
+    def __call__(self, task, pieces):
+        self.counts[:] = 0
+        return ask(self.team.board, address_of(task, 1, 1), self.counts.ctypes.data, pieces)
+
+    @property
+    def begun(self):
+        return self.counts[_BEGUN:].tolist()
+
+    @property
+    def ticket(self):
+        return self.team._tickets[1]
+
+    def summon(self):
+        """Let a thread stand by that does not go by itself; wait until it is there."""
+        self.team._rounds = 1 << 60
+        assert self.team.is_attended(2, True)
+        wait_until(lambda: self(meet, 2) == DONE and self.counts[_MET] == 2)
+
+    def dismiss(self):
+        """Let the thread go, whatever it is at."""
+        self.counts[_GO] = 1
+        wait_until(lambda: self.ticket <= standby._WAITING)
+        self.team._tickets[1] = standby._ABSENT
+
+
+def wait_until(is_so):
+    until = monotonic() + 30
+    while not is_so():
+        assert monotonic() < until
+        sleep(0.001)
+
+
+@pytest.fixture
+def asked():
+    made = Asked()
+    yield made
+    made.dismiss()
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 2, 3, MOST_PIECES])
+def test_each_piece_is_done_once(asked, pieces):
+    def check():
+        assert asked(count, pieces) == DONE
+        assert asked.begun == [1] * pieces + [0] * (MOST_PIECES - pieces)
+
+    check()
+    asked.summon()
+    for _ in range(200):
+        check()
+    asked.dismiss()
+    check()
+
+
+def test_who_stands_by_is_at_work_beside_the_caller(asked):
+    asked.summon()
+    assert asked.begun[:2] == [1, 1]
+
+
+def test_who_hangs_is_not_waited_for_and_nobody_disturbs_it(asked):
+    asked.summon()
+    began = monotonic()
+    assert asked(hang, 2) not in {DONE, CLOSED}
+    assert monotonic() - began < 20
+    assert asked.begun[:2] == [1, 1]
+    words, asked.counts = asked.counts, np.zeros_like(asked.counts)
+    assert asked(count, 3) == CLOSED
+    assert asked.begun[:3] == [0, 0, 0]
+    words[_GO] = 1
+    wait_until(lambda: asked(count, 3) == DONE)
+    assert asked.begun[:3] == [1, 1, 1]
+
+
+def test_what_it_hangs_with_is_kept_until_it_goes(asked):
+    asked.summon()
+    answer = asked(hang, 2)
+    asked.team.keep("arrays", answer)
+    # Somebody else's call, which was not made.
+    asked.team.keep("others", CLOSED)
+    assert asked.team._kept == "arrays"
+    asked.dismiss()
+    wait_until(lambda: asked.team._kept is None)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time, and who is summoned and does not come."""
+
+    class Clock:
+        now, summoned = 100.0, 0
+
+        def summon(self, _call, _worker):
+            self.summoned += 1
+
+    found = Clock()
+    made = Asked()
+    monkeypatch.setattr(standby, "perf_counter", lambda: found.now)
+    monkeypatch.setattr(standby, "in_background", found.summon)
+    found.team = made.team
+    return found
+
+
+class TestSummons:
+    def test_the_second_of_calls_that_follow_one_another(self, clock):
+        assert not clock.team.is_attended(2, False)
+        clock.now += 2 * standby._BURST
+        assert not clock.team.is_attended(2, False)
+        assert clock.summoned == 0
+        clock.now += standby._BURST / 2
+        assert not clock.team.is_attended(2, False)
+        assert clock.summoned == 1
+        # Who was summoned is awaited; nobody else is.
+        assert clock.team.is_attended(2, False)
+        assert clock.summoned == 1
+
+    def test_long_work_summons_at_once(self, clock):
+        assert clock.team.is_attended(2, True)
+        assert clock.summoned == 1
+
+    def test_who_came_for_nothing_rests_longer_each_time(self, clock):
+        rests = []
+        for _ in range(7):
+            assert clock.team.is_attended(2, True)
+            clock.team._rounds = 0
+            clock.team._be_there(1)
+            assert not clock.team.is_attended(2, True)
+            rests.append(clock.team._rests_until - clock.now)
+            clock.now = clock.team._rests_until
+        assert rests[0] == pytest.approx(standby._LEAST_REST)
+        assert rests[1] == pytest.approx(2 * rests[0])
+        assert rests[-1] == rests[-2] == pytest.approx(standby._MOST_REST)
+        assert clock.summoned == 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are not forked safely")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_process_has_nobody_standing_by(asked):
+    """A thread of the parent would be waited for, and the board stay closed, for ever."""
+    asked.summon()
+    before, asked.team._tickets[1] = asked.ticket, standby._AT_WORK
+    asked.team._words[standby._LOCK] = 1
+    child = os.fork()
+    if not child:
+        is_right = asked.ticket == standby._ABSENT and asked(count, 2) == DONE
+        os._exit(0 if is_right else 1)
+    asked.team._tickets[1], asked.team._words[standby._LOCK] = before, 0
+    assert os.waitpid(child, 0)[1] == 0
