@@ -60,7 +60,7 @@ def ask(board, task, counts, pieces):
     if not is_opened(board):
         return CLOSED
     write_at(board + GIVEN * WORD_BYTES, 0, counts)
-    return share(board, task, pieces, 2)
+    return share(board, task, pieces, 2, 8)
 
 
 class Asked:
@@ -181,6 +181,13 @@ class TestSummons:
         assert clock.summoned == 1
         # Who was summoned is awaited; nobody else is.
         assert clock.team.is_attended(2, False)
+        assert clock.summoned == 1
+
+    def test_nobody_for_a_while_after_one_was_waited_for_in_vain(self, clock):
+        clock.team.keep("arrays", standby._LATE)
+        assert not clock.team.is_attended(2, True)
+        clock.now += standby._REST_OF_ALL
+        assert clock.team.is_attended(2, True)
         assert clock.summoned == 1
 
     def test_long_work_summons_at_once(self, clock):

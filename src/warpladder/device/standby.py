@@ -69,11 +69,12 @@ _ABSENT, _WAITING, _CALLED, _AT_WORK = range(4)
 DONE, CLOSED, _LATE = range(3)
 """What came of work: it is done; the board was closed; somebody was not waited for."""
 
-# Seconds: how long a worker stands by, and how long one is waited for.
-_IDLE, _LONGEST_WAIT = 2e-4, 2e-4
+# Seconds: how long a worker stands by, and how long one is waited for at least.
+_IDLE, _LEAST_WAIT = 2e-4, 25e-6
 # Calls follow one another that are not further apart. Who was summoned for nothing, because the
 # caller's core was the only one free, is not summoned again for a while, twice as long each time.
-_BURST, _LEAST_REST, _MOST_REST = 1e-3, 1e-3, 16e-3
+# Nor is anybody after one who was waited for in vain: the work was done twice.
+_BURST, _LEAST_REST, _MOST_REST, _REST_OF_ALL = 1e-3, 1e-3, 16e-3, 25e-3
 _ROUNDS = 10_000
 
 
@@ -142,10 +143,12 @@ def is_opened(board: Any) -> Any:
 
 
 @subroutine
-def share(board: Any, task: Any, pieces: Any, workers: Any) -> Any:
+def share(board: Any, task: Any, pieces: Any, workers: Any, waits: Any) -> Any:
     """Do the pieces of a work with so many workers, where they stand by, and close the board.
 
-    A task is the address of a compiled function of the address of `GIVEN` and a piece's number.
+    Who is at a piece is waited for so many times as long as at least. A task is the address of a
+    compiled function of the address of `GIVEN` and a piece's number.
+
     Returns `DONE`, or what `Standby.keep` has to know.
     """
     for piece in range(pieces):
@@ -156,7 +159,7 @@ def share(board: Any, task: Any, pieces: Any, workers: Any) -> Any:
     for worker in range(1, workers):
         exchanged_if(board, _ticket(worker), _WAITING, _CALLED)
     _work(board, 0)
-    left = load(board, _PATIENCE)
+    left = waits * load(board, _PATIENCE)
     for worker in range(1, workers):
         ticket = _ticket(worker)
         exchanged_if(board, ticket, _CALLED, _WAITING)
@@ -187,7 +190,7 @@ class Standby:
         self._stand_by = entry_for(_stand_by, 1, 1, 1)
         rounds = self._rounds_per_second()
         self._rounds = int(rounds * _IDLE)
-        self._words[_PATIENCE] = int(rounds * _LONGEST_WAIT)
+        self._words[_PATIENCE] = int(rounds * _LEAST_WAIT)
         self._asked_last = self._rests_until = 0.0
         self._rest = _LEAST_REST
         # What a thread works with that was not waited for.
@@ -217,7 +220,7 @@ class Standby:
         """Keep what work goes on with, whose answer was not `DONE`, until no thread is at it."""
         if answer == _LATE:
             self._kept = what
-            self._rest_from(perf_counter())
+            self._rests_until = perf_counter() + _REST_OF_ALL
 
     def begin_anew(self) -> None:
         """Forget all threads: a forked process has none of them."""
@@ -230,13 +233,10 @@ class Standby:
         if self._stand_by(self.board, worker, self._rounds):
             self._rest = _LEAST_REST
         else:
-            self._rest_from(perf_counter())
+            self._rests_until = perf_counter() + self._rest
+            self._rest = min(2 * self._rest, _MOST_REST)
         if all(self._tickets[each] <= _WAITING for each in self._helpers):
             self._kept = None
-
-    def _rest_from(self, now: float) -> None:
-        self._rests_until = now + self._rest
-        self._rest = min(2 * self._rest, _MOST_REST)
 
     def _rounds_per_second(self) -> float:
         """Return how often a second who stands by looks at its ticket."""

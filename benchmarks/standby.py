@@ -1,0 +1,113 @@
+"""Calls of `reduce` on 0.5 to 16 MB that follow one another: with threads that stand by, without.
+
+    python benchmarks/standby.py
+
+By number of cores, each in a process that is kept to so many; beside NumPy, which has all of these
+for l2 of floats (BLAS) and one for the rest. Ours are timed in turn, some calls at a time; NumPy
+afterwards, when our threads have gone, and ours when those of BLAS have, which stay for longer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from statistics import median
+from time import perf_counter, sleep
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import warpladder as wl
+from report import interleave, print_table, write_results
+from warpladder.reduction.shared import Together
+
+_CORES = (2, 4, 8, 16)
+#: Operation, dtype, and the length of rows where there are any.
+_CASES = (
+    ("sum", "float32", 0),
+    ("sum", "float64", 0),
+    ("argmax", "int32", 0),
+    ("l2", "float64", 0),
+    ("var", "float64", 1024),
+)
+_BYTES = tuple(1 << log for log in range(19, 25))
+_ROUNDS, _SECONDS_AT_ONCE, _UNTIL_BLAS_RESTS = 9, 2e-3, 0.2
+
+
+def main() -> None:
+    """Check, time, print, write."""
+    if sys.platform != "linux":
+        raise SystemExit("only Linux keeps a process to some of the cores")
+    there, rows = len(os.sched_getaffinity(0)), []
+    for cores in (each for each in _CORES if each <= there):
+        with ProcessPoolExecutor(1, get_context("spawn")) as process:
+            rows += process.submit(_rows, cores).result()
+        print_table(f"{cores} cores", [row for row in rows if row["cores"] == cores])
+    document = {"peers": {"numpy": np.__version__}, "calls": rows}
+    print(f"wrote {write_results('standby', document).name}")
+
+
+def _rows(cores: int) -> list[dict[str, Any]]:
+    """Return the figures for a number of cores; this process has no others afterwards."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
+    rows = []
+    for operation, dtype, length in _CASES:
+        rows += [_row(cores, operation, dtype, length, size) for size in _BYTES]
+        sleep(_UNTIL_BLAS_RESTS)
+    return rows
+
+
+def _row(cores: int, operation: str, dtype: str, length: int, size: int) -> dict[str, Any]:
+    drawn = 100 * np.random.default_rng(0).random(size // np.dtype(dtype).itemsize)
+    values = drawn.astype(dtype).reshape(-1, length) if length else drawn.astype(dtype)
+    axis = -1 if length else None
+    ours = partial(wl.reduce, values, operation, axis=axis)
+    of_numpy = np.linalg.norm if operation == "l2" else getattr(np, operation)
+    peer = partial(of_numpy, values, axis=axis)
+    expected = _alone(ours)
+    if not np.allclose(expected, peer()):
+        raise SystemExit(f"{operation} of {dtype}: {expected} is not {peer()}")
+    sleep(_UNTIL_BLAS_RESTS)
+    if any(ours().tobytes() != expected.tobytes() for _ in range(100)):
+        raise SystemExit(f"{operation} of {dtype}: bits differ where others stand by")
+    began = perf_counter()
+    _alone(ours)
+    calls = max(3, round(_SECONDS_AT_ONCE / (perf_counter() - began)))
+    several = partial(_each, ours, calls)
+    seconds = interleave({"ours": several, "alone": partial(_alone, several)}, _ROUNDS)
+    seconds |= interleave({"peer": partial(_each, peer, calls)}, _ROUNDS)
+    found = {name: float(f"{1e6 * median(figures):.4g}") for name, figures in seconds.items()}
+    return {
+        "case": f"{operation} {dtype}{' by rows' * bool(length)}",
+        "cores": cores,
+        "kB": size >> 10,
+        "us": found["ours"],
+        "us_of_one_thread": found["alone"],
+        "us_of_numpy": found["peer"],
+    }
+
+
+def _alone(call: Callable[[], Any]) -> Any:
+    with mock.patch.object(Together, "_folds", _refuse):
+        return call()
+
+
+def _refuse(*_: object) -> bool:
+    return False
+
+
+def _each(call: Callable[[], Any], calls: int) -> float:
+    """Return the seconds that one of so many calls takes."""
+    began = perf_counter()
+    for _ in range(calls):
+        call()
+    return (perf_counter() - began) / calls
+
+
+if __name__ == "__main__":
+    main()
