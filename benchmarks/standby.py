@@ -36,15 +36,17 @@ _CASES = (
     ("var", "float64", 1024),
 )
 _BYTES = tuple(1 << log for log in range(19, 25))
-_ROUNDS, _SECONDS_AT_ONCE, _UNTIL_BLAS_RESTS = 9, 2e-3, 0.2
+_ROUNDS, _SECONDS_AT_ONCE, _UNTIL_BLAS_RESTS = 7, 1e-2, 0.2
 
 
 def main() -> None:
     """Check, time, print, write."""
     if sys.platform != "linux":
         raise SystemExit("only Linux keeps a process to some of the cores")
-    there, rows = len(os.sched_getaffinity(0)), []
-    for cores in (each for each in _CORES if each <= there):
+    there, rows = sorted(os.sched_getaffinity(0)), []
+    for cores in (each for each in _CORES if each <= len(there)):
+        # Before it begins: BLAS starts its threads when NumPy is imported.
+        os.sched_setaffinity(0, there[-cores:])
         with ProcessPoolExecutor(1, get_context("spawn")) as process:
             rows += process.submit(_rows, cores).result()
         print_table(f"{cores} cores", [row for row in rows if row["cores"] == cores])
@@ -53,8 +55,6 @@ def main() -> None:
 
 
 def _rows(cores: int) -> list[dict[str, Any]]:
-    """Return the figures for a number of cores; this process has no others afterwards."""
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
     rows = []
     for operation, dtype, length in _CASES:
         rows += [_row(cores, operation, dtype, length, size) for size in _BYTES]
