@@ -13,8 +13,10 @@ from oracles import absent, check_hops, distances
 import warpladder as wl
 from choosing import large
 from warpladder import errors
+from warpladder.shortest_paths import prepare
 from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.negative_cycles import find_negative_cycle
 from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
 
 INF = np.inf
@@ -140,6 +142,26 @@ def test_a_cycle_beyond_double_double_is_not_called_negative():
         wl.shortest_paths(graph)
     except errors.NegativeCycleError as fault:
         pytest.fail(f"its weight is 0.5: {fault}")
+    # Nor is one elsewhere that is negative passed over then.
+    graph = Graph.from_edges([*range(6), 6, 7], [*range(1, 6), 0, 7, 6], [*weights, 1, -2])
+    with pytest.raises(errors.NegativeCycleError, match="weight -1: 7 -> 6 -> 7"):
+        wl.shortest_paths(graph)
+
+
+def test_negative_cycles_far_from_each_other_are_not_searched_for_one_by_one(monkeypatch):
+    sizes = []
+
+    def count(dist, *rest):
+        sizes.append(len(dist))
+        return find_negative_cycle(dist, *rest)
+
+    monkeypatch.setattr(prepare, "find_negative_cycle", count)
+    even = np.arange(0, 20, 2)
+    edges = [*even, *even + 1], [*even + 1, *even], [1.0] * 10 + [-2.0] * 10
+    answer = wl.shortest_paths(edges, negative_cycle="mark")
+    in_pairs = np.arange(20)[:, None] // 2 == np.arange(20) // 2
+    assert np.array_equal(answer.dist_matrix, np.where(in_pairs, -INF, INF))
+    assert sizes.count(20) == 2
 
 
 class TestLabels:
