@@ -255,6 +255,8 @@ def test_a_negative_self_loop_is_a_negative_cycle():
     with pytest.raises(errors.NegativeCycleError) as caught:
         wl.shortest_paths(np.array([[0.0, 1], [1, -1]]))
     assert caught.value.cycle == [1]
+    with pytest.raises(errors.NegativeCycleError, match="of weight -1234567: 0 -> 0"):
+        wl.shortest_paths([[-1234567, 1], [1, 0]])
 
 
 def test_an_undirected_negative_edge_is_a_negative_cycle():

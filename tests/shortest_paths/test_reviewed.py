@@ -371,11 +371,18 @@ def test_ends_that_are_neither_indices_nor_labels():
         wl.shortest_paths(([[0, 1]], [[1, 0]], [[2, 3]]))
 
 
-@pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()]])
+@pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()], ["AB"], ("AB", "CD"), [{0, 1}]])
 def test_what_is_no_pair(pairs):
-    answer = wl.shortest_paths([[0, 1], [1, 0]], next_hops=True)
+    edges = Graph.from_edges(["A", "AB"], ["B", "CD"])
+    answer = wl.shortest_paths(edges, next_hops=True)
     with pytest.raises(errors.InputError, match=r"is no pair \(source, target\)"):
         answer.paths(pairs)
+
+
+def test_pairs_that_are_no_pairs_at_all():
+    answer = wl.shortest_paths([[0, 1], [1, 0]], next_hops=True)
+    with pytest.raises(errors.InputTypeError, match="pairs: 1 is not iterable; give pairs"):
+        answer.paths(1)
 
 
 def test_progress_that_cannot_be_called():
