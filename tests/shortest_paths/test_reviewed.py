@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +14,7 @@ from oracles import absent, check_hops, distances
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import prepare
+from warpladder.shortest_paths import paths, prepare
 from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.negative_cycles import find_negative_cycle
@@ -369,6 +370,20 @@ def test_floats_as_indices_are_not_taken_for_labels():
 def test_ends_that_are_neither_indices_nor_labels():
     with pytest.raises(errors.InputTypeError, match=r"sources\[0\] is a list, which is neither"):
         wl.shortest_paths(([[0, 1]], [[1, 0]], [[2, 3]]))
+
+
+def test_predecessors_take_no_more_memory_than_is_asked_for(monkeypatch):
+    few, many = (wl.shortest_paths(cycle(n), next_hops=True) for n in (3, 150))
+    # What is loaded by the first use is no matter.
+    assert few.predecessors[0].tolist() == [-9999, 0, 1]
+    asked = []
+    monkeypatch.setattr(paths, "require_memory", lambda size, _: asked.append(size))
+    tracemalloc.start()
+    assert many.predecessors[0, 1] == 0
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert asked == [150 * 150 * (4 + many.dist_matrix.itemsize)]
+    assert most < 1.1 * asked[0]
 
 
 @pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()], ["AB"], ("AB", "CD"), [{0, 1}]])

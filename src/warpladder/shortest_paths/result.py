@@ -76,6 +76,13 @@ class ShortestPaths:
         """Vertex before j on the path from i; -9999, as in SciPy, where there is none or i = j.
 
         Shape (n, n), int32, derived from the next hops on first use in O(n^2). Each row is a tree.
+
+        Raises
+        ------
+        InputError
+            The paths were not asked for (``next_hops=True``).
+        TooLargeError
+            They would not fit the memory that this process may still take.
         """
         from warpladder.shortest_paths.paths import predecessors_from_hops
 
