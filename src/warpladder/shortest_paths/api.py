@@ -222,7 +222,8 @@ def shortest_paths(
     with_hops, may_use_up = as_flag("next_hops", next_hops), as_flag("overwrite", overwrite)
     known = as_graph(graph, no_edge)
     marks = negative_cycle == "mark"
-    options = Options(dtype is None, with_hops, may_use_up, marks, progress)
+    tell = None if progress is None else _onward(progress)
+    options = Options(dtype is None, with_hops, may_use_up, marks, tell)
     match known:
         case Graph(given=Matrix(is_on_gpu=True) as given) | (Batch(is_on_gpu=True) as given):
             return _on_gpu(given, dtype, method, device, options)
@@ -230,6 +231,21 @@ def shortest_paths(
             return _of_batch(known, dtype, method, device, options)
         case Graph():
             return _of_graph(known, dtype, method, device, options)
+
+
+def _onward(progress: Callable[[float], None]) -> Callable[[float], None]:
+    """Return what tells of progress but never of less: some work is done once more.
+
+    Where the dtype has to be wider, or next hops on a GPU led in circles.
+    """
+    furthest = 0.0
+
+    def tell(fraction: float) -> None:
+        nonlocal furthest
+        furthest = max(furthest, fraction)
+        progress(furthest)
+
+    return tell
 
 
 def _of_graph(

@@ -102,9 +102,10 @@ def _as_batch(given: Any, no_edge: float) -> Batch:
             f"graph: {type(given).__name__} is not taken for many graphs; give an array of shape "
             "(b, n, n)"
         )
-    # All that is said of one is said of every other, but for the sizes of its weights.
-    first = given[0] if len(array) else np.zeros(array.shape[1:], array.dtype)
-    absent = Graph.from_matrix(first, no_edge=no_edge).no_edge
+    refuse_masked_matrix(given)
+    # What is said of all of them, whatever their weights are.
+    zeros = np.broadcast_to(np.zeros((), array.dtype), array.shape[1:])
+    absent = Graph.from_matrix(zeros, no_edge=no_edge).no_edge
     if array.dtype == np.uint64:
         for number, matrix in enumerate(array):
             check_size(matrix, absent, f"graph {number}", number)
