@@ -400,6 +400,13 @@ def test_pairs_that_are_no_pairs_at_all():
         answer.paths(1)
 
 
+def test_numbers_of_vertices_that_numpy_could_not_square():
+    ends = np.arange(199, dtype=np.uint8)
+    graph = Graph.from_edges(ends, ends + 1, n=(ends + 1).max() + np.uint8(1))
+    assert type(graph.n) is int
+    assert wl.shortest_paths(graph).distance(0, 199) == 199
+
+
 def test_progress_that_cannot_be_called():
     with pytest.raises(errors.InputTypeError, match="progress must be a function"):
         wl.shortest_paths([[0, 1], [1, 0]], progress=5)

@@ -179,6 +179,8 @@ class Graph:
         if n is None:
             last = int(max(u.max(initial=-1), v.max(initial=-1)))
             n = last + 1 if names is None else len(names)
+        # One of NumPy's would overflow where it is squared.
+        n = int(n)
         if names is not None and len(names) != n:
             if labels is None:
                 raise InputError(
