@@ -185,8 +185,8 @@ class ShortestPaths:
         """Write the distances to a file, whole or not at all; its extension says the format.
 
         ``.npz`` has the arrays ``dist_matrix``; ``next_hops``, if they are known; and ``labels``,
-        if vertices have any: `load` reads it. ``.npy``, ``.csv`` and ``.parquet`` hold distances
-        alone. Integers that stand for "no minimum" are written as -inf, all others then as float64.
+        if vertices have any: `load` reads it. ``.csv`` and ``.parquet`` hold distances and labels,
+        ``.npy`` distances alone. Labels that are not all integers are kept as text. Integers that stand for "no minimum" are written as -inf, all others then as float64.
 
         Raises
         ------
