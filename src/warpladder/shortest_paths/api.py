@@ -95,7 +95,8 @@ def shortest_paths(
         A dense matrix of weights, shape (n, n), as an array, nested lists or a pandas DataFrame,
         whose labels then name the vertices; a `Graph`; a scipy.sparse matrix or array (its
         stored entries are the edges, explicit zeros too, but not in the BSR and DIA layouts, which
-        fill up with zeros; duplicates are parallel edges, not added up); a NetworkX graph (edge attribute ``weight``, 1 where it is missing); or
+        fill up with zeros; duplicates are parallel edges, not added up); a NetworkX graph (edge
+        attribute ``weight``, 1 where it is missing); or
         ``(sources, targets, weights)``. In a dense matrix a 0 is an edge of weight 0, **unlike
         SciPy's rule for dense input**; what means "no edge" is ``no_edge``. The diagonal counts as
         0 unless it is negative. Of parallel edges the lightest counts.

@@ -186,7 +186,8 @@ class ShortestPaths:
 
         ``.npz`` has the arrays ``dist_matrix``; ``next_hops``, if they are known; and ``labels``,
         if vertices have any: `load` reads it. ``.csv`` and ``.parquet`` hold distances and labels,
-        ``.npy`` distances alone. Labels that are not all integers are kept as text. Integers that stand for "no minimum" are written as -inf, all others then as float64.
+        ``.npy`` distances alone. Labels that are not all integers are kept as text. Integers that
+        stand for "no minimum" are written as -inf, all others then as float64.
 
         Raises
         ------
