@@ -140,17 +140,19 @@ class NegativeCycleError(InputError):
     def __init__(self, cycle: list[Any], weight: float, graph: int | None = None) -> None:
         self.cycle = cycle
         self.weight = weight
+        # An integer is exact.
+        total = f"{weight}" if isinstance(weight, int) else f"{weight:g}"
         shown = [*map(str, cycle[:8]), *(["..."] if len(cycle) > 8 else []), str(cycle[0])]
         super().__init__(
             f"{'the graph' if graph is None else f'graph {graph}'} has a negative cycle of weight "
-            f"{weight:g}: {' -> '.join(shown)}; "
+            f"{total}: {' -> '.join(shown)}; "
             'negative_cycle="mark" gives -inf for the pairs it affects',
             graph=graph,
         )
 
 
 class DistanceOverflowError(InputError):
-    """A distance does not fit the dtype that was asked for, nor any wider one."""
+    """A distance, or a weight, does not fit the dtype that was asked for, nor any wider one."""
 
 
 class UnknownVertexError(WarpladderError, KeyError):

@@ -369,6 +369,8 @@ def test_the_first_graph_at_fault_is_named():
     with pytest.raises(errors.InputError, match="graph: weight") as caught:
         wl.shortest_paths(weights[3])
     assert caught.value.graph is None
+    with pytest.raises(errors.DistanceOverflowError, match="graph 0: 9223372036854775808 does not"):
+        wl.shortest_paths(np.full((2, 2, 2), 2**63, np.uint64))
 
 
 def test_more_than_the_memory_holds():

@@ -205,9 +205,25 @@ class Unreadable:
         ),
         (np.ma.masked_array(np.zeros((2, 2)), True), errors.InputTypeError, "masked"),
         ([np.ma.array([0, 5], mask=[0, 1]), [1, 0]], errors.InputTypeError, "masked"),
-        ([[0, 2**63], [1, 0]], errors.InputError, "graph: 9223372036854775808 does not fit int64"),
-        (([0, 1], [1, 2], [2**64 - 1, 1]), errors.InputError, "weights: .* does not fit int64"),
-        (np.full((2, 2), 2**64 - 2, "uint64"), errors.InputError, "does not fit int64"),
+        *(
+            (graph, errors.DistanceOverflowError, f"^{told} does not fit int64")
+            for told, graph in (
+                ("graph: 9223372036854775808", [[0, 2**63], [1, 0]]),
+                (f"graph: {2**70}", [[0, 2**70], [1, 0]]),
+                (f"weights: {-(2**70)}", ([0, 1], [1, 2], [-(2**70), 1])),
+                (f"weights: {2**64 - 1}", ([0, 1], [1, 2], [2**64 - 1, 1])),
+                (f"graph: {2**64 - 2}", np.full((2, 2), 2**64 - 2, "uint64")),
+            )
+        ),
+        (([0], {1}), errors.InputTypeError, "^targets: set is not taken; give a list or an array"),
+        *(
+            (edges, errors.InputError, "if it lists edges, give .*, as .*zip")
+            for edges in ([(0, 1), (1, 2), (2, 0)], [("A", "B", 4)] * 3, [[0, 1, 4], [1, 2, 7]])
+        ),
+        *(
+            ([graph] * 2, errors.InputTypeError, "a list of graphs is not taken")
+            for graph in (nx.path_graph(2), wl.Graph.from_edges([0], [1]), sp.eye_array(2))
+        ),
         (
             ([0, 1], [1, 2], np.ma.masked_array([1, 2], [0, 1])),
             errors.InputTypeError,

@@ -400,6 +400,7 @@ class TestLengths:
             ([[0, 2, 7], [2, 9, 7], [7, 7, 0]], 7, 2),
             ([[0, 2, np.nan], [2, np.nan, np.nan], [2, 2, 0]], np.nan, 2),
             ([[0, 2, np.nan], [2, 9, 2], [2, 2, 0]], INF, None),
+            ([[0, -INF, -INF], [-INF, 0, -INF], [-INF, -INF, 0]], INF, None),
             ([[0, 2, 2], [2, -1, 2], [2, 2, 0]], INF, None),
             ([[0, INF], [INF, np.nan]], INF, None),
             ([[0, INF], [INF, 0]], INF, 1),
@@ -407,7 +408,8 @@ class TestLengths:
     )
     def test_of_a_matrix(self, entries, no_edge, length):
         given = Matrix(np.array(entries, float), no_edge)
-        assert equal_length(given, np.dtype("float64")) == length
+        for dtype in ("float64", "int32"):
+            assert equal_length(given, np.dtype(dtype)) == length
 
 
 @pytest.mark.parametrize("layout", ["C", "F"])

@@ -237,7 +237,7 @@ def test_a_node_of_nodelist_is_a_node_not_its_number(strange: Any) -> None:
             backend.floyd_warshall_numpy(made, nodelist=["a", "b", strange], **options)
 
 
-@pytest.mark.parametrize("weight", [Fraction(1, 3), 2**70, 2**62])
+@pytest.mark.parametrize("weight", [Fraction(1, 3), 2**70, 2**63, 2**62])
 def test_weights_that_networkx_is_to_take_itself(weight: Any) -> None:
     made = nx.DiGraph([(0, 1, {"weight": weight})])
     with pytest.raises(NotImplementedError, match="weight"):

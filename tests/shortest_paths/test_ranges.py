@@ -15,7 +15,7 @@ from scipy.sparse import csgraph
 import warpladder as wl
 from choosing import only
 from warpladder import errors
-from warpladder.shortest_paths import solve
+from warpladder.shortest_paths import cpu, solve
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.strong_components import strong_components
 from warpladder.simulator import SimulatedDevice
@@ -38,6 +38,19 @@ def test_a_distance_too_large_for_int16_widens_it_and_says_so():
     assert answer.distance(0, 3) == 30000
     assert answer.distance(0, 4) == np.inf
     assert "int32 because int16 cannot hold a distance" in answer.why
+
+
+def test_progress_does_not_go_back_where_a_wider_dtype_is_taken(monkeypatch):
+    close, told = cpu.floyd_warshall, []
+
+    def tell_twice(dist, hops, progress):
+        for fraction in (0.5, 1.0):
+            progress(fraction)
+        return close(dist, hops)
+
+    monkeypatch.setattr(cpu, "floyd_warshall", tell_twice)
+    wl.shortest_paths(_chain([10000, 10000, 10000], "int16"), progress=told.append)
+    assert told == [0.5, 1.0, 1.0, 1.0]
 
 
 def test_a_distance_just_within_half_the_range_is_kept():
@@ -255,6 +268,8 @@ def test_a_negative_self_loop_is_a_negative_cycle():
     with pytest.raises(errors.NegativeCycleError) as caught:
         wl.shortest_paths(np.array([[0.0, 1], [1, -1]]))
     assert caught.value.cycle == [1]
+    with pytest.raises(errors.NegativeCycleError, match="of weight -1234567: 0 -> 0"):
+        wl.shortest_paths([[-1234567, 1], [1, 0]])
 
 
 def test_an_undirected_negative_edge_is_a_negative_cycle():

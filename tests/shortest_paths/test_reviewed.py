@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
@@ -13,8 +14,10 @@ from oracles import absent, check_hops, distances
 import warpladder as wl
 from choosing import large
 from warpladder import errors
+from warpladder.shortest_paths import paths, prepare
 from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
+from warpladder.shortest_paths.negative_cycles import find_negative_cycle
 from warpladder.shortest_paths.paths import predecessors_from_hops, walk_pairs
 
 INF = np.inf
@@ -140,6 +143,26 @@ def test_a_cycle_beyond_double_double_is_not_called_negative():
         wl.shortest_paths(graph)
     except errors.NegativeCycleError as fault:
         pytest.fail(f"its weight is 0.5: {fault}")
+    # Nor is one elsewhere that is negative passed over then.
+    graph = Graph.from_edges([*range(6), 6, 7], [*range(1, 6), 0, 7, 6], [*weights, 1, -2])
+    with pytest.raises(errors.NegativeCycleError, match="weight -1: 7 -> 6 -> 7"):
+        wl.shortest_paths(graph)
+
+
+def test_negative_cycles_far_from_each_other_are_not_searched_for_one_by_one(monkeypatch):
+    sizes = []
+
+    def count(dist, *rest):
+        sizes.append(len(dist))
+        return find_negative_cycle(dist, *rest)
+
+    monkeypatch.setattr(prepare, "find_negative_cycle", count)
+    even = np.arange(0, 20, 2)
+    edges = [*even, *even + 1], [*even + 1, *even], [1.0] * 10 + [-2.0] * 10
+    answer = wl.shortest_paths(edges, negative_cycle="mark")
+    in_pairs = np.arange(20)[:, None] // 2 == np.arange(20) // 2
+    assert np.array_equal(answer.dist_matrix, np.where(in_pairs, -INF, INF))
+    assert sizes.count(20) == 2
 
 
 class TestLabels:
@@ -349,11 +372,39 @@ def test_ends_that_are_neither_indices_nor_labels():
         wl.shortest_paths(([[0, 1]], [[1, 0]], [[2, 3]]))
 
 
-@pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()]])
+def test_predecessors_take_no_more_memory_than_is_asked_for(monkeypatch):
+    few, many = (wl.shortest_paths(cycle(n), next_hops=True) for n in (3, 150))
+    # What is loaded by the first use is no matter.
+    assert few.predecessors[0].tolist() == [-9999, 0, 1]
+    asked = []
+    monkeypatch.setattr(paths, "require_memory", lambda size, _: asked.append(size))
+    tracemalloc.start()
+    assert many.predecessors[0, 1] == 0
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert asked == [150 * 150 * (4 + many.dist_matrix.itemsize)]
+    assert most < 1.1 * asked[0]
+
+
+@pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()], ["AB"], ("AB", "CD"), [{0, 1}]])
 def test_what_is_no_pair(pairs):
-    answer = wl.shortest_paths([[0, 1], [1, 0]], next_hops=True)
+    edges = Graph.from_edges(["A", "AB"], ["B", "CD"])
+    answer = wl.shortest_paths(edges, next_hops=True)
     with pytest.raises(errors.InputError, match=r"is no pair \(source, target\)"):
         answer.paths(pairs)
+
+
+def test_pairs_that_are_no_pairs_at_all():
+    answer = wl.shortest_paths([[0, 1], [1, 0]], next_hops=True)
+    with pytest.raises(errors.InputTypeError, match="pairs: 1 is not iterable; give pairs"):
+        answer.paths(1)
+
+
+def test_numbers_of_vertices_that_numpy_could_not_square():
+    ends = np.arange(199, dtype=np.uint8)
+    graph = Graph.from_edges(ends, ends + 1, n=(ends + 1).max() + np.uint8(1))
+    assert type(graph.n) is int
+    assert wl.shortest_paths(graph).distance(0, 199) == 199
 
 
 def test_progress_that_cannot_be_called():

@@ -95,7 +95,8 @@ def shortest_paths(
         A dense matrix of weights, shape (n, n), as an array, nested lists or a pandas DataFrame,
         whose labels then name the vertices; a `Graph`; a scipy.sparse matrix or array (its
         stored entries are the edges, explicit zeros too, but not in the BSR and DIA layouts, which
-        fill up with zeros); a NetworkX graph (edge attribute ``weight``, 1 where it is missing); or
+        fill up with zeros; duplicates are parallel edges, not added up); a NetworkX graph (edge
+        attribute ``weight``, 1 where it is missing); or
         ``(sources, targets, weights)``. In a dense matrix a 0 is an edge of weight 0, **unlike
         SciPy's rule for dense input**; what means "no edge" is ``no_edge``. The diagonal counts as
         0 unless it is negative. Of parallel edges the lightest counts.
@@ -222,7 +223,8 @@ def shortest_paths(
     with_hops, may_use_up = as_flag("next_hops", next_hops), as_flag("overwrite", overwrite)
     known = as_graph(graph, no_edge)
     marks = negative_cycle == "mark"
-    options = Options(dtype is None, with_hops, may_use_up, marks, progress)
+    tell = None if progress is None else _onward(progress)
+    options = Options(dtype is None, with_hops, may_use_up, marks, tell)
     match known:
         case Graph(given=Matrix(is_on_gpu=True) as given) | (Batch(is_on_gpu=True) as given):
             return _on_gpu(given, dtype, method, device, options)
@@ -230,6 +232,21 @@ def shortest_paths(
             return _of_batch(known, dtype, method, device, options)
         case Graph():
             return _of_graph(known, dtype, method, device, options)
+
+
+def _onward(progress: Callable[[float], None]) -> Callable[[float], None]:
+    """Return what tells of progress but never of less: some work is done once more.
+
+    Where the dtype has to be wider, or next hops on a GPU led in circles.
+    """
+    furthest = 0.0
+
+    def tell(fraction: float) -> None:
+        nonlocal furthest
+        furthest = max(furthest, fraction)
+        progress(furthest)
+
+    return tell
 
 
 def _of_graph(

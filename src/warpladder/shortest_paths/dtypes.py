@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from warpladder.errors import InputError, InputTypeError
+from warpladder.errors import DistanceOverflowError, InputError, InputTypeError
 from warpladder.shortest_paths.frames import is_table, objects_of
 
 __all__ = ["array_of", "asked_dtype", "beyond_int64", "distance_dtype", "exact_array_of"]
@@ -89,11 +89,17 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
 
     Raises
     ------
+    DistanceOverflowError
+        All are integers, and int64 does not hold one of them.
     InputError
         An integer would not be what it was.
     """
     array = array_of(given, name, kind)
-    if array.dtype.kind != "f" or not (isinstance(given, list | tuple) or is_table(given)):
+    if array.dtype.kind not in "fO" or not (isinstance(given, list | tuple) or is_table(given)):
+        return array
+    if array.dtype == object:
+        # NumPy keeps integers beyond 64 bits.
+        _refuse_beyond_int64(array, name)
         return array
     # float16 holds no number as large.
     with np.errstate(invalid="ignore", over="ignore"):
@@ -101,11 +107,7 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
     if not large.size:
         return array
     numbers = objects_of(given)
-    listed: list[Any] = numbers.ravel().tolist()
-    if all(isinstance(number, Integral) for number in listed):
-        beyond = [number for number in listed if number > np.iinfo(np.int64).max]
-        if beyond:
-            raise InputError(beyond_int64(name, beyond[0]))
+    _refuse_beyond_int64(numbers, name)
     for place in map(tuple, large.tolist()):
         if isinstance(numbers[place], Integral) and int(array[place]) != numbers[place]:
             raise InputError(
@@ -113,6 +115,16 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
                 "as inf is, beside it; give integers only, or floats only"
             )
     return array
+
+
+def _refuse_beyond_int64(numbers: NDArray[np.object_], name: str) -> None:
+    """Refuse integers, where all are such, of which int64 does not hold one."""
+    listed: list[Any] = numbers.ravel().tolist()
+    limits = np.iinfo(np.int64)
+    if all(isinstance(number, Integral) for number in listed):
+        beyond = [number for number in listed if not limits.min <= number <= limits.max]
+        if beyond:
+            raise DistanceOverflowError(beyond_int64(name, beyond[0]))
 
 
 def beyond_int64(name: str, number: Any) -> str:

@@ -37,6 +37,11 @@ def one_dimensional(values: ArrayLike, name: str) -> NDArray[Any]:
     entries: Any = values
     if not isinstance(values, list | tuple):
         array = array_of(values, name, "vertices")
+        if array.ndim == 0:
+            raise InputTypeError(
+                f"{name}: {type(values).__name__} is not taken; give a list or an array, as list() "
+                "makes one of what can be iterated over"
+            )
         if array.ndim != 1:
             raise InputError(f"{name} must be one-dimensional, this has shape {array.shape}")
         if array.dtype != object:

@@ -41,8 +41,10 @@ def equal_length(given: Edges | Matrix, dtype: np.dtype[Any]) -> int | float | N
     if lengths is None:
         return None
     length = lengths[0].item() if lengths.size else 1
+    if not length > 0:
+        return None
     length = int(length) if dtype.kind == "i" and length == int(length) else length
-    return length if length > 0 and _is_exact(length, given.n, dtype) else None
+    return length if _is_exact(length, given.n, dtype) else None
 
 
 def _of_edges(given: Edges) -> NDArray[Any] | None:

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from warpladder.errors import InputError, InputTypeError, UnknownVertexError
+from warpladder.errors import (
+    DistanceOverflowError,
+    InputError,
+    InputTypeError,
+    UnknownVertexError,
+)
 from warpladder.flags import as_flag
 from warpladder.shortest_paths.dtypes import beyond_int64, distance_dtype, exact_array_of
 from warpladder.shortest_paths.edge_ends import (
@@ -174,6 +179,8 @@ class Graph:
         if n is None:
             last = int(max(u.max(initial=-1), v.max(initial=-1)))
             n = last + 1 if names is None else len(names)
+        # One of NumPy's would overflow where it is squared.
+        n = int(n)
         if names is not None and len(names) != n:
             if labels is None:
                 raise InputError(
@@ -368,4 +375,4 @@ def check_size(weights: NDArray[Any], absent: Any, name: str, number: int | None
     if weights.dtype == np.uint64 and weights.size:
         largest = weights.max(where=weights != absent, initial=0)
         if largest > np.iinfo(np.int64).max:
-            raise InputError(beyond_int64(name, largest), graph=number)
+            raise DistanceOverflowError(beyond_int64(name, largest), graph=number)

@@ -53,6 +53,8 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
         raise InputTypeError(
             "graph: a path was given; read it first with warpladder.read_graph(path)"
         )
+    if isinstance(graph, list):
+        _refuse_lists(graph)
     refuse_masked_matrix(graph)
     array = exact_array_of(graph, "graph", "a matrix of weights")
     if array.dtype == object and array.ndim:
@@ -100,9 +102,10 @@ def _as_batch(given: Any, no_edge: float) -> Batch:
             f"graph: {type(given).__name__} is not taken for many graphs; give an array of shape "
             "(b, n, n)"
         )
-    # All that is said of one is said of every other, but for the sizes of its weights.
-    first = given[0] if len(array) else np.zeros(array.shape[1:], array.dtype)
-    absent = Graph.from_matrix(first, no_edge=no_edge).no_edge
+    refuse_masked_matrix(given)
+    # What is said of all of them, whatever their weights are.
+    zeros = np.broadcast_to(np.zeros((), array.dtype), array.shape[1:])
+    absent = Graph.from_matrix(zeros, no_edge=no_edge).no_edge
     if array.dtype == np.uint64:
         for number, matrix in enumerate(array):
             check_size(matrix, absent, f"graph {number}", number)
@@ -120,13 +123,38 @@ def _with_edges(graph: Any) -> Graph | None:
                 f"this has {len(graph)} parts"
             )
         return Graph.from_edges(*graph)
-    sparse = sys.modules.get("scipy.sparse")
-    if sparse is not None and sparse.issparse(graph):
+    if _is_sparse(graph):
         return _from_sparse(graph)
+    return from_networkx(graph) if _is_networkx(graph) else None
+
+
+def _is_sparse(graph: Any) -> bool:
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(graph))
+
+
+def _is_networkx(graph: Any) -> bool:
     networkx = sys.modules.get("networkx")
-    if networkx is not None and isinstance(graph, networkx.Graph):
-        return from_networkx(graph)
-    return None
+    return networkx is not None and isinstance(graph, networkx.Graph)
+
+
+def _refuse_lists(given: list[Any]) -> None:
+    """Refuse lists of graphs, of whose vertices NumPy would make a matrix, and lists of edges."""
+    first = given[0] if given else None
+    if isinstance(first, Graph) or _is_sparse(first) or _is_networkx(first):
+        raise InputTypeError(
+            "graph: a list of graphs is not taken; call shortest_paths for each of them, or give "
+            "numpy.stack(matrices)"
+        )
+    if not isinstance(first, list | tuple) or len(first) not in {2, 3}:
+        return
+    # Three edges of numbers could be a matrix, and rows of rows are several.
+    is_matrix = len(first) == len(given) and not isinstance(first[0], str)
+    if not (is_matrix or isinstance(first[0], list | np.ndarray)):
+        raise InputError(
+            "graph: this list is no square matrix of weights; if it lists edges, give "
+            "(sources, targets, weights), as tuple(zip(*edges)) has them"
+        )
 
 
 def read_graph(path: str | Path, **options: Any) -> Graph:

@@ -11,8 +11,8 @@ graph without cycles they are all 0.
 
 Sums are carried far beyond the weights' own precision: 64-bit integers for integers, pairs of
 doubles (106 bits) for floating-point weights, and a cycle found there is confirmed with a correctly
-rounded sum. Rounding so invents no negative cycle, and hides one only where weights differ by more
-than 106 bits in size.
+rounded sum. Rounding so invents no negative cycle, and hides one only in a strong component where
+weights differ by more than 106 bits in size.
 
 Source: Bellman (1958), Ford (1956); Cherkassky & Goldberg, "Negative-cycle detection algorithms"
 (1999).
@@ -97,16 +97,23 @@ def find_negative_cycle(
     high = np.zeros(n, np.int64 if is_integer else np.float64)
     potentials = Potentials(high, np.zeros(n), component)
     remainders = None if is_integer else potentials.low
-    start = _settle(dist, inner_no_path(dist.dtype), component, high, remainders, parents)
-    if start < 0:
-        return None, potentials
-    vertices = [start]
-    while (vertex := int(parents[vertices[-1]])) != start:
-        vertices.append(vertex)
-    vertices.reverse()
-    edges = [dist[u, v].item() for u, v in zip(vertices, vertices[1:] + vertices[:1], strict=True)]
-    weight = sum(edges) if is_integer else math.fsum(edges)
-    return (Cycle(vertices, weight) if weight < 0 else None), potentials
+    no_path = inner_no_path(dist.dtype)
+    searched = component
+    while (start := _settle(dist, no_path, searched, high, remainders, parents)) >= 0:
+        vertices = [start]
+        while (vertex := int(parents[vertices[-1]])) != start:
+            vertices.append(vertex)
+        vertices.reverse()
+        ends = zip(vertices, vertices[1:] + vertices[:1], strict=True)
+        edges = [dist[u, v].item() for u, v in ends]
+        weight = sum(edges) if is_integer else math.fsum(edges)
+        if weight < 0:
+            return Cycle(vertices, weight), potentials
+        # Only rounding has closed it, and would again and again: other components are left.
+        given_up = searched == searched[start]
+        searched = np.where(given_up, -1 - np.arange(n), searched)
+        parents[given_up] = -1
+    return None, potentials
 
 
 @cached

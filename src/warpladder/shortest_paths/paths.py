@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.host_memory import require_memory
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.cycles import vertex_on_cycle
@@ -82,15 +83,15 @@ def predecessors_from_hops(dist: NDArray[Any], hops: NDArray[Any]) -> NDArray[np
 
     `NO_HOP` where there is no path and on the diagonal.
     """
-    n = len(hops)
+    needed = hops.size * (4 + dist.itemsize)
+    require_memory(needed, f"predecessors: those of all pairs of {len(hops):,} vertices")
     result = np.empty(hops.shape, np.int32)
     _last_edges(hops, result)
     # Only edges that some next hop takes: every pair is joined by such, and they are real ones.
-    vertices = np.broadcast_to(np.arange(n)[:, None], hops.shape)
-    taken = hops != NO_HOP
     weights = np.full(dist.shape, inner_no_path(dist.dtype), dist.dtype)
-    ends = (vertices[taken], hops[taken])
-    weights[ends] = dist[ends]
+    for vertex, row in enumerate(hops):
+        ends = row[row != NO_HOP]
+        weights[vertex, ends] = dist[vertex, ends]
     mend_loops(dist.T, result.T, weights.T)
     np.fill_diagonal(result, NO_HOP)
     return result

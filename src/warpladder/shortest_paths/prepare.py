@@ -33,7 +33,7 @@ from warpladder.shortest_paths.dense import (
 )
 from warpladder.shortest_paths.forms import Edges, Matrix
 from warpladder.shortest_paths.graph import Graph
-from warpladder.shortest_paths.negative_cycles import Potentials, find_negative_cycle
+from warpladder.shortest_paths.negative_cycles import Cycle, Potentials, find_negative_cycle
 from warpladder.shortest_paths.reachability import reachable
 from warpladder.shortest_paths.widening import DoesNotFitError, wider_dtype
 
@@ -128,7 +128,8 @@ def prepare(
         if not mark:
             labels = [graph.label(vertex) for vertex in cycle.vertices]
             raise NegativeCycleError(labels, cycle.weight, graph.number)
-        marks, potentials = _cut_negative_cycles(dist, hops, potentials.component)
+        marks = _cut_negative_cycles(dist, hops, cycle)
+        _, potentials = find_negative_cycle(dist, potentials.component)
     if dtype.kind == "f":
         edges = None if surely_fits(summary, dtype, summary.sum_of_smallest) else _edges(dist)
         _shift(dist, potentials.high, potentials.low, potentials.component)
@@ -288,30 +289,37 @@ def _edges(dist: NDArray[Any]) -> NDArray[np.bool_]:
     return edges
 
 
-def _cut_negative_cycles(
-    dist: NDArray[Any], hops: NDArray[Any], component: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], Potentials]:
+def _cut_negative_cycles(dist: NDArray[Any], hops: NDArray[Any], known: Cycle) -> NDArray[np.bool_]:
     """Take every vertex that shares a strong component with a negative cycle out of the graph.
 
-    Returns the pairs such a cycle lies between, and potentials of what is left. A pair with no such
+    ``known`` is one such cycle. Returns the pairs such a cycle lies between. A pair with no such
     vertex on any of its paths keeps all of them.
     """
-    n = len(dist)
-    bits = reachable(_edges(dist))
-    reach = np.unpackbits(bits.view(np.uint8), axis=1, bitorder="little", count=n).astype(np.bool_)
-    affected = np.zeros((n, n), np.bool_)
-    while True:
-        cycle, potentials = find_negative_cycle(dist, component)
-        if cycle is None:
-            return affected, potentials
-        vertex = cycle.vertices[0]
-        cut = np.flatnonzero(reach[vertex] & reach[:, vertex])
-        affected |= np.outer(reach[:, vertex], reach[vertex])
-        dist[cut, :] = dist[:, cut] = inner_no_path(dist.dtype)
-        dist[cut, cut] = 0
-        if hops.size:
-            hops[cut, :] = hops[:, cut] = NO_HOP
-            hops[cut, cut] = cut
+    reach = reachable(_edges(dist))
+    # Vertices that reach each other reach the same ones.
+    components: dict[bytes, list[int]] = {}
+    for vertex, row in enumerate(reach):
+        components.setdefault(row.tobytes(), []).append(vertex)
+    affected = np.zeros_like(reach)
+    cut: list[int] = []
+    for members in components.values():
+        first = members[0]
+        if len(members) == 1 and dist[first, first] >= 0:
+            continue
+        if known.vertices[0] not in members:
+            cycle, _ = find_negative_cycle(dist[np.ix_(members, members)])
+            if cycle is None:
+                continue
+        cut += members
+        leads_there = (reach[:, first // 64] >> np.uint64(first % 64)) & np.uint64(1) > 0
+        affected[leads_there] |= reach[first]
+    dist[cut, :] = dist[:, cut] = inner_no_path(dist.dtype)
+    dist[cut, cut] = 0
+    if hops.size:
+        hops[cut, :] = hops[:, cut] = NO_HOP
+        hops[cut, cut] = cut
+    bits = np.unpackbits(affected.view(np.uint8), axis=1, bitorder="little", count=len(dist))
+    return bits.view(np.bool_)
 
 
 @cached

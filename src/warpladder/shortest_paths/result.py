@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.errors import InputError, MissingExtraError
+from warpladder.errors import InputError, InputTypeError, MissingExtraError
 from warpladder.flags import as_flag
 from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
 from warpladder.shortest_paths.graph import Graph
@@ -76,6 +76,13 @@ class ShortestPaths:
         """Vertex before j on the path from i; -9999, as in SciPy, where there is none or i = j.
 
         Shape (n, n), int32, derived from the next hops on first use in O(n^2). Each row is a tree.
+
+        Raises
+        ------
+        InputError
+            The paths were not asked for (``next_hops=True``).
+        TooLargeError
+            They would not fit the memory that this process may still take.
         """
         from warpladder.shortest_paths.paths import predecessors_from_hops
 
@@ -112,10 +119,15 @@ class ShortestPaths:
         ------
         InputError, UnknownVertexError
             As for `path`; or something is no pair.
+        InputTypeError
+            They cannot be iterated over.
         """
         from warpladder.shortest_paths.paths import walk_pairs
 
         hops = self._hops("paths")
+        if not isinstance(pairs, Iterable):
+            told = f"pairs: {pairs!r} is not iterable; give pairs (source, target), or use path()"
+            raise InputTypeError(told)
         ends = [(self.graph.vertex(u), self.graph.vertex(v)) for u, v in map(_as_pair, pairs)]
         walks = walk_pairs(hops, np.array(ends, np.int64).reshape(-1, 2))
         return [[self.graph.label(vertex) for vertex in walk.tolist()] for walk in walks]
@@ -173,8 +185,9 @@ class ShortestPaths:
         """Write the distances to a file, whole or not at all; its extension says the format.
 
         ``.npz`` has the arrays ``dist_matrix``; ``next_hops``, if they are known; and ``labels``,
-        if vertices have any: `load` reads it. ``.npy``, ``.csv`` and ``.parquet`` hold distances
-        alone. Integers that stand for "no minimum" are written as -inf, all others then as float64.
+        if vertices have any: `load` reads it. ``.csv`` and ``.parquet`` hold distances and labels,
+        ``.npy`` distances alone. Labels that are not all integers are kept as text. Integers that
+        stand for "no minimum" are written as -inf, all others then as float64.
 
         Raises
         ------
@@ -272,8 +285,12 @@ class ShortestPaths:
 def _as_pair(given: Any) -> tuple[Hashable, Hashable]:
     try:
         source, target = given
+        # Of a label two letters could be labels, and who comes first in a set is chance.
+        is_pair = not isinstance(given, str | bytes | set | frozenset)
     except (TypeError, ValueError):
-        raise InputError(f"pairs: {given!r} is no pair (source, target)") from None
+        is_pair = False
+    if not is_pair:
+        raise InputError(f"pairs: {given!r} is no pair (source, target)")
     return source, target
 
 

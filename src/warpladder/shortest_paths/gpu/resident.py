@@ -51,8 +51,6 @@ from warpladder.shortest_paths.symmetry import BY_HALF
 from warpladder.shortest_paths.widening import in_fitting_dtype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from warpladder.device.base import Device
     from warpladder.device.workspace import Workspace
     from warpladder.shortest_paths.batch import Batch
@@ -97,8 +95,6 @@ def shortest_paths_on_gpu(
         As for `warpladder.shortest_paths`.
     """
     graph = Graph(given)
-    if options.progress:
-        options = options._replace(progress=_onward(options.progress))
 
     def compute(one: np.dtype[Any]) -> tuple[Any, Any, str]:
         return solve_there(device, given, one, options)
@@ -125,18 +121,6 @@ def shortest_paths_on_gpu(
         "floyd-warshall",
         joined(name, note),
     )
-
-
-def _onward(progress: Callable[[float], None]) -> Callable[[float], None]:
-    """Return what tells of progress but never of less: what led in circles is done once more."""
-    furthest = 0.0
-
-    def tell(fraction: float) -> None:
-        nonlocal furthest
-        furthest = max(furthest, fraction)
-        progress(furthest)
-
-    return tell
 
 
 def check_kernels_take(array: Any, dtype: np.dtype[Any]) -> None:
