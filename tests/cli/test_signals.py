@@ -122,6 +122,23 @@ def test_no_handler_is_set_outside_the_main_thread(monkeypatch: pytest.MonkeyPat
     assert ran == [signal.getsignal(signal.SIGTERM)]
 
 
+def test_interrupted_while_modules_are_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Finder:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == APP.__name__:
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, APP.__name__)
+    monkeypatch.delattr(import_module("warpladder.cli"), "app")
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 130
+    assert capsys.readouterr().err == "warpladder: interrupted; no file was changed\n"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
 def test_a_process_that_is_terminated(tmp_path: Path) -> None:
     program = (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -211,6 +213,24 @@ def test_bytes_that_are_not_utf8(
     path.write_bytes(b"1,2;3;4\n2,\0\n")
     with pytest.raises(wl.FileFormatError, match="line 2: expected text, found a NUL byte"):
         wl.read_sets(path, merge=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (bz2.compress(b"1,2\n"), "what bzip2 has packed; unpack it first"),
+        (lzma.compress(b"1,2\n"), "what xz has packed; unpack it first"),
+        (b"\x28\xb5\x2f\xfd\x24\x04\x21\0\0", "what zstd has packed; unpack it first"),
+        ("1,2\n".encode("utf-16"), "UTF-16; convert it first"),
+    ],
+)
+def test_what_is_packed_or_written_otherwise(tmp_path: Path, content: bytes, found: str) -> None:
+    path = tmp_path / "sets.csv"
+    path.write_bytes(content)
+    for read in (wl.read_sets, wl.read_graph, wl.open_values):
+        with pytest.raises(wl.FileFormatError) as raised:
+            read(path)
+        assert (raised.value.line, raised.value.found) == (None, found)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

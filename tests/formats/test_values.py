@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 
 import numpy as np
@@ -384,6 +385,7 @@ def test_broken_arrays(tmp_path):
         ("a.bin", b"12345", {"dtype": "f4"}, "a multiple of 4 bytes for elements of float32"),
         ("a.bin", b"12345", {"dtype": "f4", "offset": 9}, "offset=9 is not inside"),
         ("a.bin", b"12345", {"dtype": "f4", "offset": -1}, "offset=-1 is not inside"),
+        ("a.f4.xz", lzma.compress(bytes(8)), {"dtype": "f4"}, "a packed file cannot be read"),
         ("a.log", b"1 2\n3 4\n", {"dtype": "f8"}, "looks like text"),
         ("a.csv", b"1\n2\n", {"offset": 4}, "offset=4 has no meaning for .*, read as a table"),
     ],

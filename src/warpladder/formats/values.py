@@ -21,6 +21,7 @@ from warpladder.formats.files import (
     InputFile,
     is_gzip,
     open_binary,
+    packed_by,
     plain_suffix,
     read_head,
     told_as_broken,
@@ -305,7 +306,7 @@ def _refuse(path: Path, kind: str, **given: object) -> None:
 
 
 def _refuse_packed(file: InputFile) -> None:
-    if is_gzip(file):
+    if is_gzip(file) or packed_by(read_head(file, _HEAD_BYTES)):
         raise InputError(
             f"{file.path}: a packed file cannot be read from anywhere; unpack it first"
         )
