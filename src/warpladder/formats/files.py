@@ -143,7 +143,7 @@ def is_gzip(file: InputFile) -> bool:
 
 
 def packed_by(head: bytes) -> str | None:
-    """Return what has packed a file that begins so, where it is something that is not unpacked here.
+    """Return what has packed a file that begins so, where that is not unpacked here.
 
     Examples
     --------
