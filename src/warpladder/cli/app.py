@@ -229,7 +229,8 @@ def main() -> None:
     except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
         from warpladder.cli.output import printable
 
-        lines = (str(fault) or type(fault).__name__).split("\n")
+        wordless = "memory does not suffice" if isinstance(fault, MemoryError) else None
+        lines = (str(fault) or wordless or type(fault).__name__).split("\n")
         reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
         _tell_notes(fault)
