@@ -181,7 +181,9 @@ def _checked(sets: Sets, argument: str) -> Sets:
     # Those of another machine may have their bytes the other way round.
     native = items if items.dtype.isnative else items.astype(items.dtype.newbyteorder("="))
     fitted = fitting(native, lambda _: f"{argument}: items of Sets")
-    return sets if fitted is items else Sets(starts, fitted, sets.words, sets.ids)
+    # The answer names rows by them, whatever becomes of the caller's.
+    ids = None if sets.ids is None else sets.ids.copy()
+    return Sets(starts, fitted, sets.words, ids)
 
 
 def _check_names(sets: Sets, argument: str) -> None:
