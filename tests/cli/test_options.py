@@ -90,7 +90,7 @@ _OPTIONS = {"n": "--n", "directed": "--d", "directed=True": "--d", "directed=Fal
 def test_what_python_raises_without_a_word(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail() -> None:
+    def fail(**_: str) -> None:
         raise MemoryError
 
     monkeypatch.setattr(import_module("warpladder.cli.app"), "app", fail)

@@ -46,8 +46,10 @@ _BIBLIOGRAPHY = "\n\n".join(
     ("Sources, by the keys that rungs name:", *(f"{key}: {text}" for key, text in SOURCES.items()))
 )
 
+_NAME = "warpladder"
+
 app = typer.Typer(
-    name="warpladder",
+    name=_NAME,
     help="Classic computations at the limit of the hardware, and the ladder that leads there.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -225,7 +227,8 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with _signals_raised():
-            app()
+            # Else a shell would be told to complete `python -m warpladder`, which it cannot.
+            app(prog_name=_NAME)
     except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
         from warpladder.cli.output import printable
 
