@@ -68,6 +68,7 @@ MALFORMED = [
     ("[1, [2]]\n[2, [5], 6]\n", {}, 2, "an id and a list", "[2, [5], 6]"),
     ("[1, 2]\n{}\n", {}, 2, "a list of ids", "'{}'"),
     ("[1, 2]\n[01]\n", {}, 2, "a line of JSON", "'[01]'"),
+    ("[\n[1, 2],\n[2, 3]\n]\n", {}, 1, "a line of JSON that is a whole row", "'['"),
     ("[1, 2]\n[+1]\n", {}, 2, "a line of JSON", "'[+1]'"),
     ("[1, 2]\n[2.0]\n", {}, 2, "integers or text as items", "'2.0'"),
     ("[1, 2]\n[true]\n", {}, 2, "integers or text as items", "'true'"),
