@@ -314,6 +314,12 @@ def test_parquet_by_odd_names(tmp_path):
         wl.reduce(path)
 
 
+def test_raw_binary_inside_of_an_archive(tmp_path):
+    path = tmp_path / "two.zip"
+    path.write_bytes(b"PK\3\4" + np.float32([2, 3]).tobytes())
+    assert wl.reduce(open_values(path, dtype="float32", offset=4)) == 5
+
+
 def test_text_that_is_none(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_bytes(b"x\n1\n\xff\n")
