@@ -233,6 +233,7 @@ REFUSED = [
     (None, "NoneType is not taken"),
     (b"a.dat", "bytes is not taken"),
     ([1, 2], "row 0 is 1, not a set of ids"),
+    ([[pd.DataFrame({"a": [1]})]], "row 0 has +a 0 +1, which is no id"),
     ([{"id": 1, "item": 2}], "row 0 is the record {'id': 1, 'item': 2}, whose keys are no ids"),
     (
         [{1: 1}, {"a": [2]}],

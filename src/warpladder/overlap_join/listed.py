@@ -154,7 +154,8 @@ def _odd(values: list[Any], where: Where) -> InputTypeError:
     """Return the error for the first id that is none, or of another kind than the first."""
     is_text = isinstance(values[0], str)
     for place, value in enumerate(values):
-        shown = f"{where(place)} has {value!r:.60}"
+        # Tables of others take several lines.
+        shown = f"{where(place)} has {value!r:.60}".replace("\n", " ")
         if isinstance(value, float | np.floating):
             remedy = "a missing id? drop it" if value != value else "give integers, by int()"  # noqa: PLR0124 - NaN
             return InputTypeError(f"{shown}, a float, where ids are integers or text; {remedy}")
