@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from calling import call
 from choosing import large
 from warpladder.cli import completion
 from warpladder.lab.explore.registry import EXPLORATIONS
@@ -93,3 +94,8 @@ def test_a_ladder_of_another_package_has_nothing_to_complete(monkeypatch):
 )  # fmt: skip
 def test_a_shell_gets_them_without_what_takes_time_to_import(line, found):
     assert completed(line) == found
+
+
+def test_python_m_warpladder_is_called_by_the_name_that_a_shell_completes(monkeypatch):
+    monkeypatch.setattr(sys.modules["__main__"], "__package__", "warpladder")
+    assert call("overlap").stderr.startswith("Usage: warpladder overlap ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,18 @@ def test_messages_name_options(
 
 
 _OPTIONS = {"n": "--n", "directed": "--d", "directed=True": "--d", "directed=False": "--no-d"}
+
+
+def test_what_python_raises_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(**_: str) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(import_module("warpladder.cli.app"), "app", fail)
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().err == "warpladder: memory does not suffice\n"
 
 
 def spelled(fault: WarpladderError, literals: tuple[str, ...] = ()) -> str:

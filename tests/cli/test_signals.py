@@ -49,7 +49,7 @@ def test_a_signal_while_writing(
     target.write_text("old")
     handler = signal.getsignal(handled)
 
-    def write() -> None:
+    def write(**_: str) -> None:
         with atomic_write(target) as file:
             file.write(b"half")
             signal.raise_signal(handled)
@@ -76,7 +76,7 @@ def test_a_signal_in_a_destructor_is_not_lost(
         def __del__(self) -> None:
             signal.raise_signal(handled)
 
-    def work() -> None:
+    def work(**_: str) -> None:
         Ended()
         for _ in range(1000):
             sleep(0.01)
@@ -98,7 +98,7 @@ def test_what_else_a_destructor_raises_is_told_as_before(
             raise ValueError("of a destructor")
 
     monkeypatch.setattr(sys, "unraisablehook", sys.__unraisablehook__)
-    monkeypatch.setattr(APP, "app", lambda: (Broken(), None)[1])
+    monkeypatch.setattr(APP, "app", lambda **_: (Broken(), None)[1])
     main()
     assert "ValueError: of a destructor" in capsys.readouterr().err
 
@@ -108,18 +108,35 @@ def test_what_is_ignored_stays_ignored(
     handled: signal.Signals, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signal.signal(handled, signal.SIG_IGN)
-    monkeypatch.setattr(APP, "app", lambda: signal.raise_signal(handled))
+    monkeypatch.setattr(APP, "app", lambda **_: signal.raise_signal(handled))
     main()
     assert signal.getsignal(handled) is signal.SIG_IGN
 
 
 def test_no_handler_is_set_outside_the_main_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
-    monkeypatch.setattr(APP, "app", lambda: ran.append(signal.getsignal(signal.SIGTERM)))
+    monkeypatch.setattr(APP, "app", lambda **_: ran.append(signal.getsignal(signal.SIGTERM)))
     thread = threading.Thread(target=main)
     thread.start()
     thread.join()
     assert ran == [signal.getsignal(signal.SIGTERM)]
+
+
+def test_interrupted_while_modules_are_imported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Finder:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == APP.__name__:
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, APP.__name__)
+    monkeypatch.delattr(import_module("warpladder.cli"), "app")
+    monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 130
+    assert capsys.readouterr().err == "warpladder: interrupted; no file was changed\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere SIGTERM ends a process at once")
@@ -128,7 +145,7 @@ def test_a_process_that_is_terminated(tmp_path: Path) -> None:
         "import sys, time; from importlib import import_module; from pathlib import Path\n"
         "from warpladder.formats.atomic import atomic_write\n"
         "app = import_module('warpladder.cli.app')\n"
-        "def write():\n"
+        "def write(**_):\n"
         "    with atomic_write(Path(sys.argv[1])) as file:\n"
         "        print('writing', flush=True)\n"
         "        time.sleep(60)\n"

@@ -95,14 +95,32 @@ def test_names_that_can_be_no_file(tmp_path: Path) -> None:
             check_writable(path)
 
 
-def test_full_disk_is_told_with_the_path(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("9 requested and 3 written"), "not all was taken (9 requested and 3 written); is"),
+    ],
+)
+def test_full_disk_is_told_with_the_path(tmp_path: Path, fault: OSError, told: str) -> None:
     def fill() -> None:
         with atomic_write(tmp_path / "g.txt"):
-            raise OSError(28, "No space left on device")
+            raise fault
 
-    with pytest.raises(InputError, match=r"g\.txt: No space left on device"):
+    with pytest.raises(InputError, match=re.escape(f"g.txt: {told}")):
         fill()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes have no names there")
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    ends = os.pipe()
+    path = tmp_path / "pipe.csv"
+    path.symlink_to(f"/dev/fd/{ends[1]}")
+    with pytest.raises(InputError, match="it exists and is no regular file"):
+        check_writable(path)
+    for end in ends:
+        os.close(end)
 
 
 def test_others_write_by_the_name_of_a_temporary(tmp_path: Path) -> None:

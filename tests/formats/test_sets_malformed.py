@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -66,6 +68,7 @@ MALFORMED = [
     ("[1, [2]]\n[2, [5], 6]\n", {}, 2, "an id and a list", "[2, [5], 6]"),
     ("[1, 2]\n{}\n", {}, 2, "a list of ids", "'{}'"),
     ("[1, 2]\n[01]\n", {}, 2, "a line of JSON", "'[01]'"),
+    ("[\n[1, 2],\n[2, 3]\n]\n", {}, 1, "a line of JSON that is a whole row", "'['"),
     ("[1, 2]\n[+1]\n", {}, 2, "a line of JSON", "'[+1]'"),
     ("[1, 2]\n[2.0]\n", {}, 2, "integers or text as items", "'2.0'"),
     ("[1, 2]\n[true]\n", {}, 2, "integers or text as items", "'true'"),
@@ -211,6 +214,24 @@ def test_bytes_that_are_not_utf8(
     path.write_bytes(b"1,2;3;4\n2,\0\n")
     with pytest.raises(wl.FileFormatError, match="line 2: expected text, found a NUL byte"):
         wl.read_sets(path, merge=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (bz2.compress(b"1,2\n"), "what bzip2 has packed; unpack it first"),
+        (lzma.compress(b"1,2\n"), "what xz has packed; unpack it first"),
+        (b"\x28\xb5\x2f\xfd\x24\x04\x21\0\0", "what zstd has packed; unpack it first"),
+        ("1,2\n".encode("utf-16"), "UTF-16; convert it first"),
+    ],
+)
+def test_what_is_packed_or_written_otherwise(tmp_path: Path, content: bytes, found: str) -> None:
+    path = tmp_path / "sets.csv"
+    path.write_bytes(content)
+    for read in (wl.read_sets, wl.read_graph, wl.open_values):
+        with pytest.raises(wl.FileFormatError) as raised:
+            read(path)
+        assert (raised.value.line, raised.value.found) == (None, found)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

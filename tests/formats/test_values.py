@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 
 import numpy as np
@@ -313,6 +314,12 @@ def test_parquet_by_odd_names(tmp_path):
         wl.reduce(path)
 
 
+def test_raw_binary_inside_of_an_archive(tmp_path):
+    path = tmp_path / "two.zip"
+    path.write_bytes(b"PK\3\4" + np.float32([2, 3]).tobytes())
+    assert wl.reduce(open_values(path, dtype="float32", offset=4)) == 5
+
+
 def test_text_that_is_none(tmp_path):
     path = tmp_path / "bad.csv"
     path.write_bytes(b"x\n1\n\xff\n")
@@ -384,6 +391,7 @@ def test_broken_arrays(tmp_path):
         ("a.bin", b"12345", {"dtype": "f4"}, "a multiple of 4 bytes for elements of float32"),
         ("a.bin", b"12345", {"dtype": "f4", "offset": 9}, "offset=9 is not inside"),
         ("a.bin", b"12345", {"dtype": "f4", "offset": -1}, "offset=-1 is not inside"),
+        ("a.f4.xz", lzma.compress(bytes(8)), {"dtype": "f4"}, "a packed file cannot be read"),
         ("a.log", b"1 2\n3 4\n", {"dtype": "f8"}, "looks like text"),
         ("a.csv", b"1\n2\n", {"offset": 4}, "offset=4 has no meaning for .*, read as a table"),
     ],

@@ -233,6 +233,12 @@ REFUSED = [
     (None, "NoneType is not taken"),
     (b"a.dat", "bytes is not taken"),
     ([1, 2], "row 0 is 1, not a set of ids"),
+    ([[pd.DataFrame({"a": [1]})]], "row 0 has +a 0 +1, which is no id"),
+    ([{"id": 1, "item": 2}], "row 0 is the record {'id': 1, 'item': 2}, whose keys are no ids"),
+    (
+        [{1: 1}, {"a": [2]}],
+        r"row 1 is the record {'a': \[2\]}, whose keys are no ids; give {id: set}",
+    ),
     ([[1], None], "row 1 is None, not a set"),
     ([[1], "ab"], "row 1 is 'ab', not a set"),
     ([(1, [2, 5])], r"row 0 has \[2, 5\], which is no id; for rows with ids give \{id: set\}"),

@@ -465,3 +465,5 @@ def test_pairs_that_cannot_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(prepared, "host_memory", lambda: HostMemory(1000, 2000, "this test has"))
     with pytest.raises(TooLargeError, match=r"about 1,225 pairs are to be expected.*count_only"):
         wl.overlap_join([[1, 2, 3]] * 50, 2)
+    with pytest.raises(TooLargeError, match=r"rows: joining them takes .* join fewer at a time$"):
+        wl.overlap_join([[1, 2, 3]] * 50, 2, count_only=True)

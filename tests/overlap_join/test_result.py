@@ -233,3 +233,10 @@ def test_counts() -> None:
     assert repr(counts) == "OverlapCounts(3 pairs of 3 rows, dice >= 0.25)"
     counts = OverlapCounts(1234, np.zeros(3), np.zeros(4000), None, None, rule, "")
     assert repr(counts) == "OverlapCounts(1,234 pairs of 3 rows and 4,000 others, dice >= 0.25)"
+
+
+def test_rows_are_named_as_when_they_were_joined() -> None:
+    ids = np.array([7, 8])
+    alike = wl.overlap_join(wl.Sets(np.array([0, 2, 4]), np.array([1, 2, 1, 2]), ids=ids))
+    ids[:] = 0
+    assert list(alike) == [(7, 8, 2)]

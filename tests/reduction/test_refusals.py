@@ -235,6 +235,15 @@ def test_missing_values_of_polars():
         wl.reduce(series)
 
 
+def test_integers_of_128_bits_of_polars():
+    pl = pytest.importorskip("polars", minversion="1.20")
+    wide = pl.Series("n", [1, 2], dtype=pl.Int128)
+    for call in (wl.reduce, wl.shortest_paths, lambda phi: wl.advect(phi, courant=1, steps=1)):
+        for given in (wide, pl.DataFrame([wide])):
+            with pytest.raises(wl.InputTypeError, match="with Int128 is not taken; cast it to"):
+                call(given)
+
+
 def test_missing_values_inside_elements_of_polars():
     pl = pytest.importorskip("polars")
     pairs, triples = pl.Array(pl.Int8, 2), pl.Array(pl.Array(pl.Int8, 3), 2)

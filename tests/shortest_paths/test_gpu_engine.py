@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +16,7 @@ import warpladder as wl
 from choosing import large, only
 from warpladder import errors
 from warpladder.device import select, staging
-from warpladder.device.cuda import CudaReport
+from warpladder.device.cuda import FORKED, CudaReport, Gpu
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import transfer
 from warpladder.shortest_paths.rungs import overlapped_panels
@@ -363,6 +365,28 @@ def test_which_device(monkeypatch: pytest.MonkeyPatch) -> None:
     for unknown in ("gpu", 3, None):
         with pytest.raises(errors.InputError, match="is not known; use one of auto, cpu, cuda"):
             select.choose_device(unknown)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system forks no processes")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("gpus", [(), (Gpu("a", (9, 0), 1, 1, 1, 1, 1, 1),)])
+def test_who_is_forked_from_one_that_uses_a_gpu_uses_none(
+    monkeypatch: pytest.MonkeyPatch, gpus: tuple[Gpu, ...]
+) -> None:
+    monkeypatch.setattr(select, "_may_find_one", lambda: True)
+    monkeypatch.setattr(select, "_found", cache(lambda: CudaReport("13.0", gpus, "")))
+    before = select.choose_device("auto")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, "; ".join(select.choose_device("auto")).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    expected = f"cpu; {FORKED}" if gpus else "; ".join(before)
+    assert os.read(reading, 999).decode() == expected
+    assert select.choose_device("auto") == before
+    os.close(reading)
+    os.close(writing)
 
 
 def test_without_a_driver_nothing_is_imported_to_look_for_a_gpu(

@@ -46,8 +46,10 @@ _BIBLIOGRAPHY = "\n\n".join(
     ("Sources, by the keys that rungs name:", *(f"{key}: {text}" for key, text in SOURCES.items()))
 )
 
+_NAME = "warpladder"
+
 app = typer.Typer(
-    name="warpladder",
+    name=_NAME,
     help="Classic computations at the limit of the hardware, and the ladder that leads there.",
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -225,11 +227,13 @@ def main() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with _signals_raised():
-            app()
+            # Else a shell would be told to complete `python -m warpladder`, which it cannot.
+            app(prog_name=_NAME)
     except (WarpladderError, OSError, MemoryError, UnicodeError) as fault:
         from warpladder.cli.output import printable
 
-        lines = (str(fault) or type(fault).__name__).split("\n")
+        wordless = "memory does not suffice" if isinstance(fault, MemoryError) else None
+        lines = (str(fault) or wordless or type(fault).__name__).split("\n")
         reason = "\n".join(map(printable, lines))
         typer.echo(f"warpladder: {reason}", err=True)
         _tell_notes(fault)

@@ -8,7 +8,13 @@ from typing import Any
 
 from warpladder.errors import DeviceError
 
-__all__ = ["CudaReport", "Gpu", "has_driver", "probe_cuda"]
+__all__ = ["FORKED", "CudaReport", "Gpu", "has_driver", "probe_cuda"]
+
+FORKED = (
+    "this process was forked from one that uses the GPU and cannot use it: let multiprocessing "
+    'start processes by "spawn"'
+)
+"""Why a GPU cannot be used that is there, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warpladder.device.compile_errors import compile_error
+from warpladder.device.cuda import FORKED
 from warpladder.errors import DeviceError, InputTypeError, LaunchError, WarpladderError
 
 if TYPE_CHECKING:
@@ -114,10 +115,7 @@ def meaning_of(reason: str) -> str:
         return "; a kernel before this call went wrong, and this process has lost the GPU"
     # As the driver calls it, or CUDA's runtime.
     if "CUDA_ERROR_NOT_INITIALIZED" in reason or "cudaErrorInitializationError" in reason:
-        return (
-            "; this process was forked from one that uses the GPU and cannot use it: let "
-            'multiprocessing start processes by "spawn"'
-        )
+        return f"; {FORKED}"
     return ""
 
 

@@ -42,7 +42,7 @@ def adopted(array: Any) -> Any:
         It does not say where it lies, or how.
     InputTypeError
         It is one of PyTorch that is part of a graph of gradients, or whose signs are still to be
-        changed.
+        changed; or one of Polars with integers of 128 bits.
 
     Examples
     --------
@@ -62,6 +62,7 @@ def adopted(array: Any) -> Any:
             )
         return array if hasattr(array, "dtype") and hasattr(array, "shape") else _described(array)
     if not hasattr(array, "__dlpack_device__"):
+        _refuse_128_bits(array)
         return array
     try:
         kind, number = array.__dlpack_device__()
@@ -77,6 +78,18 @@ def adopted(array: Any) -> Any:
     view = StridedMemoryView.from_dlpack(array, stream_ptr=_DEFAULT_STREAM)
     strides = view.strides and tuple(stride * view.dtype.itemsize for stride in view.strides)
     return lying_at(gpu(number), view, view.ptr, view.shape, view.dtype, strides)
+
+
+def _refuse_128_bits(array: Any) -> None:
+    """Refuse integers of Polars that panic, which is no `Exception`, where NumPy asks for them."""
+    if not (type(array).__module__.startswith("polars.") and hasattr(array, "__array__")):
+        return
+    kinds = getattr(array, "dtypes", [getattr(array, "dtype", None)])
+    if wide := [kind for kind in map(str, kinds) if "Int128" in kind]:
+        raise InputTypeError(
+            f"a {type(array).__name__} of Polars with {wide[0]} is not taken; cast it to Int64, or "
+            "to Float64"
+        )
 
 
 def _described(array: Any) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warpladder.device.cuda import CudaReport, has_driver, probe_cuda
+from warpladder.device.cuda import FORKED, CudaReport, has_driver, probe_cuda
 from warpladder.device.cuda_arguments import interface_of
 from warpladder.errors import DeviceError, InputError
 
@@ -17,6 +18,7 @@ __all__ = ["DEVICES", "Choice", "choose_device", "gpu", "gpu_of"]
 DEVICES = ("auto", "cpu", "cuda")
 
 _NONE = "there is no CUDA GPU"
+_is_forked = False
 
 
 class Choice(NamedTuple):
@@ -68,7 +70,7 @@ def choose_device(asked: Any, *, too_small: str = "") -> Choice:
         if asked == "cuda":
             raise DeviceError(f'device="cuda": there is no GPU to use: {obstacle}')
         idle = _found().driver is not None and not _found().gpus
-        return Choice("cpu", obstacle if idle else _NONE)
+        return Choice("cpu", obstacle if idle or _is_forked else _NONE)
     return Choice("cuda", "as asked" if asked == "cuda" else "there is a CUDA GPU")
 
 
@@ -123,4 +125,18 @@ def _found() -> CudaReport:
 
 def _obstacle() -> str:
     """Return why there is no GPU to use, or nothing where there is one."""
-    return _found().why_not.rstrip(".")
+    return FORKED if _is_forked else _found().why_not.rstrip(".")
+
+
+def _leave_gpus() -> None:
+    """Use no GPU in a process that was forked from one that has found some.
+
+    Of the driver it has what is in memory, and nothing behind it: calls are refused, and behind one
+    that was begun the next may end the process.
+    """
+    global _is_forked  # noqa: PLW0603 - the system calls this once in each forked process
+    _is_forked = _is_forked or bool(_found.cache_info().currsize and _found().gpus)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_gpus)

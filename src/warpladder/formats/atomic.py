@@ -32,7 +32,9 @@ def told_as_unwritable(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        # NumPy tells no more than how much of an array was written.
+        reason = error.strerror or f"not all was taken ({error}); is the disk full?"
+        raise InputError(f"cannot write {path}: {reason}") from error
 
 
 def target_of(path: Path) -> Path:
@@ -62,7 +64,8 @@ def temporary_for(target: Path, suffix: str = ".tmp") -> Path:
 def check_writable(path: Path) -> None:
     """Raise InputError where `path` could not be written; touches nothing."""
     target = target_of(path)
-    if target.exists() and not target.is_file():
+    # Where a pipe leads, as /dev/stdout does, has no name of its own.
+    if path.exists() and not path.is_file():
         raise InputError(f"cannot write {path}: it exists and is no regular file")
     check_folder(path, target)
 

@@ -29,6 +29,7 @@ __all__ = [
     "as_path",
     "is_gzip",
     "open_binary",
+    "packed_by",
     "plain_suffix",
     "read_bytes",
     "read_head",
@@ -37,6 +38,13 @@ __all__ = [
 ]
 
 _GZIP_MAGIC = b"\x1f\x8b"
+# What files begin with that others than gzip have packed.
+_PACKERS = {
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK\3\4": "zip",
+}
 _COPIED_BYTES = 1 << 20
 _STANDARD_INPUT = "-"
 _DESCRIPTORS = (Path("/dev"), Path("/dev/fd"))
@@ -132,6 +140,17 @@ def plain_suffix(path: Path) -> str:
 def is_gzip(file: InputFile) -> bool:
     """Tell by its first bytes, whatever its name, whether a file is gzip."""
     return _read(file, len(_GZIP_MAGIC)) == _GZIP_MAGIC
+
+
+def packed_by(head: bytes) -> str | None:
+    """Return what has packed a file that begins so, where that is not unpacked here.
+
+    Examples
+    --------
+    >>> packed_by(b"BZh91AY&SY"), packed_by(b"id,related_ids")
+    ('bzip2', None)
+    """
+    return next((packer for magic, packer in _PACKERS.items() if head.startswith(magic)), None)
 
 
 def read_head(file: InputFile, count: int) -> bytes:

@@ -70,8 +70,9 @@ def read_sets(
     r"""Read rows of sets from a file: each an id, and the ids related to it.
 
     Ids are integers of 64 bits with a sign where all of a file are, else text; those of rows and
-    those in sets by themselves. Among integers 01 is 1, among words it is another. A related id
-    that a set has twice counts once later; a set may be empty.
+    those in sets by themselves. Among integers 01 is 1, among words it is another. Blanks around an
+    id are no part of it, but in JSON and Parquet. A related id that a set has twice counts once
+    later; a set may be empty.
 
     Parameters
     ----------

@@ -135,7 +135,7 @@ def parsed(chunk: TextFile, index: int) -> Any:
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         found = f"{quoted(chunk.lines[index])} ({error})"
-        raise chunk.error(index, "a line of JSON", found) from None
+        raise chunk.error(index, "a line of JSON that is a whole row", found) from None
     return value
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from warpladder.errors import FileFormatError, InputError
-from warpladder.formats.files import is_gzip, read_bytes, told_as_gzip
+from warpladder.formats.files import is_gzip, packed_by, read_bytes, told_as_gzip
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,6 +31,7 @@ __all__ = [
 
 # A file without line ends is not read into memory as one line.
 _LONGEST_LINE = 64 << 20
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +213,11 @@ def _decoded(path: Path, data: bytes, before: int = 0, remedy: str = "") -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
+        if not before and (packer := packed_by(data)):
+            found = f"what {packer} has packed; unpack it first"
+            raise FileFormatError(path, None, "text, or such packed by gzip", found) from None
+        if not before and data.startswith(_UTF_16):
+            raise FileFormatError(path, None, "text in UTF-8", "UTF-16; convert it first") from None
         line = before + 1 + data.count(b"\n", 0, error.start)
         found = f"the byte 0x{data[error.start]:02x}"
         raise FileFormatError(path, line, f"text in UTF-8 {remedy}".strip(), found) from None

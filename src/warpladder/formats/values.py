@@ -21,6 +21,7 @@ from warpladder.formats.files import (
     InputFile,
     is_gzip,
     open_binary,
+    packed_by,
     plain_suffix,
     read_head,
     told_as_broken,
@@ -304,8 +305,9 @@ def _refuse(path: Path, kind: str, **given: object) -> None:
             raise InputError(f"{name}={value!r} has no meaning for {path}, read as {kind}")
 
 
-def _refuse_packed(file: InputFile) -> None:
-    if is_gzip(file):
+def _refuse_packed(file: InputFile, *, is_all_read: bool = True) -> None:
+    # What is inside of an archive may lie there as it is.
+    if is_gzip(file) or (is_all_read and packed_by(read_head(file, _HEAD_BYTES))):
         raise InputError(
             f"{file.path}: a packed file cannot be read from anywhere; unpack it first"
         )
@@ -324,7 +326,7 @@ def _open_raw(file: InputFile, dtype: DTypeLike | None, offset: int) -> StoredAr
         offset = operator.index(offset)
     except TypeError:
         raise InputTypeError(f"offset={offset!r} is no whole number of bytes") from None
-    _refuse_packed(file)
+    _refuse_packed(file, is_all_read=not offset)
     if plain_suffix(path) not in _BINARY_SUFFIXES and _looks_like_text(
         read_head(file, _HEAD_BYTES)
     ):

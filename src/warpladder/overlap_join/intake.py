@@ -181,7 +181,10 @@ def _checked(sets: Sets, argument: str) -> Sets:
     # Those of another machine may have their bytes the other way round.
     native = items if items.dtype.isnative else items.astype(items.dtype.newbyteorder("="))
     fitted = fitting(native, lambda _: f"{argument}: items of Sets")
-    return sets if fitted is items else Sets(starts, fitted, sets.words, sets.ids)
+    if fitted is items and sets.ids is None:
+        return sets
+    # The answer names rows by their ids, whatever becomes of the caller's.
+    return Sets(starts, fitted, sets.words, None if sets.ids is None else sets.ids.copy())
 
 
 def _check_names(sets: Sets, argument: str) -> None:

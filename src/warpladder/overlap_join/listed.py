@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, islice
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.set_builder import SetsBuilder
+from warpladder.formats.set_columns import names_sets
 from warpladder.formats.sets import Sets
 
 __all__ = ["Where", "as_ids", "fitting", "narrowed", "sets_of_rows"]
@@ -78,6 +79,11 @@ def _as_collection(row: Any, number: int, argument: str) -> Any:
     kind = type(row)
     if kind in {list, tuple, set, frozenset, range}:
         return row
+    if isinstance(row, Mapping) and _is_record(row):
+        raise InputTypeError(
+            f"{argument}: row {number} is the record {row!r:.60}, whose keys are no ids; give "
+            "{id: set}, or a DataFrame of the records"
+        )
     if hasattr(row, "tolist"):
         row = row.tolist()
     elif isinstance(row, Iterable) and not isinstance(row, str | bytes | bytearray):
@@ -88,6 +94,13 @@ def _as_collection(row: Any, number: int, argument: str) -> Any:
             "each row"
         )
     return row
+
+
+def _is_record(row: Mapping[Any, Any]) -> bool:
+    """Tell a row with names for its parts, as JSON has them, from one of ids with their counts."""
+    are_names = all(isinstance(key, str) for key in row) and names_sets(list(row))
+    kinds = (list, tuple, set, frozenset, np.ndarray)
+    return are_names or any(isinstance(value, kinds) for value in row.values())
 
 
 def _naming(sets: list[Any], first: int, argument: str) -> Where:
@@ -141,7 +154,8 @@ def _odd(values: list[Any], where: Where) -> InputTypeError:
     """Return the error for the first id that is none, or of another kind than the first."""
     is_text = isinstance(values[0], str)
     for place, value in enumerate(values):
-        shown = f"{where(place)} has {value!r:.60}"
+        # Tables of others take several lines.
+        shown = f"{where(place)} has {value!r:.60}".replace("\n", " ")
         if isinstance(value, float | np.floating):
             remedy = "a missing id? drop it" if value != value else "give integers, by int()"  # noqa: PLR0124 - NaN
             return InputTypeError(f"{shown}, a float, where ids are integers or text; {remedy}")

@@ -191,6 +191,10 @@ def prepared_for(
             f"memory={memory:,} bytes: joining the rows takes more, {in_words(needed)}"
         )
     if is_refused and limit is not None and needed > limit.available:
+        if count_only:
+            raise TooLargeError(
+                f"rows: joining them takes {in_words(needed)}; {limit}; join fewer at a time"
+            )
         raise TooLargeError(
             f"rows: about {expected:,} pairs are to be expected, with which the join takes "
             f"{in_words(needed)}; {limit}; count_only=True counts them, a higher threshold leaves "
