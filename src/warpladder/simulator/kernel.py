@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device.compile_errors import compile_error, defined_at
+from warpladder.device.numba_target import types
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
 from warpladder.simulator.checks.counters import Counters
@@ -251,14 +252,14 @@ class SimulatedKernel:
         )
 
     def _flat(self, arguments: tuple[Any, ...], program: Program) -> tuple[Any, ...]:
-        if len(arguments) == len(program.argument_types):
-            return arguments
+        kinds = program.argument_types
         names = list(inspect.signature(self.py_func).parameters.values())
-        if names and names[-1].kind is names[-1].VAR_POSITIONAL:
-            fixed = len(names) - 1
-            return (*arguments[:fixed], tuple(arguments[fixed:]))
+        rest: tuple[Any, ...] = ()
+        if kinds and isinstance(kinds[-1], types.StarArgTuple | types.StarArgUniTuple):
+            names.pop()
+            rest = (tuple(arguments[len(names) :]),)
         defaults = [parameter.default for parameter in names[len(arguments) :]]
-        return (*arguments, *defaults)
+        return (*arguments[: len(names)], *defaults, *rest)
 
     def program_for(self, kinds: tuple[Any, ...]) -> Program:
         """Return the kernel's program for arguments of these Numba types, translated once."""
