@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from warpladder.lab.compare import difference, named_arrays, poison
+from warpladder.lab.compare import difference, named_arrays, poison, uncompared
 
 Pair = namedtuple("Pair", "left right")
 AOS = np.dtype([("x", "f4"), ("id", "i4")])
@@ -108,6 +108,26 @@ def test_records_are_walked_through():
     record = Pair({"a": np.zeros(1)}, [SimpleNamespace(size=3), "text", None])
     names = [name for name, _ in named_arrays(record, "problem")]
     assert names == ["problem.left['a']", "problem.right[0]['size']"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (f32(1), ""),
+        ((1, None, {"a": True}), ""),
+        (None, "result of type NoneType"),
+        ({(1, 2)}, "result of type set"),
+        ({"size": 1, "names": ["a"]}, "result['names'][0] of type str"),
+        (np.array(["a"]), "result of type array of <U1"),
+        (np.array([{1}]), "result of type array of object"),
+        (
+            np.zeros(1, [("id", "i4"), ("day", "M8[D]")]),
+            "result['day'] of type array of datetime64",
+        ),
+    ],
+)
+def test_what_nothing_compares_is_named(answer, told):
+    assert uncompared(answer)[: len(told) or None] == told
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "i1", "u4", "i8", "?", AOS])
