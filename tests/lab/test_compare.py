@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from warpladder.lab.compare import difference, named_arrays, poison, uncompared
+from warpladder.simulator import SimulatedDevice
 
 Pair = namedtuple("Pair", "left right")
 AOS = np.dtype([("x", "f4"), ("id", "i4")])
@@ -69,6 +70,7 @@ def test_the_payload_of_a_nan_does_not_matter():
         ((f32(1), f32(2)), (f32(1),), "expected result[0], result[1], found result[0]"),
         (f32(1), (f32(1),), "expected result, found result[0]"),
         (f32(1), None, "found result of type NoneType, which holds no array"),
+        (f32(1), SimulatedDevice().empty(1, "f4"), "device, from where device.to_host() brings it"),
     ],
 )
 def test_what_differs_is_said(expected, found, said):

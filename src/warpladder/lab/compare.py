@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.device.foreign import is_on_gpu
+
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
@@ -135,6 +137,8 @@ def difference(
     given = dict(named_arrays(found, name))
     if wanted.keys() != given.keys():
         what = ", ".join(given) or f"{name} of type {type(found).__name__}, which holds no array"
+        if is_on_gpu(found):
+            what = f"{name} on the device, from where device.to_host() brings it"
         return f"expected {', '.join(wanted)}, found {what}"
     for part, array in wanted.items():
         if fault := _difference(part, array, given[part], tolerance):
