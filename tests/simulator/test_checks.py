@@ -1122,6 +1122,11 @@ def test_arguments_by_name_are_refused():
         simulate(touches).forall(1)(values=np.zeros(1))
 
 
+def test_an_integer_beyond_64_bits_is_told():
+    with pytest.raises(InputTypeError, match="argument 0 is of type int and of more than 64 bits"):
+        simulate(touches)[1, 1](2**70)
+
+
 def test_a_launch_without_a_block_is_refused():
     with pytest.raises(LaunchError, match="takes the grid and the block"):
         simulate(touches)[1]

@@ -184,14 +184,52 @@ def test_to_host_into_an_array(device):
     assert device.to_host(there, out) is out
     assert out.tolist() == [0, 1, 2, 3]
     assert device.to_host(there, out=out, stream=device.stream()) is out
-    with pytest.raises(ValueError, match="broadcast"):
-        device.to_host(there, np.zeros(3))
+
+
+@pytest.mark.parametrize("with_stream", [False, True])
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [
+        (np.zeros(3), r"out has shape \(3,\)"),
+        (np.zeros((2, 4)), r"out has shape \(2, 4\)"),
+        (np.zeros(4, "f4"), "dtype float32"),
+        (np.zeros(8)[::2], "must be contiguous"),
+    ],
+)
+def test_to_host_refuses_what_a_gpu_could_not_copy_into(device, out, told, with_stream):
+    stream = device.stream() if with_stream else None
+    with pytest.raises(InputError, match=told):
+        device.to_host(device.to_device(np.arange(4.0)), out, stream=stream)
 
 
 @pytest.mark.parametrize("stranger", [np.zeros(3), [1, 2], None])
 def test_to_host_of_what_is_not_on_the_device(device, stranger):
     with pytest.raises(DeviceError, match="no array of the simulated device"):
         device.to_host(stranger)
+
+
+def test_arrays_of_a_program_are_copied_as_numba_copies_them():
+    with simulated_cuda():
+        there = cuda.to_device(np.arange(5.0))
+        host = np.zeros((5, 1))
+        assert there.copy_to_host(host) is host
+        assert [part.copy_to_host().tolist() for part in there.split(3)] == [[0, 1, 2], [3, 4]]
+        assert there.is_c_contiguous()
+        assert there.is_f_contiguous()
+        for other in (np.zeros(5, "f4"), np.zeros(1)):
+            with pytest.raises((TypeError, ValueError), match=r"incompatible (dtype|shape)"):
+                there.copy_to_host(other)
+            with pytest.raises((TypeError, ValueError), match=r"incompatible (dtype|shape)"):
+                cuda.to_device(other, to=there)
+
+
+def test_a_program_finds_one_device(capsys):
+    with simulated_cuda():
+        assert cuda.detect()
+        with cuda.gpus[0]:
+            assert [*cuda.gpus] == cuda.gpus.lst == cuda.list_devices()
+            assert cuda.gpus.current is cuda.get_current_device()
+    assert "Found 1 CUDA devices" in capsys.readouterr().out
 
 
 def test_pinned_memory_is_a_host_array(device):

@@ -41,6 +41,8 @@ def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             kind = type(argument).__name__
             if hasattr(argument, "dtype"):
                 kind += f" and dtype {argument.dtype}"
+            elif isinstance(argument, int):
+                kind += " and of more than 64 bits"
             raise InputTypeError(
                 f"kernel argument {position} is of type {kind}, which kernels do not take: pass "
                 "arrays of numbers in this machine's byte order, numbers, tuples of them or records"
