@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from warpladder.device.compile_errors import compile_error, defined_at
-from warpladder.device.numba_target import types
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import InputError, InputTypeError, LaunchError
 from warpladder.simulator.checks.counters import Counters
@@ -189,11 +188,17 @@ class SimulatedKernel:
         geometry = Geometry(
             extents("grid", grid, self.__name__), extents("block", block, self.__name__)
         )
-        names = tuple(inspect.signature(self.py_func).parameters)
-        if len(arguments) != len(names) and not self._variadic():
+        parameters = inspect.signature(self.py_func).parameters
+        names = tuple(parameters)
+        if len(arguments) != len(names):
+            are_plain = all(
+                one.default is one.empty and one.kind is not one.VAR_POSITIONAL
+                for one in parameters.values()
+            )
             raise InputTypeError(
                 f"{defined_at(self.py_func)} takes {len(names)} arguments ({', '.join(names)}), "
                 f"{len(arguments)} were given"
+                f"{'' if are_plain else '; of a kernel all are given, defaults and *arguments too'}"
             )
         program = self.program_for(types_of(arguments))
         options: Options = overruled(self.options)
@@ -206,9 +211,7 @@ class SimulatedKernel:
             cooperative,
             bounds[0] if isinstance(bounds, tuple) else bounds,
         )
-        passed = self._flat(arguments, program)
-        flat_names = names if len(names) == len(passed) else tuple(map(str, range(len(passed))))
-        prepared = Arguments(flat_names, program.argument_types, passed)
+        prepared = Arguments(names, program.argument_types, arguments)
         monitor = None
         if options.counters or options.checks.any or options.recorder is not None:
             from warpladder.simulator.checks.monitor import Monitor
@@ -244,22 +247,6 @@ class SimulatedKernel:
             )  # fmt: skip
             note(self, self.report)
         return self.report
-
-    def _variadic(self) -> bool:
-        kinds = inspect.signature(self.py_func).parameters.values()
-        return any(
-            kind.kind is kind.VAR_POSITIONAL or kind.default is not kind.empty for kind in kinds
-        )
-
-    def _flat(self, arguments: tuple[Any, ...], program: Program) -> tuple[Any, ...]:
-        kinds = program.argument_types
-        names = list(inspect.signature(self.py_func).parameters.values())
-        rest: tuple[Any, ...] = ()
-        if kinds and isinstance(kinds[-1], types.StarArgTuple | types.StarArgUniTuple):
-            names.pop()
-            rest = (tuple(arguments[len(names) :]),)
-        defaults = [parameter.default for parameter in names[len(arguments) :]]
-        return (*arguments[: len(names)], *defaults, *rest)
 
     def program_for(self, kinds: tuple[Any, ...]) -> Program:
         """Return the kernel's program for arguments of these Numba types, translated once."""

@@ -19,7 +19,7 @@ from warpladder.simulator.machine.memory import (
     View,
     contiguous_strides,
 )
-from warpladder.simulator.machine.values import constant, scalar_dtype
+from warpladder.simulator.machine.values import scalar_dtype
 
 __all__ = ["Arguments", "types_of"]
 
@@ -111,8 +111,6 @@ class Arguments:
             return None
         if isinstance(kind, types.Optional):
             return None if given is None else self._value(name, kind.type, given)
-        if isinstance(kind, types.Omitted):
-            return constant(kind.value, argument_type(kind.value))
         dtype = scalar_dtype(kind)
         if dtype is None:
             raise InputTypeError(
