@@ -42,8 +42,8 @@ _EXTRA = "compile"
 _PURPOSE = "compiling kernels without a GPU"
 #: CUDA 13 compiles for nothing older.
 _OLDEST = (7, 5)
-#: Library functions, as the barrier of a grid, `reshape` and arithmetic of float16 call them: without
-#: them the code is not complete. That of `print` is the driver's.
+#: Library functions, as the barrier of a grid, `reshape` and arithmetic of float16 call them:
+#: without them the code is not complete. That of `print` is the driver's.
 _LINKED_LATER = re.compile(r"^\.extern \.func\s+(?:\(.*\)\s+)?(?!vprintf)\w", re.MULTILINE)
 #: A compiler that takes longer than this many seconds hangs.
 _PATIENCE = 300
