@@ -20,6 +20,11 @@ def doubled(values):
         values[i] *= 2
 
 
+@cuda.jit
+def shifted(values):
+    values[0] = 1
+
+
 @pytest.fixture
 def device():
     return SimulatedDevice()
@@ -221,6 +226,24 @@ def test_arrays_of_a_program_are_copied_as_numba_copies_them():
                 there.copy_to_host(other)
             with pytest.raises((TypeError, ValueError), match=r"incompatible (dtype|shape)"):
                 cuda.to_device(other, to=there)
+
+
+def test_kernels_that_were_made_before_are_launched_there():
+    @cuda.jit(device=True)
+    def function(values):
+        values[0] = 1
+
+    kernel, configured = cuda.jit(doubled.py_func), type(doubled).__getitem__
+    with simulated_cuda(checks=True):
+        values = cuda.to_device(np.arange(4.0))
+        kernel[1, 4](values)
+        kernel.forall(4)(values)
+        with simulated_cuda():
+            cuda.jit(shifted)[1, 1](values)
+        assert values.copy_to_host().tolist() == [1, 4, 8, 12]
+        with pytest.raises(RuntimeError, match="device function"):
+            function[256, 1](np.zeros(1))
+    assert type(doubled).__getitem__ is configured
 
 
 def test_a_program_finds_one_device(capsys):

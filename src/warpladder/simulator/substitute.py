@@ -1,8 +1,9 @@
 """`simulated_cuda`: existing numba-cuda programs, unchanged, on the simulated GPU.
 
 Within the context ``numba.cuda`` has simulated counterparts of ``jit`` and of the host functions
-for arrays, streams, events and devices. What a program has already imported by name
-(``from numba.cuda import jit``) is out of reach: import it inside the context.
+for arrays, streams, events and devices, and kernels that were made before are launched on the
+simulated GPU, too. What a program has already imported by name (``from numba.cuda import
+to_device``) is out of reach: import it inside the context.
 """
 
 from __future__ import annotations
@@ -72,13 +73,39 @@ def simulated_cuda(
     for name, value in substitutes.items():
         setattr(cuda, name, value)
     try:
-        yield
+        with _launches_simulated(options):
+            yield
     finally:
         for name in substitutes:
             if name in saved:
                 setattr(cuda, name, saved[name])
             else:
                 delattr(cuda, name)
+
+
+@contextlib.contextmanager
+def _launches_simulated(options: Options) -> Iterator[None]:
+    """Have kernels that were made outside of the context launched on the simulated GPU."""
+    configured, forall = CUDADispatcher.__getitem__, CUDADispatcher.forall
+
+    def is_device_function(kernel: Any) -> bool:
+        return bool(kernel.targetoptions.get("device"))
+
+    def configure(kernel: Any, configuration: Any) -> Any:
+        if is_device_function(kernel):
+            return configured(kernel, configuration)
+        return _Kernel(kernel, options)[configuration]
+
+    def for_all(kernel: Any, *arguments: Any, **named: Any) -> Any:
+        if is_device_function(kernel):
+            return forall(kernel, *arguments, **named)
+        return _Kernel(kernel, options).forall(*arguments, **named)
+
+    CUDADispatcher.__getitem__, CUDADispatcher.forall = configure, for_all
+    try:
+        yield
+    finally:
+        CUDADispatcher.__getitem__, CUDADispatcher.forall = configured, forall
 
 
 class _Kernel(SimulatedKernel):
