@@ -9,7 +9,13 @@ import pytest
 from numba import cuda, float32
 
 from warpladder.device.base import Device
-from warpladder.errors import DeviceError, InputError, InputTypeError, KernelFaultError
+from warpladder.errors import (
+    DeviceError,
+    InputError,
+    InputTypeError,
+    KernelFaultError,
+    TooLargeError,
+)
 from warpladder.simulator import SimulatedDevice, simulated_cuda
 
 
@@ -90,6 +96,12 @@ def test_shapes_and_dtypes_that_are_none(device, name):
         make(2.5, "f8")
     with pytest.raises(InputTypeError, match="dtype='nonsense' is not known"):
         make(3, "nonsense")
+
+
+@pytest.mark.parametrize("shape", [2**60, (2**32, 2**32)])
+def test_what_memory_does_not_hold_is_refused(device, shape):
+    with pytest.raises(TooLargeError, match="elements of a simulated device take"):
+        device.empty(shape, np.float32)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -242,7 +242,8 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
     problem = pose(rung.task, n, seed)
     try:
         result = run(rung, device, problem)
-    except MissingExtraError:
+    except (MissingExtraError, MemoryError):
+        # Which says nothing of its answers.
         raise
     except UnsupportedKernelError as refusal:
         return Verdict(n, f"cannot run: {refusal}")

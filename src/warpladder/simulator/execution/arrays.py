@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.array_layout import LaidOut
 from warpladder.device.cuda_arguments import as_element, as_shape
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
@@ -42,7 +44,9 @@ class SimulatedArray(LaidOut):
         """Return a new array that nobody has written: poison, which the checks know of."""
         kind = as_element(dtype)
         extents = as_shape(shape)
-        size = int(np.prod(extents, dtype=np.int64)) * kind.itemsize
+        size = math.prod(extents) * kind.itemsize
+        # Of each byte it is also kept whether it has been written.
+        require_memory(2 * size, f"shape={shape!r}: elements of a simulated device")
         raw = np.empty(size, dtype=np.uint8)
         if kind.kind in "fc":
             poison(raw)
