@@ -457,6 +457,12 @@ def test_what_progress_raises_passes_through():
     wl.advect(np.ones((4, 8)), courant=0.5, steps=8, method="jump", boundary="periodic",
               progress=told.append)  # fmt: skip
     assert told == [0.25, 0.5, 0.75, 1.0]
+    # Of what is soon done, too, and of systems that are computed one sign after the other.
+    told.clear()
+    wl.advect(np.ones((3, 8)), courant=[0.5, -0.5, 0.1], steps=6, scheme="upwind", save_every=3,
+              progress=told.append)  # fmt: skip
+    assert told == sorted(told)
+    assert told[-1] == 1
 
     def stop(_):
         raise KeyError("enough")

@@ -473,6 +473,18 @@ def test_a_file_that_is_not_there(tmp_path):
         wl.Advection.load(tmp_path / "none.npz")
 
 
+def test_snapshots_are_found_wherever_the_process_goes(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = wl.advect(np.ones(4), courant=0.5, steps=1, out="run.npz")
+    loaded, lost = wl.Advection.load("run.npz"), wl.Advection.load("run.npz")
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir("below")
+    same(run.snapshots, loaded.snapshots)
+    (tmp_path / "run.npz").unlink()
+    with pytest.raises(wl.InputError, match=r"cannot read .*run\.npz: No such file"):
+        _ = lost.snapshots
+
+
 @pytest.mark.parametrize("count", large(400))
 def test_what_is_written_is_not_kept_in_memory(tmp_path, count):
     import tracemalloc

@@ -153,6 +153,8 @@ def test_ends_of_two_values_and_many_more_steps_than_cells():
         ([1, 2], {"boundary": "neumann"}, 'method="jump": at the left end'),
         ([1, 1, 1, 1, 2], {"boundary": "neumann"}, 'method="jump": at the right end'),
         ([1, 2], {"boundary": ("inflow", np.cos), "scheme": "upwind"}, "changes in time"),
+        ([1, 2], {"boundary": ("dirichlet", np.inf), "scheme": "upwind"}, "is not finite"),
+        ([1, 2], {"boundary": ("dirichlet", np.nan), "scheme": "upwind"}, "is not finite"),
     ],
 )  # fmt: skip
 def test_refusals(phi, how, told):

@@ -214,6 +214,7 @@ def test_own_weights_far_away():
         ({-0.5: 0.5, 0: 0.5}, wl.InputTypeError, "the offsets [-0.5, 0] must be whole numbers"),
         ({-1: "a", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
         ({-1: np.inf, 0: 0.5}, wl.InputError, "the weight at offset -1 is not finite"),
+        ({-1: 1.7e308, 0: -1.7e308}, wl.InputError, "or too large for sums of weights"),
         ({-1: [0.5, 0.5], 0: 0.5}, wl.InputTypeError, "one for each of 1 systems"),
         ({-1: np.array(0.5 + 1j), 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a"),
         ({-1: "0.5", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
@@ -230,6 +231,15 @@ def test_what_does_not_solve_the_equation_is_computed_if_asked_for():
     run = wl.advect(phi, courant=0.5, steps=2, scheme={-1: 0.5, 0: 0.25}, boundary="periodic",
                     allow_unstable=True)  # fmt: skip
     np.testing.assert_array_equal(run.phi, [0, 0.5, 2, 2])
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize(
+    "scheme", ["lax-wendroff", "mc", {-1: 1e-300, 1: 1e-310}, {0: 0, 1: 1e300}]
+)
+def test_weights_that_the_dtype_does_not_have_are_taken_without_a_warning(scheme, dtype):
+    run = wl.advect(np.ones(4, dtype), courant=1e200, steps=1, scheme=scheme, allow_unstable=True)
+    assert run.phi.dtype == dtype
 
 
 def test_the_system_is_named():

@@ -69,6 +69,10 @@ def imports(x):
     x[0] = math.sqrt(2)
 
 
+class Holder:
+    """No function, and none of Numba's."""
+
+
 def plain(a):
     return a + 1
 
@@ -79,6 +83,18 @@ def calls_a_plain_function(x):
 
 def writes_a_name_of_its_own(x):
     x[threadIdx.x] = 1  # here
+
+
+def uses_a_class_of_its_own(x):
+    x[0] = Holder()  # here
+
+
+def adds_without_an_index(x):
+    cuda.atomic.add(x, 1)  # here
+
+
+def asks_for_what_numba_lacks(x):
+    x[0] = x.tolist()  # here
 
 
 @cuda.jit(device=True)
@@ -137,6 +153,7 @@ MISTAKES = [
     (imports, "Numba compiles no import in a kernel"),
     (calls_a_plain_function, "decorate it with @cuda.jit(device=True)"),
     (writes_a_name_of_its_own, "threadIdx, a class; what numba.cuda has is written cuda.threadIdx"),
+    (adds_without_an_index, "the call takes 3 arguments"),
     (calls_with_one_argument, "does not fit the parameters (a, b): missing a required argument"),
     (shuffles_with_two_arguments, "argument: 'src_lane'"),
 ]
@@ -154,6 +171,19 @@ def test_a_mistake_is_one_line_with_its_place(function, words):
     assert words in message
     assert "\n" not in message
     assert caught.value.__cause__ is not None
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (uses_a_class_of_its_own, "kernels cannot use Holder, a class"),
+        (asks_for_what_numba_lacks, "Unknown attribute 'tolist' of type array(float64, 1d, C)"),
+    ],
+)
+def test_what_is_not_there_is_not_suggested(function, words):
+    with pytest.raises(UnsupportedKernelError) as caught:
+        simulate(cuda.jit(function))[1, 1](np.zeros(4))
+    assert str(caught.value).endswith(words)
 
 
 @pytest.mark.parametrize(

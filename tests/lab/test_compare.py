@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from warpladder.lab.compare import difference, named_arrays, poison
+from warpladder.lab.compare import difference, named_arrays, poison, uncompared
+from warpladder.simulator import SimulatedDevice
 
 Pair = namedtuple("Pair", "left right")
 AOS = np.dtype([("x", "f4"), ("id", "i4")])
@@ -69,6 +70,7 @@ def test_the_payload_of_a_nan_does_not_matter():
         ((f32(1), f32(2)), (f32(1),), "expected result[0], result[1], found result[0]"),
         (f32(1), (f32(1),), "expected result, found result[0]"),
         (f32(1), None, "found result of type NoneType, which holds no array"),
+        (f32(1), SimulatedDevice().empty(1, "f4"), "device, from where device.to_host() brings it"),
     ],
 )
 def test_what_differs_is_said(expected, found, said):
@@ -108,6 +110,26 @@ def test_records_are_walked_through():
     record = Pair({"a": np.zeros(1)}, [SimpleNamespace(size=3), "text", None])
     names = [name for name, _ in named_arrays(record, "problem")]
     assert names == ["problem.left['a']", "problem.right[0]['size']"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (f32(1), ""),
+        ((1, None, {"a": True}), ""),
+        (None, "result of type NoneType"),
+        ({(1, 2)}, "result of type set"),
+        ({"size": 1, "names": ["a"]}, "result['names'][0] of type str"),
+        (np.array(["a"]), "result of type array of <U1"),
+        (np.array([{1}]), "result of type array of object"),
+        (
+            np.zeros(1, [("id", "i4"), ("day", "M8[D]")]),
+            "result['day'] of type array of datetime64",
+        ),
+    ],
+)
+def test_what_nothing_compares_is_named(answer, told):
+    assert uncompared(answer)[: len(told) or None] == told
 
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "c8", "i1", "u4", "i8", "?", AOS])

@@ -305,6 +305,15 @@ def test_what_is_compiled():
 
 
 @needs_tools
+def test_what_calls_library_functions_is_compiled_without_them():
+    def negated(a):
+        a[0] = -a[0]
+
+    found = compile_kernel(cuda.jit(negated), (types.Array(types.float16, 1, "C"),))
+    assert 0 < found.registers < 32
+
+
+@needs_tools
 def test_the_limit_on_registers_holds_and_spills_are_seen():
     few = cuda.jit(max_registers=64)(register_tiles.relax_rest.py_func)
     found = compile_kernel(few, (types.Array(int32, 2, "C"), int64, int64))

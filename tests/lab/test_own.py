@@ -190,6 +190,8 @@ def test_claims_about_what_is_not_there(than, counter, said):
         ("LADDER = Ladder(", "LADDER = dict(", "LADDER = dict(", "LADDER is of type dict"),
         ("LADDER = Ladder(", "L = Ladder(", "", "leaves no LADDER and no RUNG"),
         ("TILE = 32\n", "raise SystemExit(3)\n", "raise SystemExit", "it ends the program"),
+        ("def make(n: int, seed: int)", "def make(n: int)", "TRANSPOSE = Task(", "is make(n); it"),
+        ("tile(device: Device, problem", "tile(problem", "TILE = Rung(", "of 2 arguments"),
         ("default_n=4096", "default_n='4096'", "TRANSPOSE = Task(", "it must be a whole number"),
     ],
 )

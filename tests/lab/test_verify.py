@@ -45,6 +45,12 @@ def test_a_wrong_answer_is_said(function, said):
     assert said in verdict.fault
 
 
+def test_an_answer_with_which_nothing_can_be_compared_is_refused():
+    pairs = dataclasses.replace(toy.TASK, oracle=lambda problem: set(problem.x.tolist()))
+    with pytest.raises(InputError, match="of the oracle's answer result of type set cannot be"):
+        verify(host(lambda _: {42}, task=pairs), None, [2])
+
+
 def test_a_clobbered_input_does_not_reach_the_oracle():
     def zero_everything(problem):
         problem.x[...] = 0

@@ -342,6 +342,25 @@ def test_an_atomic_and_a_plain_access_race():
     assert "values[0]" in str(fault)
 
 
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_store_of_what_is_there_races_with_what_changes_it(schedule):
+    @cuda.jit
+    def kernel(total, clears, by_atomics):
+        i = cuda.threadIdx.x
+        if i == clears:
+            total[0] = 0
+        elif i % 32 == 0:
+            if by_atomics:
+                cuda.atomic.add(total, 0, 1)
+            else:
+                total[0] = 1
+
+    for clears in (0, 32):
+        for by_atomics in (True, False):
+            fault = fault_of(kernel, 1, 64, np.zeros(1), clears, by_atomics, schedule=schedule)
+            assert fault.check == "racecheck"
+
+
 def test_the_unsynchronised_sum_is_found():
     @cuda.jit
     def kernel(values, total):
@@ -1086,6 +1105,7 @@ def test_blocks_as_large_as_they_come(block):
         (np.ceil(1.5), 1, r"the grid .*2\.0.* is not made of whole numbers"),
         (1, (1, 2.0), r"the block \(1, 2\.0\) is not made of whole numbers"),
         ("2", 1, "not made of whole numbers"),
+        (np.array([2, 1]), 1, r"the grid array\(\[2, 1\]\) is not made of whole numbers"),
     ],
 )
 def test_launches_that_are_refused(grid, block, message):
@@ -1100,6 +1120,11 @@ def test_arguments_by_name_are_refused():
         simulate(touches)[1, 1](values=np.zeros(1))
     with pytest.raises(InputTypeError, match="by position only"):
         simulate(touches).forall(1)(values=np.zeros(1))
+
+
+def test_an_integer_beyond_64_bits_is_told():
+    with pytest.raises(InputTypeError, match="argument 0 is of type int and of more than 64 bits"):
+        simulate(touches)[1, 1](2**70)
 
 
 def test_a_launch_without_a_block_is_refused():

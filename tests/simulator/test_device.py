@@ -9,7 +9,13 @@ import pytest
 from numba import cuda, float32
 
 from warpladder.device.base import Device
-from warpladder.errors import DeviceError, InputError, InputTypeError, KernelFaultError
+from warpladder.errors import (
+    DeviceError,
+    InputError,
+    InputTypeError,
+    KernelFaultError,
+    TooLargeError,
+)
 from warpladder.simulator import SimulatedDevice, simulated_cuda
 
 
@@ -18,6 +24,11 @@ def doubled(values):
     i = cuda.grid(1)
     if i < values.size:
         values[i] *= 2
+
+
+@cuda.jit
+def shifted(values):
+    values[0] = 1
 
 
 @pytest.fixture
@@ -85,6 +96,12 @@ def test_shapes_and_dtypes_that_are_none(device, name):
         make(2.5, "f8")
     with pytest.raises(InputTypeError, match="dtype='nonsense' is not known"):
         make(3, "nonsense")
+
+
+@pytest.mark.parametrize("shape", [2**60, (2**32, 2**32)])
+def test_what_memory_does_not_hold_is_refused(device, shape):
+    with pytest.raises(TooLargeError, match="elements of a simulated device take"):
+        device.empty(shape, np.float32)
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -184,14 +201,70 @@ def test_to_host_into_an_array(device):
     assert device.to_host(there, out) is out
     assert out.tolist() == [0, 1, 2, 3]
     assert device.to_host(there, out=out, stream=device.stream()) is out
-    with pytest.raises(ValueError, match="broadcast"):
-        device.to_host(there, np.zeros(3))
+
+
+@pytest.mark.parametrize("with_stream", [False, True])
+@pytest.mark.parametrize(
+    ("out", "told"),
+    [
+        (np.zeros(3), r"out has shape \(3,\)"),
+        (np.zeros((2, 4)), r"out has shape \(2, 4\)"),
+        (np.zeros(4, "f4"), "dtype float32"),
+        (np.zeros(8)[::2], "must be contiguous"),
+    ],
+)
+def test_to_host_refuses_what_a_gpu_could_not_copy_into(device, out, told, with_stream):
+    stream = device.stream() if with_stream else None
+    with pytest.raises(InputError, match=told):
+        device.to_host(device.to_device(np.arange(4.0)), out, stream=stream)
 
 
 @pytest.mark.parametrize("stranger", [np.zeros(3), [1, 2], None])
 def test_to_host_of_what_is_not_on_the_device(device, stranger):
     with pytest.raises(DeviceError, match="no array of the simulated device"):
         device.to_host(stranger)
+
+
+def test_arrays_of_a_program_are_copied_as_numba_copies_them():
+    with simulated_cuda():
+        there = cuda.to_device(np.arange(5.0))
+        host = np.zeros((5, 1))
+        assert there.copy_to_host(host) is host
+        assert [part.copy_to_host().tolist() for part in there.split(3)] == [[0, 1, 2], [3, 4]]
+        assert there.is_c_contiguous()
+        assert there.is_f_contiguous()
+        for other in (np.zeros(5, "f4"), np.zeros(1)):
+            with pytest.raises((TypeError, ValueError), match=r"incompatible (dtype|shape)"):
+                there.copy_to_host(other)
+            with pytest.raises((TypeError, ValueError), match=r"incompatible (dtype|shape)"):
+                cuda.to_device(other, to=there)
+
+
+def test_kernels_that_were_made_before_are_launched_there():
+    @cuda.jit(device=True)
+    def function(values):
+        values[0] = 1
+
+    kernel, configured = cuda.jit(doubled.py_func), type(doubled).__getitem__
+    with simulated_cuda(checks=True):
+        values = cuda.to_device(np.arange(4.0))
+        kernel[1, 4](values)
+        kernel.forall(4)(values)
+        with simulated_cuda():
+            cuda.jit(shifted)[1, 1](values)
+        assert values.copy_to_host().tolist() == [1, 4, 8, 12]
+        with pytest.raises(RuntimeError, match="device function"):
+            function[256, 1](np.zeros(1))
+    assert type(doubled).__getitem__ is configured
+
+
+def test_a_program_finds_one_device(capsys):
+    with simulated_cuda():
+        assert cuda.detect()
+        with cuda.gpus[0]:
+            assert [*cuda.gpus] == cuda.gpus.lst == cuda.list_devices()
+            assert cuda.gpus.current is cuda.get_current_device()
+    assert "Found 1 CUDA devices" in capsys.readouterr().out
 
 
 def test_pinned_memory_is_a_host_array(device):

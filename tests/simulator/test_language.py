@@ -20,7 +20,7 @@ from numba.extending import overload
 from simulating import asserts_positive, elementwise
 
 from warpladder.device.numba_target import FRONT_END
-from warpladder.errors import UnsupportedKernelError
+from warpladder.errors import InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate
 
 
@@ -955,6 +955,26 @@ def test_print_of_what_kernels_cannot_print(argument):
         simulating.run(kernel, 1, 1, argument)
 
 
+@pytest.mark.numba_cuda  # Numba's own target finds no type for it, nor for the next.
+def test_text_made_of_a_number_is_refused_in_its_words():
+    @cuda.jit
+    def kernel(values):
+        print(f"{values.size}")  # noqa: T201
+
+    with pytest.raises(UnsupportedKernelError, match="text made of int64"):
+        simulating.run(kernel, 1, 1, np.zeros(1))
+
+
+@pytest.mark.numba_cuda
+def test_the_greatest_of_an_array_is_refused_in_its_words():
+    @cuda.jit
+    def kernel(values):
+        values[0] = max(values)
+
+    with pytest.raises(UnsupportedKernelError, match=r"max\(\) of array.*write it as a loop"):
+        simulating.run(kernel, 1, 1, np.zeros(1))
+
+
 def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
     @cuda.jit(debug=True, opt=False)
     def kernel(values):
@@ -1101,6 +1121,16 @@ def test_star_arguments_defaults_and_keywords(run):
         0, 33, 22, 11500, 21500, 21200, 21220, 1300, 1200, 1202,
         1202 + 44 * 100000 + 55 * 10000000 + 10 * (1 + 2 + 3 + 4),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [(), (2,), (2, 3, 4)], ids=str)
+def test_defaults_and_star_arguments_of_a_kernel_are_refused_as_on_a_gpu(given):
+    @cuda.jit
+    def kernel(out, scale=3, *rest):
+        out[0] = scale
+
+    with pytest.raises(InputTypeError, match="of a kernel all are given, defaults"):
+        simulating.run(kernel, 1, 1, np.zeros(1), *given)
 
 
 def test_star_arguments_of_functions_that_numba_knows(run):

@@ -159,7 +159,7 @@ def _constant(edge: Edge, own: Any, system: int, first: int, steps: int) -> floa
     if edge.values is None:
         return float(own)
     values = edge.values[first : first + steps, system]
-    if len(values) and not (values == values[0]).all():
+    if not np.array_equal(values, np.full_like(values, values[:1]), equal_nan=True):
         raise InputError(_STEPS_INSTEAD.format("an inflow that changes in time is no wave"))
     return float(values[0]) if len(values) else float(own)
 
@@ -175,6 +175,10 @@ def _between_constants(
     n = len(cells)
     before, behind = _beyond(offsets, steps)
     # What lies beyond an end matters where it is looked at, and is disturbed where it looks in.
+    if (before and not np.isfinite(ends[0])) or (behind and not np.isfinite(ends[1])):
+        raise InputError(
+            _STEPS_INSTEAD.format("what lies beyond an end is not finite, and would be everywhere")
+        )
     if before:
         _check_still("left", cells[:behind], behind, ends[0])
     if behind:

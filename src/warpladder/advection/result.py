@@ -202,7 +202,7 @@ class Advection:
         """
         place = as_path("path", path)
         setup, saved, last = open_run(place, boundary)
-        return cls(last, setup, int(saved[-1]), saved, place, device, "read from a file")
+        return cls(last, setup, int(saved[-1]), saved, place.absolute(), device, "read from a file")
 
     def exact(self, initial: Any = None) -> NDArray[np.float64]:
         """Return the exact solution at the end, in float64, on the host.

@@ -28,6 +28,8 @@ _Weights = Callable[[NDArray[np.float64]], tuple[Any, ...]]
 _FARTHEST, _FEWEST, _MOST = 4, 2, 5
 # Of weights that a user has typed or worked out, as float64s.
 _SLACK = 1e-9
+# Weights of one's own whose sums, and those of what they carry, are numbers.
+_LARGEST = 2.0**1000
 # Waves at which the growth of one's own weights is looked at, from the longest to the shortest.
 _WAVES = 2049
 
@@ -158,8 +160,10 @@ def _numbers(offset: int, weight: Any, c: NDArray[np.float64]) -> NDArray[np.flo
             f"scheme: the weight at offset {offset} must be a number, one for each of "
             f"{len(c)} systems, or a function of the Courant number that returns one"
         ) from None
-    if not np.isfinite(numbers).all():
-        raise InputError(f"scheme: the weight at offset {offset} is not finite")
+    if not (np.abs(numbers) < _LARGEST).all():
+        raise InputError(
+            f"scheme: the weight at offset {offset} is not finite, or too large for sums of weights"
+        )
     return numbers
 
 
@@ -226,10 +230,12 @@ def rule_of(
     Stencil(offsets=(0, 1), weights=array([[0.75, 0.25]], dtype=float32))
     """
     c = np.abs(courant) if scheme.is_upwind else courant
-    if scheme.weights is None:
-        correction = (c * (1 - c) / 2).astype(dtype)
-        return Limited(scheme.name, c.astype(dtype), correction, mirrored=mirrored)
-    weights = _rounded(_table(scheme, c), dtype)
+    # What is computed though it is unstable may have weights beyond the dtype.
+    with np.errstate(all="ignore"):
+        if scheme.weights is None:
+            correction = (c * (1 - c) / 2).astype(dtype)
+            return Limited(scheme.name, c.astype(dtype), correction, mirrored=mirrored)
+        weights = _rounded(_table(scheme, c), dtype)
     if scheme.is_upwind and mirrored:
         offsets = tuple(-offset for offset in reversed(scheme.offsets))
         return Stencil(offsets, np.ascontiguousarray(weights[:, ::-1]))

@@ -202,7 +202,8 @@ class _Written:
         self._write(to_numpy(state) if is_on_gpu(state) else state)
 
     def result(self, given: Any) -> Any:  # noqa: ARG002 - the protocol's; a file has no kind
-        return self._path
+        # Wherever this process goes meanwhile.
+        return self._path.absolute()
 
 
 @contextmanager

@@ -84,7 +84,20 @@ def open_run(path: Path, boundary: Any) -> tuple[Setup, NDArray[np.int64], NDArr
 
 
 def open_snapshots(path: Path) -> Any:
-    """Return the snapshots of a file: mapped into memory, or an array of Zarr."""
+    """Return the snapshots of a file: mapped into memory, or an array of Zarr.
+
+    Raises
+    ------
+    InputError
+        It is not there any more, or cannot be read.
+    """
+    try:
+        return _snapshots(path)
+    except OSError as fault:
+        raise InputError(f"cannot read {path}: {fault.strerror or fault}") from fault
+
+
+def _snapshots(path: Path) -> Any:
     if path.suffix.lower() == ".zarr":
         return zarr_module("reading snapshots").open_group(str(path), mode="r")["snapshots"]
     with zipfile.ZipFile(path) as archive:
@@ -115,7 +128,7 @@ def _check_parts(path: Path, steps: NDArray[Any], x: NDArray[Any], snapshots: An
 
 def _parts(path: Path) -> tuple[str, NDArray[np.int64], Any, Any]:
     """Return what is in a file: ``about``, the steps, x and the snapshots."""
-    snapshots = open_snapshots(path)
+    snapshots = _snapshots(path)
     if path.suffix.lower() == ".zarr":
         group = zarr_module("reading snapshots").open_group(str(path), mode="r")
         return str(group.attrs["about"]), np.asarray(group["steps"][:]), group["x"][:], snapshots

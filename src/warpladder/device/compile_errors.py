@@ -66,7 +66,11 @@ _WORDS = (
     ),
     (
         r"Untyped global name '(\w+)': Cannot determine Numba type of <class 'type'>",
-        r"kernels cannot use \1, a class; what numba.cuda has is written cuda.\1",
+        r"kernels cannot use \1, a class",
+    ),
+    (
+        r"(?:not enough|too many) values to unpack \(expected (\d+).*",
+        r"the call takes \1 arguments",
     ),
     (
         r"Untyped global name '(\w+)': Cannot determine Numba type of (.*)",
@@ -329,6 +333,9 @@ def _enclosing(place: _Place) -> str:
 
 def _guess(reason: str, function: Any, fault: BaseException) -> str:
     """Return ``; did you mean ...?`` where a name looks like one that there is."""
+    if found := re.search(r"kernels cannot use (\w+), a class", reason):
+        known = dir(sys.modules["numba.cuda"])
+        return f"; what numba.cuda has is written cuda.{found[1]}" if found[1] in known else ""
     if found := re.search(r"name '(\w+)' is not defined", reason):
         known = [*function.__code__.co_varnames, *function.__globals__, *_BUILTINS]
     elif found := re.search(r"Unknown attribute '(\w+)' of type array", reason):
@@ -338,4 +345,5 @@ def _guess(reason: str, function: Any, fault: BaseException) -> str:
     else:
         return ""
     close = difflib.get_close_matches(found[1], known, n=1, cutoff=0.7)
-    return f"; did you mean {close[0]}?" if close else ""
+    # What an array has in NumPy it may lack in a kernel.
+    return "" if found[1] in close else f"; did you mean {close[0]}?" if close else ""

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warpladder.device.foreign import is_on_gpu
+
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
-__all__ = ["POISON_BYTE", "difference", "named_arrays", "poison"]
+__all__ = ["POISON_BYTE", "difference", "named_arrays", "poison", "uncompared"]
 
 #: Every byte of integers that were never written; floats hold NaN.
 POISON_BYTE = 0xA5
@@ -51,29 +53,59 @@ def named_arrays(value: Any, name: str = "result") -> Iterator[tuple[str, NDArra
     >>> [name for name, _ in named_arrays((np.zeros(2), {"size": 3}))]
     ['result[0]', "result[1]['size']"]
     """
+    for part, leaf in _leaves(value, name):
+        if _is_numbers(leaf):
+            yield part, leaf
+
+
+def uncompared(value: Any, name: str = "result") -> str:
+    """Return what of a record is neither number nor array of numbers, so that nothing compares it.
+
+    Examples
+    --------
+    >>> uncompared({"size": 3, "pairs": {(1, 2)}}), uncompared((np.zeros(2), None))
+    ("result['pairs'] of type set", '')
+    """
+    for part, leaf in _leaves(value, name):
+        # Of an answer in parts one may be missing.
+        if not (_is_numbers(leaf) or (leaf is None and part != name)):
+            is_array = isinstance(leaf, np.ndarray)
+            kind = f"array of {leaf.dtype}" if is_array else type(leaf).__name__
+            return f"{part} of type {kind}"
+    return ""
+
+
+def _is_numbers(leaf: Any) -> bool:
+    return isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biuf"
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield what a record consists of: numbers as arrays, anything else as it is."""
     if isinstance(value, np.ndarray | np.generic | int | float | complex):
         array = np.asarray(value)
         if array.dtype.names is not None:
             for field in array.dtype.names:
-                yield from named_arrays(array[field], f"{name}[{field!r}]")
+                yield from _leaves(array[field], f"{name}[{field!r}]")
         elif array.dtype.kind == "c":
             yield from ((f"{name}.real", array.real), (f"{name}.imag", array.imag))
-        elif array.dtype.kind in "biuf":
+        else:
             yield name, array
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from named_arrays(inner, f"{name}[{key!r}]")
+            yield from _leaves(inner, f"{name}[{key!r}]")
     elif is_dataclass(value):
         for attribute in fields(value):
-            yield from named_arrays(getattr(value, attribute.name), f"{name}.{attribute.name}")
+            yield from _leaves(getattr(value, attribute.name), f"{name}.{attribute.name}")
     elif hasattr(value, "_fields"):
         for attribute in value._fields:
-            yield from named_arrays(getattr(value, attribute), f"{name}.{attribute}")
+            yield from _leaves(getattr(value, attribute), f"{name}.{attribute}")
     elif isinstance(value, tuple | list):
         for index, inner in enumerate(value):
-            yield from named_arrays(inner, f"{name}[{index}]")
+            yield from _leaves(inner, f"{name}[{index}]")
     elif isinstance(value, SimpleNamespace):
-        yield from named_arrays(vars(value), name)
+        yield from _leaves(vars(value), name)
+    else:
+        yield name, value
 
 
 def difference(
@@ -105,6 +137,8 @@ def difference(
     given = dict(named_arrays(found, name))
     if wanted.keys() != given.keys():
         what = ", ".join(given) or f"{name} of type {type(found).__name__}, which holds no array"
+        if is_on_gpu(found):
+            what = f"{name} on the device, from where device.to_host() brings it"
         return f"expected {', '.join(wanted)}, found {what}"
     for part, array in wanted.items():
         if fault := _difference(part, array, given[part], tolerance):

@@ -42,8 +42,9 @@ _EXTRA = "compile"
 _PURPOSE = "compiling kernels without a GPU"
 #: CUDA 13 compiles for nothing older.
 _OLDEST = (7, 5)
-#: The barrier of a grid and `reshape` are library functions; without them the code is not complete.
-_LINKED_LATER = ("cudaCG", "numba_attempt_nocopy_reshape")
+#: Library functions, as the barrier of a grid, `reshape` and arithmetic of float16 call them:
+#: without them the code is not complete. That of `print` is the driver's.
+_LINKED_LATER = re.compile(r"^\.extern \.func\s+(?:\(.*\)\s+)?(?!vprintf)\w", re.MULTILINE)
 #: A compiler that takes longer than this many seconds hangs.
 _PATIENCE = 300
 
@@ -203,7 +204,7 @@ def compile_kernel(
         command.append("-O3" if options.get("opt", True) else "-O0")
         if limit := options.get("max_registers"):
             command += ["-maxrregcount", str(limit)]
-        if any(name in ptx for name in _LINKED_LATER):
+        if _LINKED_LATER.search(ptx):
             command.append("-c")
         told = _run(*command, str(source), "-o", str(target)).stderr
         cubin = target.read_bytes()

@@ -109,7 +109,7 @@ def program_rung(path: Path) -> tuple[Ladder, Rung]:
     if not seen.kernels:
         raise nothing_launched(path)
 
-    def run(device: Simulated, _problem: None) -> None:
+    def run(device: Simulated, _problem: object) -> None:
         with watched(checks=False, counters=True) as counted:
             run_program(path, device.properties.compute_capability)
         # Every run of a program makes its kernels anew, in the same order.
@@ -132,11 +132,11 @@ def program_rung(path: Path) -> tuple[Ladder, Rung]:
     return Ladder(path.name, title, (rung,)), rung
 
 
-def _nothing(*_: Any) -> None:
-    return None
+def _nothing(*_: Any) -> tuple[()]:
+    return ()
 
 
-def _no_work(_problem: None) -> Work:
+def _no_work(_problem: object) -> Work:
     return Work(0, 0)
 
 

@@ -7,6 +7,7 @@ someone else writes, when they are loaded.
 
 from __future__ import annotations
 
+import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
@@ -83,11 +84,24 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in {Union, types.UnionType}:
         return any(_fits(value, one) for one in inner)
     if origin is Callable:
-        return callable(value)
+        return callable(value) and _takes(value, len(inner[0]))
     if hint in {int, float}:
         allowed = (int,) if hint is int else (int, float)
         return isinstance(value, allowed) and not isinstance(value, bool)
     return isinstance(value, hint)
+
+
+def _takes(function: Callable[..., Any], count: int) -> bool:
+    """Return whether a function can be called with so many arguments, as far as Python knows."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
 
 
 def _shown(value: Any) -> str:
@@ -97,6 +111,8 @@ def _shown(value: Any) -> str:
 def _kind(value: Any) -> str:
     if isinstance(value, tuple):
         return f"a tuple of {', '.join(sorted({type(one).__name__ for one in value}))}"
+    if inspect.isfunction(value):
+        return f"{value.__name__}({', '.join(inspect.signature(value).parameters)})"
     return f"of type {type(value).__name__}"
 
 
@@ -110,7 +126,7 @@ def _words(hint: Any) -> str:
     if origin in {Union, types.UnionType}:
         return _either([_words(one) for one in inner])
     if origin is Callable:
-        return "a function"
+        return f"a function of {len(inner[0])} argument{'s' if len(inner[0]) > 1 else ''}"
     return {types.NoneType: "None", str: "a text", int: "a whole number", float: "a number"}.get(
         hint, f"a {getattr(hint, '__name__', hint)}"
     )

@@ -17,7 +17,7 @@ from warpladder.errors import (
     UnsupportedKernelError,
     WarpladderError,
 )
-from warpladder.lab.compare import difference
+from warpladder.lab.compare import difference, uncompared
 from warpladder.lab.devices import Simulated
 from warpladder.lab.own import mistake_in
 from warpladder.lab.poisoned import Poisoned
@@ -157,8 +157,8 @@ def verify(
     Raises
     ------
     InputError
-        A size is beyond the rung's ``max_n``, there is no size, kernels are given no device, or a
-        rung that needs a GPU is given none.
+        A size is beyond the rung's ``max_n``, there is no size, kernels are given no device, a
+        rung that needs a GPU is given none, or the oracle's answer is more than numbers.
     MissingExtraError
         The rung needs a package that is not installed; that says nothing of its answers.
 
@@ -215,7 +215,13 @@ def _posed(task: Task, n: int, seed: int) -> tuple[Any, Any]:
         if n <= _MOST_ROWS:
             raise
         raise MemoryError(str(fault)) from fault
-    return problem, task.oracle(deepcopy(problem))
+    answer = task.oracle(deepcopy(problem))
+    if unlike := uncompared(answer):
+        raise InputError(
+            f"{task.name}: of the oracle's answer {unlike} cannot be compared; it must be numbers, "
+            "arrays of them, or a record of these"
+        )
+    return problem, answer
 
 
 def pose(task: Task, n: int, seed: int = 0) -> Any:
@@ -236,7 +242,8 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
     problem = pose(rung.task, n, seed)
     try:
         result = run(rung, device, problem)
-    except MissingExtraError:
+    except (MissingExtraError, MemoryError):
+        # Which says nothing of its answers.
         raise
     except UnsupportedKernelError as refusal:
         return Verdict(n, f"cannot run: {refusal}")

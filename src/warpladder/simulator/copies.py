@@ -46,7 +46,6 @@ class LateCopies:
 
     def put(self, stream: Any, target: NDArray[Any], values: NDArray[Any]) -> None:
         """Note that ``values``, which nobody else may change, are to come to ``target``."""
-        np.broadcast_to(values, target.shape)
         self._waiting[next(self._numbers)] = _Copy(stream, target, values)
 
     def put_behind(self, stream: Any, copies: frozenset[int]) -> None:

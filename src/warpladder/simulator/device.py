@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.base import Grid
-from warpladder.device.cuda_arguments import as_element, as_shape, check_same, with_others
+from warpladder.device.cuda_arguments import (
+    as_element,
+    as_shape,
+    check_out,
+    check_same,
+    with_others,
+)
 from warpladder.device.occupancy import occupancy
 from warpladder.device.properties import DeviceProperties, properties_of
 from warpladder.errors import DeviceError
@@ -243,11 +249,18 @@ class SimulatedDevice:
 
         Without a stream the copy is complete on return, and so are all that were waiting; with one,
         when the stream is.
+
+        Raises
+        ------
+        InputError
+            ``out`` has another shape or dtype, is read-only or not contiguous in C order.
         """
         if not isinstance(device_array, SimulatedArray):
             raise DeviceError(
                 f"to_host: {type(device_array).__name__} is no array of the simulated device"
             )
+        if out is not None:
+            check_out(out, device_array)
         if stream is None:
             self._copies.complete()
             return device_array.copy_to_host(out)

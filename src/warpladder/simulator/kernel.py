@@ -188,11 +188,17 @@ class SimulatedKernel:
         geometry = Geometry(
             extents("grid", grid, self.__name__), extents("block", block, self.__name__)
         )
-        names = tuple(inspect.signature(self.py_func).parameters)
-        if len(arguments) != len(names) and not self._variadic():
+        parameters = inspect.signature(self.py_func).parameters
+        names = tuple(parameters)
+        if len(arguments) != len(names):
+            are_plain = all(
+                one.default is one.empty and one.kind is not one.VAR_POSITIONAL
+                for one in parameters.values()
+            )
             raise InputTypeError(
                 f"{defined_at(self.py_func)} takes {len(names)} arguments ({', '.join(names)}), "
                 f"{len(arguments)} were given"
+                f"{'' if are_plain else '; of a kernel all are given, defaults and *arguments too'}"
             )
         program = self.program_for(types_of(arguments))
         options: Options = overruled(self.options)
@@ -205,9 +211,7 @@ class SimulatedKernel:
             cooperative,
             bounds[0] if isinstance(bounds, tuple) else bounds,
         )
-        passed = self._flat(arguments, program)
-        flat_names = names if len(names) == len(passed) else tuple(map(str, range(len(passed))))
-        prepared = Arguments(flat_names, program.argument_types, passed)
+        prepared = Arguments(names, program.argument_types, arguments)
         monitor = None
         if options.counters or options.checks.any or options.recorder is not None:
             from warpladder.simulator.checks.monitor import Monitor
@@ -243,22 +247,6 @@ class SimulatedKernel:
             )  # fmt: skip
             note(self, self.report)
         return self.report
-
-    def _variadic(self) -> bool:
-        kinds = inspect.signature(self.py_func).parameters.values()
-        return any(
-            kind.kind is kind.VAR_POSITIONAL or kind.default is not kind.empty for kind in kinds
-        )
-
-    def _flat(self, arguments: tuple[Any, ...], program: Program) -> tuple[Any, ...]:
-        if len(arguments) == len(program.argument_types):
-            return arguments
-        names = list(inspect.signature(self.py_func).parameters.values())
-        if names and names[-1].kind is names[-1].VAR_POSITIONAL:
-            fixed = len(names) - 1
-            return (*arguments[:fixed], tuple(arguments[fixed:]))
-        defaults = [parameter.default for parameter in names[len(arguments) :]]
-        return (*arguments, *defaults)
 
     def program_for(self, kinds: tuple[Any, ...]) -> Program:
         """Return the kernel's program for arguments of these Numba types, translated once."""

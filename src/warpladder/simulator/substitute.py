@@ -1,8 +1,9 @@
 """`simulated_cuda`: existing numba-cuda programs, unchanged, on the simulated GPU.
 
 Within the context ``numba.cuda`` has simulated counterparts of ``jit`` and of the host functions
-for arrays, streams, events and devices. What a program has already imported by name
-(``from numba.cuda import jit``) is out of reach: import it inside the context.
+for arrays, streams, events and devices, and kernels that were made before are launched on the
+simulated GPU, too. What a program has already imported by name (``from numba.cuda import
+to_device``) is out of reach: import it inside the context.
 """
 
 from __future__ import annotations
@@ -72,13 +73,39 @@ def simulated_cuda(
     for name, value in substitutes.items():
         setattr(cuda, name, value)
     try:
-        yield
+        with _launches_simulated(options):
+            yield
     finally:
         for name in substitutes:
             if name in saved:
                 setattr(cuda, name, saved[name])
             else:
                 delattr(cuda, name)
+
+
+@contextlib.contextmanager
+def _launches_simulated(options: Options) -> Iterator[None]:
+    """Have kernels that were made outside of the context launched on the simulated GPU."""
+    configured, forall = CUDADispatcher.__getitem__, CUDADispatcher.forall
+
+    def is_device_function(kernel: Any) -> bool:
+        return bool(kernel.targetoptions.get("device"))
+
+    def configure(kernel: Any, configuration: Any) -> Any:
+        if is_device_function(kernel):
+            return configured(kernel, configuration)
+        return _Kernel(kernel, options)[configuration]
+
+    def for_all(kernel: Any, *arguments: Any, **named: Any) -> Any:
+        if is_device_function(kernel):
+            return forall(kernel, *arguments, **named)
+        return _Kernel(kernel, options).forall(*arguments, **named)
+
+    CUDADispatcher.__getitem__, CUDADispatcher.forall = configure, for_all
+    try:
+        yield
+    finally:
+        CUDADispatcher.__getitem__, CUDADispatcher.forall = configured, forall
 
 
 class _Kernel(SimulatedKernel):
@@ -130,13 +157,37 @@ class _Overloads:
         return len(self._kernel.signatures or self._kernel.programs)
 
 
+class _Device(SimpleNamespace):
+    """A device as numba-cuda has it; there is one, which a ``with`` makes the current one."""
+
+    def __enter__(self) -> None:
+        """Make it the current device."""
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it so."""
+
+
+class _Devices(list[_Device]):
+    """All devices, as numba-cuda has them."""
+
+    @property
+    def lst(self) -> list[_Device]:
+        """They, in a list."""
+        return self
+
+    @property
+    def current(self) -> _Device:
+        """The one that is current."""
+        return self[0]
+
+
 class _Substitutes:
     """What stands in for the functions of ``numba.cuda``."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
         properties = options.properties
-        self.device = SimpleNamespace(
+        self.device = _Device(
             name=properties.name.encode(),
             compute_capability=properties.compute_capability,
             id=0,
@@ -165,6 +216,9 @@ class _Substitutes:
             "is_available": lambda: True,
             "get_current_device": lambda: self.device,
             "current_context": lambda _devnum=None: context,
+            "gpus": _Devices([self.device]),
+            "list_devices": lambda: [self.device],
+            "detect": self._detect,
             "select_device": lambda _device_id=0: self.device,
             "close": _nothing,
             "synchronize": _nothing,
@@ -190,6 +244,10 @@ class _Substitutes:
             "is_cuda_array": lambda value: isinstance(value, SimulatedArray),
             "as_cuda_array": lambda value, **_: value,
         }
+
+    def _detect(self) -> bool:
+        print(f"Found 1 CUDA devices\nid 0    {self.device.name!r}")  # noqa: T201 - as Numba does
+        return True
 
     def _memory_info(self) -> SimpleNamespace:
         total = self.options.properties.memory_bytes
@@ -283,7 +341,7 @@ def _to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) 
         return obj
     host = np.asarray(obj.values if isinstance(obj, SimulatedArray) else obj)
     array: SimulatedArray = SimulatedArray.like(host) if to is None else to
-    array.fill(host)
+    array.copy_to_device(host)
     return array
 
 

@@ -8,8 +8,9 @@ that within it. The last rule takes any atomic for the meeting point, not the sa
 thread's fence for all of the block: it can miss a race, never invent one.
 Atomic operations do not race with each other.
 
-For each place the last plain write, the last atomic operation and the last two readers are
-remembered: of a race that involves a thread from before those, another pair is reported.
+For each place the last plain write, the last one of what was there already, the last atomic
+operation and the last two readers are remembered: of a race that involves a thread from before
+those, another pair is reported. A write of what is there already races with nobody who reads.
 """
 
 from __future__ import annotations
@@ -34,12 +35,18 @@ Found = tuple[int, tuple[str, Site, int], tuple[str, Site, int], str]
 #: With which accesses of the past one of each kind may race, and how their verbs are called.
 _OPPONENTS = {
     "load": (("writer", "store"), ("atomic", "atomic")),
-    "atomic": (("writer", "store"), ("reader", "load"), ("reader_before", "load")),
+    "atomic": (
+        ("writer", "store"),
+        ("reader", "load"),
+        ("reader_before", "load"),
+        ("rewriter", "store"),
+    ),
     "store": (
         ("writer", "store"),
         ("atomic", "atomic"),
         ("reader", "load"),
         ("reader_before", "load"),
+        ("rewriter", "store"),
     ),
 }
 
@@ -153,8 +160,6 @@ class RaceChecker:
         changed = None
         if verb == "store" and not self.report_same_value:
             changed = _changed(buffer, view, at, value)
-            if not np.count_nonzero(changed):
-                return None
         for step in range(max(1, view.dtype.itemsize // buffer.granule)):
             found = self._check(buffer.shadow, first + step, now, verb, changed, value)
             if found is not None:
@@ -181,6 +186,10 @@ class RaceChecker:
         changed: NDArray[np.bool_] | None,
         value: Any,
     ) -> tuple[int, tuple[int, int], str, str] | None:
+        if changed is not None and np.count_nonzero(changed) < len(changed):
+            found = self._rewrite(shadow, place, now, ~changed)
+            if found is not None or not np.count_nonzero(changed):
+                return found
         if verb != "load":
             shadow.settle_reads()
         for kind, verb_before in _OPPONENTS[verb]:
@@ -191,10 +200,7 @@ class RaceChecker:
             if changed is not None:
                 bad &= changed
             if np.count_nonzero(bad):
-                k = int(np.flatnonzero(bad)[0])
-                ident, moment = divmod(int(past[place[k]]), 1 << 32)
-                site = int(self.moments.table[moment, Moments.SITE])
-                return k, (ident, site), verb_before, ""
+                return self._met(past, place, bad, verb_before)
         if verb == "load":
             shadow.read(place, now.ident, now.moment)
         elif verb == "atomic":
@@ -202,6 +208,26 @@ class RaceChecker:
         else:
             return self._record_writes(shadow, place, now, changed, value)
         return None
+
+    def _rewrite(
+        self, shadow: Shadow, place: NDArray[np.int64], now: _Now, same: NDArray[np.bool_]
+    ) -> tuple[int, tuple[int, int], str, str] | None:
+        """Note stores of what is there already: whoever reads may do so before or after them."""
+        if shadow.atomic is not None:
+            bad = self._unordered(shadow.atomic, place, now)
+            bad &= same
+            if np.count_nonzero(bad):
+                return self._met(shadow.atomic, place, bad, "atomic")
+        shadow.made("rewriter")[place[same]] = now.last[same]
+        return None
+
+    def _met(
+        self, past: NDArray[np.int64], place: NDArray[np.int64], bad: NDArray[np.bool_], verb: str
+    ) -> tuple[int, tuple[int, int], str, str]:
+        """Return the first of the bad accesses, and the past one that it races with."""
+        k = int(np.flatnonzero(bad)[0])
+        ident, moment = divmod(int(past[place[k]]), 1 << 32)
+        return k, (ident, int(self.moments.table[moment, Moments.SITE])), verb, ""
 
     def _unordered(
         self, past: NDArray[np.int64], place: NDArray[np.int64], now: _Now

@@ -33,11 +33,14 @@ class Shadow:
         "atomic",
         "reader",
         "reader_before",
+        "rewriter",
         "writer",
     )
 
     def __init__(self, places: int) -> None:
         self.writer: NDArray[np.int64] | None = None
+        #: Of what was there already.
+        self.rewriter: NDArray[np.int64] | None = None
         self.atomic: NDArray[np.int64] | None = None
         self.reader: NDArray[np.int64] | None = None
         self.reader_before: NDArray[np.int64] | None = None
@@ -62,7 +65,7 @@ class Shadow:
         ``epoch`` is that of all blocks; None where they differ.
         """
         if self._epoch is not None and epoch is not None and epoch != self._epoch:
-            for kind in ("writer", "atomic", "reader", "reader_before"):
+            for kind in ("writer", "rewriter", "atomic", "reader", "reader_before"):
                 past = getattr(self, kind)
                 if past is not None:
                     self._spare.append(past)

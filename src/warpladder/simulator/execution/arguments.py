@@ -19,7 +19,7 @@ from warpladder.simulator.machine.memory import (
     View,
     contiguous_strides,
 )
-from warpladder.simulator.machine.values import constant, scalar_dtype
+from warpladder.simulator.machine.values import scalar_dtype
 
 __all__ = ["Arguments", "types_of"]
 
@@ -41,6 +41,8 @@ def types_of(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
             kind = type(argument).__name__
             if hasattr(argument, "dtype"):
                 kind += f" and dtype {argument.dtype}"
+            elif isinstance(argument, int):
+                kind += " and of more than 64 bits"
             raise InputTypeError(
                 f"kernel argument {position} is of type {kind}, which kernels do not take: pass "
                 "arrays of numbers in this machine's byte order, numbers, tuples of them or records"
@@ -109,8 +111,6 @@ class Arguments:
             return None
         if isinstance(kind, types.Optional):
             return None if given is None else self._value(name, kind.type, given)
-        if isinstance(kind, types.Omitted):
-            return constant(kind.value, argument_type(kind.value))
         dtype = scalar_dtype(kind)
         if dtype is None:
             raise InputTypeError(

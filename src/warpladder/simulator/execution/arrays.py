@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, Literal
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from warpladder.device.array_layout import LaidOut
 from warpladder.device.cuda_arguments import as_element, as_shape
-from warpladder.errors import InputError
+from warpladder.device.host_memory import require_memory
+from warpladder.errors import InputError, InputTypeError
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     INTEGER_POISON,
@@ -42,7 +44,9 @@ class SimulatedArray(LaidOut):
         """Return a new array that nobody has written: poison, which the checks know of."""
         kind = as_element(dtype)
         extents = as_shape(shape)
-        size = int(np.prod(extents, dtype=np.int64)) * kind.itemsize
+        size = math.prod(extents) * kind.itemsize
+        # Of each byte it is also kept whether it has been written.
+        require_memory(2 * size, f"shape={shape!r}: elements of a simulated device")
         raw = np.empty(size, dtype=np.uint8)
         if kind.kind in "fc":
             poison(raw)
@@ -139,10 +143,37 @@ class SimulatedArray(LaidOut):
         del stream
         if ary is None:
             return self.values.copy(order="K")
-        np.copyto(ary, self.values)
+        self._check_alike(ary)
+        np.copyto(ary, self.values.reshape(ary.shape))
         return ary
 
     def copy_to_device(self, ary: Any, stream: Any = None) -> None:
         """Copy from a host array or another one of the device."""
         del stream
-        self.fill(np.asarray(ary.values if isinstance(ary, SimulatedArray) else ary))
+        given = np.asarray(ary.values if isinstance(ary, SimulatedArray) else ary)
+        self._check_alike(given)
+        self.fill(given.reshape(self.shape))
+
+    def split(self, section: int, stream: Any = None) -> list[SimulatedArray]:
+        """Return parts of so many elements, the last of which may have fewer."""
+        del stream
+        return [self[first : first + section] for first in range(0, self.size, section)]
+
+    def is_c_contiguous(self) -> bool:
+        """Return whether it is contiguous in C order."""
+        return bool(self.flags.c_contiguous)
+
+    def is_f_contiguous(self) -> bool:
+        """Return whether it is contiguous in Fortran order."""
+        return bool(self.flags.f_contiguous)
+
+    def _check_alike(self, host: NDArray[Any]) -> None:
+        """Refuse an array between which and this one a GPU copies no bytes: of another kind."""
+        if host.dtype != self.dtype:
+            raise InputTypeError(
+                f"incompatible dtype: {self.dtype} on the device, {host.dtype} on the host"
+            )
+        if host.squeeze().shape != self.values.squeeze().shape:
+            raise InputError(
+                f"incompatible shape: {self.shape} on the device, {host.shape} on the host"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from warpladder.device.occupancy import occupancy
@@ -20,13 +21,17 @@ def extents(what: str, given: Any, kernel: str) -> tuple[int, int, int]:
         raise LaunchError(f"{kernel}: the {what} has 1 to 3 dimensions; {given!r} has {len(parts)}")
     numbers = []
     for part in parts:
-        if not hasattr(part, "__index__"):
-            raise LaunchError(f"{kernel}: the {what} {given!r} is not made of whole numbers")
-        if int(part) < 1:
+        try:
+            number = operator.index(part)
+        except TypeError:
+            raise LaunchError(
+                f"{kernel}: the {what} {given!r} is not made of whole numbers"
+            ) from None
+        if number < 1:
             raise LaunchError(
                 f"{kernel}: the {what} {given!r} is empty: each dimension must be at least 1"
             )
-        numbers.append(int(part))
+        numbers.append(number)
     return (*numbers, *(1,) * (3 - len(numbers)))  # type: ignore[return-value]
 
 

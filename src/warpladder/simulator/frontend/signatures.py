@@ -51,18 +51,15 @@ def signature_types(
 ) -> tuple[Any, ...]:
     """Return the types for which a kernel is specialised when called with ``given`` ones.
 
-    A kernel without signatures of its own takes the types as they are, with defaults and
-    ``*arguments`` folded; one with signatures takes the closest that they convert to.
+    A kernel without signatures of its own takes the types as they are; one with signatures takes
+    the closest that they convert to.
 
     Raises
     ------
     TypeError
         No signature fits, or several fit as well as each other.
     """
-    if not signatures:
-        _, folded = dispatcher.fold_argument_types(given, {})
-        return tuple(folded)
-    if given in signatures:
+    if not signatures or given in signatures:
         return given
     ranked = sorted(
         (cost, position)

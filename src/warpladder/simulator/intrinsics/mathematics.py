@@ -249,6 +249,11 @@ def _extreme(smallest: bool, signature: Any) -> Function | None:
     dtype = scalar_dtype(signature.return_type)
     if dtype is None or dtype.kind == "c":
         return None
+    if isinstance(signature.args[0], types.IterableType) and not isinstance(
+        signature.args[0], types.BaseTuple
+    ):
+        # An array or a range, which Numba's own code goes through.
+        return None
     kinds, apart, packed = signature.args, True, 0
     # Given a tuple; Numba's own target makes one of arguments, too.
     while len(kinds) == 1 and isinstance(kinds[0], types.BaseTuple):

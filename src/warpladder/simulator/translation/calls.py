@@ -62,6 +62,10 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if key is tuple and len(arguments) == 1:
         t.copy(arguments[0], t.operand(scope, target).slot, scope.type_of(target))
         return
+    if key is str and isinstance(arguments[0].type, types.Integer | types.Boolean):
+        t.refuse(
+            f"text made of {arguments[0].type}, by str() or an f-string; print() takes numbers"
+        )
     if isinstance(key, np.ufunc):
         require_ufunc_code(t, key, signature)
         if len(arguments) > key.nin:
@@ -83,6 +87,8 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
             require_code(t, key, signature)
         t.compute(scope, target, computed, arguments, signature)
         return
+    if key in (min, max) and isinstance(arguments[0].type, types.IterableType):
+        t.refuse(f"{key.__name__}() of {arguments[0].type}: write it as a loop")
     dispatcher = overload_dispatcher(
         function,
         signature,
