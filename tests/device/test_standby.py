@@ -183,12 +183,16 @@ class TestSummons:
         assert clock.team.is_attended(2, False)
         assert clock.summoned == 1
 
-    def test_nobody_for_a_while_after_one_was_waited_for_in_vain(self, clock):
-        clock.team.keep("arrays", standby._LATE)
-        assert not clock.team.is_attended(2, True)
-        clock.now += standby._REST_OF_ALL
-        assert clock.team.is_attended(2, True)
-        assert clock.summoned == 1
+    def test_nobody_for_a_while_after_two_were_waited_for_in_vain(self, clock):
+        for pause, is_late, is_there in (
+            *((0, True, True), (1.5, True, True), (0.5, True, False)),
+            *((0.9, False, False), (0.1, False, True)),
+        ):
+            clock.now += pause * standby._REST_OF_ALL
+            if is_late:
+                clock.team.keep("arrays", standby._LATE)
+            assert clock.team.is_attended(2, True) is is_there
+            clock.team._tickets[1] = standby._ABSENT
 
     def test_long_work_summons_at_once(self, clock):
         assert clock.team.is_attended(2, True)

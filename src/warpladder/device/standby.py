@@ -74,7 +74,8 @@ DONE, CLOSED, _LATE = range(3)
 _IDLE, _LEAST_WAIT = 1e-3, 25e-6
 # Calls follow one another that are not further apart. Who was summoned for nothing, because the
 # caller's core was the only one free, is not summoned again for a while, twice as long each time.
-# Nor is anybody after one who was waited for in vain: the work was done twice.
+# Nor is anybody when within such a time two were waited for in vain: the work was done twice. One
+# often is when it has just come.
 _BURST, _LEAST_REST, _MOST_REST, _REST_OF_ALL = 1e-3, 1e-3, 16e-3, 25e-3
 _ROUNDS = 10_000
 
@@ -192,7 +193,7 @@ class Standby:
         rounds = self._rounds_per_second()
         self._rounds = int(rounds * _IDLE)
         self._words[_PATIENCE] = int(rounds * _LEAST_WAIT)
-        self._asked_last = self._rests_until = 0.0
+        self._asked_last = self._late_last = self._rests_until = 0.0
         self._rest = _LEAST_REST
         # What a thread works with that was not waited for.
         self._kept: Any = None
@@ -220,8 +221,10 @@ class Standby:
     def keep(self, what: Any, answer: int) -> None:
         """Keep what work goes on with, whose answer was not `DONE`, until no thread is at it."""
         if answer == _LATE:
-            self._kept = what
-            self._rests_until = perf_counter() + _REST_OF_ALL
+            now, self._kept = perf_counter(), what
+            if now - self._late_last < _REST_OF_ALL:
+                self._rests_until = now + _REST_OF_ALL
+            self._late_last = now
 
     def begin_anew(self) -> None:
         """Forget all threads: a forked process has none of them."""
