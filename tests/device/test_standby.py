@@ -186,7 +186,7 @@ class TestSummons:
     def test_nobody_for_a_while_after_two_were_waited_for_in_vain(self, clock):
         for pause, is_late, is_there in (
             *((0, True, True), (1.5, True, True), (0.5, True, False)),
-            *((0.9, False, False), (0.1, False, True)),
+            *((0.9, False, False), (0.2, False, True)),
         ):
             clock.now += pause * standby._REST_OF_ALL
             if is_late:
