@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import UserList
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -28,7 +29,11 @@ LONG = np.longdouble(1).itemsize > 8
         ([2**70], "values: dtype object .* fit 64 bits"),
         (np.array(["2020-01-01"], "M8[D]"), "values: dtype datetime64"),
         (np.zeros(2, [("a", "f4")]), "values: dtype"),
-        ([[1], [1, 2]], "values: cannot be read as an array"),
+        ([[1], [1, 2]], r"values: cannot be read as an array.*; of arrays .* give iter\(values\)$"),
+        (
+            {"a": np.ones(2)}.values(),
+            r"dict_values is no array.*; of arrays .* give iter\(values\)$",
+        ),
         ({1, 2}, "values: set is no array of numbers; give an array or a list"),
         (None, "values: NoneType is no array"),
         (iter([[1.0], [1]]), r"chunk 1 is of int64, those before of float64; .*\.astype\(\)"),
@@ -51,6 +56,10 @@ def test_values(values, message):
         ({"accuracy": "best"}, "accuracy='best' is not known; use one of fast"),
         ({"accuracy": "reproducible", "op": "prod"}, "cannot be had for prod"),
         ({"accuracy": "reproducible", "op": ("sum", "logsumexp")}, "cannot be had for logsumexp"),
+        (
+            {"op": (wl.AssociativeOp(max, 0, "x"), wl.AssociativeOp(min, 0, "x"))},
+            "twice; give Assoc",
+        ),
         ({"axis": 2}, "axis=2 is out of range for values of 2 dimensions"),
         ({"axis": (0, -2)}, r"axis=\(0, -2\) names an axis twice"),
         ({"axis": ()} | {"op": "argmin"}, "gives indices along one axis"),
@@ -284,6 +293,19 @@ def test_nothing_has_no_extremum(op):
             wl.reduce(values, op, axis=axis)
     with pytest.raises(InputError, match="is not defined"):
         wl.reduce(iter([]), op)
+
+
+def test_dtypes_of_others():
+    """Ml_dtypes has one of 8 bits that has the letter of uint64."""
+    foreign = SimpleNamespace(char="L", kind="V", type=float)
+    with pytest.raises(InputTypeError, match=r"is not taken; use \.astype\('float32'\)"):
+        intake.check_dtype(foreign, "values")
+
+
+def test_sums_of_exponentials_are_never_reproducible():
+    for op in ("logsumexp", "nanlogsumexp"):
+        with pytest.raises(InputError, match=f"cannot be had for {op}"):
+            wl.reduce([1, 2], op, accuracy="reproducible")
 
 
 def test_only_nan_has_no_index():

@@ -76,8 +76,9 @@ def reduce(
     ----------
     values
         An array or what NumPy makes one of, any shape and strides: bool, integers, float16, float32
-        or float64. Or a file (a path, or what `warpladder.open_values` returns), or an iterable of
-        arrays, which are reduced as if they were one; both may be larger than memory.
+        or float64. Or a file (a path, or what `warpladder.open_values` returns), or what yields
+        arrays, as a generator or ``iter`` of a list of them, which are reduced as if they were one;
+        both may be larger than memory.
     op
         ``sum``, ``prod``, ``min``, ``max``, ``ptp`` (greatest minus least), ``argmin``, ``argmax``,
         ``mean``, ``var``, ``std``, ``any``, ``all``, ``count_nonzero``, ``logsumexp``, ``l1`` (sum
