@@ -42,7 +42,8 @@ class AssociativeOp:
     function
         ``function(a, b)`` of two numbers, compilable by Numba. It has to be associative: elements
         are combined in their order, but in groups. It need not be commutative. What it returns has
-        to fit the dtype in which is reduced: no float for integers, no complex number.
+        to fit the dtype in which is reduced: no float for integers, no complex number. Integers
+        beyond it wrap.
     identity
         The number e with ``function(e, a) == a == function(a, e)``: the result for no elements. It
         has to be of the dtype in which is reduced; floats may be rounded.
