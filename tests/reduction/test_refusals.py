@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import njit
 
 import warpladder as wl
 from choosing import large
@@ -156,6 +157,17 @@ def test_operations_that_do_not_work(function, message):
     op = wl.AssociativeOp(function, 0, name="mine")
     with pytest.raises(InputError, match=f"^op mine: .*{message}"):
         wl.reduce(np.arange(1, 6), op)
+
+
+def test_operations_compiled_for_other_numbers():
+    """Numba would hand on 2 for 2.5, and 5 for 2^40 + 5."""
+    add = wl.AssociativeOp(njit("int32(int32, int32)")(lambda a, b: a + b), 0, name="add")
+    for values in ([2.5, 1.0], [2**40 + 5, 1]):
+        with pytest.raises(
+            InputError, match=r"^op add: Numba has compiled it for \(int32, int32\) al"
+        ):
+            wl.reduce(values, add)
+    assert wl.reduce(np.array([5, 1], "i4"), add) == 6
 
 
 def test_parts_of_operations():
