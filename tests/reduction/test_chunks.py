@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -116,6 +118,13 @@ def test_a_column_of_a_table(tmp_path):
     assert wl.reduce(column, keepdims=True).tolist() == [6]
     with pytest.raises(InputError, match="axis=1 is out of range for values of 1 dimensions"):
         wl.reduce(column, axis=1)
+
+
+def test_a_table_that_pandas_reads_in_pieces():
+    """What reads it can read more, as an open file can."""
+    pd = pytest.importorskip("pandas")
+    text = io.StringIO("day,mm\n1,2\n2,0\n3,4\n")
+    assert wl.reduce(pd.read_csv(text, chunksize=2), axis=0).tolist() == [6, 6]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ import warpladder as wl
 from choosing import large
 from warpladder.device import crew
 from warpladder.reduction import cpu, layout
+from warpladder.reduction.gpu import finish
+from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 
@@ -142,6 +144,21 @@ def test_means_of_integers_do_not_wrap():
     assert wl.reduce(np.full(1000, np.iinfo(np.uint64).max), "mean") == 2.0**64
     mixed = np.array([np.iinfo(np.int64).min, np.iinfo(np.int64).max] * 500)
     assert wl.reduce(mixed, "mean") == -0.5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [("u8", [2**64 - 1, 2**64 - 9]), ("i8", [-(2**63), -(2**63)]), ("i8", [-5, 6])],
+)
+def test_means_of_more_integers_than_memory_holds(dtype, values):
+    """As many as files or chunks may bring: their sum takes more than 96 bits."""
+    plan = make_plan(parse_ops("mean"), np.dtype(dtype), None, "fast", False)
+    states = plan.complete(Tile(np.array(values, dtype), NO_MASK, 1, 2, 2), 0)
+    for _ in range(40):
+        plan.merge(states, [state.copy() for state in states])
+    assert plan.finish(states, 1, 2 << 40, 0) == [sum(values) / 2]
+    (state,) = states
+    assert finish._mean_of_whole.py_func(state.view(np.recarray), 0, 0, 0) == sum(values) / 2
 
 
 LAYOUTS = {
@@ -376,6 +393,8 @@ def test_dtype():
     assert wl.reduce(np.arange(10, dtype="i1"), dtype="f4").dtype == np.float32
     assert wl.reduce(np.full(10, 100, "i1"), dtype="i1") == np.full(10, 100).sum().astype("i1")
     assert wl.reduce(np.arange(4), "mean", dtype="f4").dtype == np.float32
+    columns = wl.reduce(np.arange(6).reshape(2, 3), "mean", axis=0, dtype="f4")
+    np.testing.assert_array_equal(columns, np.array([1.5, 2.5, 3.5], "f4"), strict=True)
 
 
 def test_results_beyond_the_dtype_are_infinite_without_a_warning():
@@ -383,6 +402,8 @@ def test_results_beyond_the_dtype_are_infinite_without_a_warning():
     assert wl.reduce(np.full(100, 6e4, np.float16)) == np.inf
     assert wl.reduce(np.full(100, 6e4, np.float16), "mean") == np.float16(6e4)
     assert wl.reduce(np.full((3, 10), -1e308), axis=1).tolist() == [-np.inf] * 3
+    with np.errstate(all="raise"):
+        assert wl.reduce(np.array([6e-8, 0, 0], np.float16), "std") == 0
 
 
 def test_nothing():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 from collections import UserList
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numba import njit
 
 import warpladder as wl
 from choosing import large
@@ -28,7 +30,11 @@ LONG = np.longdouble(1).itemsize > 8
         ([2**70], "values: dtype object .* fit 64 bits"),
         (np.array(["2020-01-01"], "M8[D]"), "values: dtype datetime64"),
         (np.zeros(2, [("a", "f4")]), "values: dtype"),
-        ([[1], [1, 2]], "values: cannot be read as an array"),
+        ([[1], [1, 2]], r"values: cannot be read as an array.*; of arrays .* give iter\(values\)$"),
+        (
+            {"a": np.ones(2)}.values(),
+            r"dict_values is no array.*; of arrays .* give iter\(values\)$",
+        ),
         ({1, 2}, "values: set is no array of numbers; give an array or a list"),
         (None, "values: NoneType is no array"),
         (iter([[1.0], [1]]), r"chunk 1 is of int64, those before of float64; .*\.astype\(\)"),
@@ -51,6 +57,10 @@ def test_values(values, message):
         ({"accuracy": "best"}, "accuracy='best' is not known; use one of fast"),
         ({"accuracy": "reproducible", "op": "prod"}, "cannot be had for prod"),
         ({"accuracy": "reproducible", "op": ("sum", "logsumexp")}, "cannot be had for logsumexp"),
+        (
+            {"op": (wl.AssociativeOp(max, 0, "x"), wl.AssociativeOp(min, 0, "x"))},
+            "twice; give Assoc",
+        ),
         ({"axis": 2}, "axis=2 is out of range for values of 2 dimensions"),
         ({"axis": (0, -2)}, r"axis=\(0, -2\) names an axis twice"),
         ({"axis": ()} | {"op": "argmin"}, "gives indices along one axis"),
@@ -147,6 +157,17 @@ def test_operations_that_do_not_work(function, message):
     op = wl.AssociativeOp(function, 0, name="mine")
     with pytest.raises(InputError, match=f"^op mine: .*{message}"):
         wl.reduce(np.arange(1, 6), op)
+
+
+def test_operations_compiled_for_other_numbers():
+    """Numba would hand on 2 for 2.5, and 5 for 2^40 + 5."""
+    add = wl.AssociativeOp(njit("int32(int32, int32)")(lambda a, b: a + b), 0, name="add")
+    for values in ([2.5, 1.0], [2**40 + 5, 1]):
+        with pytest.raises(
+            InputError, match=r"^op add: Numba has compiled it for \(int32, int32\) al"
+        ):
+            wl.reduce(values, add)
+    assert wl.reduce(np.array([5, 1], "i4"), add) == 6
 
 
 def test_parts_of_operations():
@@ -293,6 +314,19 @@ def test_nothing_has_no_extremum(op):
             wl.reduce(values, op, axis=axis)
     with pytest.raises(InputError, match="is not defined"):
         wl.reduce(iter([]), op)
+
+
+def test_dtypes_of_others():
+    """Ml_dtypes has one of 8 bits that has the letter of uint64."""
+    foreign = SimpleNamespace(char="L", kind="V", type=float)
+    with pytest.raises(InputTypeError, match=r"is not taken; use \.astype\('float32'\)"):
+        intake.check_dtype(foreign, "values")
+
+
+def test_sums_of_exponentials_are_never_reproducible():
+    for op in ("logsumexp", "nanlogsumexp"):
+        with pytest.raises(InputError, match=f"cannot be had for {op}"):
+            wl.reduce([1, 2], op, accuracy="reproducible")
 
 
 def test_only_nan_has_no_index():

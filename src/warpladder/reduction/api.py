@@ -76,8 +76,9 @@ def reduce(
     ----------
     values
         An array or what NumPy makes one of, any shape and strides: bool, integers, float16, float32
-        or float64. Or a file (a path, or what `warpladder.open_values` returns), or an iterable of
-        arrays, which are reduced as if they were one; both may be larger than memory.
+        or float64. Or a file (a path, or what `warpladder.open_values` returns), or what yields
+        arrays, as a generator or ``iter`` of a list of them, which are reduced as if they were one;
+        both may be larger than memory.
     op
         ``sum``, ``prod``, ``min``, ``max``, ``ptp`` (greatest minus least), ``argmin``, ``argmax``,
         ``mean``, ``var``, ``std``, ``any``, ``all``, ``count_nonzero``, ``logsumexp``, ``l1`` (sum
@@ -91,9 +92,9 @@ def reduce(
         Mask of the elements that count; broadcast to the shape of ``values``. Where it leaves none,
         what is refused for no elements is refused, with ``nan`` before the name too.
     dtype
-        In which sums, products, means, variances, norms and ``ptp`` are made and returned. By
-        default that of ``values``; sums and products of smaller integers are int64 or uint64, as in
-        NumPy, and means, variances and norms of integers float64.
+        In which sums, products, means, variances, norms, ``logsumexp`` and ``ptp`` are made and
+        returned. By default that of ``values``; sums and products of smaller integers are int64 or
+        uint64, as in NumPy, and means, variances, norms and ``logsumexp`` of integers float64.
     accuracy
         Of ``sum``, ``mean``, ``var``, ``std``, ``l1`` and ``l2``, see Notes. Integers are summed
         exactly, modulo 2^64 as in NumPy.
@@ -168,7 +169,8 @@ def reduce(
     * ``"reproducible"``: ``u |sum|``, the exact sum rounded to float64 and then to ``dtype``. So
       the same bits come out for any order of the elements, any chunks, any CPU or GPU. Variances
       and norms are made of exact sums as well. A mean is right also where the sum does not fit
-      float64; with other accuracies it is infinite then, as in NumPy.
+      float64; with other accuracies it is infinite then, and that of float32 where partial sums do
+      not fit float32, as in NumPy.
 
     Integers beyond 2^53 are rounded to float64 before they go into a float sum, norm or
     ``logsumexp``, but not under ``"reproducible"``; means and variances are of the integers

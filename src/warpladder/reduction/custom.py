@@ -42,7 +42,8 @@ class AssociativeOp:
     function
         ``function(a, b)`` of two numbers, compilable by Numba. It has to be associative: elements
         are combined in their order, but in groups. It need not be commutative. What it returns has
-        to fit the dtype in which is reduced: no float for integers, no complex number.
+        to fit the dtype in which is reduced: no float for integers, no complex number. Integers
+        beyond it wrap.
     identity
         The number e with ``function(e, a) == a == function(a, e)``: the result for no elements. It
         has to be of the dtype in which is reduced; floats may be rounded.
@@ -166,6 +167,12 @@ def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
         raise InputError(
             f"op {op.name}: Numba cannot compile it for {dtype.name}: {reason_of(fault)}"
         ) from fault
+    signatures = getattr(op.function, "signatures", ())
+    if signatures and not any(_takes(signature, dtype) for signature in signatures):
+        raise InputError(
+            f"op {op.name}: Numba has compiled it for {signatures[0]} alone, which would cut off "
+            f"what {dtype.name} has more; decorate it without a signature"
+        )
     if not isinstance(returned, types.Boolean | types.Integer | types.Float):
         raise InputError(
             f"op {op.name}: Numba cannot compile it for {dtype.name}: it returns {returned}, which "
@@ -175,6 +182,12 @@ def _check(op: AssociativeOp, dtype: np.dtype[Any]) -> None:
         raise InputError(
             f"op {op.name}: it returns {returned} for {dtype.name}; give dtype='{returned}'"
         )
+
+
+def _takes(signature: tuple[Any, ...], dtype: np.dtype[Any]) -> bool:
+    """Return whether what is compiled for some types takes numbers of a dtype as they are."""
+    are_numbers = all(isinstance(kind, types.Boolean | types.Number) for kind in signature)
+    return are_numbers and all(np.can_cast(dtype, as_dtype(kind)) for kind in signature)
 
 
 def _rank(dtype: np.dtype[Any]) -> int:

@@ -107,6 +107,8 @@ def _checker(op: Op, dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     """Return what makes a plain number one that a dtype holds, or None of it."""
     is_float = dtype.kind == "f"
     most = float(np.finfo(dtype).max) if is_float else 0.0
+    # What is rounded below this is said to underflow.
+    least = float(np.finfo(dtype).tiny) if is_float and dtype.itemsize < 8 else 0.0
     # A sum or product wraps, a range is refused where its dtype does not hold it.
     largest = np.iinfo(dtype).max if op.result == "range" and not is_float else inf
     # Sums are modulo 2^64, kept with a sign.
@@ -114,7 +116,8 @@ def _checker(op: Op, dtype: np.dtype[Any]) -> Callable[[Any], Any]:
 
     def checked(result: Any) -> Any:
         if is_float:
-            return result if -most <= result <= most else None
+            is_small = -least < result < least and result
+            return result if -most <= result <= most and not is_small else None
         if result > largest:
             return None
         return result % modulus if modulus else result

@@ -36,6 +36,9 @@ __all__ = [
 # Counts up to this are float64s.
 _LARGEST_DDOF = 2**53
 
+# What to do where an iterable is no array.
+_OR_CHUNKS = "; of arrays to be reduced as one give iter(values)"
+
 # Bytes of a file that each thread has in memory at a time.
 _STRETCH_BYTES = 8 << 20
 
@@ -53,8 +56,9 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
             values = open_values(values)
     if isinstance(values, StoredArray):
         return values
-    # Astropy's tables can read files, too.
-    if hasattr(values, "read") and not hasattr(values, "__array__"):
+    # Tables of Astropy can read files, too, and of pandas what yields frames, not lines.
+    is_file = hasattr(values, "readline") or not isinstance(values, Iterable)
+    if is_file and hasattr(values, "read") and not hasattr(values, "__array__"):
         raise InputTypeError("values: an open file is not taken; give its path instead")
     is_array = isinstance(values, Sequence | np.generic) or any(
         hasattr(values, name) for name in ("__array__", "__array_interface__", "__len__")
@@ -70,8 +74,10 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     _refuse_missing(values, name)
     array = _read(values, name, "numbers")
     if array.dtype == object and not array.ndim:
+        or_chunks = _OR_CHUNKS if name == "values" and isinstance(values, Iterable) else ""
         raise InputTypeError(
             f"{name}: {type(values).__name__} is no array of numbers; give an array or a list"
+            + or_chunks
         )
     check_dtype(array.dtype, name)
     _refuse_hidden(values, name, array.ndim)
@@ -82,7 +88,10 @@ def _read(values: Any, name: str, kind: str) -> NDArray[Any]:
     try:
         return np.asanyarray(values)
     except (TypeError, ValueError, RuntimeError, BufferError) as fault:
-        raise InputTypeError(f"{name}: cannot be read as an array of {kind}: {fault}") from None
+        or_chunks = _OR_CHUNKS if name == "values" and isinstance(values, list | tuple) else ""
+        raise InputTypeError(
+            f"{name}: cannot be read as an array of {kind}: {fault}{or_chunks}"
+        ) from None
 
 
 def _refuse_hidden(values: Any, name: str, depth: int) -> None:
@@ -176,13 +185,18 @@ def _misses_some_of_polars(values: Any) -> bool:
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
     """Raise InputTypeError for what is no dtype of real numbers of at most 64 bits."""
-    if dtype.char in REAL_NUMBERS:
+    # Dtypes that others bring, as bfloat16, may have a letter of NumPy's own, but not its kind.
+    if dtype.char in REAL_NUMBERS and dtype.kind in "biuf":
         return
     remedy = {
         "c": "reduce .real and .imag, or abs()",
         "f": "use .astype('float64')",
         "O": "use .astype('float64'), or a list of numbers that fit 64 bits",
-    }.get(dtype.kind, "only booleans, integers and floats are taken")
+        "V": "use .astype('float32')",
+    }.get(
+        "" if issubclass(dtype.type, np.void) else dtype.kind,
+        "only booleans, integers and floats are taken",
+    )
     raise InputTypeError(f"{name}: dtype {dtype} is not taken; {remedy}")
 
 

@@ -84,7 +84,8 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     elif _is_extreme_of_some(spec):
         counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else np.ones(1, np.int64)
     if fold == "whole":
-        return {"count": counts, "whole_low": first, "whole_high": second}
+        top = np.zeros(1, np.int64)
+        return {"count": counts, "whole_low": first, "whole_high": second, "whole_top": top}
     if _may_leave_range(spec) and second[0]:
         return None
     if fold == "square":

@@ -15,6 +15,7 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import REAL_NUMBERS
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.parts import Fields
+from warpladder.reduction.rules import MOST_IN_TWO_WORDS
 
 __all__ = [
     "LEAST_VARIANCE",
@@ -62,7 +63,10 @@ def _mean(sums: Sums) -> Any:
     if "mean" in fields:
         return fields["mean"]
     if "whole_low" in fields:
-        return (fields["whole_high"] * 2.0**32 + fields["whole_low"]) / sums.counts
+        high, counts = fields["whole_high"], sums.counts
+        if not isinstance(counts, int) or counts > MOST_IN_TWO_WORDS:
+            high = fields["whole_top"] * 2.0**32 + high
+        return (high * 2.0**32 + fields["whole_low"]) / counts
     return fields["total"] / sums.counts
 
 
@@ -249,7 +253,9 @@ def parse_ops(asked: object) -> tuple[Request, ...]:
         raise InputError("op: at least one operation is needed")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"op: {twice!r} is asked for twice")
+        is_own = any(r.name == twice and isinstance(r.op, AssociativeOp) for r in requests)
+        remedy = "; give AssociativeOp a name= of its own" if is_own else ""
+        raise InputError(f"op: {twice!r} is asked for twice{remedy}")
     return requests
 
 

@@ -17,7 +17,7 @@ from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.initial import as_initial
 from warpladder.reduction.layout import Tile
-from warpladder.reduction.ops import Op, Request, Sums, result_dtype
+from warpladder.reduction.ops import OPS, Op, Request, Sums, result_dtype
 from warpladder.reduction.parts import (
     CompensatedPart,
     CustomPart,
@@ -330,8 +330,9 @@ def _parts(
     skip_nan: bool,
 ) -> list[Part]:
     """Divide the folds that are needed among accumulators of the accuracy asked for."""
-    if needs <= {"low", "high"}:
-        # They are elements, whatever is made of them: one loop does for all.
+    if needs <= {"low", "high"} or (values.kind != "f" and not needs & {"total", "product"}):
+        # Extrema are elements, whatever is made of them, and of integers all else but these is made
+        # alike: one loop does for all.
         dtype = None
     is_real = values.kind == "f" or (dtype is not None and dtype.kind == "f")
     is_single = (
@@ -378,7 +379,7 @@ def _check_reproducible(
     is_exact = values.kind != "f" and (dtype is None or dtype.kind != "f")
     for request in requests:
         rounds = not isinstance(request.op, Op) or not request.op.can_reproduce
-        if rounds and not (is_exact and request.name != "logsumexp"):
+        if rounds and not (is_exact and request.op is not OPS["logsumexp"]):
             raise InputError(
                 f'accuracy="reproducible" cannot be had for {request.name}, whose rounding depends '
                 'on the order; use "fast" for it'

@@ -26,6 +26,7 @@ __all__ = [
     "LEAST_SQUARE",
     "LIMITS_OF_SQUARES",
     "LOW_WORD",
+    "MOST_IN_TWO_WORDS",
     "SCALE",
     "add_moments",
     "beginner_of_folds",
@@ -44,6 +45,12 @@ __all__ = [
 
 LOW_WORD = 0xFFFFFFFF
 """Takes the lower of an integer's two words."""
+
+MOST_IN_TWO_WORDS = 1 << 29
+"""Integers whose sum needs no third word."""
+
+# What so many high words add up to at the most.
+_LARGEST_HIGH_WORD = MOST_IN_TWO_WORDS << 32
 
 
 @rule
@@ -208,7 +215,7 @@ def beginner_of_folds(folds: Collection[str]) -> Any:
         if has_total:
             row.total = 0
         if has_whole:
-            row.whole_high, row.whole_low = 0, 0
+            row.whole_top, row.whole_high, row.whole_low = 0, 0, 0
         if has_product:
             row.product, row.exponent = 1, 0
         if has_low:
@@ -256,8 +263,12 @@ def merger_of_folds(folds: Collection[str], *, is_real: bool, may_be_extreme: bo
             a.total += b.total
         if has_whole:
             low_word = a.whole_low + b.whole_low
+            a.whole_top += b.whole_top
             a.whole_high += b.whole_high + (low_word >> 32)
             a.whole_low = low_word & LOW_WORD
+            if not -_LARGEST_HIGH_WORD <= a.whole_high < _LARGEST_HIGH_WORD:
+                a.whole_top += a.whole_high >> 32
+                a.whole_high &= LOW_WORD
         if has_product:
             if is_real:
                 a.product, a.exponent = times(a.product, a.exponent, b.product, b.exponent)

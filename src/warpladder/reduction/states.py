@@ -35,8 +35,9 @@ BLOCK = 4096
 #: for that of sums, ``m`` for `shift_type`). What is in them first, `rules.beginner_of_folds` says.
 FOLDS: dict[str, tuple[tuple[str, str], ...]] = {
     "total": (("total", "s"),),
-    # A sum of integers in two words, for their mean.
-    "whole": (("whole_high", "i8"), ("whole_low", "i8")),
+    # A sum of integers in three words, for their mean. Merging carries into the top one, which is 0
+    # up to `rules.MOST_IN_TWO_WORDS` elements: 2^32 integers of 64 bits may not fit two.
+    "whole": (("whole_top", "i8"), ("whole_high", "i8"), ("whole_low", "i8")),
     # Times two to the exponent, which stays 0 for integers, whose products wrap.
     "product": (("product", "s"), ("exponent", "i8")),
     "low": (("low", "v"),),

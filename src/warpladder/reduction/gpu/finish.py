@@ -168,8 +168,8 @@ def _mean(states, i, length, option):
 @cuda.jit(device=True)
 def _mean_of_whole(states, i, length, option):
     state = states[i]
-    whole = np.float64(state.whole_high) * 2.0**32 + np.float64(state.whole_low)
-    return whole / np.float64(state.count)
+    high = np.float64(state.whole_top) * 2.0**32 + np.float64(state.whole_high)
+    return (high * 2.0**32 + np.float64(state.whole_low)) / np.float64(state.count)
 
 
 @cuda.jit(device=True)
