@@ -184,11 +184,12 @@ class TestSummons:
         assert clock.summoned == 1
 
     def test_nobody_for_a_while_after_two_were_waited_for_in_vain(self, clock):
+        soon, rest = standby._SOON, standby._REST_OF_ALL
         for pause, is_late, is_there in (
-            *((0, True, True), (1.5, True, True), (0.5, True, False)),
-            *((0.9, False, False), (0.2, False, True)),
+            *((0, True, True), (1.5 * soon, True, True), (0.5 * soon, True, False)),
+            *((0.9 * rest, False, False), (0.2 * rest, False, True)),
         ):
-            clock.now += pause * standby._REST_OF_ALL
+            clock.now += pause
             if is_late:
                 clock.team.keep("arrays", standby._LATE)
             assert clock.team.is_attended(2, True) is is_there

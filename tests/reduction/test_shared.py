@@ -123,7 +123,7 @@ def test_masks_of_one_row_and_of_several():
 
 
 def test_calls_of_all_kinds_give_what_one_thread_gives(monkeypatch):
-    values = numbers("f8", 1 << 17)
+    values = numbers("f8", 1 << 19)
     masked = values == values  # noqa: PLR0124 - NaN is not itself
     calls = [
         lambda: wl.reduce(values, "nanmax"),
@@ -141,7 +141,7 @@ def test_calls_of_all_kinds_give_what_one_thread_gives(monkeypatch):
 
 
 def test_what_others_did_not_finish_is_done_alone(monkeypatch):
-    values = numbers("i8", 1 << 17)
+    values = numbers("i8", 1 << 19)
     asked, kept = [], []
 
     def refuse(*arguments):

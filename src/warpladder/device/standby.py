@@ -74,9 +74,10 @@ DONE, CLOSED, _LATE = range(3)
 _IDLE, _LEAST_WAIT = 1e-3, 25e-6
 # Calls follow one another that are not further apart. Who was summoned for nothing, because the
 # caller's core was the only one free, is not summoned again for a while, twice as long each time.
-# Nor is anybody when within such a time two were waited for in vain: the work was done twice. One
-# often is when it has just come.
-_BURST, _LEAST_REST, _MOST_REST, _REST_OF_ALL = 1e-3, 1e-3, 16e-3, 25e-3
+# Nor is anybody after two were waited for in vain, one soon after the other: the work was done
+# twice. One often is when it has just come.
+_BURST, _LEAST_REST, _MOST_REST = 1e-3, 1e-3, 16e-3
+_SOON, _REST_OF_ALL = 5e-3, 25e-3
 _ROUNDS = 10_000
 
 
@@ -222,7 +223,7 @@ class Standby:
         """Keep what work goes on with, whose answer was not `DONE`, until no thread is at it."""
         if answer == _LATE:
             now, self._kept = perf_counter(), what
-            if now - self._late_last < _REST_OF_ALL:
+            if now - self._late_last < _SOON:
                 self._rests_until = now + _REST_OF_ALL
             self._late_last = now
 
