@@ -13,7 +13,7 @@ hold up a thread at its piece for many times as long as all of them take. Then t
 who does the work again, and the board serves nobody until that thread is back.
 
 Measured on a Xeon of which this process had 2 and 8 cores (`benchmarks/standby.py`), in us: sums of
-2 MB of float64 25 and 28, of 4 MB of float32 67 and 40; by one thread alone 58 and 82, 165 and 184.
+4 MB of float32 90 and 40, by one thread alone 185 and 167.
 """
 
 from __future__ import annotations
