@@ -60,7 +60,7 @@ def ask(board, task, counts, pieces):
     if not is_opened(board):
         return CLOSED
     write_at(board + GIVEN * WORD_BYTES, 0, counts)
-    return share(board, task, pieces, 2, 8)
+    return share(board, task, pieces)
 
 
 class Asked:
@@ -84,7 +84,7 @@ class Asked:
     def summon(self):
         """Let a thread stand by that does not go by itself; wait until it is there."""
         self.team._rounds = 1 << 60
-        assert self.team.is_attended(2, True)
+        assert self.team.is_attended(True)
         wait_until(lambda: self(meet, 2) == DONE and self.counts[_MET] == 2)
 
     def dismiss(self):
@@ -125,6 +125,12 @@ def test_each_piece_is_done_once(asked, pieces):
 def test_who_stands_by_is_at_work_beside_the_caller(asked):
     asked.summon()
     assert asked.begun[:2] == [1, 1]
+
+
+def test_work_in_time_is_counted(asked):
+    before = asked.team._words[standby._IN_TIME]
+    assert asked(count, 3) == DONE
+    assert asked.team._words[standby._IN_TIME] == before + 1
 
 
 def test_who_hangs_is_not_waited_for_and_nobody_disturbs_it(asked):
@@ -172,40 +178,44 @@ def clock(monkeypatch):
 
 class TestSummons:
     def test_the_second_of_calls_that_follow_one_another(self, clock):
-        assert not clock.team.is_attended(2, False)
+        assert not clock.team.is_attended(False)
         clock.now += 2 * standby._BURST
-        assert not clock.team.is_attended(2, False)
+        assert not clock.team.is_attended(False)
         assert clock.summoned == 0
         clock.now += standby._BURST / 2
-        assert not clock.team.is_attended(2, False)
+        assert not clock.team.is_attended(False)
         assert clock.summoned == 1
         # Who was summoned is awaited; nobody else is.
-        assert clock.team.is_attended(2, False)
+        assert clock.team.is_attended(False)
         assert clock.summoned == 1
 
-    def test_nobody_for_a_while_after_two_were_waited_for_in_vain(self, clock):
-        soon, rest = standby._SOON, standby._REST_OF_ALL
-        for pause, is_late, is_there in (
-            *((0, True, True), (1.5 * soon, True, True), (0.5 * soon, True, False)),
-            *((0.9 * rest, False, False), (0.2 * rest, False, True)),
-        ):
-            clock.now += pause
-            if is_late:
-                clock.team.keep("arrays", standby._LATE)
-            assert clock.team.is_attended(2, True) is is_there
+    def test_nobody_for_a_while_after_work_that_was_done_twice_too_often(self, clock):
+        for in_time, is_there in ((0, True), (standby._ENOUGH, True), (standby._ENOUGH - 1, False)):
+            clock.team._words[standby._IN_TIME] += in_time
+            clock.team.keep("arrays", standby._LATE)
+            assert clock.team.is_attended(True) is is_there
             clock.team._tickets[1] = standby._ABSENT
+        clock.now += standby._REST_OF_ALL
+        assert clock.team.is_attended(True)
+
+    def test_where_threads_take_no_more_work_nobody_stands_by(self, clock, monkeypatch):
+        """The caller is asked to do it itself as the interpreter ends, and has to come back."""
+        monkeypatch.setattr(standby, "in_background", lambda call, worker: call(worker))
+        clock.team._rounds = 0
+        clock.team.is_attended(True)
+        assert clock.team._tickets[1] == standby._ABSENT
 
     def test_long_work_summons_at_once(self, clock):
-        assert clock.team.is_attended(2, True)
+        assert clock.team.is_attended(True)
         assert clock.summoned == 1
 
     def test_who_came_for_nothing_rests_longer_each_time(self, clock):
         rests = []
         for _ in range(7):
-            assert clock.team.is_attended(2, True)
+            assert clock.team.is_attended(True)
             clock.team._rounds = 0
             clock.team._be_there(1)
-            assert not clock.team.is_attended(2, True)
+            assert not clock.team.is_attended(True)
             rests.append(clock.team._rests_until - clock.now)
             clock.now = clock.team._rests_until
         assert rests[0] == pytest.approx(standby._LEAST_REST)

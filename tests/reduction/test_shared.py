@@ -33,7 +33,6 @@ ROWS = (("var", "f4"), ("nansum", "f8"), ("any", "i1"), *large(("sum", "f2"), ("
 def _somebody_is_there(monkeypatch):
     """Who does not begin leaves all pieces to the caller: what is cut is the same."""
     monkeypatch.setattr(Standby, "is_attended", lambda *_: True)
-    monkeypatch.setattr(shared, "_SHARE", 1)
 
 
 def part_of(op, dtype, *, masked=False):

@@ -46,8 +46,6 @@ __all__ = ["Together", "complete_together", "together_for"]
 # in place of 6 on one machine, 10 in place of 12 on another. One call alone on 4, 8 and 16 MB took
 # 72, 90 and 167 us with a thread that was woken for it, 45, 83 and 187 without.
 _LEAST, _LONG = 2 << 20, 12 << 20
-# For each worker; two of these are no more than the least.
-_SHARE = 1 << 18
 _NEVER = 1 << 62
 # What is fixed for a loop lies at one address, whatever thread is first.
 _making = Lock()
@@ -88,7 +86,7 @@ def _fold_piece(given, piece):
 
 @cached
 @njit(nogil=True)
-def _fold_together(board, fixed, data, mask, states, rows, length, pitch, first, workers):
+def _fold_together(board, fixed, data, mask, states, rows, length, pitch, first):
     """Fold the rows of a tile, or the stretches of one, into states; return what `share` does.
 
     The board, what is fixed and the states are given by their addresses, the elements as bytes.
@@ -107,20 +105,19 @@ def _fold_together(board, fixed, data, mask, states, rows, length, pitch, first,
     write_at(given, _LENGTH, length)
     write_at(given, _PITCH, pitch)
     write_at(given, _FIRST, first)
-    # A piece of 16 MB takes a core up to 0.1 ms.
-    task, waits = read_at(fixed, _TASK), 1 + (data.size >> 21)
+    task = read_at(fixed, _TASK)
     if rows > 1:
         step = (rows + MOST_PIECES - 1) // MOST_PIECES
         write_at(given, _STEP_ROWS, step)
         write_at(given, _STEP_COLUMNS, 0)
-        return share(board, task, (rows + step - 1) // step, workers, waits)
+        return share(board, task, (rows + step - 1) // step)
     step = read_at(fixed, _BLOCK)
     while step * MOST_PIECES < length:
         step *= 2
     write_at(given, _STEP_ROWS, 0)
     write_at(given, _STEP_COLUMNS, step)
     pieces = (length + step - 1) // step
-    answer = share(board, task, pieces, workers, waits)
+    answer = share(board, task, pieces)
     if answer == DONE:
         _merge(read_at(fixed, _MERGE), states, pieces, read_at(fixed, _STATE_BYTES))
     return answer
@@ -198,19 +195,18 @@ class Together:
         address: int,
     ) -> bool:
         """Fold a tile into states that are at an address, if others are there; tell whether so."""
-        team, size = self._standby, data.nbytes
+        team = self._standby
         if team is None:
             if not self._has_been_asked:
                 # Who calls once is spared the compiling of what merges states.
                 self._has_been_asked = True
                 return False
             team = self._made_ready()
-        workers = min(size // _SHARE, team.workers)
-        if not team.is_attended(workers, size >= _LONG):
+        if not team.is_attended(data.nbytes >= _LONG):
             return False
         given = data.view(np.uint8)
         answer = self._fold(
-            *(team.board, self._same, given, mask, address, rows, length, pitch, first, workers)
+            *(team.board, self._same, given, mask, address, rows, length, pitch, first)
         )
         if answer != DONE:
             team.keep((data, mask, states), answer)
@@ -231,7 +227,7 @@ class Together:
         fixed[_ITEMSIZE], fixed[_STATE_BYTES] = self._sample.itemsize, one.itemsize
         fixed[_BLOCK] = part.spec.block
         self._same = fixed.ctypes.data
-        self._fold = entry_for(_fold_together, 1, 1, few, NO_MASK, 1, 1, 1, 1, 0, 1)
+        self._fold = entry_for(_fold_together, 1, 1, few, NO_MASK, 1, 1, 1, 1, 0)
         return standby(self._workers)
 
 
