@@ -158,6 +158,15 @@ def test_what_it_hangs_with_is_kept_until_it_goes(asked):
     wait_until(lambda: asked.team._kept is None)
 
 
+def test_who_goes_leaves_what_another_one_hangs_with():
+    team = Standby(3)
+    team._rounds, team._kept = 0, "arrays"
+    for ticket_of_other, kept in ((standby._AT_WORK, "arrays"), (standby._WAITING, None)):
+        team._tickets[1], team._tickets[2] = standby._WAITING, ticket_of_other
+        team._be_there(1)
+        assert team._kept == kept
+
+
 @pytest.fixture
 def clock(monkeypatch):
     """The time, and who is summoned and does not come."""
