@@ -87,8 +87,11 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
             require_code(t, key, signature)
         t.compute(scope, target, computed, arguments, signature)
         return
-    if key in (min, max) and isinstance(arguments[0].type, types.IterableType):
-        t.refuse(f"{key.__name__}() of {arguments[0].type}: write it as a loop")
+    kind = arguments[0].type if arguments else None
+    # Numba's own target makes a tuple of arguments, which nobody has written.
+    are_packed = isinstance(kind, types.StarArgTuple | types.StarArgUniTuple)
+    if key in (min, max) and isinstance(kind, types.IterableType) and not are_packed:
+        t.refuse(f"{key.__name__}() of {kind}: write it as a loop")
     dispatcher = overload_dispatcher(
         function,
         signature,
