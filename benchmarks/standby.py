@@ -24,7 +24,7 @@ import numpy as np
 
 import warpladder as wl
 from report import interleave, print_table, write_results
-from warpladder.reduction.shared import Together
+from warpladder.reduction.together import Together
 
 _CORES = (2, 4, 8, 16)
 #: Operation, dtype, and the length of rows where there are any.
@@ -93,12 +93,12 @@ def _row(cores: int, operation: str, dtype: str, length: int, size: int) -> dict
 
 
 def _alone(call: Callable[[], Any]) -> Any:
-    with mock.patch.object(Together, "_folds", _refuse):
+    with mock.patch.object(Together, "_team", _nobody):
         return call()
 
 
-def _refuse(*_: object) -> bool:
-    return False
+def _nobody(*_: object) -> None:
+    """Tell that nobody is there."""
 
 
 def _each(call: Callable[[], Any], calls: int) -> float:

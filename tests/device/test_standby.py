@@ -60,7 +60,7 @@ def ask(board, task, counts, pieces):
     if not is_opened(board):
         return CLOSED
     write_at(board + GIVEN * WORD_BYTES, 0, counts)
-    return share(board, task, pieces)
+    return share(board, task, pieces, 0)
 
 
 class Asked:

@@ -8,9 +8,9 @@ while.
 
 Work comes in *pieces* that do not depend on each other. Each worker begins at a place of its own,
 so that the same core meets the same memory from call to call, and goes on with what nobody has
-taken. Who has not begun is not waited for, and who has not for long: whoever shares the machine may
-hold up a thread at its piece for many times as long as all of them take. Then the caller is told,
-who does the work again, and the board serves nobody until that thread is back.
+taken. Who has not begun is not waited for, and who has not for much longer than the work takes:
+whoever shares the machine may hold up a thread at its piece for many times as long. Then the caller
+is told, who does the work again, and the board serves nobody until that thread is back.
 
 Measured on a Xeon of which this process had 2 and 8 cores (`benchmarks/standby.py`), in us: sums of
 4 MB of float32 61 and 30, by one thread alone 143 and 130. Where others keep all cores busy, such
@@ -70,9 +70,9 @@ _ABSENT, _WAITING, _CALLED, _AT_WORK = range(4)
 DONE, CLOSED, _LATE = range(3)
 """What came of work: it is done; the board was closed; somebody was not waited for."""
 
-# Seconds: how long a worker stands by, and how long one is waited for. To summon one takes 0.02 to
-# 0.08 ms from the calls that do; BLAS and OpenMP have theirs stand by for longer.
-_IDLE, _LONGEST_WAIT = 1e-3, 2e-4
+# Seconds: how long a worker stands by, and how long one is waited for after any work. To summon one
+# takes 0.02 to 0.08 ms from the calls that do; BLAS and OpenMP have theirs stand by for longer.
+_IDLE, _LEAST_WAIT = 1e-3, 2e-4
 # Calls follow one another that are not further apart. Who was summoned for nothing, because the
 # caller's core was the only one free, is not summoned again for a while, twice as long each time.
 _BURST, _LEAST_REST, _MOST_REST = 1e-3, 1e-3, 16e-3
@@ -147,11 +147,12 @@ def is_opened(board: Any) -> Any:
 
 
 @subroutine
-def share(board: Any, task: Any, pieces: Any) -> Any:
+def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
     """Do the pieces of a work together with who stands by, and close the board.
 
-    A task is the address of a compiled function of the address of `GIVEN` and a piece's number.
-    Returns `DONE`, or what `Standby.keep` has to know.
+    A task is the address of a compiled function of the address of `GIVEN` and a piece's number. In
+    the end others are waited for so many rounds, or a few for any work. Returns `DONE`, or what
+    `Standby.keep` has to know.
     """
     workers = load(board, _WORKERS)
     for piece in range(pieces):
@@ -161,7 +162,7 @@ def share(board: Any, task: Any, pieces: Any) -> Any:
     for worker in range(1, workers):
         exchanged_if(board, _ticket(worker), _WAITING, _CALLED)
     _work(board, 0)
-    left = load(board, _PATIENCE)
+    left = max(load(board, _PATIENCE), patience)
     for worker in range(1, workers):
         ticket = _ticket(worker)
         exchanged_if(board, ticket, _CALLED, _WAITING)
@@ -181,23 +182,29 @@ class Standby:
     ----------
     board
         Where the words are that all share.
+    workers
+        How many threads share a work at the most, the caller one of them.
     """
 
     def __init__(self, workers: int) -> None:
         self._words = np.zeros(_WORDS, np.int64)
         self.board = self._words.ctypes.data
         self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
-        self._words[_WORKERS] = min(workers, _MOST_WORKERS)
-        self._helpers, self._changes = range(1, self._words[_WORKERS]), RLock()
+        self.workers = self._words[_WORKERS] = min(workers, _MOST_WORKERS)
+        self._helpers, self._changes = range(1, self.workers), RLock()
         self._stand_by = entry_for(_stand_by, 1, 1, 1)
-        rounds = self._rounds_per_second()
-        self._rounds = int(rounds * _IDLE)
-        self._words[_PATIENCE], self._words[_IN_TIME] = int(rounds * _LONGEST_WAIT), _ENOUGH
+        self._rate = self._rounds_per_second()
+        self._rounds = self.rounds(_IDLE)
+        self._words[_PATIENCE], self._words[_IN_TIME] = self.rounds(_LEAST_WAIT), _ENOUGH
         self._asked_last = self._rests_until = 0.0
         self._rest = _LEAST_REST
         # What a thread works with that was not waited for.
         self._kept: Any = None
         _known.append(self)
+
+    def rounds(self, seconds: float) -> int:
+        """Return how often who waits looks for news in so many seconds."""
+        return int(self._rate * seconds)
 
     def is_attended(self, is_long: bool) -> bool:
         """Tell whether somebody is there; summon all where calls follow one another.

@@ -21,7 +21,7 @@ from warpladder.device.environment import worker_count
 from warpladder.reduction.copies import Buffers
 from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
-from warpladder.reduction.shared import complete_together
+from warpladder.reduction.shared_rows import complete_together
 
 __all__ = ["Cascade", "Taker", "accumulate", "accumulator_for"]
 

@@ -27,7 +27,7 @@ from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.ops import Op, parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
-from warpladder.reduction.shared import together_for
+from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
 
 __all__ = ["answer", "answer_of_few"]

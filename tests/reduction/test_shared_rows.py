@@ -10,11 +10,12 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.device.standby import CLOSED, Standby
-from warpladder.reduction import shared
+from warpladder.reduction import shared_rows
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.together import Together
 
 BLOCK = 4096
 # Of one row: less than a block, whole ones, as many stretches as there may be, longer ones.
@@ -41,7 +42,7 @@ def part_of(op, dtype, *, masked=False):
 
 @cache
 def _together(part):
-    return shared.Together(part, 3)
+    return shared_rows.RowsTogether(part, 3)
 
 
 def together(op, dtype, *, masked=False):
@@ -77,7 +78,7 @@ def states_of(op, dtype, tile, first=0):
 
 @pytest.mark.parametrize(("op", "dtype"), ONE_ROW)
 def test_stretches_of_a_row(op, dtype):
-    assert together(op, dtype).least_of_one < shared._NEVER
+    assert together(op, dtype).least_of_one < shared_rows._NEVER
     for length in LENGTHS:
         tile = tile_of(op, dtype, 1, length, length)
         alone, found = states_of(op, dtype, tile, first=11)
@@ -105,8 +106,8 @@ def test_no_row_but_the_tiles_own_is_folded():
     part, both = part_of("var", "f4"), together("var", "f4")
     tile = tile_of("var", "f4", 36, 9, 9)
     states_of("var", "f4", tile)
-    states = part.new(36)
-    assert both._folds(tile.data, NO_MASK, 35, 9, 9, 0, states, states.ctypes.data)
+    states, team = part.new(36), both._team(0)
+    assert both._folds(team, tile._replace(rows=35), 0, states, states.ctypes.data)
     assert states[:35].tobytes() == part.complete(tile, 0)[:35].tobytes()
     assert states[35:].tobytes() == part.new(1).tobytes()
 
@@ -133,7 +134,7 @@ def test_calls_of_all_kinds_give_what_one_thread_gives(monkeypatch):
         lambda: wl.reduce(values.astype("f4"), "l2", dtype="f4"),
     ]
     with monkeypatch.context() as alone:
-        alone.setattr(shared.Together, "_folds", lambda *_: False)
+        alone.setattr(Together, "_team", lambda *_: None)
         expected = [np.asarray(call()).tobytes() for call in calls]
     for _ in range(3):
         assert [np.asarray(call()).tobytes() for call in calls] == expected
@@ -149,7 +150,7 @@ def test_what_others_did_not_finish_is_done_alone(monkeypatch):
 
     expected = wl.reduce(values, "mean")
     assert [wl.reduce(values, "mean") for _ in range(2)] == [expected] * 2
-    mean = shared.together_for(part_of("mean", "i8"))
+    mean = shared_rows.together_for(part_of("mean", "i8"))
     monkeypatch.setattr(mean, "_fold", refuse)
     monkeypatch.setattr(Standby, "keep", lambda _, what, answer: kept.append((what, answer)))
     assert wl.reduce(values, "mean") == expected

@@ -1,4 +1,4 @@
-"""One tile gone through by several threads, with the bits that one leaves.
+"""One tile of rows gone through by several threads, with the bits that one leaves.
 
 To wake threads takes as long as to add a megabyte, but some may stand by (`device.standby`). Rows
 are dealt out in runs. One row is cut where its blocks' sums are joined pairwise anyway, so that the
@@ -11,7 +11,6 @@ went before.
 from __future__ import annotations
 
 from functools import cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,6 @@ from warpladder.device.standby import (
     Standby,
     is_opened,
     share,
-    standby,
 )
 from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
@@ -38,17 +36,11 @@ from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.parts import FoldPart, Part
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.states import FoldSpec, merge_kernel
+from warpladder.reduction.together import LEAST_SHARED, Together
 
-__all__ = ["Together", "complete_together", "together_for"]
+__all__ = ["RowsTogether", "complete_together", "together_for"]
 
-# Bytes from which it pays where threads stand by, and from which also to call them for one tile.
-# What is less than that often lies in the caches of the caller's core alone: 0.5 MB took 6 to 11 us
-# in place of 6 on one machine, 10 in place of 12 on another. One call alone on 4, 8 and 16 MB took
-# 72, 90 and 167 us with a thread that was woken for it, 45, 83 and 187 without.
-_LEAST, _LONG = 2 << 20, 12 << 20
 _NEVER = 1 << 62
-# What is fixed for a loop lies at one address, whatever thread is first.
-_making = Lock()
 
 # What a task is given: first what is the same for all tiles, then of a tile, and how it is cut.
 _FOLD, _ITEMSIZE, _STATE_BYTES, _SAME = range(4)
@@ -86,7 +78,7 @@ def _fold_piece(given, piece):
 
 @cached
 @njit(nogil=True)
-def _fold_together(board, fixed, data, mask, states, rows, length, pitch, first):
+def _fold_together(board, fixed, patience, data, mask, states, rows, length, pitch, first):
     """Fold the rows of a tile, or the stretches of one, into states; return what `share` does.
 
     The board, what is fixed and the states are given by their addresses, the elements as bytes.
@@ -110,14 +102,14 @@ def _fold_together(board, fixed, data, mask, states, rows, length, pitch, first)
         step = (rows + MOST_PIECES - 1) // MOST_PIECES
         write_at(given, _STEP_ROWS, step)
         write_at(given, _STEP_COLUMNS, 0)
-        return share(board, task, (rows + step - 1) // step)
+        return share(board, task, (rows + step - 1) // step, patience)
     step = read_at(fixed, _BLOCK)
     while step * MOST_PIECES < length:
         step *= 2
     write_at(given, _STEP_ROWS, 0)
     write_at(given, _STEP_COLUMNS, step)
     pieces = (length + step - 1) // step
-    answer = share(board, task, pieces)
+    answer = share(board, task, pieces, patience)
     if answer == DONE:
         _merge(read_at(fixed, _MERGE), states, pieces, read_at(fixed, _STATE_BYTES))
     return answer
@@ -135,7 +127,7 @@ def _merge(merge: Any, states: Any, pieces: Any, state_bytes: Any) -> None:
         apart *= 2
 
 
-class Together:
+class RowsTogether(Together):
     """What goes through tiles of one dtype together with who stands by.
 
     Attributes
@@ -145,12 +137,11 @@ class Together:
     """
 
     def __init__(self, part: FoldPart, workers: int) -> None:
-        self._part, self._workers = part, workers
+        super().__init__(workers)
+        self._part = part
         self._sample = as_stored(np.empty(0, part.spec.values))
-        self._least_of_rows = _LEAST // self._sample.itemsize
+        self._least_of_rows = LEAST_SHARED // self._sample.itemsize
         self.least_of_one = self._least_of_rows if _may_be_cut(part.spec) else _NEVER
-        self._has_been_asked = False
-        self._standby: Standby | None = None
         # States that lie ready, so that calls in several threads have their own.
         self._empty = part.new(1).tobytes() * MOST_PIECES
         self._ready: list[tuple[memoryview, NDArray[Any], int]] = []
@@ -161,12 +152,18 @@ class Together:
 
     def __call__(self, tile: Tile, first: int) -> NDArray[Any] | None:
         """Return the states of the rows of a tile, None where one thread has to go through it."""
+        team = self._team(tile.data.nbytes)
+        if team is None:
+            return None
         states: NDArray[Any] = self._part.new(tile.rows if tile.rows > 1 else MOST_PIECES)
-        is_done = self._folds(*tile[:5], first, states, states.ctypes.data)
+        is_done = self._folds(team, tile, first, states, states.ctypes.data)
         return states[: tile.rows] if is_done else None
 
     def state_of_one(self, data: NDArray[Any], mask: NDArray[np.bool_]) -> tuple[Any, ...] | None:
         """Return what `__call__` does for a tile of one row, as plain numbers."""
+        team = self._team(data.nbytes)
+        if team is None:
+            return None
         n = data.size
         try:
             kept = self._ready.pop()
@@ -176,7 +173,7 @@ class Together:
             kept = memory, states, states.ctypes.data
         memory, states, address = kept
         memory[:] = self._empty
-        if not self._folds(data, mask, 1, n, n, 0, states, address):
+        if not self._folds(team, Tile(data, mask, 1, n, n), 0, states, address):
             return None
         state: tuple[Any, ...] = states[0].item()
         # Not sooner, nor where it was not done: a thread may write into it still.
@@ -184,41 +181,15 @@ class Together:
         return state
 
     def _folds(
-        self,
-        data: NDArray[Any],
-        mask: NDArray[np.bool_],
-        rows: int,
-        length: int,
-        pitch: int,
-        first: int,
-        states: NDArray[Any],
-        address: int,
+        self, team: Standby, tile: Tile, first: int, states: NDArray[Any], address: int
     ) -> bool:
-        """Fold a tile into states that are at an address, if others are there; tell whether so."""
-        team = self._standby
-        if team is None:
-            if not self._has_been_asked:
-                # Who calls once is spared the compiling of what merges states.
-                self._has_been_asked = True
-                return False
-            team = self._made_ready()
-        if not team.is_attended(data.nbytes >= _LONG):
-            return False
-        given = data.view(np.uint8)
-        answer = self._fold(
-            *(team.board, self._same, given, mask, address, rows, length, pitch, first)
-        )
-        if answer != DONE:
-            team.keep((data, mask, states), answer)
-        return bool(answer == DONE)
+        """Fold a tile into states that are at an address; tell whether it was done."""
+        data, mask, rows, length, pitch, _ = tile
+        given = data.view(np.uint8), mask, address, rows, length, pitch, first
+        return self._shares(team, data.nbytes, given, (data, mask, states))
 
-    def _made_ready(self) -> Standby:
-        with _making:
-            if self._standby is None:
-                self._standby = self._make_ready()
-            return self._standby
-
-    def _make_ready(self) -> Standby:
+    def _make_ready(self) -> None:
+        """See `Together`."""
         part, one, few = self._part, self._part.new(1), np.empty(0, np.uint8)
         fixed = self._fixed = np.zeros(_FIXED, np.int64)
         fixed[_FOLD] = address_of(part.loop, self._sample, NO_MASK, 1, 1, 1, 0, one)
@@ -227,15 +198,14 @@ class Together:
         fixed[_ITEMSIZE], fixed[_STATE_BYTES] = self._sample.itemsize, one.itemsize
         fixed[_BLOCK] = part.spec.block
         self._same = fixed.ctypes.data
-        self._fold = entry_for(_fold_together, 1, 1, few, NO_MASK, 1, 1, 1, 1, 0)
-        return standby(self._workers)
+        self._fold = entry_for(_fold_together, 1, 1, 1, few, NO_MASK, 1, 1, 1, 1, 0)
 
 
 @cache
-def together_for(part: Part) -> Together | None:
+def together_for(part: Part) -> RowsTogether | None:
     """Return what goes through tiles together, None where there is no other thread or no loop."""
     workers = worker_count()
-    return Together(part, workers) if workers > 1 and isinstance(part, FoldPart) else None
+    return RowsTogether(part, workers) if workers > 1 and isinstance(part, FoldPart) else None
 
 
 def complete_together(plan: Plan, tile: Tile, first: int) -> list[Any]:
