@@ -24,7 +24,7 @@ from warpladder.reduction.answers import (
 )
 from warpladder.reduction.chunks import Chunks
 from warpladder.reduction.cpu import accumulate
-from warpladder.reduction.few import answer, answer_of_few
+from warpladder.reduction.few import answer, answer_of_few, known_ways
 from warpladder.reduction.intake import (
     StoredRow,
     as_axes,
@@ -239,7 +239,9 @@ def reduce(
         and values.flags.carray
     ):
         if axis is None and where is None and keepdims is False and values.nbytes <= TILE_BYTES:
-            found = answer(op, values.dtype, accuracy, False)(values, NO_MASK, ddof)
+            known = known_ways.get((op, id(values.dtype))) if accuracy is _FAST else None
+            way = known or answer(op, values.dtype, accuracy, False)
+            found = way(values, NO_MASK, ddof)
         else:
             found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
         if found is not None:

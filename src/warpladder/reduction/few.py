@@ -30,11 +30,15 @@ from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, 
 from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
 
-__all__ = ["answer", "answer_of_few"]
+__all__ = ["answer", "answer_of_few", "known_ways"]
 
 Way = Callable[[NDArray[Any], NDArray[np.bool_], int], Any]
 """Called with an array, the marks that say which elements count (`NO_MASK` for all), and ``ddof``;
 returns the result, None where the long way has to be gone."""
+
+known_ways: dict[tuple[str | np.ufunc, int], Way] = {}
+"""What `answer` has found for the fast accuracy, by operation and by the id of a dtype of which
+there is one object: to look there takes 0.1 us, to ask `answer` again 0.22."""
 
 # 1, 1.0 and True are equal, and so are some dtypes of different scalars: none stands for another.
 _remembered = lru_cache(maxsize=1024, typed=True)
@@ -239,6 +243,8 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
         ready.append(kept)
         return run(array, marks, ddof) if result is None else result
 
+    if accuracy == "fast" and not masked and values.isbuiltin == 1:
+        known_ways[op, id(values)] = run_fast
     return run_fast
 
 

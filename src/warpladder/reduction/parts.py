@@ -22,11 +22,16 @@ from warpladder.reduction import columns, compensated, custom, exact, folds, lin
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.limbs import merge_exact
 from warpladder.reduction.rules import merge_compensated, two_sum
-from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states, repeated
+from warpladder.reduction.states import (
+    EXTREMA,
+    FoldSpec,
+    merge_kernel,
+    merging,
+    new_states,
+    repeated,
+)
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
-
-_EXTREMES = frozenset({"low", "high", "low_at", "high_at"})
 
 #: What was accumulated, by name: one number per row.
 Fields = dict[str, NDArray[Any]]
@@ -231,7 +236,7 @@ class FoldPart(Part):
     def answering(self, names: frozenset[str]) -> Part:
         """See `Part`."""
         until = {frozenset({"any"}): "some", frozenset({"all"}): "none"}.get(names, "")
-        if self.spec.values == "bool" and self.spec.folds <= _EXTREMES:
+        if self.spec.values == "bool" and self.spec.folds <= EXTREMA:
             until = until or "extremes"
         return FoldPart(self.spec._replace(until=until))
 

@@ -38,7 +38,7 @@ ACCURACIES = ("fast", "pairwise", "compensated", "reproducible")
 _SMALL_BLOCK = 512
 # Where nothing is rounded, fewer blocks are faster, as long as a sum of int16 fits 32 bits; but one
 # that has an extremum is looked through for the index.
-_INDEXED_BLOCK, _LARGE_BLOCK = 1024, 16384
+_INDEXED_BLOCK, _LARGE_BLOCK = 2048, 16384
 # What accuracy is about; all other folds are exact, or products and exponentials.
 _SUMS = frozenset({"total", "absolute", "square", "moments"})
 # What asks of booleans only whether they are true.

@@ -15,6 +15,7 @@ from warpladder.reduction.rules import beginner_of_folds, merger_of_folds
 
 __all__ = [
     "BLOCK",
+    "EXTREMA",
     "FOLDS",
     "FoldSpec",
     "fields_of",
@@ -56,6 +57,9 @@ FOLDS: dict[str, tuple[tuple[str, str], ...]] = {
     # The largest value, and the sum of exp(x - that).
     "exponential": (("peak", "f8"), ("scaled", "f8")),
 }
+
+EXTREMA = frozenset({"low", "high", "low_at", "high_at"})
+"""Of these: the least and the largest value, and where they are."""
 
 
 class FoldSpec(NamedTuple):
