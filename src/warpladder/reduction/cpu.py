@@ -20,6 +20,7 @@ from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.reduction.copies import Buffers
 from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, ArrayRows, Rows, Span
+from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.shared_rows import complete_together
 
@@ -269,7 +270,10 @@ class _Piece(NamedTuple):
 
 def _is_sheet(plan: Plan, rows: Rows, columns: list[Span]) -> bool:
     """Tell whether all that is done with a tile is to call one loop, and states are not many."""
-    is_one_loop = len(plan.parts) == 1 and plan.parts[0].loop is not None
+    part = plan.parts[0]
+    is_one_loop = len(plan.parts) == 1 and part.loop is not None
+    if isinstance(part, FoldPart) and len(columns) == 1:
+        is_one_loop &= not part.turns(rows.count, columns[0].end - columns[0].begin)
     are_few = len(columns) * rows.count <= _MOST_STATES
     return is_one_loop and are_few and not plan.counts_truths
 

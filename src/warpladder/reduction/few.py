@@ -26,6 +26,7 @@ from warpladder.reduction.intake import check_dtype
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.ops import Op, parse_ops
+from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
@@ -278,7 +279,8 @@ def _answer_along(
     make, part = array_maker(plan), plan.parts[0]
     is_stored = values.char not in "e?"
     loop = seek = together = None
-    if plan.is_plain and not is_across:
+    turns = isinstance(part, FoldPart) and part.turns(rows, length)
+    if plan.is_plain and not is_across and not turns:
         loop = _loop(op, values, accuracy, masked)
         together = together_for(part)
         if together is not None and not together.takes(rows, length):

@@ -26,12 +26,14 @@ __all__ = [
     "MOST_ROWS_ACROSS",
     "NO_MASK",
     "PARALLEL_FROM",
+    "SHORT",
     "TILE_BYTES",
     "ArrayRows",
     "Rows",
     "Span",
     "Tile",
     "most_of_one_tile",
+    "turned",
 ]
 
 TILE_BYTES = 16 << 20
@@ -46,8 +48,11 @@ _LARGEST_TILE_BYTES, _TILES = 32 << 20, 16
 # Tiles of fewer bytes are no more than so many: the least of 8 x 2,000,000 int8 over axis 0 takes
 # 0.41 ms in place of 0.6.
 _SMALL_TILE, _FEW_TILES = 2 << 20, 8
-# Rows that are short, and by how much less tiles of them have.
-_SHORT, _SHORT_SHARE = 32, 8
+SHORT = 32
+"""Elements that rows have which are short."""
+
+# By how much less tiles of them have.
+_SHORT_SHARE = 8
 CACHED_BYTES = 1 << 20
 """What is copied, or gone through more than once, should stay in the caches meanwhile."""
 
@@ -85,6 +90,22 @@ class Tile(NamedTuple):
     across: int = 0
 
 
+def turned(tile: Tile) -> Tile:
+    """Return the rows of a tile without a mask so that they lie across, which is a copy.
+
+    Examples
+    --------
+    >>> tile = turned(Tile(np.array([1, 2, 0, 3, 4, 0]), NO_MASK, 2, 2, 3))
+    >>> tile.data.tolist(), tile[2:]
+    ([1, 3, 2, 4], (2, 2, 2, 2))
+    """
+    data, _, rows, length, pitch, _ = tile
+    strides = pitch * data.itemsize, data.itemsize
+    matrix: NDArray[Any] = np.ndarray((rows, length), data.dtype, data, 0, strides)
+    across = copied(matrix.T, 1, data.dtype, "", {})
+    return Tile(across, NO_MASK, rows, length, rows, rows)
+
+
 class Rows(Protocol):
     """What an engine reduces: a matrix of which it can have tiles."""
 
@@ -111,7 +132,7 @@ def most_of_one_tile(length: int) -> int:
 
     Of short rows each takes some ns, however many bytes it has.
     """
-    return TILE_BYTES // (_SHORT_SHARE if 0 < length < _SHORT else 1)
+    return TILE_BYTES // (_SHORT_SHARE if 0 < length < SHORT else 1)
 
 
 class ArrayRows:

@@ -34,11 +34,14 @@ from warpladder.reduction.rules import (
     LOW_WORD,
     outdoes,
 )
-from warpladder.reduction.scalars import compiled, select, times_itself
+from warpladder.reduction.scalars import compiled, select, strict, times_itself
 from warpladder.reduction.shared_lines import Found, LinesTogether
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["fields_of_lines", "takes_lines"]
+
+# Both are found faster one after the other than with records.
+_RANGE = frozenset({"low", "high"})
 
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -47,7 +50,7 @@ _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
     folds = {"total", "whole", "product", "low", "high", "nonzero", "square"}
-    is_one = len(spec.folds) == 1 and spec.folds <= folds
+    is_one = (len(spec.folds) == 1 and spec.folds <= folds) or spec.folds == _RANGE
     is_one &= not spec.masked and spec.values != "float16"
     return is_one or takes_deviations(spec)
 
@@ -64,6 +67,11 @@ def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | Non
     >>> fields_of_lines(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3))["low"]
     array([3, 0, 2], dtype=int8)
     """
+    if spec.folds == _RANGE:
+        low = fields_of_lines(spec._replace(folds=frozenset({"low"})), tile)
+        high = fields_of_lines(spec._replace(folds=frozenset({"high"})), tile)
+        assert low is not None and high is not None  # noqa: S101, PT018 - only what rounds is left
+        return low | high
     (fold,) = spec.folds
     if fold == "moments":
         return moments_of_lines(spec, tile)
@@ -199,6 +207,22 @@ def _either(condition: Any, a: Any, b: Any) -> Any:
     return select(condition, a, b)
 
 
+@strict
+def _are_squares_lost(
+    data: Any, rows: Any, length: Any, pitch: Any, width: Any, squares: Any
+) -> Any:
+    """Return whether a row whose squares add up to 0 has an element that is none."""
+    are_lost = False
+    for panel in range(rows // width):
+        of_panel = squares[panel * width : (panel + 1) * width]
+        for i in range(length):
+            at = (panel * length + i) * pitch
+            line = data[at : at + width]
+            for j in range(width):
+                are_lost |= (of_panel[j] == 0) & (line[j] != 0)
+    return are_lost
+
+
 @cache
 def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     """Return a loop with the type of what it leaves for each row, and whether that is two words.
@@ -283,7 +307,7 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     def fold_lines(data, rows, length, pitch, width, rows_left, first, second, counts):  # type: ignore[no-untyped-def]
         block, high = np.empty(STRIP, lanes), np.empty(STRIP, np.int64)
         numbers = np.empty(STRIP, np.int32)
-        strips = (width + STRIP - 1) // STRIP
+        strips, rows_of_all = (width + STRIP - 1) // STRIP, rows
         for strip in range(rows // width * strips):
             panel, left = strip // strips, strip % strips * STRIP
             run = min(STRIP, width - left)
@@ -382,10 +406,17 @@ def _lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
         if may_leave_range:
             # Here the numbers are in a cache still, and no array is made for it.
-            are_lost = False
+            are_lost, are_zero = False, False
             for j in range(rows):
                 size = abs(first[j])
-                are_lost |= (size < least_size) | (size > largest_size) | (size != size)  # noqa: PLR0124 - NaN is not itself
+                are_zero |= size == 0
+                are_lost |= (size > largest_size) | ((size < least_size) & (size != 0))
+                if is_product:
+                    are_lost |= size != size  # noqa: PLR0124 - NaN is not itself
+            if is_square and are_zero and not are_lost and rows == rows_of_all:
+                are_lost = _are_squares_lost(data, rows, length, pitch, width, first)
+            else:
+                are_lost |= are_zero
             second[0] = are_lost
 
     return fold_lines, kind, is_whole
