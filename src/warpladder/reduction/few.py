@@ -263,16 +263,21 @@ def _answer_along(
     length, side = shape[axis], prod(shape[axis + 1 :])
     rows = prod(shape) // length
     left = shape[:axis] + (1,) * keepdims + shape[axis + 1 :]
-    is_across = side > 1 and plan.takes_columns
+    size = rows * length * values.itemsize
+    is_index = _is_index(plan) and size <= layout.CACHED_BYTES
+    # An index is the same however it is found; a few columns are copied in less time than looked
+    # through side by side, with an index for each number.
+    is_few = is_index and side < layout.SHORT
+    is_across = side > 1 and plan.takes_columns and not is_few
     is_copied = side > 1 and not is_across
     if side > 1 and (length == 1 or length > layout.COLUMNS_ACROSS):
         return None
     if is_across and rows > layout.MOST_ROWS_ACROSS:
         return None
-    if is_copied and length > layout.COPIED_COLUMNS:
+    if is_copied and length > layout.COPIED_COLUMNS and not is_few:
         return None
-    size = rows * length * values.itemsize
-    most = layout.CACHED_BYTES if is_copied else _most_of_one_tile(plan, length)
+    # Of rows that lie across none takes a time of its own.
+    most = layout.CACHED_BYTES if is_copied else _most_of_one_tile(plan, 0 if is_across else length)
     if size > most:
         return None
     pitch, width = (side, side) if is_across else (length, 0)
@@ -285,7 +290,7 @@ def _answer_along(
         together = together_for(part)
         if together is not None and not together.takes(rows, length):
             together = None
-    elif is_across and _is_index(plan) and size <= layout.CACHED_BYTES:
+    elif is_across and is_index:
         # An index is the same however lines are joined, which takes longer than few numbers.
         seek = column_kernel(part.spec)
 

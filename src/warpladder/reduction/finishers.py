@@ -41,9 +41,13 @@ def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
         for other in rare:
             if np.count_nonzero(states[other]):
                 return None
-        found: NDArray[Any] = np.sqrt(states[name]) if is_root else states[name]
+        found: NDArray[Any] = states[name]
+        if is_root:
+            found = np.sqrt(found, None if found.base is not None else found)
         if into is None:
-            return quietly(found.astype, dtype) if rounds else found.astype(dtype)
+            # A view would keep all states. To copy a megabyte takes as long as to reduce three.
+            is_view = found.base is not None
+            return quietly(found.astype, dtype) if rounds else found.astype(dtype, copy=is_view)
         quietly(into.__setitem__, ..., found)
         return into
 

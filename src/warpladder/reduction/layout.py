@@ -128,7 +128,7 @@ class Rows(Protocol):
 
 
 def most_of_one_tile(length: int) -> int:
-    """Return of how many bytes one tile is made, where rows of a length lie as they should.
+    """Return of how many bytes one tile is made, where rows of a length do not lie across.
 
     Of short rows each takes some ns, however many bytes it has.
     """
@@ -190,7 +190,7 @@ class ArrayRows:
         self._may_lie_across = self._together > 1 and where is None
         self._lines = self._as_lines(self._values) if self._may_lie_across else None
         is_copied = self._whole is None and not self._may_lie_across
-        whole = most_of_one_tile(self.length)
+        whole = TILE_BYTES if self._may_lie_across else most_of_one_tile(self.length)
         least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
         tile = max(values.nbytes // _TILES, least, min(values.nbytes // _FEW_TILES, _SMALL_TILE))
         tile = min(tile, _LARGEST_TILE_BYTES)

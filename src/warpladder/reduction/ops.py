@@ -104,10 +104,11 @@ def _ptp(sums: Sums) -> Any:
     low, high = sums.fields["low"], sums.fields["high"]
     if not isinstance(low, np.ndarray):
         return high - low
-    # Modulo 2^64 a difference of integers that is not below 0 is what it is. One of floats, rounded
-    # to float64 first, is that of a shorter dtype all the same: float64 has twice the digits.
-    wide = np.float64 if low.dtype.kind == "f" else np.uint64
-    return np.asarray(high.astype(wide) - low.astype(wide))
+    if low.dtype.kind != "f":
+        # Modulo the range of its dtype a difference that is not below 0 is what it is.
+        return np.subtract(high, low).view(f"u{low.itemsize}")
+    # Rounded to float64 first, it is that of a shorter dtype all the same, of half the digits.
+    return high.astype(np.float64, copy=False) - low.astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

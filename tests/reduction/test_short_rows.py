@@ -1,0 +1,80 @@
+"""Many short rows are turned, so that they lie across: the same results, wherever tiles end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from choosing import large
+from warpladder.reduction import parts
+from warpladder.reduction.layout import SHORT, TILE_BYTES
+from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.plan import make_plan
+
+CASES = (
+    *(("sum", "f4"), ("l2", "f8"), ("min", "f4"), ("var", "f8"), ("mean", "i8"), ("nanmax", "f4")),
+    *large(("prod", "f8"), ("nansum", "f8"), ("any", "i1"), ("ptp", "i1"), ("std", "i4")),
+    *large(("count_nonzero", "i4"), ("l2", "f4"), ("min", "?"), ("sum", "f2")),
+)
+SIDES = ((1100, 2), (700, 3), (70, SHORT - 1))
+
+
+def numbers(op, dtype, shape):
+    drawn = np.random.default_rng(sum(shape)).integers(-3, 4, shape).astype(dtype)
+    if op.startswith("nan"):
+        drawn[::3, 0] = np.nan
+    # Zeros alone are squares and products that may have vanished.
+    drawn[5] = 0
+    return drawn
+
+
+def expected_of(op, values):
+    return np.linalg.norm(values, axis=1) if op == "l2" else getattr(np, op)(values, axis=1)
+
+
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+@pytest.mark.parametrize("shape", SIDES)
+def test_short_rows(op, dtype, shape):
+    spec = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0]
+    assert spec.turns(*shape) is (dtype != "f2")
+    values = numbers(op, dtype, shape)
+    found = wl.reduce(values, op, axis=1)
+    np.testing.assert_allclose(found, expected_of(op, values), rtol=1e-6)
+    assert found.dtype == wl.reduce(values[0], op).dtype
+    # Rows that are further apart than they are long.
+    wide = np.zeros((shape[0], shape[1] + 5), dtype)
+    wide[:, : shape[1]] = values
+    assert wl.reduce(wide[:, : shape[1]], op, axis=1).tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("l2", "f8"), *large(("var", "f4"))])
+def test_rows_of_many_tiles(op, dtype):
+    rows = TILE_BYTES // 3 // np.dtype(dtype).itemsize
+    values = np.random.default_rng(1).random((rows, 3)).astype(dtype)
+    found = wl.reduce(values, op, axis=1)
+    np.testing.assert_allclose(found, expected_of(op, values), rtol=1e-6)
+    beside = wl.reduce(values, (op, "count_nonzero"), axis=1)[0]
+    np.testing.assert_allclose(found, beside, rtol=1e-6)
+    assert wl.reduce(values[:1000], op, axis=1).tobytes() == found[:1000].tobytes()
+
+
+def test_squares_that_vanish_or_overflow():
+    values = np.ones((900, 3))
+    values[7], values[8], values[9], values[10, 1] = 0, 1e-200, 1e200, np.nan
+    norms = wl.reduce(values, "l2", axis=1)
+    np.testing.assert_allclose(norms[7:10], np.sqrt(3) * np.array([0, 1e-200, 1e200]), rtol=1e-15)
+    assert np.isnan(norms[10])
+    products = wl.reduce(values, "prod", axis=1)
+    assert products[7] == 0
+    assert wl.reduce(values[8:9].repeat(900, 0) * 1e-100, "prod", axis=1)[0] == 0
+
+
+def test_few_or_long_rows_are_not_turned():
+    part = make_plan(parse_ops("sum"), np.dtype("f4"), None, "fast", False).parts[0]
+    assert not part.turns(parts._LEAST_TURNED // 4 - 1, 4)
+    assert part.turns(parts._LEAST_TURNED // 4, 4)
+    assert not part.turns(10_000, SHORT)
+    assert not part.turns(10_000, 1)
+    indexed = make_plan(parse_ops("argmax"), np.dtype("f4"), None, "fast", False).parts[0]
+    assert not indexed.turns(10_000, 4)
