@@ -45,9 +45,10 @@ def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
         if is_root:
             found = np.sqrt(found, None if found.base is not None else found)
         if into is None:
-            # A view would keep all states. To copy a megabyte takes as long as to reduce three.
-            is_view = found.base is not None
-            return quietly(found.astype, dtype) if rounds else found.astype(dtype, copy=is_view)
+            # A view would keep all states, and dtypes that are equal have scalars of their own. To
+            # copy a megabyte takes as long as to reduce three.
+            must = found.base is not None or found.dtype is not dtype
+            return quietly(found.astype, dtype) if rounds else found.astype(dtype, copy=must)
         quietly(into.__setitem__, ..., found)
         return into
 
