@@ -66,7 +66,11 @@ def _mean(sums: Sums) -> Any:
         high, counts = fields["whole_high"], sums.counts
         if not isinstance(counts, int) or counts > MOST_IN_TWO_WORDS:
             high = fields["whole_top"] * 2.0**32 + high
-        return (high * 2.0**32 + fields["whole_low"]) / counts
+        # In place, which for a megabyte of sums is half of the time.
+        means = high * 2.0**32
+        means += fields["whole_low"]
+        means /= counts
+        return means
     return fields["total"] / sums.counts
 
 
