@@ -376,6 +376,15 @@ def test_refusals(phi, how, kind, told):
         wl.advect(phi, **how)
 
 
+def test_cells_that_are_missing():
+    """NumPy would make NaNs of them, which spread."""
+    pa = pytest.importorskip("pyarrow")
+    for phi in (pa.array([1.0, None]), pa.table({"a": [1, 2], "b": [3, None]})):
+        with pytest.raises(wl.InputTypeError, match=r"phi: some are missing \(null or NA\); drop"):
+            wl.advect(phi, **GOOD)
+    assert wl.advect(pa.array([1.0, 2]), **GOOD).phi.tolist() == [1.25, 1.25]
+
+
 def told_dt(refusal):
     return float(re.search(r"stable dt is (\S+);", str(refusal.value))[1])
 
