@@ -293,6 +293,7 @@ GOOD = {"courant": 0.5, "steps": 1}
         ([], GOOD, wl.InputError, "phi: shape (0,) has no cells; give at least one"),
         (np.ones((2, 2, 2)), GOOD, wl.InputError, "phi: shape (2, 2, 2); cells have one dimension"),
         (3.0, GOOD, wl.InputError, "phi: shape ()"),
+        ({1.0}, GOOD, wl.InputTypeError, "phi: set is no array of numbers; give an array or"),
         ([1j], GOOD, wl.InputTypeError, "phi: dtype complex128 is not taken"),
         (["a"], GOOD, wl.InputTypeError, "phi: dtype <U1 is not taken"),
         ([[1], [2, 3]], GOOD, wl.InputTypeError, "phi: cannot be read as an array"),

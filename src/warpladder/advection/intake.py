@@ -121,6 +121,10 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
         array = np.asarray(phi)
     except (TypeError, ValueError, RuntimeError) as fault:
         raise InputTypeError(f"{name}: cannot be read as an array of numbers: {fault}") from None
+    if array.dtype == object and not array.ndim:
+        raise InputTypeError(
+            f"{name}: {type(phi).__name__} is no array of numbers; give an array or a list"
+        )
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise InputTypeError(
             f"{name}: dtype {array.dtype} is not taken; float32 and float64 are, and integers and "
