@@ -293,6 +293,7 @@ GOOD = {"courant": 0.5, "steps": 1}
         ([], GOOD, wl.InputError, "phi: shape (0,) has no cells; give at least one"),
         (np.ones((2, 2, 2)), GOOD, wl.InputError, "phi: shape (2, 2, 2); cells have one dimension"),
         (3.0, GOOD, wl.InputError, "phi: shape ()"),
+        ({1.0}, GOOD, wl.InputTypeError, "phi: set is no array of numbers; give an array or"),
         ([1j], GOOD, wl.InputTypeError, "phi: dtype complex128 is not taken"),
         (["a"], GOOD, wl.InputTypeError, "phi: dtype <U1 is not taken"),
         ([[1], [2, 3]], GOOD, wl.InputTypeError, "phi: cannot be read as an array"),
@@ -374,6 +375,15 @@ GOOD = {"courant": 0.5, "steps": 1}
 def test_refusals(phi, how, kind, told):
     with pytest.raises(kind, match=re.escape(told)):
         wl.advect(phi, **how)
+
+
+def test_cells_that_are_missing():
+    """NumPy would make NaNs of them, which spread."""
+    pa = pytest.importorskip("pyarrow")
+    for phi in (pa.array([1.0, None]), pa.table({"a": [1, 2], "b": [3, None]})):
+        with pytest.raises(wl.InputTypeError, match=r"phi: some are missing \(null or NA\); drop"):
+            wl.advect(phi, **GOOD)
+    assert wl.advect(pa.array([1.0, 2]), **GOOD).phi.tolist() == [1.25, 1.25]
 
 
 def told_dt(refusal):

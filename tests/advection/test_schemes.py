@@ -204,7 +204,7 @@ def test_own_weights_far_away():
     [
         ({-1: 0.5, 0: 0.4}, wl.InputError, "the weights sum to 0.9, not 1"),
         ({-1: 0.75, 0: 0.25}, wl.InputError, "carry the solution by 0.75 cells a step, and the"),
-        ({0: 0.5, 1: 1, 2: -0.5}, wl.InputError, "carry the solution by -0 cells a step"),
+        ({0: 0.5, 1: 1, 2: -0.5}, wl.InputError, "carry the solution by 0 cells a step"),
         # Centred differences, which grow for any dt.
         ({-1: 0.25, 0: 1, 1: -0.25}, wl.InputError, "a wave grows by a factor of 1.118"),
         ({-1: 0.75 + 1e-8, 0: -2e-8, 1: 0.25 + 1e-8}, wl.InputError, "by a factor of 1.00000004 a"),
@@ -213,6 +213,7 @@ def test_own_weights_far_away():
         (dict.fromkeys(range(-2, 4), 1 / 6), wl.InputError, "must be 2 to 5"),
         ({-0.5: 0.5, 0: 0.5}, wl.InputTypeError, "the offsets [-0.5, 0] must be whole numbers"),
         ({-1: "a", 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a number"),
+        ({-1: lambda _: None, 0: 0.5}, wl.InputTypeError, "the weight at offset -1 must be a"),
         ({-1: np.inf, 0: 0.5}, wl.InputError, "the weight at offset -1 is not finite"),
         ({-1: 1.7e308, 0: -1.7e308}, wl.InputError, "or too large for sums of weights"),
         ({-1: [0.5, 0.5], 0: 0.5}, wl.InputTypeError, "one for each of 1 systems"),

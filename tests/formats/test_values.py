@@ -168,6 +168,8 @@ def test_parquet(tmp_path, monkeypatch):
             "an integer of 64 bits .* found '2.5'; .*dtype='float64'",
         ),
         ("1\n" * 40_000 + "9" * 30, 40_001, "an integer of 64 bits"),
+        ("x\n1\n# no\n" + "9" * 30, 4, "an integer of 64 bits .* found '9{30}'; .*'float64'"),
+        ("a,b\nn,1\nm,-9223372036854775809\n", 3, "an integer of 64 bits in column 'b'"),
     ],
 )
 def test_malformed_text(tmp_path, text, line, message, monkeypatch):

@@ -233,6 +233,8 @@ REFUSED = [
     (None, "NoneType is not taken"),
     (b"a.dat", "bytes is not taken"),
     ([1, 2], "row 0 is 1, not a set of ids"),
+    ({frozenset({1, 2}), frozenset({2})}, "a set has no order; give a list of its sets"),
+    (frozenset({(1, 2), (2,)}), "rows go by their positions, and a frozenset has no order"),
     ([[pd.DataFrame({"a": [1]})]], "row 0 has +a 0 +1, which is no id"),
     ([{"id": 1, "item": 2}], "row 0 is the record {'id': 1, 'item': 2}, whose keys are no ids"),
     (

@@ -414,6 +414,8 @@ def test_nothing():
     assert wl.reduce(nothing, "logsumexp") == -np.inf
     assert np.isnan(wl.reduce([np.nan, np.nan], ("nanmin", "nanmax", "nanmean"))).all()
     assert wl.reduce([np.nan], "nansum") == 0
+    # Tiles of so many columns would be more than memory has room for.
+    assert wl.reduce(np.empty((0, 2**50)), axis=1).shape == (0,)
 
 
 @pytest.mark.parametrize("tile", [8, 64, 1 << 12])

@@ -229,10 +229,23 @@ def test_missing_values_inside_lists():
     assert wl.reduce([pd.Series([1, 2], dtype="Int64")]) == 3
 
 
+def test_integers_in_lists_that_numpy_would_round():
+    large = 2**63 + 1
+    for values in (
+        [large, 1], [[large], [-1]], (np.uint64(large), np.int64(1)),
+        [np.array([large], "u8"), np.array([1])], iter([[large, 1]]),
+    ):  # fmt: skip
+        with pytest.raises(InputTypeError, match=r"no integer dtype holds both -?1 and 9223372036"):
+            wl.reduce(values, "max")
+    assert wl.reduce([large], "max") == large
+    assert wl.reduce([2.0**63, 1]) == 2.0**63
+    assert wl.reduce([np.uint64(1), np.int64(2)]) == 3
+
+
 def test_lists_and_arrays_in_lists_are_not_asked_one_by_one(monkeypatch):
     """That would take several times as long as to make an array of them."""
     asked = []
-    monkeypatch.setattr(intake, "_refuse_missing", lambda one, _: asked.append(one))
+    monkeypatch.setattr(intake, "refuse_missing", lambda one, _: asked.append(one))
     monkeypatch.setattr(np.ma, "is_masked", asked.append)
     for values in ([[1.0, 2, 3]] * 9, [np.ones(3)] * 9, [[1, True], (2.5, 3)], [[np.ones(2)]] * 9):
         intake.as_array(values, "values")

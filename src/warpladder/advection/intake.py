@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.missing import refuse_missing
 
 __all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows", "as_whole"]
 
@@ -109,16 +110,21 @@ def as_rows(phi: Any, name: str) -> NDArray[Any]:
     Raises
     ------
     InputError, InputTypeError
-        As for `as_cells`; or some are masked, or the array is sparse.
+        As for `as_cells`; or some are masked or missing, or the array is sparse.
     TooLargeError
         Memory does not hold the copy.
     """
     if type(phi).__module__.startswith("scipy.sparse"):
         raise InputTypeError(f"{name}: a sparse matrix is not taken; give its .toarray()")
+    refuse_missing(phi, name)
     try:
         array = np.asarray(phi)
     except (TypeError, ValueError, RuntimeError) as fault:
         raise InputTypeError(f"{name}: cannot be read as an array of numbers: {fault}") from None
+    if array.dtype == object and not array.ndim:
+        raise InputTypeError(
+            f"{name}: {type(phi).__name__} is no array of numbers; give an array or a list"
+        )
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise InputTypeError(
             f"{name}: dtype {array.dtype} is not taken; float32 and float64 are, and integers and "

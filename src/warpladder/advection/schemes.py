@@ -151,8 +151,10 @@ def _numbers(offset: int, weight: Any, c: NDArray[np.float64]) -> NDArray[np.flo
     """Return the weights of one neighbour, one for each system."""
     # One at a time: a function may decide by comparing.
     found = as_numbers([weight(float(one)) for one in c] if callable(weight) else weight)
-    # Of objects, as fractions are, NumPy makes floats; of text, too, which was hardly meant.
-    casting: Any = "unsafe" if found.dtype.kind == "O" else "same_kind"
+    # Of objects, as fractions are, NumPy makes floats; of text, too, which was hardly meant, and of
+    # None, which a function without a return has, NaN.
+    is_made = found.dtype.kind == "O" and None not in found.ravel().tolist()
+    casting: Any = "unsafe" if is_made else "same_kind"
     try:
         numbers = np.broadcast_to(found.astype(np.float64, casting=casting), c.shape)
     except (TypeError, ValueError):
@@ -190,7 +192,8 @@ def check_own(scheme: Scheme, courant: NDArray[np.float64]) -> None:
                 f"scheme: the weights{whose} sum to {total:.10g}, not 1, so that a constant would "
                 f"not stay one; {override}"
             )
-        carried = -fsum(row * np.array(scheme.offsets))
+        # Not the negative of it: nobody is to be told of -0.
+        carried = 0.0 - fsum(row * np.array(scheme.offsets))
         if abs(carried - c) > _SLACK * size:
             raise InputError(
                 f"scheme: the weights{whose} carry the solution by {carried:.10g} cells a step, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ _ELSE_FLOATS = "; for numbers like this give dtype='float64'"
 _IN_QUOTES = re.compile('"[^"]*"')
 # No names of columns, though no numbers.
 _MISSING = frozenset({"", "?", ".", "-", "--", "na", "n/a", "<na>", "null", "none"})
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 # Misspelled numbers rather than names, behind other characters too: 5 min, 1..5, (5), $5, -x.
 _LIKE_NUMBERS = re.compile(r"\W*\d|[+.\-\u2212]")
 _TABLE_SUFFIXES = (".csv", ".tsv")
@@ -132,10 +134,18 @@ class TextColumn:
         return Layout(tuple(fields), "fields", _COMMENTS, self._delimiter, filled=filled(names))
 
     def _are_integers(self, rows: list[str]) -> bool:
+        """Tell whether rows have integers, of any size: floats would round those beyond 64 bits."""
+        file = TextFile(self.path, rows)
+        fields = [*self._layout.fields]
+        fields[self._column] = Field("name", "column")
         try:
-            parse_rows(TextFile(self.path, rows), self._layout, 0)
+            parse_rows(file, self._layout, 0)
         except FileFormatError:
-            return False
+            try:
+                words = parse_rows(file, replace(self._layout, fields=tuple(fields)), 0)
+            except FileFormatError:
+                return False
+            return all(map(_WHOLE.fullmatch, words[self._column]))
         return True
 
 

@@ -175,7 +175,8 @@ def open_values(
         first line of text may have the names, which begin with letters; others have to be given.
     dtype
         Of the elements of raw binary, as ``"float32"`` or ``">i4"``; of a column of text, int64 or
-        float64, by default what its beginning looks like.
+        float64, by default what its beginning looks like: where all are integers, those beyond
+        int64 are refused.
     offset
         Bytes before the first element of raw binary.
 

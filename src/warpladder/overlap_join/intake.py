@@ -29,7 +29,7 @@ def as_sets(given: Any, argument: str) -> Sets:
         Rows of sets, with ids that are integers of 64 bits with a sign, or strings:
 
         * a file (str or path; ``"-"`` for standard input), as `read_sets` reads it; or `Sets`;
-        * a list, or another iterable, of iterables: rows go by their positions;
+        * a list, or another iterable with an order, of iterables: rows go by their positions;
         * a mapping from ids to iterables;
         * a two-dimensional array of integers or strings: each of its rows is a set;
         * a matrix of ``scipy.sparse``: the sets are the columns where rows are not zero, whatever
@@ -104,6 +104,11 @@ def _converted(given: Any, argument: str) -> Sets:
         raise InputTypeError(
             f"{argument}: {type(given).__name__} is not taken; give a path, a list of sets, "
             "{id: set}, an array with a set in each row, a sparse matrix or a table"
+        )
+    if isinstance(given, set | frozenset):
+        raise InputTypeError(
+            f"{argument}: rows go by their positions, and a {type(given).__name__} has no order; "
+            "give a list of its sets"
         )
     return sets_of_rows(given, None, argument)
 

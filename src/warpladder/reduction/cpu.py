@@ -88,7 +88,9 @@ def accumulate(
     """
     if isinstance(rows, ArrayRows):
         rows.allow_stacks()
-    columns, runs = rows.column_spans(), list(rows.row_spans())
+    runs = list(rows.row_spans())
+    # No row has columns, of which there may be more than memory has room for.
+    columns = rows.column_spans() if runs else []
     if len(runs) == len(columns) == 1:
         # To deal out one tile as if there were many takes 0.006 ms, as long as to add 0.5 MB.
         take(runs[0], complete_together(plan, rows.tile(runs[0], columns[0], {}), first))

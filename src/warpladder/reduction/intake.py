@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby, islice
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from warpladder.call import naming_reader
 from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.arrays import known_dtype
+from warpladder.formats.missing import refuse_missing
 from warpladder.formats.values import REAL_NUMBERS, StoredArray, open_values
 from warpladder.reduction.copies import Buffers, lent
 from warpladder.reduction.layout import NO_MASK, Span, Tile
@@ -33,8 +34,8 @@ __all__ = [
     "check_dtype",
 ]
 
-# Counts up to this are float64s.
-_LARGEST_DDOF = 2**53
+# Integers up to this are float64s.
+_LARGEST_COUNT = 2**53
 
 # What to do where an iterable is no array.
 _OR_CHUNKS = "; of arrays to be reduced as one give iter(values)"
@@ -71,7 +72,7 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
 def as_array(values: Any, name: str) -> NDArray[Any]:
     """Return an ndarray of real numbers of at most 64 bits."""
     _refuse_sparse(values, name)
-    _refuse_missing(values, name)
+    refuse_missing(values, name)
     array = _read(values, name, "numbers")
     if array.dtype == object and not array.ndim:
         or_chunks = _OR_CHUNKS if name == "values" and isinstance(values, Iterable) else ""
@@ -81,6 +82,7 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         )
     check_dtype(array.dtype, name)
     _refuse_hidden(values, name, array.ndim)
+    _refuse_rounded(values, array, name)
     return array
 
 
@@ -115,11 +117,24 @@ def _refuse_hidden(values: Any, name: str, depth: int) -> None:
             for one in chain.from_iterable(lists):
                 if type(one) in foreign:
                     _refuse_masked(one, name)
-                    _refuse_missing(one, name)
+                    refuse_missing(one, name)
         if not nested:
             return
         below = chain.from_iterable(lists)
         lists = list(below if kinds == nested else (one for one in below if type(one) in nested))
+
+
+def _refuse_rounded(values: Any, array: NDArray[Any], name: str) -> None:
+    """Refuse integers in lists that no integer dtype has together: NumPy makes floats of them."""
+    is_list = isinstance(values, list | tuple)
+    if not is_list or array.dtype != np.float64 or not (np.abs(array) > _LARGEST_COUNT).any():
+        return
+    given = np.array(values, object).ravel().tolist()
+    if all(isinstance(one, Integral) for one in given):
+        raise InputTypeError(
+            f"{name}: no integer dtype holds both {min(given)} and {max(given)}, and as float64 "
+            "they would be rounded; give an array of uint64 where none is below 0, or of float64"
+        )
 
 
 def _refuse_masked(values: Any, name: str) -> None:
@@ -139,48 +154,6 @@ def _refuse_sparse(values: Any, name: str) -> None:
             "stored numbers alone, which is enough for sums and norms, or .toarray() where the "
             "zeros between them count too, as in min, mean and var"
         )
-
-
-def _refuse_missing(values: Any, name: str) -> None:
-    """Refuse nulls and NA, of which NumPy would make NaNs, and floats of the integers beside."""
-    library = type(values).__module__.partition(".")[0]
-    missing = False
-    if library == "pyarrow":
-        missing = any(map(_misses_some_of_arrow, getattr(values, "columns", [values])))
-    elif library == "polars" and hasattr(values, "__array__"):
-        missing = _misses_some_of_polars(values)
-    elif library == "pandas" and hasattr(values, "isna"):
-        dtypes = values.dtypes if hasattr(values, "columns") else [values.dtype]
-        # NumPy's own dtypes have no NA: their NaNs are NaNs.
-        can_miss = any(hasattr(dtype, "na_value") for dtype in dtypes)
-        missing = can_miss and bool(np.any(values.isna()))
-    if missing:
-        raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
-
-
-def _misses_some_of_arrow(column: Any) -> bool:
-    """Tell whether an array of Arrow has nulls, also where many elements share a value."""
-    if getattr(column, "null_count", 0):
-        return True
-    if not hasattr(column, "null_count"):
-        return False
-    # It does not count those in a dictionary, or in what is stored by runs.
-    from pyarrow import compute, types
-
-    if types.is_dictionary(column.type):
-        return bool(column.cast(column.type.value_type).null_count)
-    return types.is_run_end_encoded(column.type) and bool(compute.run_end_decode(column).null_count)
-
-
-def _misses_some_of_polars(values: Any) -> bool:
-    """Tell whether a series or frame of Polars has nulls, also inside its elements."""
-    if np.any(values.null_count()):
-        return True
-    # Arrays and records as elements are more dimensions to NumPy.
-    kind = str(getattr(values, "dtype", ""))
-    if kind.startswith("Array"):
-        return _misses_some_of_polars(values.reshape((-1,)))
-    return kind.startswith("Struct") and any(map(_misses_some_of_polars, values.struct.unnest()))
 
 
 def check_dtype(dtype: np.dtype[Any], name: str) -> None:
@@ -212,7 +185,7 @@ def as_ddof(ddof: Any) -> float:
         raise InputTypeError(f"ddof={ddof!r} is no number")
     # Compared with a float16, what is larger than those overflows with a warning.
     ddof = ddof.item() if isinstance(ddof, np.generic) else ddof
-    if not -_LARGEST_DDOF < ddof < _LARGEST_DDOF:
+    if not -_LARGEST_COUNT < ddof < _LARGEST_COUNT:
         raise InputError(f"ddof={ddof!r} must be finite, and no larger than counts are")
     return float(ddof)
 

@@ -182,7 +182,9 @@ def _joined(rows: Rows, itemsize: int) -> tuple[list[Span], list[Span]]:
 
     Each tile costs time on the way to a GPU, and need not stay in the caches of a CPU.
     """
-    runs, columns = list(rows.row_spans()), rows.column_spans()
+    runs = list(rows.row_spans())
+    # See `cpu.accumulate`.
+    columns = rows.column_spans() if runs else []
     if not runs or not columns:
         return runs, columns
     size = rows.count * rows.length * itemsize

@@ -1,0 +1,66 @@
+"""Missing values in arrays of other libraries, of which NumPy makes NaNs without a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from warpladder.errors import InputTypeError
+
+__all__ = ["refuse_missing"]
+
+
+def refuse_missing(values: Any, name: str) -> None:
+    """Refuse nulls and NA, of which NumPy would make NaNs, and floats of the integers beside.
+
+    Parameters
+    ----------
+    values
+        What a caller gave for an array, of any library.
+    name
+        What errors call it.
+
+    Raises
+    ------
+    InputTypeError
+        Some are missing.
+    """
+    library = type(values).__module__.partition(".")[0]
+    missing = False
+    if library == "pyarrow":
+        missing = any(map(_misses_some_of_arrow, getattr(values, "columns", [values])))
+    elif library == "polars" and hasattr(values, "__array__"):
+        missing = _misses_some_of_polars(values)
+    elif library == "pandas" and hasattr(values, "isna"):
+        dtypes = values.dtypes if hasattr(values, "columns") else [values.dtype]
+        # NumPy's own dtypes have no NA: their NaNs are NaNs.
+        can_miss = any(hasattr(dtype, "na_value") for dtype in dtypes)
+        missing = can_miss and bool(np.any(values.isna()))
+    if missing:
+        raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+
+
+def _misses_some_of_arrow(column: Any) -> bool:
+    """Tell whether an array of Arrow has nulls, also where many elements share a value."""
+    if getattr(column, "null_count", 0):
+        return True
+    if not hasattr(column, "null_count"):
+        return False
+    # It does not count those in a dictionary, or in what is stored by runs.
+    from pyarrow import compute, types
+
+    if types.is_dictionary(column.type):
+        return bool(column.cast(column.type.value_type).null_count)
+    return types.is_run_end_encoded(column.type) and bool(compute.run_end_decode(column).null_count)
+
+
+def _misses_some_of_polars(values: Any) -> bool:
+    """Tell whether a series or frame of Polars has nulls, also inside its elements."""
+    if np.any(values.null_count()):
+        return True
+    # Arrays and records as elements are more dimensions to NumPy.
+    kind = str(getattr(values, "dtype", ""))
+    if kind.startswith("Array"):
+        return _misses_some_of_polars(values.reshape((-1,)))
+    return kind.startswith("Struct") and any(map(_misses_some_of_polars, values.struct.unnest()))
