@@ -407,6 +407,12 @@ def test_numbers_of_vertices_that_numpy_could_not_square():
     assert wl.shortest_paths(graph).distance(0, 199) == 199
 
 
+def test_components_of_more_vertices_than_memory_has_room_for():
+    graph = Graph.from_edges([0], [2**40])
+    with pytest.raises(errors.TooLargeError, match=r"components of 1,099,511,627,777 vertices"):
+        assert graph.components
+
+
 def test_progress_that_cannot_be_called():
     with pytest.raises(errors.InputTypeError, match="progress must be a function"):
         wl.shortest_paths([[0, 1], [1, 0]], progress=5)
