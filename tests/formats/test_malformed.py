@@ -106,6 +106,7 @@ MALFORMED = [
     ("csv", 'source,target\na,b\n"a"x,b\n', 3, "closed quotes", '"a"x,b'),
     ("csv", 'source,target\na,b\n"a" ,b\n', 3, "nothing, not even a blank, after", '"a" ,b'),
     ("csv", '"a,b\n', 1, "closed quotes", '"a,b'),
+    ("edges", 'a b\n"c d\n', 2, "closed quotes", '"c d'),
     ("csv", 'source,target,weight\n"a",b,5\n"",b,5\n', 3, "a source", "''"),
     ("csv", 'source,target,weight\n"a\x1fb",c,x\n', 2, "number or inf", "'x'"),
     ("csv", 'from,to\n"a\x1fb"\n', 2, "2 fields", "'\"a\\x1fb\"'"),
