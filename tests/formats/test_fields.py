@@ -52,6 +52,8 @@ def outcome(lines: list[str], layout: Layout) -> list[tuple[str, list[Any]]] | N
 
 @given(files())
 @example((["0 1.5"], Layout((Field("weight", "weight"),) * 2, "a row")))
+@example((["0,\xa05"], Layout((Field("id", "id"), Field("weight", "weight")), "a row", "", ",")))
+@example((["a,b", '""'], Layout((Field("name", "name"),) * 2, "a row", "", ",")))
 def test_bulk_agrees_with_line_by_line(case: tuple[list[str], Layout]) -> None:
     found = outcome(*case)
     with pytest.MonkeyPatch.context() as patch:

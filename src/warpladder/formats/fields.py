@@ -257,8 +257,8 @@ def _without_quotes(rows: list[str], delimiter: str | None) -> list[str] | None:
         unquoted = [_UNIT_SEPARATOR.join(fields) for fields in reader]
     except csv.Error:
         return None
-    # A quote left open swallows the lines that follow.
-    return unquoted if len(unquoted) == len(rows) else None
+    # A quote left open swallows the lines that follow, and NumPy passes over lines of nothing.
+    return unquoted if len(unquoted) == len(rows) and all(unquoted) else None
 
 
 def _candidate_dtypes(
@@ -277,14 +277,14 @@ def _candidate_dtypes(
         types: dict[Kind, str] = {"id": id_type, "weight": weight_type}
         types |= {"vertex": "i8", "integer": "i8", "real": "f8", "int64": "i8", "float64": "f8"}
         chosen = [types.get(kind, "O") for kind in wanted]
-        if all(ok or kind != "i8" for ok, kind in zip(is_ascii, chosen, strict=True)):
+        if all(ok or kind == "O" for ok, kind in zip(is_ascii, chosen, strict=True)):
             yield _row_dtype(chosen)
 
 
 def _ascii_columns(
     rows: list[str], count: int, delimiter: str | None, which: list[int] | None
 ) -> list[bool]:
-    """Tell which columns may be read as integers.
+    """Tell which columns may be read as integers, and as floats only where they are none of these.
 
     Other characters than ASCII make NumPy's integer reader look up digits beyond its table, which
     may end the process (numpy/numpy#31586).
