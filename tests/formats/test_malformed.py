@@ -89,6 +89,7 @@ MALFORMED = [
     ("graph", "3 1\n2\n1", 3, "3 vertex lines", "the end of the file"),
     ("graph", "2 1\n2\n1\n\n1\n", 5, "nothing after the 2 vertex lines", "'1'"),
     ("graph", "2 1\n%\n2\n1 3\n", 4, "from 1 to 2 as neighbour", "'3'"),
+    ("graph", "2 1 10\n5 2\nx 1\n", 3, "1 numbers before the neighbours", "'x 1'"),
     ("graph", "2 1\n2\nx\n", 3, "from 1 to 2 as neighbour", "'x'"),
     ("graph", "2 1 1\n2 5\n1\n", 3, "pairs", "'1'"),
     ("graph", "2 1 1\n2 5\n1 x\n", 3, "number or inf as edge weight", "'x'"),

@@ -301,6 +301,11 @@ def test_memory_that_is_not_there_is_an_error_of_ours(monkeypatch):
         (lambda: Graph.from_edges([0], [1], labels=5), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], labels={"a", "b"}), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], labels=[[], {}]), errors.InputTypeError),
+        (lambda: Graph.from_edges([0], [1], labels=np.array("ab")), errors.InputError),
+        (
+            lambda: Graph.from_edges([0], [1], labels=np.ma.array(["a", "b"], mask=[0, 1])),
+            errors.InputTypeError,
+        ),
         (lambda: Graph.from_edges(np.array([2**63], "uint64"), [1]), errors.InputError),
         (lambda: wl.shortest_paths([[0]], negative_cycle=np.zeros(2)), errors.InputError),
     ],
