@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from warpladder.errors import InputError, InputTypeError, MissingExtraError
 from warpladder.formats import distances, graphs
 from warpladder.formats.distances import check_target, write_distances
-from warpladder.formats.edges import DenseTable
+from warpladder.formats.edges import DenseTable, EdgeTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +53,19 @@ def test_labels_of_mixed_kinds_become_text(tmp_path: Path) -> None:
     write_distances(tmp_path / "d.npz", np.zeros((2, 2)), [1, 10**30])
     with np.load(tmp_path / "d.npz", allow_pickle=False) as stored:
         assert stored["labels"].tolist() == ["1", str(10**30)]
+
+
+def test_members_of_enumerations_are_what_they_equal(tmp_path: Path) -> None:
+    cities = list(Enum("City", {"OSLO": "Oslo", "ROME": "Rome"}, type=str))
+    for suffix in ("npz", "csv", "parquet"):
+        write_distances(tmp_path / f"d.{suffix}", np.zeros((2, 2)), cities)
+    assert distances.read_distances(tmp_path / "d.npz").labels == ["Oslo", "Rome"]
+    assert (tmp_path / "d.csv").read_text() == ",Oslo,Rome\nOslo,0.0,0.0\nRome,0.0,0.0\n"
+    table = pq.read_table(tmp_path / "d.parquet")
+    assert table.column_names == ["vertex", *table["vertex"].to_pylist()] == ["vertex", *cities]
+    edge = EdgeTable(np.array([0]), np.array([1]), None, 2, cities, directed=True)
+    graphs.write(tmp_path / "g.hb", edge)
+    assert (tmp_path / "g.hb").read_text() == "Oslo Rome 1\n--END--\n"
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -52,6 +52,8 @@ def outcome(lines: list[str], layout: Layout) -> list[tuple[str, list[Any]]] | N
 
 @given(files())
 @example((["0 1.5"], Layout((Field("weight", "weight"),) * 2, "a row")))
+@example((["0,\xa05"], Layout((Field("id", "id"), Field("weight", "weight")), "a row", "", ",")))
+@example((["a,b", '""'], Layout((Field("name", "name"),) * 2, "a row", "", ",")))
 def test_bulk_agrees_with_line_by_line(case: tuple[list[str], Layout]) -> None:
     found = outcome(*case)
     with pytest.MonkeyPatch.context() as patch:
@@ -64,13 +66,10 @@ def test_bulk_agrees_with_line_by_line(case: tuple[list[str], Layout]) -> None:
 def test_well_formed_rows_take_the_fast_way(
     monkeypatch: pytest.MonkeyPatch, delimiter: str | None, quote: str
 ) -> None:
-    if delimiter is None and quote:
-        pytest.skip("quotes mean nothing between blanks")
     monkeypatch.delattr(fields, "_parse_line_by_line")
     lines = [f"{quote}a{quote}{delimiter or ' '}1{delimiter or ' '}2.5", "", "# comment"]
-    layout = Layout(
-        (Field("name", "n"), Field("vertex", "v"), Field("weight", "w")), "", "#", delimiter, 1
-    )
+    expected = Field("name", "n"), Field("vertex", "v"), Field("weight", "w")
+    layout = Layout(expected, "", "#", delimiter, 1, has_quotes=True)
     names, vertices, weights = fields.parse_rows(TextFile(Path("f"), lines), layout, 0)
     assert (names.tolist(), vertices.tolist(), weights.tolist()) == (["a"], [1], [2.5])
 

@@ -133,6 +133,13 @@ GOOD = [
         ([(1, 2), (0, 1)], [5, 6], 3, ["#c", "a", "b"], True),
     ),
     ("csv", "1,2,5\n#2,3,6\n#off\n", ([(0, 1)], [5], 2, [1, 2], True)),
+    ("csv", '"Smith; J",B,5\n', ([(1, 0)], [5], 2, ["B", "Smith; J"], True)),
+    (
+        "txt",
+        '"from" "to"  "km"\n"New York" "b, c" 5 \n"#d" e 6\n# off\n',
+        ([(1, 2), (0, 3)], [5, 6], 4, ["#d", "New York", "b, c", "e"], True),
+    ),
+    ("txt", '"01" "1" 5\n', ([(0, 1)], [5], 2, ["01", "1"], True)),
     ("tsv", "New York\tBoston\t5\n", ([(1, 0)], [5], 2, ["Boston", "New York"], True)),
     (
         "txt",

@@ -180,6 +180,7 @@ def changed(**fields: Any) -> EdgeTable:
         ("g.edges", changed(labels=["source", "target"]), "taken for a header"),
         ("g.gr", changed(weights=np.array([np.nan])), "NaN or -inf"),
         ("g.gr", changed(weights=np.array([-np.inf])), "NaN or -inf"),
+        ("g.gr", changed(weights=np.ones(2)), r"weights of shape \(2,\) for 1 edges"),
         ("g.npz", TWO, r"extensions \.hb, \.gr, .* one of hochberg"),
         ("g", TWO, "cannot tell a format"),
     ],
@@ -196,6 +197,12 @@ def test_what_cannot_be_written_is_refused(
 def test_write_takes_edge_tables_only(tmp_path: Path) -> None:
     with pytest.raises(InputTypeError, match="write_distances"):
         graphs.write(tmp_path / "g.gr", DenseTable(np.zeros((1, 1)), None))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("weight", [1j, "5", None])
+def test_weights_that_are_no_real_numbers(tmp_path: Path, weight: Any) -> None:
+    with pytest.raises(InputTypeError, match="weights of dtype"):
+        graphs.write(tmp_path / "g.gr", changed(weights=np.array([weight])))
 
 
 def test_write_unknown_format(tmp_path: Path) -> None:

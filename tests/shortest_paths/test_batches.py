@@ -360,6 +360,13 @@ def test_what_is_refused(stack, options, fault, message):
     assert str(caught.value).startswith(("graph", "method", "device", "no_edge"))
 
 
+def test_nan_on_the_diagonal_is_found_in_graphs_that_are_used_up():
+    weights = np.ones((2, 3, 3))
+    weights[1, 2, 2] = np.nan
+    with pytest.raises(errors.InputError, match=r"graph 1: weight \(2, 2\) is NaN"):
+        wl.shortest_paths(weights, overwrite=True)
+
+
 def test_the_first_graph_at_fault_is_named():
     weights = spoilt(np.nan)
     weights[4, 0, 0] = np.nan

@@ -97,6 +97,17 @@ def test_integers_beside_floats_are_not_rounded(table: Any) -> None:
     assert wl.shortest_paths(exact).distance(1, 0) == 2**53
 
 
+def test_integers_of_128_bits_over_which_polars_panics() -> None:
+    wide = pl.Series("a", [0], dtype=pl.Int128)
+    for call in (
+        lambda: wl.Graph.from_matrix(pl.DataFrame([wide])),
+        lambda: wl.Graph.from_edges(wide, [1]),
+        lambda: wl.Graph.from_edges([0], [1], wide),
+    ):
+        with pytest.raises(errors.InputTypeError, match="with Int128 is not taken; cast it to"):
+            call()
+
+
 def test_tables_of_float16_without_a_warning() -> None:
     halves = np.array(WEIGHTS, np.float16)
     for given in (pd.DataFrame(halves), pl.DataFrame(halves), [list(row) for row in halves]):

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warpladder.errors import InputError, InputTypeError
+from warpladder.device import host_memory
+from warpladder.device.host_memory import HostMemory
+from warpladder.errors import InputError, InputTypeError, TooLargeError
 from warpladder.shortest_paths.generators import cycle, grid, random_graph, scale_free
 
 if TYPE_CHECKING:
@@ -248,3 +250,20 @@ def test_kinds_that_are_not_taken(
 ) -> None:
     with pytest.raises(InputTypeError, match=message):
         make(**options)
+
+
+@pytest.mark.parametrize(
+    ("make", "edges"),
+    [
+        (lambda: cycle(10**9), 10**9),
+        (lambda: random_graph(10**6, density=0.5, directed=False), 249_999_750_000),
+        (lambda: grid(10**4, 10**5, directed=True), 3_999_780_000),
+        (lambda: scale_free(10**6, edges_per_vertex=1000), 10**9),
+    ],
+)
+def test_more_edges_than_memory_has_room_for(
+    make: Callable[[], Graph], edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_memory, "host_memory", lambda: HostMemory(2**30, 2**31, "a test has"))
+    with pytest.raises(TooLargeError, match=f"graph: its {edges:,} edges take .* a test has"):
+        make()

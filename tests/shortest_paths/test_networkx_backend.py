@@ -217,6 +217,15 @@ def test_a_weight_may_be_a_function() -> None:
         assert kinds(dist) == kinds(nx.floyd_warshall(made, uphill, backend="networkx"))
 
 
+def test_a_weight_that_is_none_is_not_one_that_is_missing() -> None:
+    made = nx.Graph([("a", "b"), ("b", "c", {"weight": None})])
+    told = "the weight of the edge from 'b' to 'c' is None; leave the attribute out"
+    with pytest.raises(errors.InputTypeError, match=told):
+        wl.shortest_paths(made)
+    with pytest.raises(NotImplementedError, match=told):
+        Backend.floyd_warshall(made)
+
+
 def test_a_negative_cycle_and_a_wrong_nodelist(graph: Any) -> None:
     with pytest.raises(nx.NetworkXError, match="nodelist"):
         Backend.floyd_warshall_numpy(graph, nodelist=[0, 1])

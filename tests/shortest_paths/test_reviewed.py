@@ -301,6 +301,11 @@ def test_memory_that_is_not_there_is_an_error_of_ours(monkeypatch):
         (lambda: Graph.from_edges([0], [1], labels=5), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], labels={"a", "b"}), errors.InputTypeError),
         (lambda: Graph.from_edges([0], [1], labels=[[], {}]), errors.InputTypeError),
+        (lambda: Graph.from_edges([0], [1], labels=np.array("ab")), errors.InputError),
+        (
+            lambda: Graph.from_edges([0], [1], labels=np.ma.array(["a", "b"], mask=[0, 1])),
+            errors.InputTypeError,
+        ),
         (lambda: Graph.from_edges(np.array([2**63], "uint64"), [1]), errors.InputError),
         (lambda: wl.shortest_paths([[0]], negative_cycle=np.zeros(2)), errors.InputError),
     ],
@@ -405,6 +410,12 @@ def test_numbers_of_vertices_that_numpy_could_not_square():
     graph = Graph.from_edges(ends, ends + 1, n=(ends + 1).max() + np.uint8(1))
     assert type(graph.n) is int
     assert wl.shortest_paths(graph).distance(0, 199) == 199
+
+
+def test_components_of_more_vertices_than_memory_has_room_for():
+    graph = Graph.from_edges([0], [2**40])
+    with pytest.raises(errors.TooLargeError, match=r"components of 1,099,511,627,777 vertices"):
+        assert graph.components
 
 
 def test_progress_that_cannot_be_called():

@@ -75,6 +75,16 @@ def test_that_floats_are_rounded_is_said():
     assert "from 16777217.0 to 16777216.0" in whole.why
 
 
+def test_weights_that_underflow_raise_nothing_whatever_numpy_is_told():
+    with np.errstate(all="raise"):
+        answer = wl.shortest_paths([[0, 1e-300], [1e-300, 0]], dtype="float32")
+        assert "(0, 1) from 1e-300 to 0.0" in answer.why
+        with pytest.raises(errors.InputError, match="not all of one length"):
+            wl.shortest_paths([[0, 1e-300], [1e-300, 0]], dtype="float32", method="breadth-first")
+        weights = np.ones((2, 2), "float32")
+        assert Graph.from_matrix(weights, no_edge=1e-300).no_edge == 0
+
+
 def test_what_is_no_weight_is_not_looked_at():
     weights = weights_with(5)
     assert "rounded" not in wl.shortest_paths(weights, dtype="float32").why

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     from warpladder.device.base import Device
 
-__all__ = ["adopted", "check_on", "device_of", "is_on_gpu", "like", "numpy_dtype", "to_numpy"]
+__all__ = [
+    "adopted",
+    "check_on",
+    "device_of",
+    "is_on_gpu",
+    "like",
+    "numpy_dtype",
+    "refuse_128_bits",
+    "to_numpy",
+]
 
 # DLPack's numbers for memory of a GPU, and for memory that a GPU and the host share.
 _GPU_MEMORY = (2, 13)
@@ -62,7 +71,7 @@ def adopted(array: Any) -> Any:
             )
         return array if hasattr(array, "dtype") and hasattr(array, "shape") else _described(array)
     if not hasattr(array, "__dlpack_device__"):
-        _refuse_128_bits(array)
+        refuse_128_bits(array)
         return array
     try:
         kind, number = array.__dlpack_device__()
@@ -80,8 +89,14 @@ def adopted(array: Any) -> Any:
     return lying_at(gpu(number), view, view.ptr, view.shape, view.dtype, strides)
 
 
-def _refuse_128_bits(array: Any) -> None:
-    """Refuse integers of Polars that panic, which is no `Exception`, where NumPy asks for them."""
+def refuse_128_bits(array: Any) -> None:
+    """Refuse integers of Polars that panic, which is no `Exception`, where NumPy asks for them.
+
+    Raises
+    ------
+    InputTypeError
+        There are some.
+    """
     if not (type(array).__module__.startswith("polars.") and hasattr(array, "__array__")):
         return
     kinds = getattr(array, "dtypes", [getattr(array, "dtype", None)])

@@ -13,6 +13,7 @@ from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.arrays import labels_of, load_arrays
 from warpladder.formats.atomic import atomic_write, check_writable
 from warpladder.formats.files import InputFile, as_path, plain_suffix
+from warpladder.formats.labels import as_text
 from warpladder.formats.parquet import import_pyarrow
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ def write_distances(
             f"{distances.shape} are needed"
         )
     if labels is not None:
-        _check_labels(plain_suffix(path), [str(label) for label in labels])
+        _check_labels(plain_suffix(path), list(map(as_text, labels)))
     with atomic_write(path) as file:
         if links is None:
             _WRITERS[plain_suffix(path)](file, distances, labels, no_path)
@@ -267,7 +268,7 @@ def _label_array(labels: Sequence[Any]) -> NDArray[Any]:
         integers = np.array(labels)
         if integers.dtype.kind in "iu":
             return integers
-    return np.array([str(label) for label in labels], dtype=np.str_)
+    return np.array(list(map(as_text, labels)), dtype=np.str_)
 
 
 def _write_csv(
@@ -308,7 +309,7 @@ def _write_parquet(
 
 
 def _names(labels: Sequence[Any] | None, n: int) -> list[str]:
-    return [str(label) for label in (range(n) if labels is None else labels)]
+    return list(map(as_text, range(n) if labels is None else labels))
 
 
 def _is_no_path(values: NDArray[Any], no_path: float) -> NDArray[np.bool_]:

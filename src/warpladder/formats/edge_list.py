@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -13,7 +14,7 @@ from warpladder.formats.columns import choose_columns, names_edges
 from warpladder.formats.edges import EdgeTable
 from warpladder.formats.fields import Field, Layout, is_number, parse_rows, split_row
 from warpladder.formats.labels import number_vertices, vertex_names, weights_as_text
-from warpladder.formats.text import TextFile, is_content, quoted
+from warpladder.formats.text import TextFile, is_content, outside_quotes, quoted
 
 __all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain_edges"]
 
@@ -57,10 +58,12 @@ def read_edge_list(
             _refuse_decimal_commas(file, first)
     else:
         delimiter = _checked(delimiter)
-    tokens = split_row(file, first, Layout((), "fields", delimiter=delimiter))
+    has_quotes = delimiter is None and _may_have_quotes(file.lines[first:])
+    plain = Layout((), "fields", _COMMENTS, delimiter, has_quotes=has_quotes)
+    tokens = split_row(file, first, plain)
     if header is None:
         header = any(isinstance(c, str) and not c.isdecimal() for c in (source, target, weight))
-        header = header or _is_header(file, first, delimiter)
+        header = header or _is_header(file, first, plain)
     names = tokens if header else None
     chosen = choose_columns(file.path, names, len(tokens), source, target, weight)
 
@@ -70,13 +73,13 @@ def read_edge_list(
     if chosen.weight is not None:
         title = f"weight (column {quoted(tokens[chosen.weight])})" if header else "weight"
         fields[chosen.weight] = Field("weight", title)
-    kind = None if names is None or is_asked else _column_of_directions(file, first, delimiter)
+    kind = None if names is None or is_asked else _column_of_directions(file, first, plain)
     if kind in chosen:
         kind = None
     if kind is not None:
         fields[kind] = Field("name", "type")
     shape = f"{len(tokens)} fields, as in line {first + 1}"
-    layout = Layout(tuple(fields), shape, _COMMENTS, delimiter)
+    layout = replace(plain, fields=tuple(fields), shape=shape)
     columns = parse_rows(file, layout, first + header)
     if kind is not None:
         directed = _direction_of(file, columns[kind].tolist())
@@ -97,12 +100,11 @@ def _states_directed(lines: list[str]) -> bool:
     return first is None or not (first[1] or first[2])
 
 
-def _column_of_directions(file: TextFile, header: int, delimiter: str | None) -> int | None:
+def _column_of_directions(file: TextFile, header: int, layout: Layout) -> int | None:
     """Return the column that says of each edge whether it has a direction, None without one."""
     first = file.first_content(_COMMENTS, header + 1)
     if first is None:
         return None
-    layout = Layout((), "fields", delimiter=delimiter)
     pairs = zip(split_row(file, header, layout), split_row(file, first, layout), strict=False)
     said = (name.lower() == "type" and value.lower() in _DIRECTIONS for name, value in pairs)
     return next((place for place, is_said in enumerate(said) if is_said), None)
@@ -133,7 +135,13 @@ def _checked(delimiter: str) -> str | None:
 def _delimiter_of(line: str) -> str | None:
     if all(map(is_number, line.split())):
         return None
-    return next((character for character in "\t;," if character in line), None)
+    outside = outside_quotes(line)
+    return next((character for character in "\t;," if character in outside), None)
+
+
+def _may_have_quotes(lines: list[str]) -> bool:
+    """Tell whether fields between blanks are in quotes; none is where the first line is numbers."""
+    return not all(map(is_number, lines[0].split())) and any('"' in line for line in lines)
 
 
 def _refuse_decimal_commas(file: TextFile, first: int) -> None:
@@ -168,8 +176,7 @@ def _refuse_doubtful_comments(file: TextFile, start: int, count: int, delimiter:
             raise file.error(index, expected)
 
 
-def _is_header(file: TextFile, first: int, delimiter: str | None) -> bool:
-    layout = Layout((), "fields", delimiter=delimiter)
+def _is_header(file: TextFile, first: int, layout: Layout) -> bool:
     tokens = split_row(file, first, layout)
     if names_edges(tokens):
         return True
@@ -236,7 +243,7 @@ def _check_plain(names: list[str], rows: list[list[str]]) -> None:
     if rows:
         sample = TextFile(Path("edges"), ["\t".join(row) for row in rows[:2]])
         try:
-            looks_like_header = _is_header(sample, 0, "\t")
+            looks_like_header = _is_header(sample, 0, Layout((), "fields", delimiter="\t"))
         except FileFormatError:
             looks_like_header = True
         if looks_like_header:

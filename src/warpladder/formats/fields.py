@@ -89,8 +89,9 @@ class Layout:
     n
         The largest vertex number.
     filled
-        Where rows need not have all fields, how many they have but for an empty one at the end;
-        there, fields between blanks may be in quotes, too.
+        Where rows need not have all fields, how many they have but for an empty one at the end.
+    has_quotes
+        Whether fields between blanks may be in quotes.
     """
 
     fields: tuple[Field, ...]
@@ -99,6 +100,7 @@ class Layout:
     delimiter: str | None = None
     n: int = 0
     filled: int | None = None
+    has_quotes: bool = False
 
     @cached_property
     def wanted(self) -> list[int]:
@@ -148,7 +150,7 @@ def is_float(token: str) -> bool:
 def split_row(file: TextFile, index: int, layout: Layout) -> list[str]:
     """Split a line into fields without the blanks around them."""
     line, delimiter = file.lines[index], layout.delimiter
-    if delimiter is None and layout.filled is not None and '"' in line:
+    if delimiter is None and layout.has_quotes and '"' in line:
         line, delimiter = line.strip(), " "
     if delimiter is None:
         return line.split()
@@ -184,7 +186,7 @@ def parse_rows(
 def _parse_in_bulk(rows: list[str], layout: Layout) -> list[NDArray[Any]] | None:
     """Return the columns, or None where only the reading line by line can tell."""
     delimiter = layout.delimiter
-    may_have_quotes = delimiter is not None or layout.filled is not None
+    may_have_quotes = delimiter is not None or layout.has_quotes
     if may_have_quotes and any('"' in row for row in rows):
         unquoted = _without_quotes(rows, delimiter)
         if unquoted is None:
@@ -230,10 +232,7 @@ def _are_even(rows: list[str], layout: Layout, delimiter: str | None) -> bool:
 
 
 def _load(
-    rows: list[str],
-    dtype: np.dtype[Any],
-    delimiter: str | None,
-    which: list[int] | None = None,
+    rows: list[str], dtype: np.dtype[Any], delimiter: str | None, which: list[int] | None = None
 ) -> list[NDArray[Any]] | None:
     """Return the columns, all or which are named, or None where a row does not fit the dtype."""
     try:
@@ -258,8 +257,8 @@ def _without_quotes(rows: list[str], delimiter: str | None) -> list[str] | None:
         unquoted = [_UNIT_SEPARATOR.join(fields) for fields in reader]
     except csv.Error:
         return None
-    # A quote left open swallows the lines that follow.
-    return unquoted if len(unquoted) == len(rows) else None
+    # A quote left open swallows the lines that follow, and NumPy passes over lines of nothing.
+    return unquoted if len(unquoted) == len(rows) and all(unquoted) else None
 
 
 def _candidate_dtypes(
@@ -278,14 +277,14 @@ def _candidate_dtypes(
         types: dict[Kind, str] = {"id": id_type, "weight": weight_type}
         types |= {"vertex": "i8", "integer": "i8", "real": "f8", "int64": "i8", "float64": "f8"}
         chosen = [types.get(kind, "O") for kind in wanted]
-        if all(ok or kind != "i8" for ok, kind in zip(is_ascii, chosen, strict=True)):
+        if all(ok or kind == "O" for ok, kind in zip(is_ascii, chosen, strict=True)):
             yield _row_dtype(chosen)
 
 
 def _ascii_columns(
     rows: list[str], count: int, delimiter: str | None, which: list[int] | None
 ) -> list[bool]:
-    """Tell which columns may be read as integers.
+    """Tell which columns may be read as integers, and as floats only where they are none of these.
 
     Other characters than ASCII make NumPy's integer reader look up digits beyond its table, which
     may end the process (numpy/numpy#31586).

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
 __all__ = ["FORMATS", "WRITABLE_FORMATS", "format_to_write", "read", "write"]
 
 
@@ -127,6 +129,7 @@ def read(
 
     Ids of an edge list are integers where every one of the file is written as that integer is
     printed, else all are text: 01234 and 1234 are two vertices, as in a Hochberg file.
+    Its fields may be in quotes, between blanks too, as R writes them.
     Its lines that begin with # or % are comments; below the first row of a table of such text,
     those without a blank after that are refused where they have as many fields as a row.
 
@@ -251,6 +254,8 @@ def write(
     ------
     InputError
         The file cannot be written, or the format cannot hold this graph.
+    InputTypeError
+        The table is none, or its weights are no real numbers.
 
     Examples
     --------
@@ -272,8 +277,8 @@ def write(
             "(warpladder.formats.distances.write_distances writes matrices)"
         )
     name = format_to_write(path, format)
-    if table.weights is not None and not (np.asarray(table.weights) > -np.inf).all():
-        raise InputError("table has a weight that is NaN or -inf, which no graph file takes")
+    if table.weights is not None:
+        _check_weights(np.asarray(table.weights), len(table.sources))
     suffix = plain_suffix(path)
     # An edge list has two faces: a table with a header, or plain columns.
     delimited = name == "edges" and suffix in DELIMITERS
@@ -282,6 +287,17 @@ def write(
             write_delimited_edges(file, table, comment, DELIMITERS[suffix])
         else:
             _WRITERS[name](file, table, comment)
+
+
+def _check_weights(weights: NDArray[Any], edges: int) -> None:
+    if weights.dtype.kind not in "biuf" or weights.dtype.itemsize > 8:
+        raise InputTypeError(
+            f"table has weights of dtype {weights.dtype}; real numbers of up to 64 bits are needed"
+        )
+    if weights.shape != (edges,):
+        raise InputError(f"table has weights of shape {weights.shape} for {edges} edges")
+    if not (weights > -np.inf).all():
+        raise InputError("table has a weight that is NaN or -inf, which no graph file takes")
 
 
 def format_to_write(

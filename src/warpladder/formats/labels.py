@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from enum import Enum
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from warpladder.formats.edges import EdgeTable
 
-__all__ = ["number_vertices", "vertex_names", "weights_as_text"]
+__all__ = ["as_text", "number_vertices", "vertex_names", "weights_as_text"]
 
 Vertices = NDArray[np.int64]
 # Line ends and what UTF-8 cannot hold.
@@ -79,12 +80,25 @@ def _side_by_side(sources: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
     return np.column_stack((sources, targets))
 
 
+def as_text(label: Any) -> str:
+    """Return a label as text: of members of enumerations what they equal, where that is text.
+
+    Examples
+    --------
+    >>> City = Enum("City", {"OSLO": "Oslo"}, type=str)
+    >>> str(City.OSLO), as_text(City.OSLO), as_text(7)
+    ('City.OSLO', 'Oslo', '7')
+    """
+    is_equal = isinstance(label, Enum) and isinstance(label, str | int)
+    return str(label.value if is_equal else label)
+
+
 def vertex_names(table: EdgeTable, format_name: str) -> list[str]:
     """Return every vertex's name for a format that knows vertices only by the edges' ends.
 
     Raises InputError where reading the file back could not give the same vertices.
     """
-    names = [str(label) for label in (range(table.n) if table.labels is None else table.labels)]
+    names = list(map(as_text, range(table.n) if table.labels is None else table.labels))
     if len(set(names)) < len(names):
         raise InputError(
             f"two vertices have the same label as text, so {format_name} would join them"

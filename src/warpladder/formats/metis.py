@@ -10,7 +10,7 @@ import numpy as np
 
 from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.edges import EdgeTable
-from warpladder.formats.fields import Field, Layout, is_integer, parse_rows
+from warpladder.formats.fields import Field, Layout, is_integer, is_number, parse_rows
 from warpladder.formats.labels import weights_as_text
 from warpladder.formats.text import TextFile, quoted
 
@@ -96,7 +96,7 @@ def _read_entries(file: TextFile, header: _Header) -> _Entries:
 
     step = 1 + header.has_weights
     for index, row in zip(lines, rows, strict=True):
-        if len(row) < header.skipped:
+        if len(row) < header.skipped or not all(map(is_number, row[: header.skipped])):
             raise file.error(index, f"{header.skipped} numbers before the neighbours, as fmt says")
         if (len(row) - header.skipped) % step:
             raise file.error(index, "pairs 'neighbour weight', as fmt says")

@@ -13,7 +13,7 @@ from warpladder.formats.files import InputFile, plain_suffix, read_head
 from warpladder.formats.set_lines import COMMENTS, LineGrammar
 from warpladder.formats.set_rows import Grammar, read_rows
 from warpladder.formats.set_tables import SEPARATORS, as_delimiter, table_grammar
-from warpladder.formats.text import TextFile, read_first
+from warpladder.formats.text import TextFile, outside_quotes, read_first
 
 if TYPE_CHECKING:
     import os
@@ -50,7 +50,6 @@ _BY_SUFFIX: dict[str, Format] = {
 _FIMI_SUFFIXES = (".dat", ".fimi")
 _PARQUET_MAGIC = b"PAR1"
 _HEAD_BYTES = 1 << 16
-_IN_QUOTES = re.compile('"[^"]*"')
 # What stands before a set in braces is one id, and no columns of a table.
 _BRACES = re.compile(r"[^{}\[,;|\"\t]*\s*\{")
 _GUESS = " (read as one set a line; else give the format)"
@@ -195,7 +194,7 @@ def _format_of(
         return "jsonl"
     if any(map(_BRACES.match, lines[:2])):
         return "braces"
-    outside = [_IN_QUOTES.sub("", line) for line in lines]
+    outside = list(map(outside_quotes, lines))
     has_separator = any(sign in line for line in outside for sign in SEPARATORS)
     if has_separator or asked.keys() & {"ids", "items", "header"}:
         return "table"

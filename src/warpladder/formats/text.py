@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ __all__ = [
     "TextFile",
     "is_content",
     "listed",
+    "outside_quotes",
     "quoted",
     "read_blocks",
     "read_chunks",
@@ -31,6 +33,7 @@ __all__ = [
 
 # A file without line ends is not read into memory as one line.
 _LONGEST_LINE = 64 << 20
+_IN_QUOTES = re.compile('"[^"]*"')
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -77,6 +80,17 @@ def quoted(text: str, limit: int = 60) -> str:
     '1 2\t3' 'xxx...'
     """
     return repr(shortened(text.strip(), limit))
+
+
+def outside_quotes(line: str) -> str:
+    """Return a line without what stands in quotes, which parts no fields.
+
+    Examples
+    --------
+    >>> outside_quotes('"Smith; John",B,3')
+    ',B,3'
+    """
+    return _IN_QUOTES.sub("", line)
 
 
 def shortened(text: str, limit: int) -> str:

@@ -14,7 +14,7 @@ from warpladder.errors import FileFormatError, InputError
 from warpladder.formats.columns import choose_column
 from warpladder.formats.fields import Field, Layout, filled, is_float, parse_rows, split_row
 from warpladder.formats.files import InputFile, plain_suffix
-from warpladder.formats.text import TextFile, quoted, read_chunks, read_first
+from warpladder.formats.text import TextFile, outside_quotes, quoted, read_chunks, read_first
 
 __all__ = ["TextColumn"]
 
@@ -23,7 +23,6 @@ _HEAD_BYTES = 1 << 16
 _CHUNK_BYTES = 4 << 20
 _ELSE_RAW = "(raw binary needs dtype='float32', say)"
 _ELSE_FLOATS = "; for numbers like this give dtype='float64'"
-_IN_QUOTES = re.compile('"[^"]*"')
 # No names of columns, though no numbers.
 _MISSING = frozenset({"", "?", ".", "-", "--", "na", "n/a", "<na>", "null", "none"})
 _WHOLE = re.compile(r"[+-]?[0-9]+")
@@ -63,9 +62,9 @@ class TextColumn:
         head = read_first(file, _HEAD_BYTES, _COMMENTS, _ELSE_RAW)
         if not head:
             raise FileFormatError(path, None, "numbers, or a header alone", "an empty file")
-        outside = _IN_QUOTES.sub("", head[0].lines[0])
+        outside = outside_quotes(head[0].lines[0])
         self._delimiter = next((sign for sign in "\t;," if sign in outside), None)
-        layout = Layout((), "fields", delimiter=self._delimiter, filled=0)
+        layout = Layout((), "fields", delimiter=self._delimiter, has_quotes=True)
         names, below = ([*(split_row(line, 0, layout) for line in head[:2]), []])[:2]
         has_names = _are_names_above_numbers(names, below)
         is_named = not all(map(is_float, names))
@@ -131,7 +130,9 @@ class TextColumn:
             if self.dtype == np.int64
             else Field("float64", f"a number in column {title}")
         )
-        return Layout(tuple(fields), "fields", _COMMENTS, self._delimiter, filled=filled(names))
+        return Layout(
+            tuple(fields), "fields", _COMMENTS, self._delimiter, 0, filled(names), has_quotes=True
+        )
 
     def _are_integers(self, rows: list[str]) -> bool:
         """Tell whether rows have integers, of any size: floats would round those beyond 64 bits."""

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.host_memory import require_memory
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import subroutine
 
@@ -17,11 +18,17 @@ __all__ = ["count_components"]
 def count_components(n: int, sources: NDArray[np.int64], targets: NDArray[np.int64]) -> int:
     """Return the number of connected components of ``n`` vertices, directions ignored.
 
+    Raises
+    ------
+    TooLargeError
+        A number for each vertex would not fit the memory that this process may still take.
+
     Examples
     --------
     >>> count_components(5, np.array([0, 3]), np.array([1, 4]))
     3
     """
+    require_memory(n * np.dtype(np.int64).itemsize, f"graph: components of {n:,} vertices")
     return int(_count(n, sources, targets))
 
 

@@ -287,7 +287,7 @@ def import_rows(
                 low = min(low, weight)
             if carry is not None:
                 hops[i, j] = j
-        if not target[i] < 0:
+        if target[i] >= 0:  # noqa: PLR1730 - of NaN min makes 0
             target[i] = 0
         if carry is not None:
             hops[i, i] = i

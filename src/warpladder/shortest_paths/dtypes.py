@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from warpladder.device.foreign import refuse_128_bits
 from warpladder.errors import DistanceOverflowError, InputError, InputTypeError
 from warpladder.shortest_paths.frames import is_table, objects_of
 
@@ -75,6 +76,7 @@ def array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
     InputTypeError
         NumPy makes nothing of it.
     """
+    refuse_128_bits(given)
     try:
         return np.asarray(given)
     except (TypeError, ValueError, RuntimeError, BufferError) as fault:

@@ -30,8 +30,8 @@ from warpladder.shortest_paths.dense import inner_no_path
 
 __all__ = ["Eliminated", "eliminate", "steps_dtype"]
 
-# Longer than any way, and twice that is a number of int32.
-_NONE = 1 << 29
+# Longer than any way, and twice that is a number of int32. In steps of int32 it stays as it is.
+_NONE = int(inner_no_path(np.int32))
 # How many neighbours more than the fewest of all a vertex may have that is taken out next: each
 # round looks at all that are left. Power grid, by lists alone: 64 rounds with 0, 35 with 1, 21 with
 # 2, and 12,100, 12,600 and 13,300 neighbours.

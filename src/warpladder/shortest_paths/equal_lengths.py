@@ -88,7 +88,7 @@ def _is_exact(length: float, n: int, dtype: np.dtype[Any]) -> bool:
     """
     if dtype.kind == "i":
         return isinstance(length, int) and length <= extremes(dtype)[1]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         rounded = float(dtype.type(length))
     if rounded != length or not np.isfinite(rounded * n):
         return False

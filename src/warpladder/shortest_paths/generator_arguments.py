@@ -9,9 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
 
-__all__ = ["check_real", "constant_weights", "generator_for", "integer", "random_weights"]
+__all__ = [
+    "check_real",
+    "constant_weights",
+    "generator_for",
+    "integer",
+    "random_weights",
+    "require_room",
+]
+
+# Both ends of each, what they are made of, and the copies that a `Graph` keeps.
+_EDGE_BYTES = 48
+
+
+def require_room(edges: int) -> None:
+    """Refuse a graph of more edges than the memory that can still be taken has room for."""
+    require_memory(edges * _EDGE_BYTES, f"graph: its {edges:,} edges")
 
 
 def constant_weights(weight: float, count: int, directed: bool) -> NDArray[Any]:

@@ -18,6 +18,7 @@ from warpladder.shortest_paths.generator_arguments import (
     generator_for,
     integer,
     random_weights,
+    require_room,
 )
 from warpladder.shortest_paths.graph import Graph
 
@@ -46,6 +47,8 @@ def cycle(n: int, *, directed: bool = True, weight: float = 1) -> Graph:
         There are too few vertices, or the weight is not finite or not to be had.
     InputTypeError
         An argument is not a number.
+    TooLargeError
+        The edges would not fit the memory that this process may still take.
 
     Notes
     -----
@@ -65,6 +68,7 @@ def cycle(n: int, *, directed: bool = True, weight: float = 1) -> Graph:
         raise InputError(
             "n=2 is too small for an undirected cycle; give at least 3, or directed=True"
         )
+    require_room(n)
     sources = np.arange(n)
     return Graph.from_edges(
         sources, (sources + 1) % n, constant_weights(weight, n, directed), n=n, directed=directed
@@ -105,6 +109,8 @@ def random_graph(
         An argument is out of range, or not exactly one of ``density`` and ``edges`` is given.
     InputTypeError
         An argument is of a kind that is not taken.
+    TooLargeError
+        The edges would not fit the memory that this process may still take.
 
     Notes
     -----
@@ -121,6 +127,7 @@ def random_graph(
     n = integer(n, "n", least=1, most=_LARGEST_N)
     possible = n * (n - 1) if directed else n * (n - 1) // 2
     count = _edge_count(density, edges, possible, n, directed=directed)
+    require_room(count)
     generator = generator_for(seed)
     numbers = _distinct_numbers(generator, count, possible)
     sources, targets = _pairs(numbers, n, directed=directed)
@@ -157,6 +164,8 @@ def grid(
         An argument is out of range.
     InputTypeError
         An argument is of a kind that is not taken.
+    TooLargeError
+        The edges would not fit the memory that this process may still take.
 
     Notes
     -----
@@ -178,6 +187,7 @@ def grid(
             f"rows={rows} times columns={columns} is more than {_LARGEST_N} vertices; "
             "make one of them smaller"
         )
+    require_room((2 * rows * columns - rows - columns) * (2 if directed else 1))
     vertex = np.arange(rows * columns).reshape(rows, columns)
     sources = np.concatenate((vertex[:, :-1].ravel(), vertex[:-1].ravel()))
     targets = np.concatenate((vertex[:, 1:].ravel(), vertex[1:].ravel()))
@@ -219,6 +229,8 @@ def scale_free(
         An argument is out of range.
     InputTypeError
         An argument is of a kind that is not taken.
+    TooLargeError
+        The edges would not fit the memory that this process may still take.
 
     Notes
     -----
@@ -241,6 +253,7 @@ def scale_free(
     """
     n = integer(n, "n", least=2, most=_LARGEST_N)
     joining = integer(edges_per_vertex, "edges_per_vertex", least=1, most=n - 1, limit="n - 1")
+    require_room(n * joining)
     generator = generator_for(seed)
     sources, targets = np.triu_indices(joining + 1, 1)
     # Every edge stands here with both its ends, so that a vertex is drawn as often as it has edges.

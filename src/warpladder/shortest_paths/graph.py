@@ -319,6 +319,10 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     if isinstance(labels, str | bytes | set | frozenset) or not isinstance(labels, Iterable):
         raise InputTypeError(f"labels must be a sequence, not {type(labels).__name__}")
     if isinstance(labels, np.ndarray):
+        if labels.ndim != 1:
+            raise InputError(f"labels must be one-dimensional, this has shape {labels.shape}")
+        if np.ma.is_masked(labels):
+            raise InputTypeError("labels: masked entries are not taken; give every vertex a name")
         refuse_fine_times(labels, "labels")
         labels = labels.tolist()
     # pyarrow gives one by one scalars of its own, which equal nothing else.

@@ -246,7 +246,14 @@ def networkx_edges(
         costs = ((u, v, weight(u, v, data)) for u, v, data in arcs)
         return [edge for edge in costs if edge[2] is not None], True
     known = graph.edges(data=weight, default=1)
-    return [(u, v, 1 if cost is None else cost) for u, v, cost in known], graph.is_directed()
+    edges = list(known)
+    for u, v, cost in edges:
+        if cost is None:
+            raise InputTypeError(
+                f"graph: the weight of the edge from {u!r} to {v!r} is None; leave the attribute "
+                "out, and it counts 1, or leave the edge out"
+            )
+    return edges, graph.is_directed()
 
 
 def _fits_int32(weights: NDArray[Any]) -> bool:

@@ -71,7 +71,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 def _rounded(no_edge: Any, dtype: np.dtype[Any]) -> Any:
     """Return a number as a matrix of a floating-point dtype would hold it."""
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         try:
             # As an array: a scalar type would round an integer twice on its way to float32.
             return np.asarray(no_edge).astype(dtype.type)[()]

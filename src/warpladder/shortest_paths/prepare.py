@@ -200,7 +200,8 @@ def _convert(
         if largest > np.finfo(dtype).max:
             raise DoesNotFitError(f"there is a weight of {largest:g} in size")
     converted = np.full(weights.shape, outer_no_path(dtype), dtype)
-    np.copyto(converted, weights, where=~absent, casting="unsafe")
+    with np.errstate(under="ignore"):
+        np.copyto(converted, weights, where=~absent, casting="unsafe")
     return converted
 
 

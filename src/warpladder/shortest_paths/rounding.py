@@ -74,7 +74,8 @@ def remark_on_rounding(given: Edges | Matrix | Batch, dtype: np.dtype[Any]) -> s
     if at is None:
         return ""
     value = weights[at].item()
-    rounded = np.asarray(weights[at]).astype(dtype).item()
+    with np.errstate(under="ignore"):
+        rounded = np.asarray(weights[at]).astype(dtype).item()
     number, at = (at[0], at[1:]) if isinstance(given, Batch) else (None, at)
     place = f"({', '.join(map(str, at))})" + ("" if number is None else f" of graph {number}")
     if weights.dtype.kind == "f":
