@@ -2,8 +2,9 @@
 
     python benchmarks/reduction_table.py [--only TEXT]
 
-A cell is checked against its peers, then timed in turn with them, in one process. Its ratio is the
-least time of the fastest peer over our least time: below 1 we are slower. Peers: NumPy (for l2
+A cell is checked against its peers, then timed in turn with them, in one process, some calls at a
+time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
+1 we are slower. Peers: NumPy (for l2
 ``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is installed,
 bottleneck. ``--only`` times the cells that have a text in their names, and writes nothing.
 """
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import warpladder as wl
-from report import Target, interleave, print_table, print_targets, write_results
+from report import Target, interleave, print_table, print_targets, repeated, write_results
 
 _OPERATIONS = (
     *("sum", "prod", "min", "max", "argmax", "mean", "var", "any", "count_nonzero", "l2"),
@@ -40,6 +41,8 @@ _SHAPES: dict[tuple[int, ...], tuple[int | None, ...]] = {
     (4096, 4096): (0, 1),
     (64, 1000, 64): (0, 1, 2),
     (8, 2_000_000): (0, 1),
+    (1 << 18, 3): (0, 1),
+    (3, 1 << 17): (0, 1),
 }
 _OF_BOTTLENECK = {
     **dict.fromkeys(("sum", "nansum"), "nansum"),
@@ -49,8 +52,10 @@ _OF_BOTTLENECK = {
     "mean": "nanmean",
     "var": "nanvar",
 }
-# Rounds of a cell, in seconds and in number; calls shorter than this are timed several at once.
-_SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _SHORT = 0.15, 3, 40, 1e-4
+# Rounds of a cell, in seconds and in number, and how long a turn is at the least.
+_SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _TURN_SECONDS = 0.3, 5, 40, 2e-3
+# Before a turn: threads that wait for their next call keep the other core from whoever is next.
+_UNTIL_OURS_REST, _UNTIL_BLAS_RESTS = 2e-3, 0.2
 _SHOWN = 40
 _NOT_NUMPY = ("ours", "bottleneck")
 
@@ -191,13 +196,12 @@ def _time(cell: Cell) -> dict[str, Any]:
     answers = [task() for task in tasks.values()]
     if not np.allclose(answers[0], answers[1], rtol=1e-3):
         raise SystemExit(f"{cell.name}: {answers[0]} is not {answers[1]}")
+    rest = _UNTIL_BLAS_RESTS if _is_of_blas(cell) else _UNTIL_OURS_REST
+    timed = {name: repeated(task, _TURN_SECONDS, rest) for name, task in tasks.items()}
     began = perf_counter()
-    for task in tasks.values():
-        task()
-    round_seconds = perf_counter() - began
-    calls = max(1, round(_SHORT / round_seconds))
-    rounds = round(_SECONDS / (round_seconds * calls))
-    timed: dict[str, Task] = {name: _repeated(task, calls) for name, task in tasks.items()}
+    for run in timed.values():
+        run()
+    rounds = round(_SECONDS / (perf_counter() - began))
     figures = interleave(timed, min(max(rounds, _LEAST_ROUNDS), _MOST_ROUNDS))
     least = {name: min(seconds) for name, seconds in figures.items()}
     best = min(peers, key=least.__getitem__)
@@ -213,14 +217,9 @@ def _time(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _repeated(task: Task, calls: int) -> Callable[[], float]:
-    def run() -> float:
-        began = perf_counter()
-        for _ in range(calls):
-            task()
-        return (perf_counter() - began) / calls
-
-    return run
+def _is_of_blas(cell: Cell) -> bool:
+    """Tell whether a peer calls BLAS, which has threads of its own."""
+    return cell.operation == "l2" and cell.axis is None
 
 
 def _summary(cells: list[Cell], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

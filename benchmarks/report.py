@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 from rich.console import Console
@@ -27,6 +27,7 @@ __all__ = [
     "print_targets",
     "quantiles",
     "quiet_axes",
+    "repeated",
     "replace_results",
     "write_results",
 ]
@@ -58,6 +59,27 @@ def interleave(tasks: Mapping[str, Callable[[], object]], rounds: int) -> dict[s
             # Else the next task would be charged with giving back its memory.
             del answer
     return figures
+
+
+def repeated(task: Callable[[], object], seconds: float, rest: float = 0) -> Callable[[], float]:
+    """Return a task that makes calls for so many seconds, and reports what one of them takes.
+
+    Calls follow one another so where somebody works in a loop: all but the first of a turn find in
+    the caches what they left there. Before each turn there is a rest, so that threads which others
+    keep awake for their next call have gone to sleep.
+    """
+    began = perf_counter()
+    task()
+    calls = max(1, round(seconds / (perf_counter() - began)))
+
+    def run() -> float:
+        sleep(rest)
+        began = perf_counter()
+        for _ in range(calls):
+            task()
+        return (perf_counter() - began) / calls
+
+    return run
 
 
 def quantiles(values: list[float]) -> dict[str, float]:
