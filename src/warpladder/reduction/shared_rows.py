@@ -148,7 +148,8 @@ class RowsTogether(Together):
 
     def takes(self, rows: int, length: int) -> bool:
         """Tell whether it pays for so many rows of a length."""
-        return rows * length >= (self._least_of_rows if rows > 1 else self.least_of_one)
+        least = self._least_of_rows if rows > 1 else self.least_of_one
+        return rows * length >= least and not self._part.turns(rows, length)
 
     def __call__(self, tile: Tile, first: int) -> NDArray[Any] | None:
         """Return the states of the rows of a tile, None where one thread has to go through it."""
