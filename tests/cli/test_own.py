@@ -64,6 +64,11 @@ def test_commands_to_copy_are_quoted(folder):
     assert f"  warpladder try '{copy}'\n  warpladder try '{copy}' --hint 1\n" in shown
     assert f"further: warpladder try '{copy}' --hint 2\n" in run("try", copy, "--hint", 1).stdout
     assert f"A hint: warpladder try '{copy}' --hint 1\n" in run("try", copy, status=1).stdout
+    there = refused("try", "primer/shared-flags", "-o", copy)
+    assert f"is there already: `warpladder try '{copy}'` judges it" in there
+    (folder / "my files" / "program.py").write_text("x = 1\n")
+    told = refused("climb", "my files/program.py")
+    assert told.endswith("there is `warpladder check 'my files/program.py'`")
 
 
 def test_new_as_json(folder):

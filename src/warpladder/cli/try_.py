@@ -153,7 +153,8 @@ def _write(exercise: Exercise, output: Path | None) -> Path:
         raise typer.BadParameter(f"{str(path)!r} must end in .py", param_hint="-o")
     if os.path.lexists(path):
         raise InputError(
-            f"{path} is there already: `warpladder try {path}` judges it, and -o takes another name"
+            f"{path} is there already: `warpladder try {shlex.quote(str(path))}` judges it, and -o "
+            "takes another name"
         )
     write_new(path, exercise.copy(path.name))
     return path
