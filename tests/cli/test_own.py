@@ -232,6 +232,12 @@ def test_the_exercises_are_listed():
     assert all(one["hints"] >= 2 for one in found)
 
 
+def test_exercises_on_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    # Not a letter to a line.
+    assert "the guard at the" in run("try").stdout
+
+
 def test_an_exercise_from_the_copy_to_the_solution(folder):
     shown = run("try", "primer/shared-flags").stdout
     path = folder / "primer_shared_flags.py"

@@ -318,7 +318,7 @@ def _wrong(results: list[WrongResult]) -> Table:
 def _empty_table(first: str, *others: str) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column(first, no_wrap=True)
     for heading in others:
         table.add_column(heading, justify="right", no_wrap=True)

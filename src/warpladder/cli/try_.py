@@ -23,6 +23,8 @@ __all__ = ["try_"]
 
 #: Columns of running text.
 _TEXT_WIDTH = 80
+#: With fewer columns than these, whole names of exercises leave no room beside them.
+_NARROW = 60
 
 
 def try_(
@@ -114,15 +116,15 @@ def _list(*, as_json: bool) -> None:
         print_json({"exercises": [_document(exercise) for exercise in EXERCISES]})
         return
     console = stdout()
-    console.print(_listing(EXERCISES))
+    console.print(_listing(EXERCISES, narrow=console.width < _NARROW))
     console.print("\nTo get a copy: warpladder try LADDER/RUNG")
 
 
-def _listing(exercises: tuple[Exercise, ...]) -> Table:
+def _listing(exercises: tuple[Exercise, ...], *, narrow: bool) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("exercise", no_wrap=True)
+    table.add_column("exercise", no_wrap=not narrow, overflow="fold")
     table.add_column("what you write", overflow="fold")
     for exercise in exercises:
         table.add_row(exercise.rung, exercise.idea)
