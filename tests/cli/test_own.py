@@ -71,6 +71,36 @@ def test_commands_to_copy_are_quoted(folder):
     assert told.endswith("there is `warpladder check 'my files/program.py'`")
 
 
+@pytest.fixture
+def talkative(folder):
+    """A ladder whose kernels, host code, problems and oracle print."""
+    run("new", "talkative")
+    file = folder / "talkative.py"
+    text = file.read_text(encoding="utf-8")
+    for place in ("    column, row = cuda.grid(2)\n", "    n = len(problem.values)\n"):
+        text = text.replace(place, f"    print(7)\n{place}")
+    for place in ("return Matrix(", "return np.ascontiguousarray("):
+        text = text.replace(place, f"print(7)\n    {place}")
+    assert text.count("print(7)") == 4
+    file.write_text(text.replace("31, 32, 33, 70", "3"), encoding="utf-8")
+    return file.name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("climb", "{}"),
+        ("explain", "{}/element-per-thread", "--n", 2),
+        ("explain", "{}/element-per-thread", "--n", 2, "--diff", "tile-without-barrier"),
+        ("check", "{}/element-per-thread"),
+        ("picture", "{}/element-per-thread", "--n", 2),
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[::4])),
+)
+def test_what_rungs_print_is_no_part_of_a_document(arguments, talkative):
+    json.loads(run(*(str(one).format(talkative) for one in arguments), "--json").stdout)
+
+
 def test_new_as_json(folder):
     found = json.loads(run("new", "a-b.py", "--json").stdout)
     assert found == {

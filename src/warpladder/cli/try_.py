@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -210,13 +208,12 @@ def _help(exercise: Exercise, what: str, hint: int | None, *, as_json: bool) -> 
 
 
 def _judge(path: Path, *, as_json: bool) -> None:
-    from warpladder.cli.output import print_json, stdout
+    from warpladder.cli.output import aside, print_json, stdout
     from warpladder.lab.documents import judgement_document
     from warpladder.lab.exercises.attempt import judge_attempt, open_attempt
 
     attempt = open_attempt(path)
-    # A print in the kernel is a learner's first tool, and no part of the result.
-    with redirect_stdout(sys.stderr):
+    with aside():
         judged = judge_attempt(attempt)
     if as_json:
         print_json(
