@@ -262,6 +262,18 @@ def test_the_exercises_are_listed():
     assert all(one["hints"] >= 2 for one in found)
 
 
+def test_who_ends_the_program_has_solved_nothing(folder):
+    run("try", "primer/shared-flags")
+    path = folder / "primer_shared_flags.py"
+    path.write_text(path.read_text().replace("    n = problem", "    exit(0)\n    n = problem"))
+    assert "in `exit(0)`: it ends the" in run("try", path.name, status=1).stdout
+    run("new", "mine")
+    file = folder / "mine.py"
+    text = file.read_text().replace("return np.asc", "raise SystemExit(0)\n    return np.asc")
+    file.write_text(text)
+    assert "in `raise SystemExit(0)`: it ends the program" in refused("climb", "mine.py")
+
+
 def test_exercises_on_a_narrow_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     # Not a letter to a line.

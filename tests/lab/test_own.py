@@ -18,7 +18,7 @@ from warpladder.lab.program import run_program
 from warpladder.lab.records import first_fault
 from warpladder.lab.registry import find_ladder, find_rung
 from warpladder.lab.text import paragraphs_of
-from warpladder.lab.verify import check_predictions, verify
+from warpladder.lab.verify import check_predictions, pose, verify
 from warpladder.rung import Bound, Ladder, Ratio
 from warpladder.simulator import SimulatedDevice
 
@@ -239,6 +239,22 @@ def test_what_a_rung_of_ones_own_raises_is_its_verdict(mine):
     # What raises in a rung of this package is a mistake of ours.
     with pytest.raises(ZeroDivisionError):
         verify(toy.rung("zero", lambda *_: 1 // 0), FakeSimulator(), [2])
+
+
+def test_what_ends_the_program_is_a_mistake_and_not_the_end(mine):
+    changed(mine, "    matrix, out = device", "    raise SystemExit(0)\n    matrix, out = device")
+    ladder = registry.find_ladder("mine.py")
+    (verdict,) = verify(ladder.rungs[1], SimulatedDevice(counters=False), [2])
+    said = f"mine.py, line {line_of(mine, 'raise SystemExit')}: in `raise SystemExit(0)`: it ends"
+    assert verdict.fault.startswith(said)
+    (first, _) = check_predictions(ladder.rungs[1], ladder, SimulatedDevice)
+    assert first.fault.startswith(said)
+
+
+def test_problems_that_cannot_be_copied_are_refused(mine):
+    changed(mine, "return Matrix(np", "return (n for n in ())\n    return Matrix(np")
+    with pytest.raises(InputError, match=r"^transpose an n x n matrix: a problem of it cannot be"):
+        pose(registry.find_ladder("mine.py").rungs[0].task, 2)
 
 
 def test_no_ladder_is_called_as_ours_are(tmp_path, mine):

@@ -239,12 +239,13 @@ def main() -> None:
         _tell_notes(fault)
         _drop_unwritten()
         sys.exit(1)
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         from warpladder.cli.output import printable
-        from warpladder.lab.own import mistake_in
 
-        # A file of the user's may do anything; whatever else raises is a mistake of ours.
-        if not (mistake := mistake_in(fault)):
+        # A file of the user's may do anything; whatever else raises is a mistake of ours. Most
+        # commands end by SystemExit and have loaded no such file.
+        own = sys.modules.get("warpladder.lab.own")
+        if not (mistake := own and own.mistake_in(fault)):
             raise
         typer.echo(f"warpladder: {printable(mistake)}", err=True)
         sys.exit(1)

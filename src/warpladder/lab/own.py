@@ -360,7 +360,7 @@ def _described(fault: BaseException) -> str:
     if isinstance(fault, WarpladderError):
         return text
     if isinstance(fault, SystemExit):
-        return "it ends the program, so that nothing can be looked up in it"
+        return "it ends the program; leave that out"
     remedy = ""
     if isinstance(fault, ModuleNotFoundError):
         remedy = "; install it, or put it beside the file"

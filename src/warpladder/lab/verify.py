@@ -215,7 +215,14 @@ def _posed(task: Task, n: int, seed: int) -> tuple[Any, Any]:
         if n <= _MOST_ROWS:
             raise
         raise MemoryError(str(fault)) from fault
-    answer = task.oracle(deepcopy(problem))
+    try:
+        copied = deepcopy(problem)
+    except TypeError as fault:
+        raise InputError(
+            f"{task.name}: a problem of it cannot be copied ({fault}); it must be numbers, arrays "
+            "of them, or a record of these"
+        ) from fault
+    answer = task.oracle(copied)
     if unlike := uncompared(answer):
         raise InputError(
             f"{task.name}: of the oracle's answer {unlike} cannot be compared; it must be numbers, "
@@ -249,7 +256,7 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
         return Verdict(n, f"cannot run: {refusal}")
     except WarpladderError as fault:
         return Verdict(n, f"{type(fault).__name__}: {fault}")
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         if told := mistake_in(fault):
             return Verdict(n, told)
         raise
@@ -314,7 +321,7 @@ def check_predictions(
             results.append(PredictionResult(claim, None, fault=f"cannot run: {refusal}"))
         except WarpladderError as fault:
             results.append(PredictionResult(claim, None, fault=f"{type(fault).__name__}: {fault}"))
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             if not (told := mistake_in(fault)):
                 raise
             results.append(PredictionResult(claim, None, fault=told))

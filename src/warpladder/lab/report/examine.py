@@ -97,7 +97,7 @@ class Examiner:
                 return self._result_of(job)
         except WarpladderError:
             raise
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             if not (told := mistake_in(fault)):
                 raise
             raise InputError(told) from fault
@@ -141,7 +141,7 @@ class Examiner:
             return explain(ladder, rung, simulator, seen=seen), ""
         except WarpladderError as fault:
             return None, f"{type(fault).__name__}: {fault}"
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             if not (told := mistake_in(fault)):
                 raise
             return None, told
