@@ -240,13 +240,13 @@ def main() -> None:
         _drop_unwritten()
         sys.exit(1)
     except (Exception, SystemExit) as fault:
-        from warpladder.cli.output import printable
-
-        # A file of the user's may do anything; whatever else raises is a mistake of ours. Most
-        # commands end by SystemExit and have loaded no such file.
+        # A file of the user's may do anything; whatever else raises is a mistake of ours. Every
+        # command ends by SystemExit, most of them without having loaded such a file.
         own = sys.modules.get("warpladder.lab.own")
         if not (mistake := own and own.mistake_in(fault)):
             raise
+        from warpladder.cli.output import printable
+
         typer.echo(f"warpladder: {printable(mistake)}", err=True)
         sys.exit(1)
     except _Signalled as ended:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.completion import complete_exercise
 from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def try_(
             help="An exercise, to get a copy of it; your copy, to have it judged. Without it, the "
             "exercises are listed.",
             show_default=False,
+            autocompletion=complete_exercise,
         ),
     ] = None,
     hint: Annotated[
