@@ -18,7 +18,7 @@ from warpladder.lab.program import run_program
 from warpladder.lab.records import first_fault
 from warpladder.lab.registry import find_ladder, find_rung
 from warpladder.lab.text import paragraphs_of
-from warpladder.lab.verify import check_predictions, pose, verify
+from warpladder.lab.verify import check_predictions, check_wrong, pose, verify
 from warpladder.rung import Bound, Ladder, Ratio
 from warpladder.simulator import SimulatedDevice
 
@@ -45,8 +45,6 @@ def line_of(file, text):
 
 
 def test_the_new_ladder_is_right_and_its_wrong_rung_is_caught(mine):
-    from warpladder.lab.verify import check_wrong
-
     ladder = registry.find_ladder(str(mine))
     assert ladder.name == "mine"
     for rung in ladder.rungs:
@@ -249,6 +247,14 @@ def test_what_ends_the_program_is_a_mistake_and_not_the_end(mine):
     assert verdict.fault.startswith(said)
     (first, _) = check_predictions(ladder.rungs[1], ladder, SimulatedDevice)
     assert first.fault.startswith(said)
+
+
+def test_a_mistake_in_a_wrong_rung_is_told_with_it(mine):
+    changed(mine, "copy_tiles_at_once(matrix, out, n):", "copy_tiles_at_once(matrix, outs, n):")
+    (wrong,) = registry.find_ladder("mine.py").wrong
+    found = check_wrong(wrong, SimulatedDevice)
+    assert not found.ok
+    assert found.fault.startswith("cannot run: copy_tiles_at_once (mine.py, line ")
 
 
 def test_problems_that_cannot_be_copied_are_refused(mine):
