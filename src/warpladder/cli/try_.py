@@ -68,7 +68,8 @@ def try_(
 
     A copy is judged like the rung itself: on the simulator with all checks, by
     the oracle at every awkward size, and by what the rung predicts of the
-    counters. So a kernel can be right and yet not good enough.
+    counters, how many instructions it is apart. So a kernel can be right and yet
+    not good enough.
 
     The status is 1 while it is not solved.
     """
