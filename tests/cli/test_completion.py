@@ -64,6 +64,7 @@ def test_paths_of_all_ladders():
     assert {path.partition("/")[0] for path in every} == set(LADDERS)
     assert completion.complete_rung("primer/racy") == ["primer/racy-increment"]
     assert completion.complete_rung("primer/no-such") == []
+    assert completion.complete_exercise("advection/t") == ["advection/tile-with-halo"]
 
 
 def test_a_ladder_of_another_package_has_nothing_to_complete(monkeypatch):
@@ -89,6 +90,7 @@ def test_a_ladder_of_another_package_has_nothing_to_complete(monkeypatch):
             ("warpladder check reduction/wa", ["reduction/warp-shuffle"]),
             ("warpladder explain reduction/wa", ["reduction/warp-shuffle"]),
             ("warpladder ladders over", ["overlap-join"]),
+            ("warpladder try advection/t", ["advection/tile-with-halo"]),
         ),
     ],
 )  # fmt: skip

@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import toy
+from rich.console import Console
 
 from calling import INTERRUPTION, call
+from warpladder.cli.climb import _evidence
 from warpladder.lab import recorded as recorded_times
+from warpladder.lab.climb import Row
 from warpladder.lab.recorded import Recording
+from warpladder.lab.registry import ladders
 from warpladder.lab.sources import SOURCES
+from warpladder.lab.verify import PredictionResult, Verdict
 
 
 def run(*arguments, gpu=False):
@@ -307,6 +313,19 @@ def test_explain_beside_another_rung():
     found = document("explain", "toy/neighbours", "--diff", "strided", "--n", 7)
     assert (found["n"], found["before"]["rung"]) == (7, "strided")
     assert "y[...]" not in run("explain", "toy/strided", "--no-lines", "--diff", "race").stdout
+
+
+def test_counters_are_not_broken_at_80_columns():
+    for ladder in ladders():
+        console = Console(width=80, file=StringIO())
+        told = {rung.name: rung.predicts[0] for rung in ladder.rungs if rung.predicts}
+        rows = [
+            Row(ladder.find(name), (Verdict(1),), (PredictionResult(claim, claim.value, 1),))
+            for name, claim in told.items()
+        ]
+        console.print(_evidence(rows))
+        shown = {part for line in console.file.getvalue().splitlines() for part in line.split()}
+        assert {claim.counter.replace("_per_", "/") for claim in told.values()} <= shown
 
 
 def test_kernels_without_a_counterpart_are_named():

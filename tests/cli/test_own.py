@@ -64,6 +64,41 @@ def test_commands_to_copy_are_quoted(folder):
     assert f"  warpladder try '{copy}'\n  warpladder try '{copy}' --hint 1\n" in shown
     assert f"further: warpladder try '{copy}' --hint 2\n" in run("try", copy, "--hint", 1).stdout
     assert f"A hint: warpladder try '{copy}' --hint 1\n" in run("try", copy, status=1).stdout
+    there = refused("try", "primer/shared-flags", "-o", copy)
+    assert f"is there already: `warpladder try '{copy}'` judges it" in there
+    (folder / "my files" / "program.py").write_text("x = 1\n")
+    told = refused("climb", "my files/program.py")
+    assert told.endswith("there is `warpladder check 'my files/program.py'`")
+
+
+@pytest.fixture
+def talkative(folder):
+    """A ladder whose kernels, host code, problems and oracle print."""
+    run("new", "talkative")
+    file = folder / "talkative.py"
+    text = file.read_text(encoding="utf-8")
+    for place in ("    column, row = cuda.grid(2)\n", "    n = len(problem.values)\n"):
+        text = text.replace(place, f"    print(7)\n{place}")
+    for place in ("return Matrix(", "return np.ascontiguousarray("):
+        text = text.replace(place, f"print(7)\n    {place}")
+    assert text.count("print(7)") == 4
+    file.write_text(text.replace("31, 32, 33, 70", "3"), encoding="utf-8")
+    return file.name
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("climb", "{}"),
+        ("explain", "{}/element-per-thread", "--n", 2),
+        ("explain", "{}/element-per-thread", "--n", 2, "--diff", "tile-without-barrier"),
+        ("check", "{}/element-per-thread"),
+        ("picture", "{}/element-per-thread", "--n", 2),
+    ],
+    ids=lambda arguments: " ".join(map(str, arguments[::4])),
+)
+def test_what_rungs_print_is_no_part_of_a_document(arguments, talkative):
+    json.loads(run(*(str(one).format(talkative) for one in arguments), "--json").stdout)
 
 
 def test_new_as_json(folder):
@@ -225,6 +260,24 @@ def test_the_exercises_are_listed():
     found = json.loads(run("try", "--json").stdout)["exercises"]
     assert len(found) >= 12
     assert all(one["hints"] >= 2 for one in found)
+
+
+def test_who_ends_the_program_has_solved_nothing(folder):
+    run("try", "primer/shared-flags")
+    path = folder / "primer_shared_flags.py"
+    path.write_text(path.read_text().replace("    n = problem", "    exit(0)\n    n = problem"))
+    assert "in `exit(0)`: it ends the" in run("try", path.name, status=1).stdout
+    run("new", "mine")
+    file = folder / "mine.py"
+    text = file.read_text().replace("return np.asc", "raise SystemExit(0)\n    return np.asc")
+    file.write_text(text)
+    assert "in `raise SystemExit(0)`: it ends the program" in refused("climb", "mine.py")
+
+
+def test_exercises_on_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    # Not a letter to a line.
+    assert "the guard at the" in run("try").stdout
 
 
 def test_an_exercise_from_the_copy_to_the_solution(folder):

@@ -33,3 +33,9 @@ def test_lines_beside_which_counters_stand():
 )
 def test_lines_to_draw(rung, number):
     assert "[i]" in lines_of(rung)[int(number)]
+
+
+def test_every_example_is_listed():
+    examples = Path(__file__).parents[2] / "examples"
+    listed = re.findall(r"^\| \[(\S+)\]", (examples / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(file.name for file in examples.glob("*.py"))

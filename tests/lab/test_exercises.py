@@ -111,6 +111,25 @@ def test_what_is_judged_is_the_rung_and_not_what_the_copy_says_of_it(tmp_path):
     assert judged.verdicts[-1].n == 1
 
 
+@pytest.mark.parametrize(
+    ("rung", "written", "solved"),
+    [
+        # Blocks add what others have added already, which leaves the same sums.
+        ("vector-add-grid-stride", "for i in range(cuda.grid(1), n, cuda.blockDim.x):", False),
+        # An instruction more than the rung's own line, and the same branch.
+        ("divergence-by-warp", "if (cuda.threadIdx.x // 32) % 2 == 0:", True),
+    ],
+)
+def test_what_counts_is_the_idea(rung, written, solved, tmp_path):
+    exercise = find_exercise(f"primer/{rung}")
+    first = exercise.solution.splitlines()[0]
+    path = tmp_path / "mine.py"
+    path.write_text(exercise.copy(solved=True).replace(first, written))
+    judged = judge_attempt(open_attempt(path))
+    assert judged.right
+    assert judged.solved == solved
+
+
 def test_an_attempt_that_cannot_be_compiled_says_where(tmp_path):
     exercise = find_exercise("primer/vector-add-grid")
     path = tmp_path / "mine.py"

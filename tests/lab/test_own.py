@@ -18,7 +18,7 @@ from warpladder.lab.program import run_program
 from warpladder.lab.records import first_fault
 from warpladder.lab.registry import find_ladder, find_rung
 from warpladder.lab.text import paragraphs_of
-from warpladder.lab.verify import check_predictions, verify
+from warpladder.lab.verify import check_predictions, check_wrong, pose, verify
 from warpladder.rung import Bound, Ladder, Ratio
 from warpladder.simulator import SimulatedDevice
 
@@ -45,8 +45,6 @@ def line_of(file, text):
 
 
 def test_the_new_ladder_is_right_and_its_wrong_rung_is_caught(mine):
-    from warpladder.lab.verify import check_wrong
-
     ladder = registry.find_ladder(str(mine))
     assert ladder.name == "mine"
     for rung in ladder.rungs:
@@ -241,6 +239,30 @@ def test_what_a_rung_of_ones_own_raises_is_its_verdict(mine):
         verify(toy.rung("zero", lambda *_: 1 // 0), FakeSimulator(), [2])
 
 
+def test_what_ends_the_program_is_a_mistake_and_not_the_end(mine):
+    changed(mine, "    matrix, out = device", "    raise SystemExit(0)\n    matrix, out = device")
+    ladder = registry.find_ladder("mine.py")
+    (verdict,) = verify(ladder.rungs[1], SimulatedDevice(counters=False), [2])
+    said = f"mine.py, line {line_of(mine, 'raise SystemExit')}: in `raise SystemExit(0)`: it ends"
+    assert verdict.fault.startswith(said)
+    (first, _) = check_predictions(ladder.rungs[1], ladder, SimulatedDevice)
+    assert first.fault.startswith(said)
+
+
+def test_a_mistake_in_a_wrong_rung_is_told_with_it(mine):
+    changed(mine, "copy_tiles_at_once(matrix, out, n):", "copy_tiles_at_once(matrix, outs, n):")
+    (wrong,) = registry.find_ladder("mine.py").wrong
+    found = check_wrong(wrong, SimulatedDevice)
+    assert not found.ok
+    assert found.fault.startswith("cannot run: copy_tiles_at_once (mine.py, line ")
+
+
+def test_problems_that_cannot_be_copied_are_refused(mine):
+    changed(mine, "return Matrix(np", "return (n for n in ())\n    return Matrix(np")
+    with pytest.raises(InputError, match=r"^transpose an n x n matrix: a problem of it cannot be"):
+        pose(registry.find_ladder("mine.py").rungs[0].task, 2)
+
+
 def test_no_ladder_is_called_as_ours_are(tmp_path, mine):
     """What is recorded and answered of ladders is kept by their names."""
     with pytest.raises(InputError, match="reduction is a ladder of warpladder's; take another"):
@@ -269,8 +291,10 @@ def test_new_never_overwrites_and_takes_names_only(tmp_path):
     with pytest.raises(InputError, match="is there already and is left as it is"):
         new_ladder(file)
     assert file.read_bytes() == before
-    with pytest.raises(InputError, match="cannot be the name of a ladder"):
-        new_ladder(tmp_path / 'a"b')
+    # One that begins with - could be given to no command.
+    for name in ('a"b', "-x"):
+        with pytest.raises(InputError, match="cannot be the name of a ladder"):
+            new_ladder(tmp_path / name)
     with pytest.raises(InputError, match="there is no folder"):
         new_ladder(tmp_path / "nowhere" / "one")
     if sys.platform != "win32":  # where not everybody may make links

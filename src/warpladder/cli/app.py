@@ -239,13 +239,14 @@ def main() -> None:
         _tell_notes(fault)
         _drop_unwritten()
         sys.exit(1)
-    except Exception as fault:
-        from warpladder.cli.output import printable
-        from warpladder.lab.own import mistake_in
-
-        # A file of the user's may do anything; whatever else raises is a mistake of ours.
-        if not (mistake := mistake_in(fault)):
+    except (Exception, SystemExit) as fault:
+        # A file of the user's may do anything; whatever else raises is a mistake of ours. Every
+        # command ends by SystemExit, most of them without having loaded such a file.
+        own = sys.modules.get("warpladder.lab.own")
+        if not (mistake := own and own.mistake_in(fault)):
             raise
+        from warpladder.cli.output import printable
+
         typer.echo(f"warpladder: {printable(mistake)}", err=True)
         sys.exit(1)
     except _Signalled as ended:

@@ -72,14 +72,15 @@ def check(
 
     [bold]warpladder check primer/shared-flags --schedule warps[/]
     """
-    from warpladder.cli.output import print_json, stdout
+    from warpladder.cli.output import aside, print_json, stdout
     from warpladder.lab.check import TOOLS
     from warpladder.simulator.execution.schedule import SCHEDULES, Schedule
 
     schedules = tuple(dict.fromkeys(schedule)) if schedule else SCHEDULES
     for name in schedules:
         Schedule.named(name)
-    checked = list(_checked(file, schedules, n))
+    with aside():
+        checked = list(_checked(file, schedules, n))
     ok = all(one.ok for one in checked)
     if json:
         print_json(

@@ -99,7 +99,7 @@ def climb(
     [bold]warpladder climb primer --rung strided-access --device simulator[/]
     """
     from warpladder.call import naming_memory
-    from warpladder.cli.output import print_json, stdout
+    from warpladder.cli.output import aside, print_json, stdout
     from warpladder.lab.devices import Simulated, open_device
     from warpladder.lab.documents import recording_document, row_document, wrong_document
     from warpladder.lab.recorded import recording_of
@@ -110,7 +110,7 @@ def climb(
         find_rung(f"{name}/{rung}")
     where = open_device(device)
     ceilings = _ceilings(where)
-    with naming_memory("--n", "problems of that size; give a smaller one"):
+    with aside(), naming_memory("--n", "problems of that size; give a smaller one"):
         rows, wrong = _run(ladder, where, n, rung, ceilings, counters=counters or ceilings is None)
     ok = not any(row.faults for row in rows) and all(result.ok for result in wrong)
     recording = recording_of(ladder.name)
@@ -318,7 +318,7 @@ def _wrong(results: list[WrongResult]) -> Table:
 def _empty_table(first: str, *others: str) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
     table.add_column(first, no_wrap=True)
     for heading in others:
         table.add_column(heading, justify="right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""Names that a shell completes: of ladders, rungs and explorations.
+"""Names that a shell completes: of ladders, rungs, exercises and explorations.
 
 To import a ladder takes a second, for its kernels are compiled code, and a shell asks at every
 press of a key. A rung is called as its file is, so the folders of a ladder are read instead.
@@ -12,6 +12,7 @@ from pathlib import Path
 import typer
 
 __all__ = [
+    "complete_exercise",
     "complete_exploration",
     "complete_ladder",
     "complete_other_rung",
@@ -59,6 +60,13 @@ def complete_other_rung(context: typer.Context, incomplete: str) -> list[str]:
     ladder, _, itself = _argument(context, "rung").partition("/")
     names = _beginning(incomplete, (name for name in rung_names(ladder) if name != itself))
     return names or complete_rung(incomplete)
+
+
+def complete_exercise(incomplete: str) -> list[str]:
+    """Return the exercises that begin so."""
+    from warpladder.lab.exercises.registry import EXERCISES
+
+    return _beginning(incomplete, (exercise.rung for exercise in EXERCISES))
 
 
 def complete_exploration(incomplete: str) -> list[str]:

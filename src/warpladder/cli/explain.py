@@ -103,7 +103,7 @@ def explain(
     from functools import partial
 
     from warpladder.call import naming_memory
-    from warpladder.cli.output import print_json, stdout
+    from warpladder.cli.output import aside, print_json, stdout
     from warpladder.lab.differences import compare
     from warpladder.lab.documents import answer_document, explanation_document
     from warpladder.lab.explain import explain as explain_rung
@@ -123,10 +123,13 @@ def explain(
     from warpladder.simulator import SimulatedDevice
 
     make_device = partial(SimulatedDevice, compute_capability=version)
-    with naming_memory("--n", "a problem of that size; give a smaller one"):
-        if other:
-            _compare(compare((ladder, found), other, make_device, n), lines=lines, json=json)
-            return
+    naming = naming_memory("--n", "a problem of that size; give a smaller one")
+    if other:
+        with aside(), naming:
+            difference = compare((ladder, found), other, make_device, n)
+        _compare(difference, lines=lines, json=json)
+        return
+    with aside(), naming:
         explanation = explain_rung(ladder, found, make_device, n)
     answered = answer_question(ladder, found, make_device) if answer else None
     if json:

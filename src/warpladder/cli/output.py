@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import sys
+from contextlib import AbstractContextManager, redirect_stdout
 from typing import Any
 
 import typer
@@ -11,7 +13,7 @@ from rich.console import Console
 
 from warpladder.lab.text import with_prefix
 
-__all__ = ["print_json", "printable", "stderr", "stdout", "with_prefix"]
+__all__ = ["aside", "print_json", "printable", "stderr", "stdout", "with_prefix"]
 
 # Names of files and columns are shown as they are: "[bold]" and ":smile:" mean nothing in them.
 _PLAIN: dict[str, Any] = {"highlight": False, "markup": False, "emoji": False}
@@ -25,6 +27,14 @@ def stdout() -> Console:
 def stderr() -> Console:
     """Return the console for progress and remarks, which must not mix with results."""
     return Console(stderr=True, **_PLAIN)
+
+
+def aside() -> AbstractContextManager[Any]:
+    """Send to standard error what rungs, tasks and kernels print.
+
+    A print is a learner's first tool, and no part of the result.
+    """
+    return redirect_stdout(sys.stderr)
 
 
 def printable(text: str) -> str:

@@ -81,7 +81,7 @@ def picture(
     [bold]warpladder picture reduction/indexed-shared --list[/]
     """
     from warpladder.call import naming_memory
-    from warpladder.cli.output import print_json
+    from warpladder.cli.output import aside, print_json
     from warpladder.lab.pictures.registry import draw_picture, favourite_of
     from warpladder.lab.registry import find_rung
 
@@ -95,7 +95,7 @@ def picture(
     from warpladder.formats.pictures import check_picture, save_picture
 
     check_picture(path, "a picture")
-    with naming_memory("--n", "a problem of that size; give a smaller one"):
+    with aside(), naming_memory("--n", "a problem of that size; give a smaller one"):
         picture = draw_picture(rung, chosen, n=n, line=line)
     save_picture(picture, path)
     if json:

@@ -98,12 +98,15 @@ def _version(text: str) -> tuple[int, int]:
 def _compiled(
     rung: Rung, version: tuple[int, int]
 ) -> Iterator[tuple[Variant, Compiled, Occupancy | None, Loop]]:
+    from warpladder.cli.output import aside
     from warpladder.device.properties import properties_of
     from warpladder.lab.compile import compile_kernel
     from warpladder.lab.launches import launched_variants
     from warpladder.lab.sass import instruction_mix
 
-    for variant in launched_variants(rung):
+    with aside():
+        variants = launched_variants(rung)
+    for variant in variants:
         compiled = compile_kernel(variant.kernel, variant.arguments, version)
         fits = _occupancy(properties_of(version), variant, compiled)
         yield variant, compiled, fits, instruction_mix(compiled.sass)[0]

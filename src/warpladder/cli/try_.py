@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from warpladder.cli.completion import complete_exercise
 from warpladder.cli.options import Json
 
 if TYPE_CHECKING:
@@ -23,6 +22,8 @@ __all__ = ["try_"]
 
 #: Columns of running text.
 _TEXT_WIDTH = 80
+#: With fewer columns than these, whole names of exercises leave no room beside them.
+_NARROW = 60
 
 
 def try_(
@@ -33,6 +34,7 @@ def try_(
             help="An exercise, to get a copy of it; your copy, to have it judged. Without it, the "
             "exercises are listed.",
             show_default=False,
+            autocompletion=complete_exercise,
         ),
     ] = None,
     hint: Annotated[
@@ -66,7 +68,8 @@ def try_(
 
     A copy is judged like the rung itself: on the simulator with all checks, by
     the oracle at every awkward size, and by what the rung predicts of the
-    counters. So a kernel can be right and yet not good enough.
+    counters, how many instructions it is apart. So a kernel can be right and yet
+    not good enough.
 
     The status is 1 while it is not solved.
     """
@@ -114,15 +117,15 @@ def _list(*, as_json: bool) -> None:
         print_json({"exercises": [_document(exercise) for exercise in EXERCISES]})
         return
     console = stdout()
-    console.print(_listing(EXERCISES))
+    console.print(_listing(EXERCISES, narrow=console.width < _NARROW))
     console.print("\nTo get a copy: warpladder try LADDER/RUNG")
 
 
-def _listing(exercises: tuple[Exercise, ...]) -> Table:
+def _listing(exercises: tuple[Exercise, ...], *, narrow: bool) -> Table:
     from rich.table import Table
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("exercise", no_wrap=True)
+    table.add_column("exercise", no_wrap=not narrow, overflow="fold")
     table.add_column("what you write", overflow="fold")
     for exercise in exercises:
         table.add_row(exercise.rung, exercise.idea)
@@ -153,7 +156,8 @@ def _write(exercise: Exercise, output: Path | None) -> Path:
         raise typer.BadParameter(f"{str(path)!r} must end in .py", param_hint="-o")
     if os.path.lexists(path):
         raise InputError(
-            f"{path} is there already: `warpladder try {path}` judges it, and -o takes another name"
+            f"{path} is there already: `warpladder try {shlex.quote(str(path))}` judges it, and -o "
+            "takes another name"
         )
     write_new(path, exercise.copy(path.name))
     return path
@@ -207,13 +211,12 @@ def _help(exercise: Exercise, what: str, hint: int | None, *, as_json: bool) -> 
 
 
 def _judge(path: Path, *, as_json: bool) -> None:
-    from warpladder.cli.output import print_json, stdout
+    from warpladder.cli.output import aside, print_json, stdout
     from warpladder.lab.documents import judgement_document
     from warpladder.lab.exercises.attempt import judge_attempt, open_attempt
 
     attempt = open_attempt(path)
-    # A print in the kernel is a learner's first tool, and no part of the result.
-    with redirect_stdout(sys.stderr):
+    with aside():
         judged = judge_attempt(attempt)
     if as_json:
         print_json(

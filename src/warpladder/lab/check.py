@@ -157,7 +157,7 @@ def _run(rung: Rung, n: int) -> None:
             run(rung, SimulatedDevice(counters=False), problem)
     except WarpladderError:
         raise
-    except Exception as fault:
+    except (Exception, SystemExit) as fault:
         if told := own.mistake_in(fault):
             raise InputError(told) from fault
         raise

@@ -39,7 +39,7 @@ def new_ladder(path: Path) -> Path:
     """
     file = path if path.suffix == ".py" else path.parent / f"{path.name}.py"
     # Quotes and brackets would have to be kept apart from the program that the name stands in.
-    if not file.stem.replace("-", "_").isidentifier():
+    if not (file.stem[:1].isalpha() and file.stem.replace("-", "_").isidentifier()):
         raise InputError(
             f"{file.stem!r} cannot be the name of a ladder: it takes letters, digits, - and _, and "
             "begins with a letter"

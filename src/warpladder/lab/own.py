@@ -12,6 +12,7 @@ import importlib
 import importlib.util
 import linecache
 import re
+import shlex
 import sys
 import traceback
 import zlib
@@ -101,7 +102,8 @@ def load(reference: str) -> Ladder:
         if name is None:
             raise InputError(
                 f"{place} leaves no LADDER and no RUNG; `warpladder new` writes a file that does. "
-                f"For a program that launches kernels itself there is `warpladder check {place}`"
+                f"For a program that launches kernels itself there is `warpladder check "
+                f"{shlex.quote(place)}`"
             )
         return _as_ladder(getattr(module, name), name, place, Path(place).stem, module)
     module_name, _, name = place.partition(":")
@@ -152,7 +154,9 @@ def read_source(path: Path) -> tuple[str, ast.Module]:
         The file is not there, or Python cannot read it.
     """
     if not path.is_file():
-        raise InputError(f"there is no file {path}; `warpladder new {path}` would write one")
+        raise InputError(
+            f"there is no file {path}; `warpladder new {shlex.quote(str(path))}` would write one"
+        )
     data = path.read_bytes()
     try:
         tree = ast.parse(data, str(path))
@@ -209,7 +213,8 @@ def module_of_file(path: Path) -> ModuleType:
         if not any(_line_of_value(tree, left) for left in NAMES):
             told = (
                 f"{told.rstrip(' .:')}; it names no LADDER and no RUNG: for a program that "
-                f"launches kernels itself there is `warpladder check {path}`"
+                f"launches kernels itself there is `warpladder check "
+                f"{shlex.quote(str(path))}`"
             )
         raise InputError(told) from fault
     _modules[place] = stamp, module
@@ -355,7 +360,7 @@ def _described(fault: BaseException) -> str:
     if isinstance(fault, WarpladderError):
         return text
     if isinstance(fault, SystemExit):
-        return "it ends the program, so that nothing can be looked up in it"
+        return "it ends the program; leave that out"
     remedy = ""
     if isinstance(fault, ModuleNotFoundError):
         remedy = "; install it, or put it beside the file"

@@ -215,7 +215,14 @@ def _posed(task: Task, n: int, seed: int) -> tuple[Any, Any]:
         if n <= _MOST_ROWS:
             raise
         raise MemoryError(str(fault)) from fault
-    answer = task.oracle(deepcopy(problem))
+    try:
+        copied = deepcopy(problem)
+    except TypeError as fault:
+        raise InputError(
+            f"{task.name}: a problem of it cannot be copied ({fault}); it must be numbers, arrays "
+            "of them, or a record of these"
+        ) from fault
+    answer = task.oracle(copied)
     if unlike := uncompared(answer):
         raise InputError(
             f"{task.name}: of the oracle's answer {unlike} cannot be compared; it must be numbers, "
@@ -242,18 +249,22 @@ def _verify(rung: Rung, device: Device | None, n: int, seed: int) -> Verdict:
     problem = pose(rung.task, n, seed)
     try:
         result = run(rung, device, problem)
-    except (MissingExtraError, MemoryError):
-        # Which says nothing of its answers.
-        raise
-    except UnsupportedKernelError as refusal:
-        return Verdict(n, f"cannot run: {refusal}")
-    except WarpladderError as fault:
-        return Verdict(n, f"{type(fault).__name__}: {fault}")
-    except Exception as fault:
-        if told := mistake_in(fault):
-            return Verdict(n, told)
-        raise
+    except (Exception, SystemExit) as fault:
+        if not (told := _told(fault)):
+            raise
+        return Verdict(n, told)
     return judge(rung, n, problem, result, seed)
+
+
+def _told(fault: BaseException) -> str:
+    """Return what ended a run, as its verdict; nothing where that is no mistake of the rung's."""
+    if isinstance(fault, MissingExtraError | MemoryError):
+        return ""
+    if isinstance(fault, UnsupportedKernelError):
+        return f"cannot run: {fault}"
+    if isinstance(fault, WarpladderError):
+        return f"{type(fault).__name__}: {fault}"
+    return mistake_in(fault)
 
 
 def _tolerance(rung: Rung, problem: Any) -> tuple[float, float] | None:
@@ -314,7 +325,7 @@ def check_predictions(
             results.append(PredictionResult(claim, None, fault=f"cannot run: {refusal}"))
         except WarpladderError as fault:
             results.append(PredictionResult(claim, None, fault=f"{type(fault).__name__}: {fault}"))
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             if not (told := mistake_in(fault)):
                 raise
             results.append(PredictionResult(claim, None, fault=told))
@@ -348,6 +359,9 @@ def check_wrong(wrong: WrongRung, device_factory: Callable[..., Simulated]) -> W
         run(rung, device_factory(checks=True), rung.task.make(wrong.n, 0))
     except KernelFaultError as stopped:
         caught, fault = stopped.check == wrong.caught_by, str(stopped)
+    except (Exception, SystemExit) as mistake:
+        if not (fault := _told(mistake)):
+            raise
     else:
         if wrong.caught_by == "verification":
             (verdict,) = verify(rung, device_factory(checks=True), [wrong.n])

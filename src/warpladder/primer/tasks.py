@@ -189,7 +189,7 @@ READ_SCATTERED = _read_task(
     "read runs of 16 elements, 48 apart, from the 26th element on",
     lambda i: 48 * (i // 16) + i % 16 + 25,
 )
-READ_STRIDED = _read_task(f"read every {STRIDE}th element", lambda i: STRIDE * i)
+READ_STRIDED = _read_task(f"read every {STRIDE}nd element", lambda i: STRIDE * i)
 
 
 # --- points ---------------------------------------------------------------------------------------

@@ -110,14 +110,16 @@ class _Idle:
         return {"ok": True, "fault": "", "climbed": None, "explained": None, "picture": None}
 
 
-def test_a_mistake_in_a_ladder_of_ones_own_stands_in_its_report(tmp_path):
+def test_a_mistake_in_a_ladder_of_ones_own_stands_in_its_report(tmp_path, capsys):
     file = new_ladder(tmp_path / "mine")
     text = file.read_text(encoding="utf-8")
     assert "device.to_device(problem.values)" in text
-    file.write_text(text.replace("to_device(problem.values)", "to_device(problem.value)"))
+    aloud = text.replace("    n = len(", "    print(7)\n    n = len(")
+    file.write_text(aloud.replace("to_device(problem.values)", "to_device(problem.value)"))
     ladder = find_ladder(str(file))
     job = Job("rung", str(file), ladder.rungs[1].name)
     found = Examiner.on_simulator().examine(job)
+    assert capsys.readouterr().out == ""
     assert not found["ok"]
     assert "mine.py, line" in found["fault"]
     assert "has no attribute 'value'" in found["fault"]

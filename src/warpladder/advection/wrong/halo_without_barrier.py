@@ -3,10 +3,11 @@
 Idea: as in `tile-with-halo`, a block loads its cells and their halo and reads neighbours from
 shared memory. The barrier in between is left out.
 
-Fault: a warp's own cells are there, for its threads load them together. The cell before its first
-and the one behind its last are loaded by other warps, which may not have come that far. Of 256
-cells 14 are at stake, at the seams between warps. In lockstep all is well, and for up to 32 cells
-there is nobody to wait for.
+Fault: a warp's own cells are mostly there, for its threads load them together, though CUDA does not
+promise that. The cell before its first and the one behind its last are loaded by other warps, which
+may not have come that far. Of 256 cells 14 are at stake, at the seams between warps. In lockstep
+all is well, and for up to 32 cells there is no other warp to wait for; the race check reports these
+cases, too.
 
 Mended by: `tile-with-halo`.
 

@@ -23,6 +23,11 @@ from warpladder.rung import Ladder, Rung
 __all__ = ["Attempt", "Judgement", "judge_attempt", "open_attempt"]
 
 
+# How many instructions a line is depends on how it is written: `cuda.threadIdx.x // 32` is more of
+# them than `i // 32`, and as good.
+_BY_SPELLING = {"warp_instructions", "thread_instructions"}
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """A learner's copy.
@@ -53,7 +58,8 @@ class Judgement:
     verdicts
         By size, up to the first that is wrong.
     predictions
-        What the rung predicts beside what was counted; none before all answers are right.
+        What the rung predicts, but of the number of instructions, beside what was counted; none
+        before all answers are right.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -99,7 +105,9 @@ def judge_attempt(attempt: Attempt) -> Judgement:
     if not all(verdict.ok for verdict in verdicts):
         return Judgement(verdicts, ())
     counting = partial(SimulatedDevice, checks=False)
-    predictions = check_predictions(attempt.rung, attempt.ladder, counting)
+    asked = tuple(one for one in attempt.rung.predicts if one.counter not in _BY_SPELLING)
+    rung = replace(attempt.rung, predicts=asked)
+    predictions = check_predictions(rung, attempt.ladder, counting)
     return Judgement(verdicts, tuple(predictions))
 
 

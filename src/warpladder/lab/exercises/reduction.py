@@ -15,9 +15,8 @@ EXERCISES = (
             each, the upper half of what is left is added to the lower half, until the sum is in
             `shared[0]`. Threads are to take neighbouring places, so that their banks differ.
 
-            `width`, how many are left, need not be even: with 5 left, two are added to two, and 3
-            are left. Numba computes in 64 bits unless told otherwise; `uint32(...)` keeps indices
-            short.
+            `width`, how many are left, is 256 at first, so that it is even in every step. Numba
+            computes in 64 bits unless told otherwise; `uint32(...)` keeps indices short.
         """,
         cut="""
             while width > 1:

@@ -7,6 +7,7 @@ any machine that sees the folder may do each of them.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 import time
@@ -210,7 +211,8 @@ def read_jobs(paths: Sequence[Path]) -> list[Job]:
         )
         if not inner:
             raise InputError(
-                f"no job is in {path}; `warpladder submit --into {path}` puts one there"
+                f"no job is in {path}; `warpladder submit --into {shlex.quote(str(path))}` puts "
+                "one there"
             )
         found += sorted(map(_read, inner), key=lambda job: (job.submitted, _last_number(job)))
     return found

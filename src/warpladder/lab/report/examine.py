@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -83,7 +85,7 @@ class Examiner:
         return isinstance(self.device, Simulated)
 
     def examine(self, job: Job) -> dict[str, Any]:
-        """Return what became of a job.
+        """Return what became of a job; what it prints goes to standard error.
 
         Raises
         ------
@@ -91,10 +93,11 @@ class Examiner:
             A task in a file of the user's raises; where, another process could not tell.
         """
         try:
-            return self._result_of(job)
+            with redirect_stdout(sys.stderr):
+                return self._result_of(job)
         except WarpladderError:
             raise
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             if not (told := mistake_in(fault)):
                 raise
             raise InputError(told) from fault
@@ -138,7 +141,7 @@ class Examiner:
             return explain(ladder, rung, simulator, seen=seen), ""
         except WarpladderError as fault:
             return None, f"{type(fault).__name__}: {fault}"
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:
             if not (told := mistake_in(fault)):
                 raise
             return None, told

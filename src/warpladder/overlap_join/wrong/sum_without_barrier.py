@@ -4,10 +4,11 @@ Idea: as in `shared-flags`, each thread notes in shared memory whether the other
 thread 0 adds the flags up. The flags are cleared before, with a barrier; the one before the sum is
 left out.
 
-Fault: thread 0 waits for its own warp only. With 36 ids to a row the second warp has the last four.
-If thread 0 adds before they are done they count as not found; if the second warp happens to come
-first, the count is right. In lockstep it always is, and for rows of up to 32 ids, which have one
-warp: a test with short rows passes.
+Fault: thread 0 waits for nobody. What its own warp has found it mostly sees, as a GPU keeps a warp
+together where it can. With 36 ids to a row the second warp has the last four. If thread 0 adds
+before they are done they count as not found; if the second warp happens to come first, the count is
+right. In lockstep it always is, and for rows of up to 32 ids, which have one warp: a test with
+short rows passes.
 
 Mended by: `shared-flags`.
 

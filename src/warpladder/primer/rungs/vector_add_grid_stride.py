@@ -85,6 +85,14 @@ RUNG = Rung(
             than="vector-add-grid",
         ),
         Prediction(
+            "global_load_sectors",
+            "==",
+            1,
+            4096,
+            "4 blocks, and no element is read by two of them",
+            than="vector-add-grid",
+        ),
+        Prediction(
             "branches",
             "==",
             40,

@@ -4,10 +4,10 @@ Idea: as in `shared-flags`, every thread notes in shared memory whether its id w
 0 adds the flags. The flags are cleared first, with a barrier; the barrier before the addition is
 left out.
 
-Fault: the threads of thread 0's warp are with it, the other warps need not be. At n = 96 thread 0
-adds the 11 finds of its own warp and, if it comes early, 0 for the 21 of the other two warps. If it
-comes late, the sum is right: in lockstep, and on a GPU as often as the other warps happen to be
-first. A test that passes proves nothing here; a race check finds it in one run.
+Fault: the threads of thread 0's warp are mostly with it, the other warps need not be. At n = 96
+thread 0 adds the 11 finds of its own warp and, if it comes early, 0 for the 21 of the other two
+warps. If it comes late, the sum is right: in lockstep, and on a GPU as often as the other warps
+happen to be first. A test that passes proves nothing here; a race check finds it in one run.
 
 Mended by: `shared-flags`.
 

@@ -189,9 +189,9 @@ RUNG = Rung(
         Prediction(
             "shared_load_requests",
             "==",
-            Ratio(6 * 16_384 + 3 * 512, 8 * 16_384),
+            Ratio(6 * 32 + 3, 8 * 32),
             256,
-            "six tiles of eight are relaxed, and three copied",
+            "six tiles of eight are relaxed, and three copied, by a 32nd of the loads each",
             than="register-tiles",
         ),
         Prediction(

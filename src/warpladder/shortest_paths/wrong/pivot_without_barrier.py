@@ -3,10 +3,11 @@
 Idea: the source asks to leave the barrier out and see. One thread fetches the pivot entry into
 shared memory, and the others read it there, without waiting.
 
-Fault: only the first warp is sure to come after the fetch. The others read what shared memory held
+Fault: nobody waits for the fetch. The first warp mostly comes after it, as a GPU keeps a warp
+together where it can, though CUDA does not promise that. The others read what shared memory held
 before, which is the pivot of another row, or of the step before, or nothing. If they are late
-enough all is well: the smaller the block, the later they are. A block of one warp never fails,
-which is how such a kernel passes its tests.
+enough all is well: the smaller the block, the later they are. A block of one warp hardly ever
+fails, which is how such a kernel passes its tests; the race check reports it there, too.
 
 Mended by: `row-blocks`.
 
