@@ -27,14 +27,17 @@ from report import interleave, print_table, write_results
 from warpladder.reduction.together import Together
 
 _CORES = (2, 4, 8, 16)
-#: Operation, dtype, and the length of rows where there are any.
+#: Operation, dtype, and the axis of a matrix of 1024 columns, None for all numbers.
 _CASES = (
+    ("sum", "float32", None),
+    ("sum", "float64", None),
+    ("argmax", "int32", None),
+    ("l2", "float64", None),
+    ("var", "float64", 1),
     ("sum", "float32", 0),
-    ("sum", "float64", 0),
-    ("argmax", "int32", 0),
-    ("l2", "float64", 0),
-    ("var", "float64", 1024),
+    ("max", "int8", 0),
 )
+_COLUMNS = 1024
 _BYTES = tuple(1 << log for log in range(21, 25))
 _ROUNDS, _SECONDS_AT_ONCE, _UNTIL_BLAS_RESTS = 7, 1e-2, 0.2
 
@@ -56,16 +59,15 @@ def main() -> None:
 
 def _rows(cores: int) -> list[dict[str, Any]]:
     rows = []
-    for operation, dtype, length in _CASES:
-        rows += [_row(cores, operation, dtype, length, size) for size in _BYTES]
+    for operation, dtype, axis in _CASES:
+        rows += [_row(cores, operation, dtype, axis, size) for size in _BYTES]
         sleep(_UNTIL_BLAS_RESTS)
     return rows
 
 
-def _row(cores: int, operation: str, dtype: str, length: int, size: int) -> dict[str, Any]:
+def _row(cores: int, operation: str, dtype: str, axis: int | None, size: int) -> dict[str, Any]:
     drawn = 100 * np.random.default_rng(0).random(size // np.dtype(dtype).itemsize)
-    values = drawn.astype(dtype).reshape(-1, length) if length else drawn.astype(dtype)
-    axis = -1 if length else None
+    values = drawn.astype(dtype) if axis is None else drawn.astype(dtype).reshape(-1, _COLUMNS)
     ours = partial(wl.reduce, values, operation, axis=axis)
     of_numpy = np.linalg.norm if operation == "l2" else getattr(np, operation)
     peer = partial(of_numpy, values, axis=axis)
@@ -83,7 +85,7 @@ def _row(cores: int, operation: str, dtype: str, length: int, size: int) -> dict
     seconds |= interleave({"peer": partial(_each, peer, calls)}, _ROUNDS)
     found = {name: float(f"{1e6 * median(figures):.4g}") for name, figures in seconds.items()}
     return {
-        "case": f"{operation} {dtype}{' by rows' * bool(length)}",
+        "case": f"{operation} {dtype}" + ("" if axis is None else f" axis {axis}"),
         "cores": cores,
         "kB": size >> 10,
         "us": found["ours"],
