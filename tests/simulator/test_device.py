@@ -16,7 +16,7 @@ from warpladder.errors import (
     KernelFaultError,
     TooLargeError,
 )
-from warpladder.simulator import SimulatedDevice, simulated_cuda
+from warpladder.simulator import SimulatedDevice, simulate, simulated_cuda
 
 
 @cuda.jit
@@ -256,6 +256,33 @@ def test_kernels_that_were_made_before_are_launched_there():
         with pytest.raises(RuntimeError, match="device function"):
             function[256, 1](np.zeros(1))
     assert type(doubled).__getitem__ is configured
+
+
+def test_each_kernel_is_itself_though_nobody_keeps_it(device):
+    def storing(number):
+        @cuda.jit
+        def kernel(values):
+            values[0] = number
+
+        return kernel
+
+    values = device.full(1, -1, np.int64)
+    with simulated_cuda():
+        for number in range(6):
+            device.launch(storing(number), 1, 1, values)
+            assert device.to_host(values)[0] == number
+
+
+def test_kernels_keep_their_signatures(device):
+    def halved(number, values):
+        values[0] = number / 2
+
+    signature, values = "void(int32, float64[:])", device.full(1, 0, np.float64)
+    with simulated_cuda():
+        compiled = cuda.jit(signature)(halved)
+    for kernel in (compiled, simulate(compiled), simulate(halved, signature=signature)):
+        device.launch(kernel, 1, 1, 3.9, values)
+        assert device.to_host(values)[0] == 1.5
 
 
 def test_a_program_finds_one_device(capsys):

@@ -188,7 +188,8 @@ class SimulatedDevice:
             counters,
             recorder=recorder,
         )
-        self._kernels: dict[int, SimulatedKernel] = {}
+        #: By the identity of each kernel given, which stays its own as long as that is kept.
+        self._kernels: dict[int, tuple[Any, SimulatedKernel]] = {}
         self._copies = LateCopies()
         self.launches: list[LaunchReport] = []
 
@@ -310,8 +311,8 @@ class SimulatedDevice:
     def _simulated(self, kernel: Any) -> SimulatedKernel:
         key = id(kernel)
         if key not in self._kernels:
-            self._kernels[key] = SimulatedKernel(kernel, self._options)
-        return self._kernels[key]
+            self._kernels[key] = kernel, SimulatedKernel(kernel, self._options)
+        return self._kernels[key][1]
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks one multiprocessor holds, registers left out of account."""

@@ -97,12 +97,15 @@ class SimulatedKernel:
     def __init__(
         self, kernel: Any, options: Options, signatures: tuple[tuple[Any, ...], ...] = ()
     ) -> None:
-        # Within `simulated_cuda` a kernel is one of these already.
-        written = kernel.dispatcher if isinstance(kernel, SimulatedKernel) else kernel
-        self.dispatcher: Any = as_dispatcher(written)
+        if isinstance(kernel, SimulatedKernel):
+            # As all kernels are that were made within `simulated_cuda`.
+            signatures = signatures or kernel._signatures
+            kernel = kernel.dispatcher
+        self.dispatcher: Any = as_dispatcher(kernel)
         self.options = options
         self.py_func = self.dispatcher.py_func
         self.report: LaunchReport | None = None
+        self._signatures: tuple[tuple[Any, ...], ...]
         self._signatures = signatures or own_signatures(self.dispatcher)
         self.__doc__ = self.py_func.__doc__
         self.__name__ = self.py_func.__name__
