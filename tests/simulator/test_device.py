@@ -240,6 +240,55 @@ def test_arrays_of_a_program_are_copied_as_numba_copies_them():
                 cuda.to_device(other, to=there)
 
 
+def test_arrays_of_a_program_are_turned_by_a_copy():
+    @cuda.jit
+    def kernel(values):
+        values[cuda.grid(2)] += 7
+
+    with simulated_cuda(checks=True):
+        host = np.arange(6.0).reshape(2, 3)
+        there = cuda.to_device(host)
+        turned = there.T
+        assert there.transpose((0, 1)) is there
+        assert turned.copy_to_host().tolist() == host.T.tolist()
+        kernel[1, turned.shape](turned)
+        assert there.copy_to_host().tolist() == host.tolist()
+        # Of what nobody has written the copy is known to be such.
+        with pytest.raises(KernelFaultError, match="initcheck"):
+            kernel[1, 1](cuda.device_array((1, 2)).T)
+        with pytest.raises(NotImplementedError, match="has to have two axes"):
+            cuda.device_array((1, 2, 3)).transpose()
+        with pytest.raises(ValueError, match="are not the two of the array"):
+            there.transpose((0, 2))
+
+
+@pytest.mark.parametrize(
+    ("copy", "fault", "told"),
+    [
+        (lambda _: cuda.to_device(np.zeros((4, 4))[:, ::2]), ValueError, "not contiguous"),
+        (lambda _: shifted[1, 1](np.zeros(8)[::2]), ValueError, "not contiguous"),
+        (lambda there: there[::2].copy_to_device(np.zeros((2, 3))), ValueError, "not contiguous"),
+        (lambda there: there.copy_to_host(np.zeros((4, 3)).T.copy().T), ValueError, "incompatible"),
+        (lambda there: there.copy_to_device(np.zeros((4, 3), order="F")), None, ""),
+        (
+            lambda there: there.copy_to_device(cuda.to_device(np.zeros((4, 3), order="F"))),
+            ValueError,
+            "incompatible strides",
+        ),
+        (lambda there: there[::-1].copy_to_host(), NotImplementedError, "backwards"),
+        (lambda there: there[:, ::2].reshape(8), NotImplementedError, "is a copy"),
+    ],
+)
+def test_copies_that_no_gpu_makes(copy, fault, told):
+    with simulated_cuda():
+        there = cuda.to_device(np.zeros((4, 3)))
+        if fault is None:
+            copy(there)
+            return
+        with pytest.raises(fault, match=told):
+            copy(there)
+
+
 def test_kernels_that_were_made_before_are_launched_there():
     @cuda.jit(device=True)
     def function(values):
@@ -290,7 +339,13 @@ def test_a_program_finds_one_device(capsys):
         assert cuda.detect()
         with cuda.gpus[0]:
             assert [*cuda.gpus] == cuda.gpus.lst == cuda.list_devices()
-            assert cuda.gpus.current is cuda.get_current_device()
+            assert cuda.gpus.current is cuda.get_current_device() is cuda.select_device(0)
+        free, total = cuda.current_context().get_memory_info()
+        assert free == total > 0
+        with cuda.profiling():
+            cuda.event(True).record()
+        with pytest.raises(DeviceError, match="there is one simulated device"):
+            cuda.select_device(1)
     assert "Found 1 CUDA devices" in capsys.readouterr().out
 
 
