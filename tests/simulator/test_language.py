@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -834,6 +835,38 @@ def test_globals_are_taken_as_constants(run):
     out = np.zeros(6)
     run(kernel, 1, 6, out)
     assert out.tolist() == [3 * i + 5 + 3 for i in range(6)]
+
+
+#: As programs keep what is the same for all of their files.
+SETTINGS = ModuleType("settings")
+SETTINGS.weights, SETTINGS.pair = WEIGHTS, ((1, 2.5), TABLE)
+TABLES = (np.arange(3), TABLE)
+
+
+def test_tuples_of_modules_and_arrays_in_tuples_are_constants(run):
+    @cuda.jit
+    def kernel(out):
+        i = cuda.grid(1)
+        a, b, c = SETTINGS.weights
+        total = a + b * c + SETTINGS.weights[i % 3] + SETTINGS.pair[0][1]
+        for weight in SETTINGS.weights:
+            total += weight
+        out[0, i] = total
+        out[1, i] = SETTINGS.pair[1][i % 4, 1] + TABLES[0][i % 3] + TABLES[1][1, i % 6]
+
+    out = np.zeros((2, 6))
+    run(kernel, 1, 6, out)
+    assert out[0].tolist() == [2 + 55 + WEIGHTS[i % 3] + 2.5 + 18 for i in range(6)]
+    assert out[1].tolist() == [TABLE[i % 4, 1] + i % 3 + TABLE[1, i] for i in range(6)]
+
+
+@pytest.mark.parametrize("none", [None, (1, None)])
+def test_no_kernel_is_given_none(run, none):
+    def kernel(given):  # noqa: ARG001 - it is never launched
+        cuda.syncwarp()
+
+    with pytest.raises(InputTypeError, match=r"argument given.*: no GPU is given what may be"):
+        run(kernel, 1, 1, none)
 
 
 def test_local_arrays_belong_to_one_thread(run):
