@@ -862,7 +862,7 @@ def test_tuples_of_modules_and_arrays_in_tuples_are_constants(run):
 
 @pytest.mark.parametrize("none", [None, (1, None)])
 def test_no_kernel_is_given_none(run, none):
-    def kernel(given):  # noqa: ARG001 - it is never launched
+    def kernel(given):
         cuda.syncwarp()
 
     with pytest.raises(InputTypeError, match=r"argument given.*: no GPU is given what may be"):
