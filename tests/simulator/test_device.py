@@ -334,6 +334,33 @@ def test_kernels_keep_their_signatures(device):
         assert device.to_host(values)[0] == 1.5
 
 
+@pytest.mark.parametrize(
+    ("decorate", "told"),
+    [
+        (lambda: cuda.jit(fastmth=True)(shifted.py_func), "fastmth is no option of kernels"),
+        (lambda: cuda.jit("void(f8[:])", nopython=True)(shifted.py_func), "nopython is no option"),
+        (
+            lambda: cuda.jit("int32(f8[:])")(shifted.py_func),
+            "must have void return type, not int32",
+        ),
+    ],
+)
+def test_decorators_that_numba_refuses(decorate, told):
+    with simulated_cuda(), pytest.raises(TypeError, match=told):
+        decorate()
+
+
+def test_what_a_program_asks_of_a_kernel():
+    with simulated_cuda():
+        kernel = cuda.jit(launch_bounds=64, max_registers=32, cache=True)(shifted.py_func)
+        assert len(kernel.overloads) == 0
+        kernel[1, 1](np.zeros(1))
+        (signature,) = kernel.signatures
+        ((same, compiled),) = kernel.overloads.items()
+        assert same == signature
+        assert compiled.max_cooperative_grid_blocks(64) > 100
+
+
 def test_a_program_finds_one_device(capsys):
     with simulated_cuda():
         assert cuda.detect()

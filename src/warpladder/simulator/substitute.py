@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from numba import cuda
 
 from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.properties import properties_of
-from warpladder.errors import DeviceError
+from warpladder.errors import DeviceError, InputTypeError
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.device import SimulatedEvent, SimulatedStream
 from warpladder.simulator.execution.arguments import types_of
@@ -131,8 +131,8 @@ class _Kernel(SimulatedKernel):
 
     @property
     def signatures(self) -> tuple[tuple[Any, ...], ...]:
-        """The signatures that the kernel was given."""
-        return self._signatures
+        """The signatures that the kernel was given, or else those that it was launched for."""
+        return self._signatures or tuple(self.programs)
 
     def launch(
         self, grid: Any, block: Any, arguments: tuple[Any, ...], **options: Any
@@ -150,7 +150,7 @@ class _Kernel(SimulatedKernel):
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
 
 
-class _Overloads:
+class _Overloads(Mapping[Any, Any]):
     def __init__(self, kernel: _Kernel) -> None:
         self._kernel = kernel
 
@@ -169,8 +169,11 @@ class _Overloads:
             max_threads_per_block=properties.max_threads_per_block,
         )
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._kernel.signatures)
+
     def __len__(self) -> int:
-        return len(self._kernel.signatures or self._kernel.programs)
+        return len(self._kernel.signatures)
 
 
 class _MemoryInfo(NamedTuple):
@@ -314,7 +317,22 @@ class _Substitutes:
         return kernel
 
 
+#: What kernels are compiled by; with others Numba ends in an error.
+_OPTIONS = frozenset(
+    {
+        "cache", "debug", "extensions", "fastmath", "forceinline", "inline", "launch_bounds",
+        "lineinfo", "link", "lto", "max_registers", "opt", "shared_memory_carveout",
+    }
+)  # fmt: skip
+
+
 def _targetoptions(options: dict[str, Any], device: bool) -> dict[str, Any]:
+    unknown = set() if device else options.keys() - _OPTIONS
+    if unknown:
+        raise InputTypeError(
+            f"cuda.jit: {', '.join(sorted(unknown))} is no option of kernels; there are "
+            f"{', '.join(sorted(_OPTIONS))}"
+        )
     kept = {"debug": False, "opt": True, "device": device, "link": (), "extensions": []}
     kept.update(options)
     if isinstance(kept.get("inline"), bool):
