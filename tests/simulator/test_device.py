@@ -262,6 +262,25 @@ def test_arrays_of_a_program_are_turned_by_a_copy():
             there.transpose((0, 2))
 
 
+def test_arrays_of_a_program_may_have_gaps():
+    @cuda.jit
+    def kernel(values, out):
+        out[cuda.grid(1)] = values.strides[0]
+
+    with simulated_cuda(counters=True):
+        there = cuda.device_array((3, 5), np.float32, strides=(64, 4))
+        out = cuda.to_device(np.zeros(1))
+        kernel[1, 1](there, out)
+        assert out.copy_to_host() == [there.strides[0]] == [64]
+        there[:] = 7
+        assert there.copy_to_host().tolist() == [[7] * 5] * 3
+        assert cuda.device_array_like(there).strides == (20, 4)
+        assert cuda.device_array((3, 5), np.float32, strides=(4, 12)).flags.f_contiguous
+        assert cuda.device_array((0, 5), strides=(64, 8)).shape == (0, 5)
+        with pytest.raises(ValueError, match="takes 2 of them"):
+            cuda.device_array((3, 5), strides=(8,))
+
+
 @pytest.mark.parametrize(
     ("copy", "fault", "told"),
     [

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from warpladder.device.cuda_arguments import as_shape
+from warpladder.device.cuda_arguments import as_element, as_shape
 from warpladder.device.numba_target import CUDAGeneralizedUFunc, CUDAUFuncMechanism
 from warpladder.errors import InputError
 from warpladder.simulator.execution.arrays import SimulatedArray
@@ -149,17 +149,25 @@ def device_array(
     order: Literal["C", "F"] = "C",
     stream: Any = None,
 ) -> ProgramArray:
-    """Return an array that nobody has written."""
+    """Return an array that nobody has written; ``strides`` may leave gaps, as pitched ones do."""
     del stream
-    extents = as_shape(shape)
-    if strides is not None and len(extents) > 1 and strides[0] < strides[-1]:
-        order = "F"
-    return ProgramArray.allocate(extents, dtype, order)
+    extents, kind = as_shape(shape), as_element(dtype)
+    if strides is None:
+        return ProgramArray.allocate(extents, kind, order)
+    steps = as_shape(strides)
+    if len(steps) != len(extents):
+        raise InputError(f"strides={strides!r}: shape={shape!r} takes {len(extents)} of them")
+    last = sum((extent - 1) * step for extent, step in zip(extents, steps, strict=True))
+    memory = ProgramArray.allocate(last + kind.itemsize if 0 not in extents else 0, np.uint8)
+    values: NDArray[Any] = np.ndarray(extents, kind, memory.buffer.raw, strides=steps)
+    return ProgramArray(values, memory.buffer)
 
 
 def device_array_like(ary: Any, stream: Any = None) -> ProgramArray:
     """Return an array of the shape, dtype and order of another one, that nobody has written."""
-    return device_array(ary.shape, ary.dtype, getattr(ary, "strides", None), stream=stream)
+    steps = getattr(ary, "strides", ())
+    order: Literal["C", "F"] = "F" if len(steps) > 1 and steps[0] < steps[-1] else "C"
+    return device_array(ary.shape, ary.dtype, order=order, stream=stream)
 
 
 def host_array_like(array: Any, **_: Any) -> Any:
