@@ -555,7 +555,7 @@ def test_a_slice_without_a_step_ends_the_thread(run):
     values, steps = np.zeros(3), np.array([2, 0, -1])
     run(cuda.jit(every_other), 1, 3, values, steps)
     assert values.tolist() == [2, 0, 3]
-    with pytest.raises(ValueError, match=r"line \d+, tid=\[1 0 0\].*slice step cannot be zero"):
+    with pytest.raises(ValueError, match=r"line \d+, tid=\[0, 0, 1\].*slice step cannot be zero"):
         run(cuda.jit(every_other, debug=True, opt=False), 1, 3, values, steps)
 
 
@@ -806,6 +806,18 @@ def test_vector_types(run):
     assert out.tolist() == [i + 0.5 + (i + 1) * 3 for i in range(8)]
 
 
+@pytest.mark.numba_cuda
+def test_loads_and_stores_with_hints_for_caches(run):
+    @cuda.jit
+    def kernel(values, table, out):
+        i = cuda.grid(1)
+        cuda.stcs(out, i, cuda.ldcg(values, i) + cuda.ldca(table, (i % 2, i // 2)))
+
+    values, table, out = np.arange(8), np.arange(8.0).reshape(2, 4), np.zeros(8, np.float32)
+    run(kernel, 1, 8, values, table, out)
+    assert out.tolist() == [i + table[i % 2, i // 2] for i in range(8)]
+
+
 # --- constant, local and shared arrays ------------------------------------------------------------
 
 TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) ** 2
@@ -1017,7 +1029,7 @@ def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
         values[i] = 0
 
     values = np.array([1, 2, 3, -4, 5, -6, 7, 8])
-    with pytest.raises(ValueError, match=r"tid=\[1 0 0\] ctaid=\[1 0 0\]"):
+    with pytest.raises(ValueError, match=r"tid=\[0, 0, 1\] ctaid=\[0, 0, 1\]"):
         run(kernel, 4, 2, values)
     assert values.tolist() == [0, 0, 0, -4, 0, -6, 0, 0]
 
@@ -1028,7 +1040,7 @@ def test_a_failed_assertion_in_debug_mode(run):
             run(asserts_positive, 1, 3, np.array([1, 2, 3]))
         return
     run(asserts_positive, 1, 3, np.array([1, 2, 3]))
-    with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
+    with pytest.raises(AssertionError, match=r"tid=\[0, 0, 2\]"):
         run(asserts_positive, 1, 3, np.array([1, 2, 0]))
 
 
@@ -1039,7 +1051,7 @@ def test_an_exception_in_debug_mode(run):
         if values[i] <= 0:
             raise AssertionError
 
-    with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
+    with pytest.raises(AssertionError, match=r"tid=\[0, 0, 2\]"):
         run(kernel, 1, 3, np.array([1, 2, 0]))
 
 

@@ -165,7 +165,7 @@ def device_array(
 
 def device_array_like(ary: Any, stream: Any = None) -> ProgramArray:
     """Return an array of the shape, dtype and order of another one, that nobody has written."""
-    steps = getattr(ary, "strides", ())
+    steps: tuple[int, ...] = getattr(ary, "strides", ())
     order: Literal["C", "F"] = "F" if len(steps) > 1 and steps[0] < steps[-1] else "C"
     return device_array(ary.shape, ary.dtype, order=order, stream=stream)
 
