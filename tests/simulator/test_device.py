@@ -354,6 +354,31 @@ def test_kernels_keep_their_signatures(device):
 
 
 @pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda device, _: device.launch(None, 1, 1), "kernel is of type NoneType"),
+        (lambda device, _: device.launch(len, 1, 1), "kernel is of type builtin_function"),
+        (lambda device, x: device.launch(doubled, 1, 1, x, shared_bytes=1.5), "no number of bytes"),
+        (lambda device, x: device.launch(doubled, 1, 1, x, cooperative="no"), "True or False"),
+        (lambda device, _: device.max_active_blocks(doubled, 32.5), "not made of whole numbers"),
+        (
+            lambda device, _: device.to_device(np.zeros(3), out=np.zeros(3)),
+            "out is of type ndarray",
+        ),
+        (lambda device, x: device.to_host(x, out=[0, 0, 0]), "out is of type list"),
+        (lambda *_: SimulatedDevice(multiprocessors=1.5), "no whole number"),
+        (
+            lambda device, x: device.bind(doubled, 1, 1, x, moving=(0,))((device.empty(3, "f4"),)),
+            r"bound to <SimulatedArray shape=\(3,\) dtype=float64> cannot be given",
+        ),
+    ],
+)
+def test_what_a_device_cannot_be_asked(device, ask, told):
+    with pytest.raises((TypeError, DeviceError), match=told):
+        ask(device, device.full(3, 1, np.float64))
+
+
+@pytest.mark.parametrize(
     ("decorate", "told"),
     [
         (lambda: cuda.jit(fastmth=True)(shifted.py_func), "fastmth is no option of kernels"),
