@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -140,7 +140,22 @@ def two_types(x):
     return again
 
 
+SETTINGS = ModuleType("settings")
+SETTINGS.plain = plain
+
+
+def calls_a_function_of_a_module(x):
+    x[0] = SETTINGS.plain(x[0])  # here
+
+
+def names_an_argument(x):
+    for i, value in enumerate(x, start=1):  # here
+        x[i] = value
+
+
 MISTAKES = [
+    (calls_a_function_of_a_module, "kernels cannot use settings.plain; a function of one's own is"),
+    (names_an_argument, "since an argument has its name; leave that out"),
     (misspelt, "name 'valeu' is not defined; did you mean value?"),
     (misspelt_function, "has no attribute 'gird'; did you mean grid?"),
     (misspelt_attribute, "Unknown attribute 'szie' of type array(float64, 1d, C); did you mean"),

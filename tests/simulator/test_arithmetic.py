@@ -489,3 +489,64 @@ def test_float32_stays_float32():
     run(kernel, 2, 32, a, b, out)
     # Each operation rounds on its own: no contraction.
     assert np.array_equal(out, a * b + a)
+
+
+# What an H100 gives.
+@pytest.mark.parametrize(
+    ("dtype", "wanted"),
+    [
+        ("int8", [2, -2, 2, 4, 127, -128, 0]),
+        ("uint8", [2, 0, 2, 4, 255, 0, 0]),
+        ("int32", [2, -2, 2, 4, 65504, -(2**31), 0]),
+        ("uint64", [2, 0, 2, 4, 65504, 0, 2**63]),
+    ],
+)
+def test_float16_becomes_the_nearest_integer(dtype, wanted):
+    @cuda.jit
+    def kernel(source, target):
+        target[cuda.grid(1)] = source[cuda.grid(1)]
+
+    source = np.array([1.5, -1.5, 2.5, 3.7, 65504, -np.inf, np.nan], np.float16)
+    target = np.zeros(7, dtype)
+    run(kernel, 1, 7, source, target)
+    assert target.tolist() == wanted
+
+
+@cuda.jit
+def complex_arithmetic(a, b, quotient, power):
+    i = cuda.grid(1)
+    power[i] = a[i] ** b[i]
+    quotient[i] = a[i] / b[i]
+
+
+# What an H100 gives, which computes by Numba's code, not by NumPy's rules.
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_quotients_and_powers(dtype):
+    a = np.array([1 - 2.5j, 0, 1j, 1 + 1j, 3 + 4j], dtype)
+    b = np.array([1 - 2.5j, 1j, 1j, 2, 0], dtype)
+    quotient, power = np.full((2, 5), 7, dtype)
+    run(complex_arithmetic, 1, 5, a, b, quotient, power)
+    assert quotient.real[:2].tolist() == [1, 0]
+    assert quotient[2:4].tolist() == [1, 0.5 + 0.5j]
+    # A division by zero ends its thread; so does Python's.
+    assert quotient[4] == 7
+    assert power[[1, 2, 4]].tolist() == [0, 0, 1]
+    assert 0 < power[3].real < 1e-6
+    assert abs(power[3].imag - 2) < 1e-6
+
+
+@pytest.mark.parametrize(("fastmath", "wanted"), [(False, [4, 1, 8]), (True, [np.nan, np.nan, 8])])
+def test_fast_powers_have_no_negative_base(fastmath, wanted):
+    @cuda.jit(fastmath=fastmath)
+    def kernel(a, b, c):
+        i = cuda.grid(1)
+        c[0, i] = a[i] ** b[i]
+        c[1, i] = math.pow(a[i], b[i])
+
+    a, b = np.array([[-2, 0, 2], [2, 0, 3]], np.float32)
+    result = np.zeros((2, 3), np.float32)
+    run(kernel, 1, 3, a, b, result)
+    assert np.array_equal(result, [wanted, wanted], equal_nan=True)
+    fast = elementwise(lambda x: libdevice.fast_powf(x, np.float32(2)))
+    run(fast, 1, 3, a, result[0])
+    assert np.array_equal(result[0], [np.nan, 0, 4], equal_nan=True)

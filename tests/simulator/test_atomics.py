@@ -200,6 +200,14 @@ def test_only_nan_comes():
         assert np.array_equal(memory, [start], equal_nan=True), name
 
 
+@pytest.mark.parametrize("name", ["max", "min", "nanmax", "nanmin"])
+def test_of_zeros_that_in_place_stays(name):
+    # Many, since NumPy's maximum of a few zeros is not that of a vector of them.
+    memory, old = np.array([0.0, -0.0] * 32), np.zeros(64)
+    run(KERNELS[name], 1, 64, memory, np.arange(64), -memory, old)
+    assert np.signbit(memory).tolist() == [False, True] * 32
+
+
 def test_two_dimensional_indices_and_negative_ones():
     @cuda.jit
     def kernel(table, keys):

@@ -349,3 +349,17 @@ def test_blocks_that_wait_for_blocks_which_cannot_be_resident(schedule, monkeypa
     with pytest.raises(KernelFaultError, match=r"2 of the grid's 3 blocks are resident") as caught:
         device.launch(all_wait_for_all, 3, 1024, arrived)
     assert caught.value.check == "livelock"
+
+
+def test_a_device_is_filled_though_batches_do_not_divide_what_it_holds(monkeypatch):
+    monkeypatch.setattr("warpladder.simulator.execution.scheduler.BATCH_THREADS", 4096)
+    # Six blocks of 1024 threads, in batches of four.
+    device = SimulatedDevice(multiprocessors=3)
+    front, back = device.full(6144, 1, np.int64), device.full(6144, 0, np.int64)
+    device.launch(grid_shift, 6, 1024, front, back, 1, cooperative=True)
+    assert (device.to_host(back) == 2).all()
+    arrived = device.full(1, 0, np.int32)
+    device.launch(all_wait_for_all, 6, 1024, arrived)
+    assert device.to_host(arrived)[0] == 6
+    with pytest.raises(KernelFaultError, match=r"6 of the grid's 7 blocks are resident"):
+        device.launch(all_wait_for_all, 7, 1024, device.full(1, 0, np.int32))

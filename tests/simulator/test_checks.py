@@ -1287,3 +1287,47 @@ def test_signatures_that_do_not_fit():
     assert values[0] == 1
     with pytest.raises(InputTypeError, match="there are"):
         kernel[1, 1](np.zeros((1, 1), np.float32))
+
+
+@pytest.mark.parametrize("who", [0, 63])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        ("stores", "stores"),
+        ("stores", "adds"),
+        ("stores", "loads"),
+        ("rewrites", "stores"),
+        ("rewrites", "adds"),
+    ],
+)
+def test_one_of_all_threads_goes_on_without_a_barrier(first, then, who):
+    @cuda.jit
+    def kernel(values, out):
+        values[0] = 7
+        if cuda.threadIdx.x == who:
+            if then == "stores":
+                values[0] = 5
+            elif then == "adds":
+                cuda.atomic.add(values, 0, 1)
+            else:
+                out[0] = values[0]
+
+    values = np.full(1, 7 if first == "rewrites" else 0)
+    with pytest.raises(KernelFaultError, match="racecheck"):
+        run(kernel, 1, 64, values, np.zeros(1))
+
+
+def test_who_wrote_the_same_long_ago_is_forgotten():
+    @cuda.jit
+    def kernel(values, out):
+        values[0] = 7
+        cuda.syncthreads()
+        if cuda.threadIdx.x < 32:
+            if cuda.threadIdx.x == 0:
+                values[0] = 5
+            cuda.syncwarp()
+            out[cuda.threadIdx.x] = values[0]
+
+    out = np.zeros(32)
+    run(kernel, 1, 64, np.zeros(1), out)
+    assert (out == 5).all()

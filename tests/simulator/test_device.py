@@ -16,7 +16,7 @@ from warpladder.errors import (
     KernelFaultError,
     TooLargeError,
 )
-from warpladder.simulator import SimulatedDevice, simulated_cuda
+from warpladder.simulator import SimulatedDevice, simulate, simulated_cuda
 
 
 @cuda.jit
@@ -240,6 +240,74 @@ def test_arrays_of_a_program_are_copied_as_numba_copies_them():
                 cuda.to_device(other, to=there)
 
 
+def test_arrays_of_a_program_are_turned_by_a_copy():
+    @cuda.jit
+    def kernel(values):
+        values[cuda.grid(2)] += 7
+
+    with simulated_cuda(checks=True):
+        host = np.arange(6.0).reshape(2, 3)
+        there = cuda.to_device(host)
+        turned = there.T
+        assert there.transpose((0, 1)) is there
+        assert turned.copy_to_host().tolist() == host.T.tolist()
+        kernel[1, turned.shape](turned)
+        assert there.copy_to_host().tolist() == host.tolist()
+        # Of what nobody has written the copy is known to be such.
+        with pytest.raises(KernelFaultError, match="initcheck"):
+            kernel[1, 1](cuda.device_array((1, 2)).T)
+        with pytest.raises(NotImplementedError, match="has to have two axes"):
+            cuda.device_array((1, 2, 3)).transpose()
+        with pytest.raises(ValueError, match="are not the two of the array"):
+            there.transpose((0, 2))
+
+
+def test_arrays_of_a_program_may_have_gaps():
+    @cuda.jit
+    def kernel(values, out):
+        out[cuda.grid(1)] = values.strides[0]
+
+    with simulated_cuda(counters=True):
+        there = cuda.device_array((3, 5), np.float32, strides=(64, 4))
+        out = cuda.to_device(np.zeros(1))
+        kernel[1, 1](there, out)
+        assert out.copy_to_host() == [there.strides[0]] == [64]
+        there[:] = 7
+        assert there.copy_to_host().tolist() == [[7] * 5] * 3
+        assert cuda.device_array_like(there).strides == (20, 4)
+        assert cuda.device_array((3, 5), np.float32, strides=(4, 12)).flags.f_contiguous
+        assert cuda.device_array((0, 5), strides=(64, 8)).shape == (0, 5)
+        with pytest.raises(ValueError, match="takes 2 of them"):
+            cuda.device_array((3, 5), strides=(8,))
+
+
+@pytest.mark.parametrize(
+    ("copy", "fault", "told"),
+    [
+        (lambda _: cuda.to_device(np.zeros((4, 4))[:, ::2]), ValueError, "not contiguous"),
+        (lambda _: shifted[1, 1](np.zeros(8)[::2]), ValueError, "not contiguous"),
+        (lambda there: there[::2].copy_to_device(np.zeros((2, 3))), ValueError, "not contiguous"),
+        (lambda there: there.copy_to_host(np.zeros((4, 3)).T.copy().T), ValueError, "incompatible"),
+        (lambda there: there.copy_to_device(np.zeros((4, 3), order="F")), None, ""),
+        (
+            lambda there: there.copy_to_device(cuda.to_device(np.zeros((4, 3), order="F"))),
+            ValueError,
+            "incompatible strides",
+        ),
+        (lambda there: there[::-1].copy_to_host(), NotImplementedError, "backwards"),
+        (lambda there: there[:, ::2].reshape(8), NotImplementedError, "is a copy"),
+    ],
+)
+def test_copies_that_no_gpu_makes(copy, fault, told):
+    with simulated_cuda():
+        there = cuda.to_device(np.zeros((4, 3)))
+        if fault is None:
+            copy(there)
+            return
+        with pytest.raises(fault, match=told):
+            copy(there)
+
+
 def test_kernels_that_were_made_before_are_launched_there():
     @cuda.jit(device=True)
     def function(values):
@@ -258,12 +326,97 @@ def test_kernels_that_were_made_before_are_launched_there():
     assert type(doubled).__getitem__ is configured
 
 
+def test_each_kernel_is_itself_though_nobody_keeps_it(device):
+    def storing(number):
+        @cuda.jit
+        def kernel(values):
+            values[0] = number
+
+        return kernel
+
+    values = device.full(1, -1, np.int64)
+    with simulated_cuda():
+        for number in range(6):
+            device.launch(storing(number), 1, 1, values)
+            assert device.to_host(values)[0] == number
+
+
+def test_kernels_keep_their_signatures(device):
+    def halved(number, values):
+        values[0] = number / 2
+
+    signature, values = "void(int32, float64[:])", device.full(1, 0, np.float64)
+    with simulated_cuda():
+        compiled = cuda.jit(signature)(halved)
+    for kernel in (compiled, simulate(compiled), simulate(halved, signature=signature)):
+        device.launch(kernel, 1, 1, 3.9, values)
+        assert device.to_host(values)[0] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda device, _: device.launch(None, 1, 1), "kernel is of type NoneType"),
+        (lambda device, _: device.launch(len, 1, 1), "kernel is of type builtin_function"),
+        (lambda device, x: device.launch(doubled, 1, 1, x, shared_bytes=1.5), "no number of bytes"),
+        (lambda device, x: device.launch(doubled, 1, 1, x, cooperative="no"), "True or False"),
+        (lambda device, _: device.max_active_blocks(doubled, 32.5), "not made of whole numbers"),
+        (
+            lambda device, _: device.to_device(np.zeros(3), out=np.zeros(3)),
+            "out is of type ndarray",
+        ),
+        (lambda device, x: device.to_host(x, out=[0, 0, 0]), "out is of type list"),
+        (lambda *_: SimulatedDevice(multiprocessors=1.5), "no whole number"),
+        (
+            lambda device, x: device.bind(doubled, 1, 1, x, moving=(0,))((device.empty(3, "f4"),)),
+            r"bound to <SimulatedArray shape=\(3,\) dtype=float64> cannot be given",
+        ),
+    ],
+)
+def test_what_a_device_cannot_be_asked(device, ask, told):
+    with pytest.raises((TypeError, DeviceError), match=told):
+        ask(device, device.full(3, 1, np.float64))
+
+
+@pytest.mark.parametrize(
+    ("decorate", "told"),
+    [
+        (lambda: cuda.jit(fastmth=True)(shifted.py_func), "fastmth is no option of kernels"),
+        (lambda: cuda.jit("void(f8[:])", nopython=True)(shifted.py_func), "nopython is no option"),
+        (
+            lambda: cuda.jit("int32(f8[:])")(shifted.py_func),
+            "must have void return type, not int32",
+        ),
+    ],
+)
+def test_decorators_that_numba_refuses(decorate, told):
+    with simulated_cuda(), pytest.raises(TypeError, match=told):
+        decorate()
+
+
+def test_what_a_program_asks_of_a_kernel():
+    with simulated_cuda():
+        kernel = cuda.jit(launch_bounds=64, max_registers=32, cache=True)(shifted.py_func)
+        assert len(kernel.overloads) == 0
+        kernel[1, 1](np.zeros(1))
+        (signature,) = kernel.signatures
+        ((same, compiled),) = kernel.overloads.items()
+        assert same == signature
+        assert compiled.max_cooperative_grid_blocks(64) > 100
+
+
 def test_a_program_finds_one_device(capsys):
     with simulated_cuda():
         assert cuda.detect()
         with cuda.gpus[0]:
             assert [*cuda.gpus] == cuda.gpus.lst == cuda.list_devices()
-            assert cuda.gpus.current is cuda.get_current_device()
+            assert cuda.gpus.current is cuda.get_current_device() is cuda.select_device(0)
+        free, total = cuda.current_context().get_memory_info()
+        assert free == total > 0
+        with cuda.profiling():
+            cuda.event(True).record()
+        with pytest.raises(DeviceError, match="there is one simulated device"):
+            cuda.select_device(1)
     assert "Found 1 CUDA devices" in capsys.readouterr().out
 
 

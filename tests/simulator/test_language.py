@@ -11,6 +11,7 @@ import functools
 import itertools
 import math
 import sys
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -554,7 +555,7 @@ def test_a_slice_without_a_step_ends_the_thread(run):
     values, steps = np.zeros(3), np.array([2, 0, -1])
     run(cuda.jit(every_other), 1, 3, values, steps)
     assert values.tolist() == [2, 0, 3]
-    with pytest.raises(ValueError, match=r"line \d+, tid=\[1 0 0\].*slice step cannot be zero"):
+    with pytest.raises(ValueError, match=r"line \d+, tid=\[0, 0, 1\].*slice step cannot be zero"):
         run(cuda.jit(every_other, debug=True, opt=False), 1, 3, values, steps)
 
 
@@ -805,6 +806,18 @@ def test_vector_types(run):
     assert out.tolist() == [i + 0.5 + (i + 1) * 3 for i in range(8)]
 
 
+@pytest.mark.numba_cuda
+def test_loads_and_stores_with_hints_for_caches(run):
+    @cuda.jit
+    def kernel(values, table, out):
+        i = cuda.grid(1)
+        cuda.stcs(out, i, cuda.ldcg(values, i) + cuda.ldca(table, (i % 2, i // 2)))
+
+    values, table, out = np.arange(8), np.arange(8.0).reshape(2, 4), np.zeros(8, np.float32)
+    run(kernel, 1, 8, values, table, out)
+    assert out.tolist() == [i + table[i % 2, i // 2] for i in range(8)]
+
+
 # --- constant, local and shared arrays ------------------------------------------------------------
 
 TABLE = np.arange(24, dtype=np.float32).reshape(4, 6) ** 2
@@ -834,6 +847,38 @@ def test_globals_are_taken_as_constants(run):
     out = np.zeros(6)
     run(kernel, 1, 6, out)
     assert out.tolist() == [3 * i + 5 + 3 for i in range(6)]
+
+
+#: As programs keep what is the same for all of their files.
+SETTINGS = ModuleType("settings")
+SETTINGS.weights, SETTINGS.pair = WEIGHTS, ((1, 2.5), TABLE)
+TABLES = (np.arange(3), TABLE)
+
+
+def test_tuples_of_modules_and_arrays_in_tuples_are_constants(run):
+    @cuda.jit
+    def kernel(out):
+        i = cuda.grid(1)
+        a, b, c = SETTINGS.weights
+        total = a + b * c + SETTINGS.weights[i % 3] + SETTINGS.pair[0][1]
+        for weight in SETTINGS.weights:
+            total += weight
+        out[0, i] = total
+        out[1, i] = SETTINGS.pair[1][i % 4, 1] + TABLES[0][i % 3] + TABLES[1][1, i % 6]
+
+    out = np.zeros((2, 6))
+    run(kernel, 1, 6, out)
+    assert out[0].tolist() == [2 + 55 + WEIGHTS[i % 3] + 2.5 + 18 for i in range(6)]
+    assert out[1].tolist() == [TABLE[i % 4, 1] + i % 3 + TABLE[1, i] for i in range(6)]
+
+
+@pytest.mark.parametrize("none", [None, (1, None)])
+def test_no_kernel_is_given_none(run, none):
+    def kernel(given):
+        cuda.syncwarp()
+
+    with pytest.raises(InputTypeError, match=r"argument given.*: no GPU is given what may be"):
+        run(kernel, 1, 1, none)
 
 
 def test_local_arrays_belong_to_one_thread(run):
@@ -984,7 +1029,7 @@ def test_an_exception_of_a_kernel_in_debug_mode_names_the_thread(run):
         values[i] = 0
 
     values = np.array([1, 2, 3, -4, 5, -6, 7, 8])
-    with pytest.raises(ValueError, match=r"tid=\[1 0 0\] ctaid=\[1 0 0\]"):
+    with pytest.raises(ValueError, match=r"tid=\[0, 0, 1\] ctaid=\[0, 0, 1\]"):
         run(kernel, 4, 2, values)
     assert values.tolist() == [0, 0, 0, -4, 0, -6, 0, 0]
 
@@ -995,7 +1040,7 @@ def test_a_failed_assertion_in_debug_mode(run):
             run(asserts_positive, 1, 3, np.array([1, 2, 3]))
         return
     run(asserts_positive, 1, 3, np.array([1, 2, 3]))
-    with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
+    with pytest.raises(AssertionError, match=r"tid=\[0, 0, 2\]"):
         run(asserts_positive, 1, 3, np.array([1, 2, 0]))
 
 
@@ -1006,7 +1051,7 @@ def test_an_exception_in_debug_mode(run):
         if values[i] <= 0:
             raise AssertionError
 
-    with pytest.raises(AssertionError, match=r"tid=\[2 0 0\]"):
+    with pytest.raises(AssertionError, match=r"tid=\[0, 0, 2\]"):
         run(kernel, 1, 3, np.array([1, 2, 0]))
 
 

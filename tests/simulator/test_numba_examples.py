@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 import pytest
-from numba import cuda, vectorize
+from numba import cuda, guvectorize, vectorize
 
 from warpladder.device.numba_target import FRONT_END
 from warpladder.simulator import simulated_cuda
@@ -211,6 +211,28 @@ def test_a_ufunc_for_a_gpu(signature):
         assert weighted(rows, np.float32(2)).tolist() == [[0, 3, 6], [9, 12, 15]]
         on_device = cuda.to_device(rows)
         assert weighted(on_device, on_device).copy_to_host().tolist() == [[0, 2, 6], [12, 20, 30]]
+        # One row for all, and what does not lie in C order.
+        for other in (cuda.to_device(rows[1]), cuda.to_device(rows.copy("F"))[1]):
+            assert weighted(on_device, other).copy_to_host().tolist() == [[0, 5, 12], [12, 20, 30]]
+        turned = cuda.to_device(rows.copy("F"))
+        assert weighted(turned, on_device).copy_to_host().tolist() == [[0, 2, 6], [12, 20, 30]]
+
+
+def test_a_generalised_ufunc_repeats_its_inputs():
+    with simulated_cuda():
+
+        @guvectorize(["void(float32[:], float32, float32[:])"], "(n),()->(n)", target="cuda")
+        def scaled(row, factor, out):
+            for i in range(row.size):
+                out[i] = row[i] * factor
+
+        rows, row = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32([1, 2, 3])
+        for factor in (np.float32(2), np.float32([2, 2])):
+            assert scaled(rows, factor).tolist() == (2 * rows).tolist()
+            assert scaled(cuda.to_device(rows), factor).copy_to_host().tolist() == [
+                [0, 2, 4], [6, 8, 10],
+            ]  # fmt: skip
+        assert scaled(row, np.float32([1, 2])).tolist() == [[1, 2, 3], [2, 4, 6]]
 
 
 @pytest.mark.parametrize("inline", [True, False, "always", "never"])

@@ -73,6 +73,14 @@ _WORDS = (
         r"the call takes \1 arguments",
     ),
     (
+        r"Unknown attribute '(\w+)' of type Module\(<module '([\w.]+)'.*",
+        r"kernels cannot use \2.\1; a function of one's own is decorated with DECORATOR",
+    ),
+    (
+        r"^AssertionError$",
+        "an assertion within Numba fails, mostly since an argument has its name; leave that out",
+    ),
+    (
         r"Untyped global name '(\w+)': Cannot determine Numba type of (.*)",
         r"kernels cannot use \1, which is of type \2",
     ),

@@ -81,6 +81,8 @@ def bytes_of(shape: int | tuple[int, ...], dtype: DTypeLike) -> int:
 
 def check_same(name: str, out: Any, source: Any) -> None:
     """Refuse an array of another shape or dtype than what is to be copied into it."""
+    if not (hasattr(out, "shape") and hasattr(out, "dtype")):
+        raise InputTypeError(f"{name} is of type {type(out).__name__}; give an array")
     if out.shape != source.shape or out.dtype != source.dtype:
         raise InputError(
             f"{name} has shape {out.shape} and dtype {out.dtype}; {source.shape} and "

@@ -29,6 +29,8 @@ __all__ = [
     "CUDACompiler",
     "CUDADispatcher",
     "CUDAFlags",
+    "CUDAGeneralizedUFunc",
+    "CUDAUFuncMechanism",
     "ConfigStack",
     "Dim3",
     "FrontEnd",
@@ -178,6 +180,7 @@ from numba.cuda.compiler import CUDACompiler
 from numba.cuda.descriptor import cuda_target
 from numba.cuda.dispatcher import CUDADispatcher
 from numba.cuda.extending import intrinsic
+from numba.cuda.vectorizers import CUDAGeneralizedUFunc, CUDAUFuncMechanism
 
 if FRONT_END.package == "numba-cuda":
     try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 
 __all__ = ["DeviceProperties", "dotted", "known_capabilities", "properties_of", "representative"]
 
@@ -170,6 +170,8 @@ def properties_of(
         raise InputError(
             f"compute_capability={dotted(compute_capability)} is not known; use one of {known}"
         )
+    if not isinstance(multiprocessors, int | None):
+        raise InputTypeError(f"multiprocessors={multiprocessors!r} is no whole number")
     if multiprocessors is not None and multiprocessors < 1:
         raise InputError(f"multiprocessors={multiprocessors}: a device has at least one")
     row = _TABLE[compute_capability]

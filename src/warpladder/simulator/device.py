@@ -26,6 +26,7 @@ from warpladder.simulator.checks.counters import Counters
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.copies import LateCopies
 from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.execution.limits import extents
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
 
@@ -111,7 +112,7 @@ class SimulatedBound:
             array = there.get(number, own)
             # A GPU would go on with what is compiled for the first ones.
             if (array.dtype, array.ndim) != (own.dtype, own.ndim):
-                raise DeviceError(f"a launch that is bound to {own} cannot be given {array}")
+                raise DeviceError(f"a launch that is bound to {own!r} cannot be given {array!r}")
             return array
 
         self._launch(*with_others(self._args, SimulatedArray, other))
@@ -188,7 +189,8 @@ class SimulatedDevice:
             counters,
             recorder=recorder,
         )
-        self._kernels: dict[int, SimulatedKernel] = {}
+        #: By the identity of each kernel given, which stays its own as long as that is kept.
+        self._kernels: dict[int, tuple[Any, SimulatedKernel]] = {}
         self._copies = LateCopies()
         self.launches: list[LaunchReport] = []
 
@@ -212,6 +214,10 @@ class SimulatedDevice:
             self._copies.complete()
         if isinstance(host_array, SimulatedArray) and out is None:
             return host_array
+        if out is not None and not isinstance(out, SimulatedArray):
+            raise DeviceError(
+                f"to_device: out is of type {type(out).__name__}, no array of the simulated device"
+            )
         host = np.asarray(host_array)
         if stream is not None:
             # A stream keeps its order, so that what it brought here can be sent on by it.
@@ -310,13 +316,12 @@ class SimulatedDevice:
     def _simulated(self, kernel: Any) -> SimulatedKernel:
         key = id(kernel)
         if key not in self._kernels:
-            self._kernels[key] = SimulatedKernel(kernel, self._options)
-        return self._kernels[key]
+            self._kernels[key] = kernel, SimulatedKernel(kernel, self._options)
+        return self._kernels[key][1]
 
     def max_active_blocks(self, kernel: Any, block: Grid, shared_bytes: int = 0) -> int:
         """Return how many blocks one multiprocessor holds, registers left out of account."""
-        del kernel
-        threads = math.prod(block) if isinstance(block, tuple) else block
+        threads = math.prod(extents("block", block, self._simulated(kernel).__name__))
         return occupancy(
             self.properties, threads, shared_bytes=shared_bytes
         ).blocks_per_multiprocessor

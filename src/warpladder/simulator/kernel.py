@@ -97,12 +97,20 @@ class SimulatedKernel:
     def __init__(
         self, kernel: Any, options: Options, signatures: tuple[tuple[Any, ...], ...] = ()
     ) -> None:
-        # Within `simulated_cuda` a kernel is one of these already.
-        written = kernel.dispatcher if isinstance(kernel, SimulatedKernel) else kernel
-        self.dispatcher: Any = as_dispatcher(written)
+        # Of what Python calls, only what has its code can be typed: not a ufunc, nor a class.
+        if not (hasattr(kernel, "py_func") or hasattr(kernel, "__code__")):
+            raise InputTypeError(
+                f"kernel is of type {type(kernel).__name__}; pass a @cuda.jit kernel or a function"
+            )
+        if isinstance(kernel, SimulatedKernel):
+            # As all kernels are that were made within `simulated_cuda`.
+            signatures = signatures or kernel._signatures
+            kernel = kernel.dispatcher
+        self.dispatcher: Any = as_dispatcher(kernel)
         self.options = options
         self.py_func = self.dispatcher.py_func
         self.report: LaunchReport | None = None
+        self._signatures: tuple[tuple[Any, ...], ...]
         self._signatures = signatures or own_signatures(self.dispatcher)
         self.__doc__ = self.py_func.__doc__
         self.__name__ = self.py_func.__name__
@@ -123,14 +131,8 @@ class SimulatedKernel:
                 f"{self.__name__}[grid, block, stream]: {rest[0]!r} is no stream; give one of "
                 "cuda.stream(), or 0"
             )
-        try:
-            shared = operator.index(rest[1]) if len(rest) > 1 else 0
-        except TypeError:
-            raise InputTypeError(
-                f"{self.__name__}[grid, block, stream, shared_bytes]: {rest[1]!r} is no number of "
-                "bytes; give a whole one"
-            ) from None
-
+        place = f"{self.__name__}[grid, block, stream, shared_bytes]"
+        shared = _bytes(place, rest[1]) if len(rest) > 1 else 0
         return self._configured(grid, block, shared)
 
     def _configured(self, grid: Any, block: Any, shared: int) -> Callable[..., None]:
@@ -185,6 +187,9 @@ class SimulatedKernel:
             Numba cannot compile the kernel, or it uses something that cannot be simulated. The
             message has the place; Numba's own error is the ``__cause__``.
         """
+        shared_bytes = _bytes(f"{self.__name__}: shared_bytes", shared_bytes)
+        if not isinstance(cooperative, bool):
+            raise InputTypeError(f"cooperative={cooperative!r} must be True or False")
         geometry = Geometry(
             extents("grid", grid, self.__name__), extents("block", block, self.__name__)
         )
@@ -272,6 +277,13 @@ class SimulatedKernel:
         return _programs.setdefault(self.dispatcher, {})
 
 
+def _bytes(what: str, given: Any) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise InputTypeError(f"{what}: {given!r} is no number of bytes; give a whole one") from None
+
+
 def _common(sizes: set[int]) -> int:
     return math.gcd(*sizes) if sizes else 1
 
@@ -342,11 +354,6 @@ def simulate(
     >>> numbers
     array([0, 2, 4, 6, 8])
     """
-    # Of what Python calls, only what has its code can be typed: not a ufunc, nor a class.
-    if not (hasattr(kernel, "py_func") or hasattr(kernel, "__code__")):
-        raise InputTypeError(
-            f"kernel is of type {type(kernel).__name__}; pass a @cuda.jit kernel or a function"
-        )
     options = Options(
         properties_of(compute_capability),
         Schedule.named(schedule, seed),

@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
-import numpy as np
 from numba import cuda
 
-from warpladder.device.cuda_arguments import as_shape
 from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.properties import properties_of
+from warpladder.errors import DeviceError, InputTypeError
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.device import SimulatedEvent, SimulatedStream
 from warpladder.simulator.execution.arguments import types_of
@@ -28,7 +27,16 @@ from warpladder.simulator.execution.limits import resident_blocks
 from warpladder.simulator.execution.schedule import Schedule
 from warpladder.simulator.frontend.inference import declare_signatures
 from warpladder.simulator.frontend.signatures import is_signature, normalize_signature
-from warpladder.simulator.kernel import Options, SimulatedKernel
+from warpladder.simulator.kernel import LaunchReport, Options, SimulatedKernel
+from warpladder.simulator.program_arrays import (
+    broadcasting,
+    device_array,
+    device_array_like,
+    host_array,
+    host_array_like,
+    require_contiguous,
+    to_device,
+)
 
 __all__ = ["simulated_cuda"]
 
@@ -73,7 +81,7 @@ def simulated_cuda(
     for name, value in substitutes.items():
         setattr(cuda, name, value)
     try:
-        with _launches_simulated(options):
+        with _launches_simulated(options), broadcasting():
             yield
     finally:
         for name in substitutes:
@@ -123,8 +131,16 @@ class _Kernel(SimulatedKernel):
 
     @property
     def signatures(self) -> tuple[tuple[Any, ...], ...]:
-        """The signatures that the kernel was given."""
-        return self._signatures
+        """The signatures that the kernel was given, or else those that it was launched for."""
+        return self._signatures or tuple(self.programs)
+
+    def launch(
+        self, grid: Any, block: Any, arguments: tuple[Any, ...], **options: Any
+    ) -> LaunchReport:
+        """Run the kernel; arrays of the host are refused where a GPU would not be sent them."""
+        for argument in arguments:
+            require_contiguous(f"{self.__name__}: an array of the host", argument)
+        return super().launch(grid, block, arguments, **options)
 
     def _infer_types(self, kinds: tuple[Any, ...]) -> None:
         """Leave Numba's own errors as they are: programs may expect them."""
@@ -134,7 +150,7 @@ class _Kernel(SimulatedKernel):
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
 
 
-class _Overloads:
+class _Overloads(Mapping[Any, Any]):
     def __init__(self, kernel: _Kernel) -> None:
         self._kernel = kernel
 
@@ -153,8 +169,16 @@ class _Overloads:
             max_threads_per_block=properties.max_threads_per_block,
         )
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._kernel.signatures)
+
     def __len__(self) -> int:
-        return len(self._kernel.signatures or self._kernel.programs)
+        return len(self._kernel.signatures)
+
+
+class _MemoryInfo(NamedTuple):
+    free: int
+    total: int
 
 
 class _Device(SimpleNamespace):
@@ -200,6 +224,14 @@ class _Substitutes:
             MAX_GRID_DIM_Y=properties.max_grid_dim[1],
             MAX_GRID_DIM_Z=properties.max_grid_dim[2],
             MAX_SHARED_MEMORY_PER_BLOCK=properties.shared_bytes_per_block,
+            MAX_SHARED_MEMORY_PER_BLOCK_OPTIN=properties.shared_bytes_per_block_optin,
+            MAX_SHARED_MEMORY_PER_MULTIPROCESSOR=properties.shared_bytes_per_multiprocessor,
+            MAX_THREADS_PER_MULTIPROCESSOR=properties.max_threads_per_multiprocessor,
+            MAX_BLOCKS_PER_MULTIPROCESSOR=properties.max_blocks_per_multiprocessor,
+            MAX_REGISTERS_PER_BLOCK=properties.registers_per_block,
+            MAX_REGISTERS_PER_MULTIPROCESSOR=properties.registers_per_multiprocessor,
+            COMPUTE_CAPABILITY_MAJOR=properties.compute_capability[0],
+            COMPUTE_CAPABILITY_MINOR=properties.compute_capability[1],
             WARP_SIZE=properties.warp_size,
             supports_float16=True,
             supports_bfloat16=properties.compute_capability >= (8, 0),
@@ -219,19 +251,20 @@ class _Substitutes:
             "gpus": _Devices([self.device]),
             "list_devices": lambda: [self.device],
             "detect": self._detect,
-            "select_device": lambda _device_id=0: self.device,
+            "select_device": self._select,
             "close": _nothing,
             "synchronize": _nothing,
-            "to_device": _to_device,
-            "device_array": _device_array,
-            "device_array_like": lambda array, **_: _device_array(
-                array.shape, array.dtype, strides=getattr(array, "strides", None)
-            ),
-            "pinned_array": _host_array,
-            "mapped_array": _host_array,
-            "managed_array": _host_array,
-            "pinned_array_like": _host_array_like,
-            "mapped_array_like": _host_array_like,
+            "profile_start": _nothing,
+            "profile_stop": _nothing,
+            "profiling": _context,
+            "to_device": to_device,
+            "device_array": device_array,
+            "device_array_like": device_array_like,
+            "pinned_array": host_array,
+            "mapped_array": host_array,
+            "managed_array": host_array,
+            "pinned_array_like": host_array_like,
+            "mapped_array_like": host_array_like,
             "pinned": _context,
             "mapped": _mapped,
             "defer_cleanup": _context,
@@ -239,7 +272,7 @@ class _Substitutes:
             "default_stream": _Stream,
             "legacy_default_stream": _Stream,
             "per_thread_default_stream": _Stream,
-            "event": lambda **_: _Event(),
+            "event": lambda timing=True: _Event(),  # noqa: ARG005 - as Numba has it
             "event_elapsed_time": lambda start, end: start.elapsed_time(end),
             "is_cuda_array": lambda value: isinstance(value, SimulatedArray),
             "as_cuda_array": lambda value, **_: value,
@@ -249,9 +282,14 @@ class _Substitutes:
         print(f"Found 1 CUDA devices\nid 0    {self.device.name!r}")  # noqa: T201 - as Numba does
         return True
 
-    def _memory_info(self) -> SimpleNamespace:
+    def _select(self, device_id: int = 0) -> _Device:
+        if device_id != 0:
+            raise DeviceError(f"select_device({device_id!r}): there is one simulated device, 0")
+        return self.device
+
+    def _memory_info(self) -> _MemoryInfo:
         total = self.options.properties.memory_bytes
-        return SimpleNamespace(free=total, total=total)
+        return _MemoryInfo(total, total)
 
     def jit(self, function: Any = None, device: bool = False, **options: Any) -> Any:
         """Stand in for ``cuda.jit``: kernels are simulated, device functions typed when called."""
@@ -279,7 +317,22 @@ class _Substitutes:
         return kernel
 
 
+#: What kernels are compiled by; with others Numba ends in an error.
+_OPTIONS = frozenset(
+    {
+        "cache", "debug", "extensions", "fastmath", "forceinline", "inline", "launch_bounds",
+        "lineinfo", "link", "lto", "max_registers", "opt", "shared_memory_carveout",
+    }
+)  # fmt: skip
+
+
 def _targetoptions(options: dict[str, Any], device: bool) -> dict[str, Any]:
+    unknown = set() if device else options.keys() - _OPTIONS
+    if unknown:
+        raise InputTypeError(
+            f"cuda.jit: {', '.join(sorted(unknown))} is no option of kernels; there are "
+            f"{', '.join(sorted(_OPTIONS))}"
+        )
     kept = {"debug": False, "opt": True, "device": device, "link": (), "extensions": []}
     kept.update(options)
     if isinstance(kept.get("inline"), bool):
@@ -333,35 +386,3 @@ def _context(*_: Any, **__: Any) -> Any:
 @contextlib.contextmanager
 def _mapped(*arrays: Any, **_: Any) -> Iterator[Any]:
     yield arrays[0] if len(arrays) == 1 else arrays
-
-
-def _to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) -> SimulatedArray:
-    del stream, copy
-    if isinstance(obj, SimulatedArray) and to is None:
-        return obj
-    host = np.asarray(obj.values if isinstance(obj, SimulatedArray) else obj)
-    array: SimulatedArray = SimulatedArray.like(host) if to is None else to
-    array.copy_to_device(host)
-    return array
-
-
-def _device_array(
-    shape: Any,
-    dtype: Any = np.float64,
-    strides: Any = None,
-    order: Literal["C", "F"] = "C",
-    stream: Any = None,
-) -> SimulatedArray:
-    del stream
-    extents = as_shape(shape)
-    if strides is not None and len(extents) > 1 and strides[0] < strides[-1]:
-        order = "F"
-    return SimulatedArray.allocate(extents, dtype, order)
-
-
-def _host_array_like(array: Any, **_: Any) -> Any:
-    return np.empty_like(array.values if isinstance(array, SimulatedArray) else array)
-
-
-def _host_array(shape: Any, dtype: Any = np.float64, **options: Any) -> Any:
-    return np.zeros(shape, dtype=dtype, order=options.get("order", "C"))

@@ -113,13 +113,13 @@ class Faults:
         )
 
     def user_exception(self, ident: int, ending: Exit) -> Exception:
-        """Return what a kernel raised in debug mode, worded as numba-cuda words it."""
+        """Return what a kernel raised in debug mode, worded as Numba words it: with z first."""
         block, thread = self.indices_of(ident)
         kind, arguments = ending.raises
         place = (
             f"In function {self.kernel.rpartition('.')[2]!r}, file "
             f"{ending.site.filename}, line {ending.site.line}, "
-            f"tid=[{' '.join(map(str, thread))}] ctaid=[{' '.join(map(str, block))}]"
+            f"tid={list(thread[::-1])} ctaid={list(block[::-1])}"
         )
         if not arguments:
             exception: Exception = kind(place)

@@ -8,9 +8,10 @@ that within it. The last rule takes any atomic for the meeting point, not the sa
 thread's fence for all of the block: it can miss a race, never invent one.
 Atomic operations do not race with each other.
 
-For each place the last plain write, the last one of what was there already, the last atomic
-operation and the last two readers are remembered: of a race that involves a thread from before
-those, another pair is reported. A write of what is there already races with nobody who reads.
+For each place the last plain write is remembered, with a second thread where several wrote the
+same, the last atomic operation, and two threads each of the last writes of what was there already
+and reads: of a race that involves a thread from before those, another pair is reported. A write of
+what is there already races with nobody who reads.
 """
 
 from __future__ import annotations
@@ -32,22 +33,17 @@ __all__ = ["RaceChecker"]
 Found = tuple[int, tuple[str, Site, int], tuple[str, Site, int], str]
 
 
+_WRITES = (("writer", "store"), ("writer_beside", "store"))
+_REWRITES = (("rewriter", "store"), ("rewriter_before", "store"))
+_READS = (("reader", "load"), ("reader_before", "load"))
+#: Of atomic operations the last alone: whose own that is comes after all others, as the last block
+#: that puts a ticket back, and as nobody can tell from one that happens to be the last.
+_ATOMICS = (("atomic", "atomic"),)
 #: With which accesses of the past one of each kind may race, and how their verbs are called.
 _OPPONENTS = {
-    "load": (("writer", "store"), ("atomic", "atomic")),
-    "atomic": (
-        ("writer", "store"),
-        ("reader", "load"),
-        ("reader_before", "load"),
-        ("rewriter", "store"),
-    ),
-    "store": (
-        ("writer", "store"),
-        ("atomic", "atomic"),
-        ("reader", "load"),
-        ("reader_before", "load"),
-        ("rewriter", "store"),
-    ),
+    "load": (*_WRITES, *_ATOMICS),
+    "atomic": (*_WRITES, *_READS, *_REWRITES),
+    "store": (*_WRITES, *_ATOMICS, *_READS, *_REWRITES),
 }
 
 
@@ -218,7 +214,7 @@ class RaceChecker:
             bad &= same
             if np.count_nonzero(bad):
                 return self._met(shadow.atomic, place, bad, "atomic")
-        shadow.made("rewriter")[place[same]] = now.last[same]
+        shadow.note("rewriter", place[same], now.ident[same], now.last[same])
         return None
 
     def _met(
@@ -337,6 +333,8 @@ class RaceChecker:
         pick = slice(None) if changed is None else changed
         writer = shadow.made("writer")
         writer[place[pick]] = now.last[pick]
+        if shadow.writer_beside is not None:
+            shadow.writer_beside[place[pick]] = -1
         met = writer[place] != now.last
         if changed is not None:
             met &= changed
@@ -351,6 +349,7 @@ class RaceChecker:
         if self.report_same_value:
             differs = met
         if not differs.any():
+            shadow.made("writer_beside")[place[met]] = now.last[met]
             return None
         k = int(np.flatnonzero(differs)[0])
         same = _bits(values[[k]]) == _bits(values[[by[k]]])

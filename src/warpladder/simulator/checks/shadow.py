@@ -12,6 +12,10 @@ __all__ = ["Shadow"]
 #: So many threads' reads wait at most for somebody to write there.
 _MOST_WAITING = 1 << 20
 
+_KINDS = (
+    "writer", "writer_beside", "rewriter", "rewriter_before", "atomic", "reader", "reader_before",
+)  # fmt: skip
+
 
 class Shadow:
     """The last accesses; None where there was no such access yet.
@@ -34,13 +38,18 @@ class Shadow:
         "reader",
         "reader_before",
         "rewriter",
+        "rewriter_before",
         "writer",
+        "writer_beside",
     )
 
     def __init__(self, places: int) -> None:
         self.writer: NDArray[np.int64] | None = None
+        #: Another thread that wrote the same in the same instruction.
+        self.writer_beside: NDArray[np.int64] | None = None
         #: Of what was there already.
         self.rewriter: NDArray[np.int64] | None = None
+        self.rewriter_before: NDArray[np.int64] | None = None
         self.atomic: NDArray[np.int64] | None = None
         self.reader: NDArray[np.int64] | None = None
         self.reader_before: NDArray[np.int64] | None = None
@@ -65,7 +74,7 @@ class Shadow:
         ``epoch`` is that of all blocks; None where they differ.
         """
         if self._epoch is not None and epoch is not None and epoch != self._epoch:
-            for kind in ("writer", "rewriter", "atomic", "reader", "reader_before"):
+            for kind in _KINDS:
                 past = getattr(self, kind)
                 if past is not None:
                     self._spare.append(past)
@@ -84,21 +93,30 @@ class Shadow:
     def settle_reads(self) -> None:
         """Find out who has read each place last, and who before: somebody writes."""
         for place, ident, moment in self._reads:
-            self._settle(place, ident, ident << 32 | moment)
+            self.note("reader", place, ident, ident << 32 | moment)
         self._reads.clear()
         self._waiting = 0
 
-    def _settle(
-        self, place: NDArray[np.int64], ident: NDArray[np.int64], now: NDArray[np.int64]
+    def note(
+        self,
+        kind: str,
+        place: NDArray[np.int64],
+        ident: NDArray[np.int64],
+        now: NDArray[np.int64],
     ) -> None:
-        if self.reader is not None:
-            last = self.reader[place]
-            others = last >> 32 != ident
+        """Note accesses of a kind that do not race with each other: the last, and one before.
+
+        That one is of another thread, since the last one's own further accesses race with it.
+        """
+        last: NDArray[np.int64] | None = getattr(self, kind)
+        if last is not None:
+            known = last[place]
+            others = known >> 32 != ident
             # Of 256 threads, `any` takes four times as long.
             if np.count_nonzero(others):
-                self.made("reader_before")[place[others]] = last[others]
-        reader = self.made("reader")
-        reader[place] = now
-        outdone = reader[place] != now
+                self.made(f"{kind}_before")[place[others]] = known[others]
+        last = self.made(kind)
+        last[place] = now
+        outdone = last[place] != now
         if np.count_nonzero(outdone):
-            self.made("reader_before")[place[outdone]] = now[outdone]
+            self.made(f"{kind}_before")[place[outdone]] = now[outdone]

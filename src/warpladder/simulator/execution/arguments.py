@@ -107,10 +107,11 @@ class Arguments:
             )
         if isinstance(kind, types.Record):
             return self._record(name, given)
-        if isinstance(kind, types.NoneType):
-            return None
-        if isinstance(kind, types.Optional):
-            return None if given is None else self._value(name, kind.type, given)
+        if isinstance(kind, types.NoneType | types.Optional):
+            raise InputTypeError(
+                f"kernel argument {name}: no GPU is given what may be None; pass a number that "
+                "stands for it"
+            )
         dtype = scalar_dtype(kind)
         if dtype is None:
             raise InputTypeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -40,7 +40,7 @@ class SimulatedArray(LaidOut):
     @classmethod
     def allocate(
         cls, shape: int | tuple[int, ...], dtype: DTypeLike, order: Literal["C", "F"] = "C"
-    ) -> SimulatedArray:
+    ) -> Self:
         """Return a new array that nobody has written: poison, which the checks know of."""
         kind = as_element(dtype)
         extents = as_shape(shape)
@@ -60,7 +60,7 @@ class SimulatedArray(LaidOut):
         return cls(values, buffer)
 
     @classmethod
-    def like(cls, host: NDArray[Any]) -> SimulatedArray:
+    def like(cls, host: NDArray[Any]) -> Self:
         """Return a new array of the shape, dtype and order of one of the host."""
         return cls.allocate(host.shape, host.dtype, order_of(host))
 
@@ -70,19 +70,19 @@ class SimulatedArray(LaidOut):
         return self.values.ctypes.data - self.buffer.raw.ctypes.data if self.values.size else 0
 
     @property
-    def T(self) -> SimulatedArray:  # noqa: N802 - NumPy's name
+    def T(self) -> Self:  # noqa: N802 - NumPy's name
         """The transposed array, in the same memory."""
         return self._sharing(self.values.T)
 
-    def reshape(self, *shape: Any, order: Any = "C") -> SimulatedArray:
+    def reshape(self, *shape: Any, order: Any = "C") -> Self:
         """Return the same elements in another shape; the array must be contiguous."""
         return self._sharing(self.values.reshape(*shape, order=order))
 
-    def ravel(self, order: Any = "C") -> SimulatedArray:
+    def ravel(self, order: Any = "C") -> Self:
         """Return the same elements in one dimension; the array must be contiguous."""
         return self._sharing(self.values.reshape(-1, order=order))
 
-    def view(self, dtype: DTypeLike) -> SimulatedArray:
+    def view(self, dtype: DTypeLike) -> Self:
         """Return the same bytes as elements of another dtype."""
         return self._sharing(self.values.view(dtype))
 
@@ -104,14 +104,14 @@ class SimulatedArray(LaidOut):
         del copy
         return np.array(self.values, dtype=dtype)
 
-    def _sharing(self, values: NDArray[Any]) -> SimulatedArray:
+    def _sharing(self, values: NDArray[Any]) -> Self:
         """Return an array of these elements, which have to be some of this one's."""
         if values.size and not np.may_share_memory(values, self.values):
             raise InputError(
                 "an array on a device is sliced, and one that is contiguous reshaped: what was "
                 "asked for is a copy; copy it to the host first"
             )
-        return SimulatedArray(values, self.buffer)
+        return type(self)(values, self.buffer)
 
     def _mark(self, index: Any) -> None:
         """Note that elements have been written from the host."""
@@ -154,7 +154,7 @@ class SimulatedArray(LaidOut):
         self._check_alike(given)
         self.fill(given.reshape(self.shape))
 
-    def split(self, section: int, stream: Any = None) -> list[SimulatedArray]:
+    def split(self, section: int, stream: Any = None) -> list[Self]:
         """Return parts of so many elements, the last of which may have fewer."""
         del stream
         return [self[first : first + section] for first in range(0, self.size, section)]

@@ -33,6 +33,15 @@ def _less(old: Any, value: Any) -> Any:
     return np.where(value < old, value, old)
 
 
+def _greater_or_number(old: Any, value: Any) -> Any:
+    """``atomic.nanmax`` replaces NaN, too; of zeros it keeps the one in place."""
+    return np.where((value > old) | np.isnan(old), value, old)
+
+
+def _less_or_number(old: Any, value: Any) -> Any:
+    return np.where((value < old) | np.isnan(old), value, old)
+
+
 def _increment(old: Any, limit: Any) -> Any:
     return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
 
@@ -50,8 +59,8 @@ ATOMICS: dict[str, Update] = {
     "xor": np.bitwise_xor,
     "max": _greater,
     "min": _less,
-    "nanmax": np.fmax,
-    "nanmin": np.fmin,
+    "nanmax": _greater_or_number,
+    "nanmin": _less_or_number,
     "inc": _increment,
     "dec": _decrement,
     "exch": lambda _, value: value,

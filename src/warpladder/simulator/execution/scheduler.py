@@ -38,14 +38,22 @@ def run(launch: Launch) -> None:
 def _run_batches(launch: Launch) -> None:
     """Start batch after batch; those that wait for others stay, and are tried again."""
     per_batch = 1 if launch.one_warp_at_a_time else _blocks_per_batch(launch)
-    total = launch.geometry.blocks
-    firsts = launch.arrange(list(range(0, total, per_batch)))
+    total, most = launch.geometry.blocks, max(1, launch.resident_blocks())
+    #: The first block of each batch, and how many blocks it has.
+    left = launch.arrange(
+        [(first, min(per_batch, total - first)) for first in range(0, total, per_batch)]
+    )
     waiting: list[Batch] = []
-    while firsts or waiting:
+    while left or waiting:
         resident = sum(batch.blocks for batch in waiting)
-        if firsts and (not waiting or resident + per_batch <= launch.resident_blocks()):
-            first = firsts.pop(0)
-            batch = Batch(launch, first, min(per_batch, total - first))
+        if left and resident < most:
+            first, blocks = left.pop(0)
+            if resident + blocks > most:
+                # As many as a device would let in beside those that wait.
+                fit = most - resident
+                left.insert(0, (first + fit, blocks - fit))
+                blocks = fit
+            batch = Batch(launch, first, blocks)
             if batch.run() != "done":
                 waiting.append(batch)
             continue
@@ -53,10 +61,10 @@ def _run_batches(launch: Launch) -> None:
         passed = [batch for batch in waiting if batch.at_grid_barrier or batch.run() != "done"]
         progress = len(passed) < len(waiting) or launch.changes != before
         waiting = passed
-        if not firsts and waiting and all(batch.at_grid_barrier for batch in waiting):
+        if not left and waiting and all(batch.at_grid_barrier for batch in waiting):
             _release_grid(launch, waiting)
         elif not progress:
-            _judge(launch, waiting, resident if firsts else None)
+            _judge(launch, waiting, resident if left else None)
 
 
 def _release_grid(launch: Launch, waiting: list[Batch]) -> None:

@@ -36,8 +36,12 @@ def argument_type(value: Any) -> Any:
 
 
 def normalize_signature(signature: Any) -> tuple[Any, ...]:
-    """Return the argument types of a signature given as text, a Numba signature or a tuple."""
-    arguments, _ = sigutils.normalize_signature(signature)
+    """Return a kernel's argument types of a signature as text, a Numba signature or a tuple."""
+    arguments, result = sigutils.normalize_signature(signature)
+    if result is not None and result != types.void:
+        raise InputTypeError(
+            f"signature {signature}: a CUDA kernel must have void return type, not {result}"
+        )
     return tuple(arguments)
 
 

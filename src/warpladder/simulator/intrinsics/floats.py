@@ -1,4 +1,4 @@
-"""Functions of floats that NumPy has not, or has otherwise."""
+"""Functions of floats and complex numbers that NumPy has not, or has otherwise."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ import numpy as np
 from warpladder.simulator.machine.values import convert_scalar
 
 __all__ = [
+    "complex_power",
+    "complex_quotient",
     "cospi",
     "elementwise",
+    "fast_power",
     "fma",
     "gamma",
     "greatest",
@@ -168,3 +171,37 @@ def _with_signs(a: Any, b: Any, extreme: Any, *, negative: bool) -> Any:
         return extreme
     signs = np.signbit(a) if negative else ~np.signbit(a)
     return np.where(a == b, np.where(signs, a, b), extreme)[()]
+
+
+def fast_power(a: Any, b: Any) -> Any:
+    """Return ``a**b`` of float32 as fast math has it: NaN below zero, and of ``0**0``."""
+    return np.exp2(b * np.log2(a))
+
+
+def complex_quotient(a: Any, b: Any) -> Any:
+    """Divide complex numbers as Python does, scaled by the larger part of the divisor."""
+    by_real = np.abs(b.real) >= np.abs(b.imag)
+    large, small = np.where(by_real, (b.real, b.imag), (b.imag, b.real))
+    ratio = small / large
+    divisor = large + small * ratio
+    real = np.where(by_real, a.real + a.imag * ratio, a.real * ratio + a.imag)
+    imaginary = np.where(by_real, a.imag - a.real * ratio, a.imag * ratio - a.real)
+    return _composed(real / divisor, imaginary / divisor)
+
+
+def complex_power(a: Any, b: Any) -> Any:
+    """Return ``a**b`` of complex numbers by length and angle, with Numba's exceptions at zero."""
+    length, angle = np.hypot(a.real, a.imag), np.arctan2(a.imag, a.real)
+    power, phase = np.power(length, b.real), angle * b.real
+    turns = b.imag != 0
+    power = np.where(turns, power / np.exp(angle * b.imag), power)
+    phase = np.where(turns, phase + b.imag * np.log(length), phase)
+    result = power * _composed(np.cos(phase), np.sin(phase))
+    one = (b.real == 0) & ~turns
+    return np.where(one, 1, np.where((a.real == 0) & (b.real == 0), 0, result))[()]
+
+
+def _composed(real: Any, imaginary: Any) -> Any:
+    value = np.empty(np.shape(real), np.result_type(real, np.complex64))
+    value.real, value.imag = real, imaginary
+    return value[()]

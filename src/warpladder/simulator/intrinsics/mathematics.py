@@ -22,6 +22,7 @@ from warpladder.device.numba_target import types, ufunc_find_matching_loop
 from warpladder.simulator.intrinsics.floats import (
     cospi,
     elementwise,
+    fast_power,
     fma,
     gamma,
     greatest,
@@ -39,7 +40,7 @@ from warpladder.simulator.intrinsics.operators import (
 )
 from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
 
-__all__ = ["scalar_function"]
+__all__ = ["fast_function", "scalar_function"]
 
 Function = Callable[..., Any]
 
@@ -166,9 +167,10 @@ _DEVICE: dict[str, Function] = {
     "tgamma": elementwise(gamma),
 }  # fmt: skip
 
-#: Functions of libdevice that are not what is left of their names: of unsigned numbers, and an
-#: average, whose sum may have one bit more.
+#: Functions of libdevice that are not what is left of their names: of unsigned numbers, a fast
+#: one, and an average, whose sum may have one bit more.
 _LIBDEVICE: dict[str, Function] = {
+    "fast_powf": fast_power,
     "hadd": lambda a, b: (a & b) + ((a ^ b) >> 1),
     "umax": _unsigned(np.maximum), "umin": _unsigned(np.minimum),
     "ullmax": _unsigned(np.maximum), "ullmin": _unsigned(np.minimum),
@@ -206,6 +208,13 @@ def scalar_function(key: Any, signature: Any) -> Function | None:
     external = str(getattr(key, "name", ""))
     if external.startswith("__numba_wrapper_h"):
         return _device_function(external.removeprefix("__numba_wrapper_"))
+    return None
+
+
+def fast_function(key: Any, signature: Any) -> Function | None:
+    """Return what fast math has in place of a function, None if it differs in last places only."""
+    if key in (operator.pow, operator.ipow, math.pow):
+        return fast_power if signature.args == (types.float32, types.float32) else None
     return None
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from warpladder.device.numba_target import types
+from warpladder.simulator.intrinsics.floats import complex_power, complex_quotient
 from warpladder.simulator.machine.values import convert_scalar, scalar_dtype
 
 __all__ = ["integer_power", "operator_function", "power", "without_quotient"]
@@ -95,6 +96,8 @@ def operator_function(function: Any, signature: Any) -> Callable[..., Any] | Non
         return _UNARY.get(function)
     computed = _BINARY.get(function)
     result = scalar_dtype(signature.return_type)
+    if function is operator.truediv and isinstance(signature.return_type, types.Complex):
+        return complex_quotient
     dtypes = {dtype for kind in arguments if (dtype := scalar_dtype(kind)) is not None}
     kinds = {dtype.kind for dtype in dtypes}
     alike = result is not None and (dtypes == {result} or (len(dtypes) == 1 and result.kind == "b"))
@@ -178,6 +181,8 @@ def _power(signature: Any) -> Callable[..., Any] | None:
     result = scalar_dtype(signature.return_type)
     if result is None:
         return None
+    if result.kind == "c":
+        return complex_power
     if not isinstance(types.unliteral(exponent), types.Integer):
         return lambda a, b: power(a.astype(result), b.astype(result))
     if isinstance(exponent, types.IntegerLiteral):

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 import numpy as np
+from numba import cuda
 
 from warpladder.device.numba_target import Dim3, types
 from warpladder.simulator.execution import access
@@ -147,7 +148,14 @@ def _conjugate(t: Builder, call: Call) -> None:
     emit(t, call, lambda _, value: np.conjugate(value), [call.receiver])
 
 
+#: What also says how caches are to keep it, in newer releases of numba-cuda.
+_HINTED: Handlers = {
+    **dict.fromkeys(("ldca", "ldcg", "ldcs", "ldcv", "ldlu"), _getitem),
+    **dict.fromkeys(("stcg", "stcs", "stwb", "stwt"), _setitem),
+}
+
 HANDLERS: Handlers = {
+    **{getattr(cuda, name): _HINTED[name] for name in _HINTED if hasattr(cuda, name)},
     builtins.range: _range,
     builtins.enumerate: _enumerate,
     builtins.zip: _zip,

@@ -12,7 +12,7 @@ import numpy as np
 from warpladder.device.numba_target import ir, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.frontend.inference import TypedFunction
-from warpladder.simulator.machine.memory import constant_view
+from warpladder.simulator.machine.memory import constant_value
 from warpladder.simulator.machine.program import Block, Branch, Exit, Site, Sync
 from warpladder.simulator.machine.values import (
     UNSET,
@@ -220,7 +220,7 @@ class Builder:
         """Give a variable a constant of the kernel or its module."""
         if isinstance(target_type, types.Array):
             slot = self.result_slot(scope, name)
-            self.template[slot] = constant_view(np.asarray(value))
+            self.template[slot] = constant_value(value, target_type)
             self.fixed.add(slot)
             return
         is_value = scalar_dtype(target_type) is not None or isinstance(
@@ -229,7 +229,7 @@ class Builder:
         if not is_value:
             self.bind(scope, name, value)
             return
-        fixed = self.new_slot(constant(value, target_type))
+        fixed = self.new_slot(constant_value(value, target_type))
         if once:
             scope.slots[name] = fixed
         else:

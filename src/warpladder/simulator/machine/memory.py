@@ -10,14 +10,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.simulator.machine.values import UNSET, merge
+from warpladder.device.numba_target import types
+from warpladder.simulator.machine.values import UNSET, constant, merge
 
 __all__ = [
     "Buffer",
     "BufferChoice",
     "View",
     "as_values",
-    "constant_view",
+    "constant_value",
     "contiguous_strides",
     "order_of",
     "poison",
@@ -223,7 +224,16 @@ def as_values(parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(part if isinstance(part, np.ndarray) else np.int64(part) for part in parts)
 
 
-def constant_view(array: NDArray[Any]) -> View:
+def constant_value(value: Any, numba_type: Any) -> Any:
+    """Return a Python constant as a variable holds it, with arrays in constant memory."""
+    if isinstance(numba_type, types.Array):
+        return _constant_view(np.asarray(value))
+    if isinstance(numba_type, types.BaseTuple) and isinstance(value, tuple):
+        return tuple(constant_value(v, t) for v, t in zip(value, numba_type.types, strict=True))
+    return constant(value, numba_type)
+
+
+def _constant_view(array: NDArray[Any]) -> View:
     """Return a view of an array in constant memory: of a copy, as Numba freezes it."""
     order = order_of(array)
     flat = np.array(array, order=order).ravel(order="K")

@@ -220,8 +220,11 @@ def _saturate(value: Any, wanted: np.dtype[Any]) -> Any:
 
     8-bit types are converted to 16 bits and then cut. NaN gives 0, but the highest bit alone where
     the source or the target has 64 bits. The source of the rules is the PTX manual's ``cvt``.
+    For float16 Numba asks for the nearest integer, halves to even, of 8 bits, too.
     """
     wide = wanted if wanted.itemsize >= 2 else np.dtype(f"{wanted.kind}2")
+    if value.dtype == np.float16:
+        value, wide = np.rint(value), wanted
     limits = np.iinfo(wide)
     # Powers of two are exact in every float type; the largest integer itself may not be.
     above, below = value >= float(limits.max), value <= float(limits.min)

@@ -99,7 +99,7 @@ def attribute_of_object(t: Builder, scope: Scope, target: Any, owner: Any, name:
     if scalar_dtype(target_type) is not None and not isinstance(value, type | ModuleType):
         scope.slots[target.name] = t.new_slot(constant(value, target_type))
         return
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | tuple):
         t.assign_constant(scope, target.name, value, target_type, once=True)
         return
     t.bind(scope, target.name, value)

@@ -16,7 +16,7 @@ from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.overloads import fold_call, overload_dispatcher
 from warpladder.simulator.intrinsics.call import Call
-from warpladder.simulator.intrinsics.mathematics import scalar_function
+from warpladder.simulator.intrinsics.mathematics import fast_function, scalar_function
 from warpladder.simulator.intrinsics.table import HANDLERS
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.machine.values import scalar_dtype
@@ -85,6 +85,8 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if computed is not None:
         if getattr(key, "__module__", "") == "numba.cuda.stubs":
             require_code(t, key, signature)
+        if scope.function.fastmath:
+            computed = fast_function(key, signature) or computed
         t.compute(scope, target, computed, arguments, signature)
         return
     kind = arguments[0].type if arguments else None

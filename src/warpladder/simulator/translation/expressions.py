@@ -9,6 +9,7 @@ from typing import Any
 
 from warpladder.device.numba_target import types
 from warpladder.simulator.intrinsics.iterators import make_iterator
+from warpladder.simulator.intrinsics.mathematics import fast_function
 from warpladder.simulator.intrinsics.operators import operator_function
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
 from warpladder.simulator.translation import elements
@@ -64,12 +65,25 @@ def _apply_operator(
     if computed is None:
         call_operator(t, scope, target, function, operands, signature)
         return
+    if scope.function.fastmath:
+        computed = fast_function(function, signature) or computed
+    fault = _division_fault(scope, function, signature)
+    if fault:
+        t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, fault)
+    t.compute(scope, target, computed, operands, signature)
+
+
+def _division_fault(scope: Scope, function: Any, signature: Any) -> str:
+    """Return what a division by zero raises; nothing where it has a result."""
+    if function not in _DIVISIONS:
+        return ""
+    if isinstance(signature.return_type, types.Complex):
+        # Python code within Numba, which raises whatever the error model.
+        return "complex division by zero"
     # What NVVM has in place of a division of float32 raises nothing.
     fast = scope.function.fastmath and function is operator.truediv
     fast = fast and signature.return_type == types.float32
-    if scope.function.debug and function in _DIVISIONS and not fast:
-        t.guard(lambda b: b == 0, [operands[1].slot], ZeroDivisionError, "division by zero")
-    t.compute(scope, target, computed, operands, signature)
+    return "division by zero" if scope.function.debug and not fast else ""
 
 
 def _optional(kind: Any) -> bool:
