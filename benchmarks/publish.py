@@ -131,7 +131,7 @@ def _write_reductions(results: dict[str, Any]) -> None:
     peers = results["peers"]
     lines.append(
         "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
-        "time over ours, the least of turns of 2 ms in one process. Calls on 2^10 numbers take at "
+        "time over ours, the least of turns of 10 ms in one process. Calls on 2^10 numbers take at "
         f"most so many us more than {beside}'s: {above}. {_machine(results)}; NumPy "
         f"{peers['numpy']}, bottleneck {peers['bottleneck']}."
     )

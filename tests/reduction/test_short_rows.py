@@ -7,7 +7,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import parts
+from warpladder.reduction import lines
 from warpladder.reduction.layout import SHORT, TILE_BYTES
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
@@ -36,8 +36,8 @@ def expected_of(op, values):
 @pytest.mark.parametrize(("op", "dtype"), CASES)
 @pytest.mark.parametrize("shape", SIDES)
 def test_short_rows(op, dtype, shape):
-    spec = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0]
-    assert spec.turns(*shape) is (dtype != "f2")
+    part = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0]
+    assert lines.turns(part.spec, *shape) is (dtype != "f2")
     values = numbers(op, dtype, shape)
     found = wl.reduce(values, op, axis=1)
     np.testing.assert_allclose(found, expected_of(op, values), rtol=1e-6)
@@ -72,9 +72,9 @@ def test_squares_that_vanish_or_overflow():
 
 def test_few_or_long_rows_are_not_turned():
     part = make_plan(parse_ops("sum"), np.dtype("f4"), None, "fast", False).parts[0]
-    assert not part.turns(parts._LEAST_TURNED // 4 - 1, 4)
-    assert part.turns(parts._LEAST_TURNED // 4, 4)
-    assert not part.turns(10_000, SHORT)
-    assert not part.turns(10_000, 1)
+    assert not lines.turns(part.spec, lines._LEAST_TURNED // 4 - 1, 4)
+    assert lines.turns(part.spec, lines._LEAST_TURNED // 4, 4)
+    assert not lines.turns(part.spec, 10_000, SHORT)
+    assert not lines.turns(part.spec, 10_000, 1)
     indexed = make_plan(parse_ops("argmax"), np.dtype("f4"), None, "fast", False).parts[0]
-    assert not indexed.turns(10_000, 4)
+    assert not lines.turns(indexed.spec, 10_000, 4)

@@ -20,6 +20,7 @@ from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.reduction.copies import Buffers
 from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, ArrayRows, Rows, Span
+from warpladder.reduction.lines import turns
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.shared_rows import complete_together
@@ -275,7 +276,7 @@ def _is_sheet(plan: Plan, rows: Rows, columns: list[Span]) -> bool:
     part = plan.parts[0]
     is_one_loop = len(plan.parts) == 1 and part.loop is not None
     if isinstance(part, FoldPart) and len(columns) == 1:
-        is_one_loop &= not part.turns(rows.count, columns[0].end - columns[0].begin)
+        is_one_loop &= not turns(part.spec, rows.count, columns[0].end - columns[0].begin)
     are_few = len(columns) * rows.count <= _MOST_STATES
     return is_one_loop and are_few and not plan.counts_truths
 

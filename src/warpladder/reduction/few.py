@@ -24,6 +24,7 @@ from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.finishers import array_maker, number_maker, one_field
 from warpladder.reduction.intake import check_dtype
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.lines import turns
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.ops import Op, parse_ops
 from warpladder.reduction.parts import FoldPart
@@ -284,8 +285,8 @@ def _answer_along(
     make, part = array_maker(plan), plan.parts[0]
     is_stored = values.char not in "e?"
     loop = seek = together = None
-    turns = isinstance(part, FoldPart) and part.turns(rows, length)
-    if plan.is_plain and not is_across and not turns:
+    is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
+    if plan.is_plain and not is_across and not is_turned:
         loop = _loop(op, values, accuracy, masked)
         together = together_for(part)
         if together is not None and not together.takes(rows, length):

@@ -64,7 +64,7 @@ from warpladder.reduction.scalars import (
     minimum,
     select,
 )
-from warpladder.reduction.states import EXTREMA, FoldSpec, shift_type
+from warpladder.reduction.states import FoldSpec, shift_type
 
 __all__ = ["fold_kernel"]
 
@@ -170,7 +170,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
     has_exponential = has("exponential")
-    has_extrema_of_floats = is_float and not is_chosen and spec.folds <= EXTREMA
+    has_extrema_of_floats = is_float and not is_chosen and spec.is_of_extrema
     # Whether NaNs are left out, or looked for beside: three instructions less in the same vector.
     is_apart = skip_nan or has_extrema_of_floats
     has_nonzero = has("nonzero") and not (until_some or until_none)

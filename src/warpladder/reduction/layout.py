@@ -33,7 +33,6 @@ __all__ = [
     "Span",
     "Tile",
     "most_of_one_tile",
-    "turned",
 ]
 
 TILE_BYTES = 16 << 20
@@ -88,22 +87,6 @@ class Tile(NamedTuple):
     length: int
     pitch: int
     across: int = 0
-
-
-def turned(tile: Tile) -> Tile:
-    """Return the rows of a tile without a mask so that they lie across, which is a copy.
-
-    Examples
-    --------
-    >>> tile = turned(Tile(np.array([1, 2, 0, 3, 4, 0]), NO_MASK, 2, 2, 3))
-    >>> tile.data.tolist(), tile[2:]
-    ([1, 3, 2, 4], (2, 2, 2, 2))
-    """
-    data, _, rows, length, pitch, _ = tile
-    strides = pitch * data.itemsize, data.itemsize
-    matrix: NDArray[Any] = np.ndarray((rows, length), data.dtype, data, 0, strides)
-    across = copied(matrix.T, 1, data.dtype, "", {})
-    return Tile(across, NO_MASK, rows, length, rows, rows)
 
 
 class Rows(Protocol):

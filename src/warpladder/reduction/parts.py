@@ -19,22 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
-from warpladder.reduction.layout import SHORT, Tile, turned
+from warpladder.reduction.layout import Tile
 from warpladder.reduction.limbs import merge_exact
 from warpladder.reduction.rules import merge_compensated, two_sum
-from warpladder.reduction.states import (
-    EXTREMA,
-    FoldSpec,
-    merge_kernel,
-    merging,
-    new_states,
-    repeated,
-)
+from warpladder.reduction.short_rows import turned
+from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states, repeated
 
 __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
-
-# Elements from which short rows are turned.
-_LEAST_TURNED = 2048
 
 #: What was accumulated, by name: one number per row.
 Fields = dict[str, NDArray[Any]]
@@ -174,24 +165,15 @@ class FoldPart(Part):
         else:
             self.loop(data, mask, rows, length, pitch, first, states)
 
-    def turns(self, rows: int, length: int) -> bool:
-        """Tell whether `complete` turns so many rows of a length, so that they lie across.
-
-        To begin and end a row takes a loop up to 50 ns, a copy 0.25 ns an element: norms of 262,144
-        x 3 float64 took 13.5 ms row by row.
-        """
-        is_short = 1 < length < SHORT and rows * length >= _LEAST_TURNED
-        return is_short and lines.takes_lines(self.spec)
-
     def complete(self, tile: Tile, first: int) -> Any:
         """See `Part`."""
-        if not tile.across:
-            if not self.turns(tile.rows, tile.length):
-                return super().complete(tile, first)
-            tile = turned(tile)
-        takes_lines = lines.takes_lines(self.spec)
-        found = lines.fields_of_lines(self.spec, tile) if takes_lines else None
-        return columns.states_of_columns(self.spec, tile, first) if found is None else found
+        if not (tile.across or lines.turns(self.spec, tile.rows, tile.length)):
+            return super().complete(tile, first)
+        if lines.takes_lines(self.spec):
+            found = lines.fields_of_lines(self.spec, tile)
+            if found is not None:
+                return found
+        return columns.states_of_columns(self.spec, tile if tile.across else turned(tile), first)
 
     def mergeable(self, states: Any, rows: int) -> Any:
         """See `Part`."""
@@ -250,7 +232,7 @@ class FoldPart(Part):
     def answering(self, names: frozenset[str]) -> Part:
         """See `Part`."""
         until = {frozenset({"any"}): "some", frozenset({"all"}): "none"}.get(names, "")
-        if self.spec.values == "bool" and self.spec.folds <= EXTREMA:
+        if self.spec.values == "bool" and self.spec.is_of_extrema:
             until = until or "extremes"
         return FoldPart(self.spec._replace(until=until))
 

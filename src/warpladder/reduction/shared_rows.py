@@ -33,6 +33,7 @@ from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.lines import turns
 from warpladder.reduction.parts import FoldPart, Part
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.states import FoldSpec, merge_kernel
@@ -149,7 +150,7 @@ class RowsTogether(Together):
     def takes(self, rows: int, length: int) -> bool:
         """Tell whether it pays for so many rows of a length."""
         least = self._least_of_rows if rows > 1 else self.least_of_one
-        return rows * length >= least and not self._part.turns(rows, length)
+        return rows * length >= least and not turns(self._part.spec, rows, length)
 
     def __call__(self, tile: Tile, first: int) -> NDArray[Any] | None:
         """Return the states of the rows of a tile, None where one thread has to go through it."""

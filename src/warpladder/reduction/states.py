@@ -15,7 +15,6 @@ from warpladder.reduction.rules import beginner_of_folds, merger_of_folds
 
 __all__ = [
     "BLOCK",
-    "EXTREMA",
     "FOLDS",
     "FoldSpec",
     "fields_of",
@@ -58,8 +57,7 @@ FOLDS: dict[str, tuple[tuple[str, str], ...]] = {
     "exponential": (("peak", "f8"), ("scaled", "f8")),
 }
 
-EXTREMA = frozenset({"low", "high", "low_at", "high_at"})
-"""Of these: the least and the largest value, and where they are."""
+_EXTREMA = frozenset({"low", "high", "low_at", "high_at"})
 
 
 class FoldSpec(NamedTuple):
@@ -91,6 +89,11 @@ class FoldSpec(NamedTuple):
     skip_nan: bool = False
     block: int = BLOCK
     until: str = ""
+
+    @property
+    def is_of_extrema(self) -> bool:
+        """Whether all that is kept is the least and the largest value, and where they are."""
+        return self.folds <= _EXTREMA
 
 
 def shift_type(values: str) -> Any:
