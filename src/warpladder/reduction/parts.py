@@ -169,10 +169,9 @@ class FoldPart(Part):
         """See `Part`."""
         if not (tile.across or lines.turns(self.spec, tile.rows, tile.length)):
             return super().complete(tile, first)
-        if lines.takes_lines(self.spec):
-            found = lines.fields_of_lines(self.spec, tile)
-            if found is not None:
-                return found
+        found = lines.fields_of_lines(self.spec, tile) if lines.takes_lines(self.spec) else None
+        if found is not None:
+            return found
         return columns.states_of_columns(self.spec, tile if tile.across else turned(tile), first)
 
     def mergeable(self, states: Any, rows: int) -> Any:
