@@ -68,8 +68,10 @@ def repeated(task: Callable[[], object], seconds: float, rest: float = 0) -> Cal
     the caches what they left there. Before each turn there is a rest, so that threads which others
     keep awake for their next call have gone to sleep.
     """
-    began = perf_counter()
-    task()
+    # What is called for the first or second time may still be compiled.
+    for _ in range(3):
+        began = perf_counter()
+        task()
     calls = max(1, round(seconds / (perf_counter() - began)))
 
     def run() -> float:
