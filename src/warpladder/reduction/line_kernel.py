@@ -66,7 +66,7 @@ def _either(condition: Any, a: Any, b: Any) -> Any:
 def _are_squares_lost(
     data: Any, rows: Any, length: Any, pitch: Any, width: Any, squares: Any
 ) -> Any:
-    """Return whether a row whose squares add up to 0 has an element that is none."""
+    """Return whether a row whose squares add up to 0 has a number that is not 0."""
     are_lost = False
     for panel in range(rows // width):
         of_panel = squares[panel * width : (panel + 1) * width]
@@ -74,7 +74,9 @@ def _are_squares_lost(
             at = (panel * length + i) * pitch
             line = data[at : at + width]
             for j in range(width):
-                are_lost |= (of_panel[j] == 0) & (line[j] != 0)
+                # Where NaNs are skipped, a row may have nothing else.
+                is_number = line[j] == line[j]
+                are_lost |= (of_panel[j] == 0) & (line[j] != 0) & is_number
     return are_lost
 
 
