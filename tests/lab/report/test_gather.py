@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 from base64 import b64decode
 from concurrent.futures import Executor, Future
+from multiprocessing import active_children, util
+from pathlib import Path
 
 import pytest
 import reporting
@@ -156,6 +161,39 @@ def test_interrupted_it_leaves_to_the_pool_what_is_asked_of_it(monkeypatch):
     ):
         list(results)
     assert not waiting.cancelled()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system tells no masks")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_process_is_started_comes_after_it(number, monkeypatch, capfd):
+    """One that was half started was known to nobody, and told of its end in a dozen lines."""
+    real, blocked, known = util.spawnv_passfds, [], []
+
+    def spawn(*arguments):
+        child = real(*arguments)
+        if b"spawn_main" in b" ".join(map(os.fsencode, arguments[1])):
+            status = Path(f"/proc/{child}/status").read_text(encoding="ascii")
+            (mask,) = re.findall(r"SigBlk:\s*(\w+)", status)
+            blocked.append(bool(int(mask, 16) >> (signal.SIGINT - 1) & 1))
+            signal.raise_signal(number)
+        return child
+
+    def end(*_):
+        known.extend(active_children())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(util, "spawnv_passfds", spawn)
+    before = signal.signal(number, end)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            gather([], ["schemes", "order"], None, processes=2)
+    finally:
+        signal.signal(number, before)
+    assert blocked == [True, True]
+    assert len(known) == 2
+    for child in known:
+        child.join()
+    assert capfd.readouterr().err == ""
 
 
 def test_unknown_names_are_refused_before_anything_is_run():

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, get_context, resource_tracker
+from threading import current_thread, main_thread
 from time import perf_counter
 from typing import Any
 
@@ -31,6 +32,8 @@ __all__ = ["gather"]
 
 #: A process takes 300 MB; more of them than this wait for the slowest rung.
 _MOST_PROCESSES = 8
+
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def gather(
@@ -131,9 +134,7 @@ def _examined(
     # A process that is forked while others hold locks may wait for them for ever.
     pool = ProcessPoolExecutor(most, get_context("spawn"), initializer=_begin)
     try:
-        # Not by map(), which cancels what is left: the pool's own thread, told that its processes
-        # are ended, stumbles over that.
-        asked = [pool.submit(_examine, job) for job in jobs]
+        asked = _asked(pool, jobs)
         yield (one.result() for one in asked)
     except WarpladderError:
         # What else runs ends soon; to end it now would leave the pool's own thread in disorder.
@@ -150,6 +151,52 @@ def _examined(
         raise
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _asked(pool: ProcessPoolExecutor, jobs: Sequence[Job]) -> list[Future[dict[str, Any]]]:
+    """Hand jobs to a pool, which starts its processes for them."""
+    with _signals_later(), _interruptions_blocked():
+        # Not by map(), which cancels what is left: the pool's own thread, told that its processes
+        # are ended, stumbles over that.
+        return [pool.submit(_examine, job) for job in jobs]
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Keep signals that ask to end until the block has ended.
+
+    A process that one of them found half started would be known to nobody, and would tell of its
+    end at length.
+    """
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    # Python lets only the main thread handle signals.
+    if current_thread() is main_thread():
+        for name in _ENDING:
+            if (number := getattr(signal, name, None)) is not None:
+                before[number] = signal.signal(number, lambda asked, _frame: came.append(asked))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came[:1]:
+            signal.raise_signal(number)
+
+
+@contextmanager
+def _interruptions_blocked() -> Iterator[None]:
+    """Let processes that are started have Ctrl-C blocked, which would end their imports aloud."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Its own start would unblock the signal.
+    resource_tracker.ensure_running()
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 _ours: Examiner | None = None
