@@ -10,8 +10,11 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.device.standby import CLOSED, Standby
-from warpladder.reduction import lines, shared_lines
-from warpladder.reduction.line_kernel import may_leave_range
+from warpladder.reduction import shared_lines
+from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.line_kernel import FIELDS
+from warpladder.reduction.line_results import leaving_results
+from warpladder.reduction.lines import Lines
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.together import Together
@@ -35,14 +38,22 @@ def _somebody_is_there(monkeypatch):
     monkeypatch.setattr(shared_lines, "_LEAST_RUN", 1)
 
 
-_made = lines._together.__wrapped__
-
-
 @cache
-def together(spec):
+def lines_of(op, dtype, workers=3):
+    plan = leaving_results(make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "worker_count", lambda: 3)
-        return _made(spec)
+        patch.setattr(shared_lines, "worker_count", lambda: workers)
+        found = Lines(plan.parts[0].spec)
+    return found, getattr(plan.parts[0], "how", FIELDS)
+
+
+def shared(lines, tile, how):
+    data, _, *lies = tile
+    found = None
+    while found is None:
+        # At first nothing is shared.
+        found = lines.together(data, *lies, how)
+    return found
 
 
 def numbers(dtype, shape):
@@ -60,61 +71,67 @@ def numbers(dtype, shape):
 
 @pytest.mark.parametrize(("op", "dtype"), CASES)
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_that_lie_across(op, dtype, shape, monkeypatch):
-    spec = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0].spec
+def test_rows_that_lie_across(op, dtype, shape):
+    lines, makes = lines_of(op, dtype)
     panels, length, width = shape
     data = numbers(dtype, shape).ravel()
-    tile = data, panels * width, length, width, width
-    monkeypatch.setattr(lines, "_together", lambda _: None)
-    expected = lines._folded(spec, *tile, panels * width)
-    found = None
-    while found is None:
-        # At first nothing is shared.
-        found = together(spec)(*tile)
-    for place, (ours, one) in enumerate(zip(found, expected, strict=True)):
-        if place == 1 and may_leave_range(spec):
-            assert ours.any() == one.any()
-        else:
-            assert ours.tobytes() == one.tobytes()
+    tile = Tile(data, NO_MASK, panels * width, length, width, width)
+    for how in {FIELDS, makes}:
+        found = shared(lines, tile, how)
+        alone = lines.found_alone(tile, tile.rows, how)
+        assert found[0 if how == FIELDS else -1].size == tile.rows
+        for place, (ours, one) in enumerate(zip(found, alone, strict=True)):
+            if place == 1 and lines.may_leave:
+                assert ours.any() == one.any()
+            else:
+                assert ours.tobytes() == one.tobytes()
 
 
-def test_what_leaves_its_range_in_one_piece_alone(monkeypatch):
-    monkeypatch.setattr(lines, "_together", together)
+def test_what_leaves_its_range_in_one_piece_alone():
+    lines, how = lines_of("l2", "f8")
     data = np.ones((5, 400))
+    tile = Tile(data.ravel(), NO_MASK, 400, 5, 400, 400)
     data[2, 5] = 1e-200
-    for _ in range(2):
-        norms = wl.reduce(data, "l2", axis=0)
-        assert norms[5] == 2.0
-        np.testing.assert_array_equal(norms[6:], np.sqrt(5))
+    norms = shared(lines, tile, how)[-1]
+    assert norms[5] == 2.0
+    np.testing.assert_array_equal(norms[6:], np.sqrt(5))
+    np.testing.assert_array_equal(norms, lines.results(tile, how))
     data[:, 5] = 1e-200
+    assert shared(lines, tile, how)[1].any()
+    assert lines.results(tile, how) is None
+    assert lines.fields(tile) is None
     np.testing.assert_allclose(wl.reduce(data, "l2", axis=0)[5], np.sqrt(5) * 1e-200)
 
 
 @pytest.mark.parametrize("panels", [1, 5])
 def test_columns_of_wider_matrices(panels):
     """Lines are further apart than they are long, and memory goes on behind the last."""
-    spec = make_plan(parse_ops("sum"), np.dtype("f4"), None, "fast", False).parts[0].spec
+    lines, how = lines_of("sum", "f4")
     matrices = np.arange(panels * 6 * 300, dtype="f4").reshape(panels, 6, 300)
-    lies = matrices.ravel(), panels * 100, 6, 300, 100
-    found = None
-    while found is None:
-        found = together(spec)(*lies)
-    np.testing.assert_array_equal(found[0], matrices[:, :, :100].sum(axis=1).ravel())
+    tile = Tile(matrices.ravel(), NO_MASK, panels * 100, 6, 300, 100)
+    found = shared(lines, tile, how)[-1]
+    np.testing.assert_array_equal(found, matrices[:, :, :100].sum(axis=1).ravel())
 
 
 def test_what_others_did_not_finish_is_done_alone(monkeypatch):
     values = np.arange(1200, dtype="f4").reshape(3, 400)
     expected, kept = values.sum(axis=0), []
-    spec = make_plan(parse_ops("sum"), np.dtype("f4"), None, "fast", False).parts[0].spec
-    monkeypatch.setattr(lines, "_together", together)
-    for _ in range(2):
-        np.testing.assert_array_equal(wl.reduce(values, axis=0), expected)
-    monkeypatch.setattr(together(spec), "_fold", lambda *_: CLOSED)
+    lines, how = lines_of("sum", "f4")
+    tile = Tile(values.ravel(), NO_MASK, 400, 3, 400, 400)
+    np.testing.assert_array_equal(shared(lines, tile, how)[-1], expected)
+    monkeypatch.setattr(lines.together, "_fold", lambda *_: CLOSED)
     monkeypatch.setattr(Standby, "keep", lambda _, what, answer: kept.append((what, answer)))
-    np.testing.assert_array_equal(wl.reduce(values, axis=0), expected)
+    np.testing.assert_array_equal(lines.results(tile, how), expected)
     (((_, found), answer),) = kept
     assert answer == CLOSED
-    assert [each.size for each in found] == [400, 0, 0]
+    assert [each.size for each in found] == [0, 0, 0, 400]
+
+
+def test_one_worker_shares_with_nobody():
+    lines, how = lines_of("sum", "f4", workers=1)
+    assert lines.together is None
+    tile = Tile(np.arange(6, dtype="f4"), NO_MASK, 2, 3, 2, 2)
+    assert lines.results(tile, how).tolist() == [6, 9]
 
 
 def test_small_tiles_are_not_shared(monkeypatch):

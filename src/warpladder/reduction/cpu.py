@@ -20,6 +20,7 @@ from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.reduction.copies import Buffers
 from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, ArrayRows, Rows, Span
+from warpladder.reduction.line_results import leaving_results
 from warpladder.reduction.lines import turns
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
@@ -120,6 +121,8 @@ def accumulator_for(
     whole = lies_alike.whole
     if len(runs) * len(columns) > _MOST_KEPT:
         return None
+    if len(columns) == 1:
+        plan = leaving_results(plan)
     if whole is not None and _is_sheet(plan, lies_alike, columns):
         pieces = _pieces(lies_alike.count, whole.pitch, runs, columns, 0)
 

@@ -24,6 +24,7 @@ from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.finishers import array_maker, number_maker, one_field
 from warpladder.reduction.intake import check_dtype
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.line_results import leaving_results, way_across
 from warpladder.reduction.lines import turns
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.ops import Op, parse_ops
@@ -286,6 +287,9 @@ def _answer_along(
     is_stored = values.char not in "e?"
     loop = seek = together = None
     is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
+    if is_across or is_turned:
+        plan = leaving_results(plan)
+        part = plan.parts[0]
     if plan.is_plain and not is_across and not is_turned:
         loop = _loop(op, values, accuracy, masked)
         together = together_for(part)
@@ -327,7 +331,15 @@ def _answer_along(
                 check_mask_leaves_some(plan, [found], lambda: marks, (axis,))
         return found.reshape(left)
 
-    return run
+    direct = way_across(plan, rows, length, side) if is_across and is_stored else None
+    if direct is None:
+        return run
+
+    def run_across(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        found = direct(array.ravel())
+        return run(array, marks, ddof) if found is None else found.reshape(left)
+
+    return run_across
 
 
 def _is_index(plan: Plan) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.reduction.line_results import leaving_results
 from warpladder.reduction.ops import Field, Op, Sums
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
@@ -25,8 +26,27 @@ def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
 
     It is called with them, and perhaps with an array ``into`` which the results go. No row is
     without elements. It is None for plans of which more is asked, and returns None where numbers
-    came near the ends of their range.
+    came near the ends of their range. What `leaving_results` has made is taken as it is.
     """
+    plain = _plain_maker(plan)
+    if leaving_results(plan) is plan:
+        return plain
+    dtype = plan.dtypes[0]
+
+    def make(states: Any, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
+        if not (isinstance(states, dict) and "result" in states):
+            return None if plain is None else plain(states, into)
+        result: NDArray[Any] = states["result"].view(dtype)
+        if into is None:
+            return result
+        into[...] = result
+        return into
+
+    return make
+
+
+def _plain_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
+    """Return `array_maker` for fields."""
     op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
     if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(op, Op)):
         return None

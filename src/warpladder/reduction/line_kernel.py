@@ -11,7 +11,7 @@ from numba import njit
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import bounds, element_type
-from warpladder.reduction.columns import LINES, STRIP
+from warpladder.reduction.columns import LINES
 from warpladder.reduction.rules import (
     LARGEST_PRODUCT,
     LARGEST_SQUARE,
@@ -23,7 +23,23 @@ from warpladder.reduction.rules import (
 from warpladder.reduction.scalars import compiled, select, strict, times_itself
 from warpladder.reduction.states import FoldSpec
 
-__all__ = ["is_extreme_of_some", "lines_kernel", "may_leave_range"]
+__all__ = [
+    "FIELDS",
+    "MEANS",
+    "ROOTS",
+    "SUMS",
+    "is_extreme_of_some",
+    "lines_kernel",
+    "may_leave_range",
+    "results_type",
+]
+
+FIELDS, SUMS, MEANS, ROOTS = range(4)
+"""What a loop makes: fields, of which others make results, or results."""
+
+
+# What is kept of each row of a strip is to stay in the first-level cache, beside the lines.
+_STRIP_BYTES = 1 << 14
 
 
 @cache
@@ -63,31 +79,52 @@ def _either(condition: Any, a: Any, b: Any) -> Any:
 
 
 @strict
-def _are_squares_lost(
-    data: Any, rows: Any, length: Any, pitch: Any, width: Any, squares: Any
-) -> Any:
+def _are_squares_lost(data: Any, start: Any, length: Any, pitch: Any, squares: Any) -> Any:
     """Return whether a row whose squares add up to 0 has a number that is not 0."""
     are_lost = False
-    for panel in range(rows // width):
-        of_panel = squares[panel * width : (panel + 1) * width]
-        for i in range(length):
-            at = (panel * length + i) * pitch
-            line = data[at : at + width]
-            for j in range(width):
-                # Where NaNs are skipped, a row may have nothing else.
-                is_number = line[j] == line[j]
-                are_lost |= (of_panel[j] == 0) & (line[j] != 0) & is_number
+    run = squares.size
+    for i in range(length):
+        line = data[start + i * pitch : start + i * pitch + run]
+        for j in range(run):
+            # Where NaNs are skipped, a row may have nothing else.
+            is_number = line[j] == line[j]
+            are_lost |= (squares[j] == 0) & (line[j] != 0) & is_number
     return are_lost
+
+
+@strict
+def _ends_reached(found: Any, least: Any, largest: Any) -> Any:
+    """Return whether one of these is 0, and whether one is too small or large."""
+    are_zero, are_lost = False, False
+    for j in range(found.size):
+        size = abs(found[j])
+        are_zero |= size == 0
+        are_lost |= (size > largest) | ((size < least) & (size != 0))
+    return are_zero, are_lost
+
+
+@cache
+def results_type(spec: FoldSpec) -> Any:
+    """Return the type of the results that the loop can leave, None where it leaves none."""
+    (fold,) = spec.folds
+    if fold not in {"total", "whole", "product", "square"}:
+        return None
+    if fold != "whole" and spec.values == "float32":
+        return np.float32
+    return np.int64 if spec.sums == "int64" and fold in {"total", "product"} else np.float64
 
 
 @cache
 def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     """Return a loop with the type of what it leaves for each row, and whether that is two words.
 
-    It is called as ``fold(data, rows, length, pitch, width, left, first, second, counts)``. Rows
-    lie as in `columns`; in the end they are joined, later ones to earlier ones, until no more than
-    so many are left. Four lines are taken at a time, so that what is kept of each row is loaded and
-    stored once for them; the order in which they are added is theirs.
+    It is called as ``fold(data, rows, length, pitch, width, left, first, second, counts, results,
+    how)``. Rows lie as in `columns`; in the end they are joined, later ones to earlier ones, until
+    no more than so many are left. Four lines are taken at a time, so that what is kept of each row
+    is loaded and stored once for them; the order in which they are added is theirs.
+
+    Where ``how`` is not `FIELDS`, no rows are joined and results are made of what is left while it
+    is in the first-level cache: `SUMS` and the like, `MEANS`, or `ROOTS`.
     """
     (fold,) = spec.folds
     skip_nan, until_some = spec.skip_nan, spec.until == "some"
@@ -108,9 +145,17 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         lanes = np.dtype(spec.sums).type
     elif is_nonzero and not until_some:
         lanes = np.int32
+    is_left_as_added = lanes is kind and not is_whole
+    is_left_as_result = results_type(spec) is kind and (is_total or is_product)
+    is_added_as_result = results_type(spec) is lanes and is_total
     least, largest = bounds(element)
     neutral = lanes(largest if is_low else least if is_high else is_product)
     block_size = min(spec.block, LINES)
+    strip_size = _STRIP_BYTES // max(lanes().itemsize, kind().itemsize)
+    is_extreme = is_low or is_high
+
+    adds_nothing = element(np.nan if skip_nan else neutral if is_extreme else is_product)
+    leaves_results = results_type(spec) is not None
 
     @compiled
     def taken(v):  # type: ignore[no-untyped-def]
@@ -133,7 +178,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         if is_of_some:
             # Where there is a NaN that leaves what is kept.
             return _either(v <= kept if is_low else v >= kept, v, kept)
-        if is_low or is_high:
+        if is_extreme:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
             ahead |= new != new  # noqa: PLR0124 - NaN is not itself
@@ -148,7 +193,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     def joined(old, new, old_count, new_count):  # type: ignore[no-untyped-def]
         if is_of_some:
             return _either(new < old if is_low else new > old, new, old)
-        if is_low or is_high:
+        if is_extreme:
             leads = outdoes(new, old, new < old if is_low else new > old)
             return _either((new_count > 0) & (leads | (old_count == 0)), new, old)
         if is_product:
@@ -157,82 +202,129 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             return old | new
         return kind(old + kind(new))
 
-    # Additions stay in their order: nothing may be reassociated.
+    @compiled
+    def high_words_of(a, b, c, d):  # type: ignore[no-untyped-def]
+        two = np.int64(a >> 32) + np.int64(b >> 32)
+        return two + np.int64(c >> 32) + np.int64(d >> 32)
+
+    @compiled
+    def numbers_among(a, b, c, d):  # type: ignore[no-untyped-def]
+        # NaN is not itself.
+        two = np.int32(a == a) + np.int32(b == b)  # noqa: PLR0124
+        return two + np.int32(c == c) + np.int32(d == d)  # noqa: PLR0124
+
+    @compiled
+    def is_in_range(v):  # type: ignore[no-untyped-def]
+        return (abs(v) >= least_size) & (abs(v) <= largest_size)
+
+    # Additions stay in their order: nothing may be reassociated. A sum begins with 0, which added
+    # to the first number is not to be left out: -0 would stay.
+    flags = set() if is_total else {"nsz"}
+
     @cached
-    @njit(nogil=True, fastmath={"nsz"})
+    @njit(nogil=True, fastmath=flags, error_model="numpy")
     @specialised
-    def fold_lines(data, rows, length, pitch, width, rows_left, first, second, counts):  # type: ignore[no-untyped-def]
-        block, high = np.empty(STRIP, lanes), np.empty(STRIP, np.int64)
-        numbers = np.empty(STRIP, np.int32)
-        strips, rows_of_all = (width + STRIP - 1) // STRIP, rows
+    def fold_lines(  # type: ignore[no-untyped-def]
+        data, rows, length, pitch, width, rows_left, first, second, counts, results, how
+    ):
+        most = min(strip_size, width)
+        # A line that adds nothing.
+        nothing = np.empty(most, element)
+        for j in range(most):
+            nothing[j] = adds_nothing
+        block, own = np.empty(most, lanes), most if how != FIELDS else 0
+        if in_two_words:
+            high = np.empty(most, np.int64)
+        if is_counted:
+            numbers = np.empty(most, np.int32)
+        if leaves_results:
+            own_answers = np.empty(own, kind)
+            if is_whole:
+                own_high_words = np.empty(own, np.int64)
+            if is_counted:
+                own_counts = np.empty(own, np.int64)
+        has_left = False
+        strips, joins = (width + strip_size - 1) // strip_size, rows != rows_left
         for strip in range(rows // width * strips):
-            panel, left = strip // strips, strip % strips * STRIP
-            run = min(STRIP, width - left)
+            panel, left = strip // strips, strip % strips * strip_size
+            run = min(strip_size, width - left)
             start = panel * length * pitch + left
             row = panel * width + left
             answers, counted = first[row : row + run], counts[row : row + run]
-            high_words = second[row : row + run]
+            if is_whole:
+                high_words = second[row : row + run]
+            # Made here and not where it is used: a variable that might not be set keeps loops from
+            # becoming vectors.
+            done, is_done = results[row : row + run], False
+            if leaves_results and how != FIELDS:
+                answers = own_answers[:run]
+                if is_whole:
+                    high_words = own_high_words[:run]
+                if is_counted:
+                    counted = own_counts[:run]
+                if is_left_as_result and how == SUMS:
+                    answers, is_done = done, True
             if is_whole:
                 for j in range(run):
                     answers[j], high_words[j] = 0, 0
+            # Where there is one block, there will be nothing to join.
+            sums, is_joined = block[:run], length > block_size
+            if is_left_as_added and not is_joined:
+                sums = answers
+            if is_added_as_result and how == SUMS and not is_joined:
+                sums, is_done = done, True
             for begin in range(0, length, block_size):
                 end = min(begin + block_size, length)
+                # The first one to four lines begin the block, so that fours are left.
+                some = (end - begin - 1) % 4 + 1
+                at = start + begin * pitch
+                a, b, c, d = data[at : at + run], nothing[:run], nothing[:run], nothing[:run]
+                if some > 1:
+                    b = data[at + pitch : at + pitch + run]
+                at += 2 * pitch
+                if some > 2:
+                    c = data[at : at + run]
+                if some > 3:
+                    d = data[at + pitch : at + pitch + run]
                 for j in range(run):
-                    block[j] = neutral
+                    two = with_next(with_next(neutral, a[j]), b[j])
+                    sums[j] = with_next(with_next(two, c[j]), d[j])
                     if in_two_words:
-                        high[j] = 0
+                        high[j] = high_words_of(a[j], b[j], c[j], d[j])
                     if is_counted:
-                        numbers[j] = 0
-                fours = (end - begin) // 4 * 4
-                for i in range(begin, begin + fours, 4):
+                        numbers[j] = numbers_among(a[j], b[j], c[j], d[j])
+                for i in range(begin + some, end, 4):
                     at = start + i * pitch
                     a, b = data[at : at + run], data[at + pitch : at + pitch + run]
                     at += 2 * pitch
                     c, d = data[at : at + run], data[at + pitch : at + pitch + run]
                     for j in range(run):
-                        two = with_next(with_next(block[j], a[j]), b[j])
-                        block[j] = with_next(with_next(two, c[j]), d[j])
+                        two = with_next(with_next(sums[j], a[j]), b[j])
+                        sums[j] = with_next(with_next(two, c[j]), d[j])
                         if in_two_words:
-                            high[j] += (
-                                np.int64(a[j] >> 32)
-                                + np.int64(b[j] >> 32)
-                                + np.int64(c[j] >> 32)
-                                + np.int64(d[j] >> 32)
-                            )
+                            high[j] += high_words_of(a[j], b[j], c[j], d[j])
                         if is_counted:
-                            numbers[j] += (
-                                np.int32(a[j] == a[j])
-                                + np.int32(b[j] == b[j])
-                                + np.int32(c[j] == c[j])
-                                + np.int32(d[j] == d[j])
-                            )
-                for i in range(begin + fours, end):
-                    a = data[start + i * pitch : start + i * pitch + run]
-                    for j in range(run):
-                        block[j] = with_next(block[j], a[j])
-                        if in_two_words:
-                            high[j] += np.int64(a[j] >> 32)
-                        if is_counted:
-                            numbers[j] += np.int32(a[j] == a[j])
+                            numbers[j] += numbers_among(a[j], b[j], c[j], d[j])
                 if begin == 0 and not is_whole:
                     # There is nothing to join yet.
-                    for j in range(run):
-                        answers[j] = kind(block[j])
-                        if is_counted:
-                            counted[j] = numbers[j]
+                    if is_counted:
+                        counted[:] = numbers[:run]
+                    if not (is_left_as_added or is_done) or is_joined:
+                        for j in range(run):
+                            answers[j] = kind(sums[j])
                     continue
                 for j in range(run):
                     if is_whole:
-                        low_word = answers[j] + (block[j] & LOW_WORD)
-                        high_words[j] += (low_word >> 32) + (block[j] >> 32)
+                        low_word = answers[j] + (sums[j] & LOW_WORD)
+                        high_words[j] += (low_word >> 32) + (sums[j] >> 32)
                         if in_two_words:
                             high_words[j] += high[j]
                         answers[j] = low_word & LOW_WORD
                     elif is_counted:
-                        answers[j] = joined(answers[j], block[j], counted[j], numbers[j])
+                        answers[j] = joined(answers[j], sums[j], counted[j], numbers[j])
                         counted[j] += numbers[j]
                     else:
-                        answers[j] = joined(answers[j], block[j], begin, 1)
+                        answers[j] = joined(answers[j], sums[j], begin, 1)
             if is_of_some:
                 in_doubt = False
                 for j in range(run):
@@ -246,6 +338,34 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                                 if v == v:  # noqa: PLR0124 - NaN is not itself
                                     counted[j] = 0
                                     break
+            # Here the numbers are in a cache still, and no array is made for it.
+            is_inside = True
+            if leaves_results and how != FIELDS and not is_done:
+                for j in range(run):
+                    if may_leave:
+                        is_inside &= is_in_range(answers[j])
+                    if is_whole:
+                        mean = np.float64(high_words[j]) * 2.0**32 + np.float64(answers[j])
+                        done[j] = mean / length
+                    elif is_square:
+                        done[j] = np.sqrt(answers[j])
+                    elif how == SUMS:
+                        done[j] = answers[j]
+                    elif is_counted:
+                        done[j] = answers[j] / counted[j]
+                    else:
+                        done[j] = answers[j] / length
+            elif may_leave and not joins:
+                for j in range(run):
+                    is_inside &= is_in_range(answers[j])
+            if may_leave and not is_inside:
+                if is_product:
+                    has_left = True
+                else:
+                    are_zero, are_lost = _ends_reached(answers, least_size, largest_size)
+                    if are_zero and not are_lost:
+                        are_lost = _are_squares_lost(data, start, length, pitch, answers)
+                    has_left |= are_lost
         while rows > rows_left:
             rows //= 2
             for j in range(rows):
@@ -262,18 +382,9 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
         if may_leave:
-            # Here the numbers are in a cache still, and no array is made for it.
-            are_lost, are_zero = False, False
-            for j in range(rows):
-                size = abs(first[j])
-                are_zero |= size == 0
-                are_lost |= (size > largest_size) | ((size < least_size) & (size != 0))
-                if is_product:
-                    are_lost |= size != size  # noqa: PLR0124 - NaN is not itself
-            if is_square and are_zero and not are_lost and rows == rows_of_all:
-                are_lost = _are_squares_lost(data, rows, length, pitch, width, first)
-            else:
-                are_lost |= are_zero
-            second[0] = are_lost
+            if joins:
+                are_zero, are_lost = _ends_reached(first[:rows], least_size, largest_size)
+                has_left = are_lost | are_zero
+            second[0] = has_left
 
     return fold_lines, kind, is_whole

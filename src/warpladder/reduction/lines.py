@@ -11,25 +11,31 @@ speed, with records 0.13; sum of float32 0.77 and 0.57, of 4096 x 4096 float64 7
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.device.environment import worker_count
+from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.columns import LINES, lines_joined
 from warpladder.reduction.deviations import moments_of_lines, takes_deviations
 from warpladder.reduction.layout import SHORT, Tile
-from warpladder.reduction.line_kernel import is_extreme_of_some, lines_kernel, may_leave_range
+from warpladder.reduction.line_kernel import (
+    FIELDS,
+    is_extreme_of_some,
+    lines_kernel,
+    may_leave_range,
+    results_type,
+)
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LOW_WORD, outdoes
-from warpladder.reduction.shared_lines import Found, LinesTogether
+from warpladder.reduction.shared_lines import Found, together_of_lines
 from warpladder.reduction.short_rows import fold_short_rows, turned
-from warpladder.reduction.states import FoldSpec
+from warpladder.reduction.states import Fields, FoldSpec
 
-__all__ = ["fields_of_lines", "takes_lines", "turns"]
+__all__ = ["Lines", "lines_for", "takes_lines", "turns"]
 
 # Elements from which short rows are turned.
 _LEAST_TURNED = 2048
@@ -54,105 +60,169 @@ def turns(spec: FoldSpec, rows: int, length: int) -> bool:
     return 1 < length < SHORT and rows * length >= _LEAST_TURNED and takes_lines(spec)
 
 
-def fields_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | None:
-    """Return the fields of all rows of a tile, None where records serve better.
-
-    It lies across, or its rows are short: then they are turned. The count is one number where it is
-    the same for all rows. Lines are joined as in `columns`.
+@cache
+def lines_for(spec: FoldSpec) -> Lines | Range | Moments:
+    """Return what goes through tiles for a set of folds; see `takes_lines`.
 
     Examples
     --------
-    >>> spec = FoldSpec(frozenset({"low"}), "int8", "int64")
     >>> numbers = np.array([3, 1, 2, 5, 0, 2], np.int8)
-    >>> fields_of_lines(spec, Tile(numbers, np.empty(0, bool), 3, 2, 3, 3))["low"]
+    >>> low = lines_for(FoldSpec(frozenset({"low"}), "int8", "int64"))
+    >>> low.fields(Tile(numbers, np.empty(0, bool), 3, 2, 3, 3))["low"]
     array([3, 0, 2], dtype=int8)
     """
     if spec.folds == _RANGE:
-        low = fields_of_lines(spec._replace(folds=frozenset({"low"})), tile)
-        high = fields_of_lines(spec._replace(folds=frozenset({"high"})), tile)
+        return Range(spec)
+    return Moments(spec) if takes_deviations(spec) else Lines(spec)
+
+
+class Range:
+    """Both extrema, one after the other."""
+
+    def __init__(self, spec: FoldSpec) -> None:
+        self._each = [Lines(spec._replace(folds=frozenset({fold}))) for fold in ("low", "high")]
+
+    def fields(self, tile: Tile) -> Fields | None:
+        """See `Lines`."""
+        low, high = (each.fields(tile) for each in self._each)
         assert low is not None and high is not None  # noqa: S101, PT018 - only what rounds is left
         return low | high
-    (fold,) = spec.folds
-    if fold == "moments":
-        return moments_of_lines(spec, tile if tile.across else turned(tile))
-    data, _, rows, length, pitch, width = tile
-    joined = lines_joined(tile)
-    lines = length // joined
-    if fold == "product" and may_leave_range(spec) and (joined > 1 or length > LINES):
-        return None
-    if not width:
-        found = fold_short_rows(lines_kernel(spec)[0], _room_of(spec), tile)
-    elif joined == 1:
-        found = _folded(spec, data, rows, length, pitch, width, rows)
-    else:
-        wide = joined * width
-        found = _folded(spec, data, wide, lines, wide, wide, width)
+
+
+class Moments:
+    """Means and deviations from them."""
+
+    def __init__(self, spec: FoldSpec) -> None:
+        self._spec = spec
+
+    def fields(self, tile: Tile) -> Fields | None:
+        """See `Lines`."""
+        return moments_of_lines(self._spec, tile if tile.across else turned(tile))
+
+
+class Lines:
+    """A fold alone: what its loop finds of a tile that lies across, or whose rows are short.
+
+    Parameters
+    ----------
+    spec
+        The fold, and of what.
+    """
+
+    def __init__(self, spec: FoldSpec) -> None:
+        self._spec = spec
+        (self._fold,) = spec.folds
+        self.kernel, self._kind, self._in_two_words = lines_kernel(spec)
+        self.may_leave = may_leave_range(spec)
+        self._results = results_type(spec)
+        self._no_results, self.none = np.empty(0, self._results), np.empty(0, self._kind)
+        self._marks = np.uint8 if is_extreme_of_some(spec) else np.int64
+        self.element = np.dtype(element_type(spec.values))
+        self.together = together_of_lines(self.kernel, self.element, self.room)
+
+    def fields(self, tile: Tile) -> Fields | None:
+        """Return the fields of all rows of a tile, None where records serve better.
+
+        It lies across, or its rows are short: then they are turned. The count is one number where
+        it is the same for all rows. Lines are joined as in `columns`.
+        """
+        spec, fold, length = self._spec, self._fold, tile.length
+        if self._is_too_long(length):
+            return None
+        joined = lines_joined(tile) if tile.across else 1
+        if joined == 1:
+            found = self.found(tile, FIELDS)
+        elif fold == "product" and self.may_leave:
+            return None
+        else:
+            found = self._joined(tile, joined)
+        first, second, counts, _ = found
+        if not spec.skip_nan:
+            counts = np.array([length])
+        elif is_extreme_of_some(spec):
+            has_none = np.count_nonzero(counts)
+            counts = 1 - counts.astype(np.int64) if has_none else np.ones(1, np.int64)
+        if fold == "whole":
+            top = np.zeros(1, np.int64)
+            return {"count": counts, "whole_low": first, "whole_high": second, "whole_top": top}
+        if self.may_leave and np.count_nonzero(second):
+            return None
+        if fold == "square":
+            return {
+                "count": counts,
+                fold: first,
+                "tiny_square": np.zeros(1),
+                "huge_square": np.zeros(1),
+            }
+        if fold == "product":
+            # Of what is in range, and of integers, the power of two is 0.
+            return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
+        return {"count": counts, fold: first}
+
+    def results(self, tile: Tile, how: int) -> NDArray[Any] | None:
+        """Return the results of all rows of a tile, None where fields are to be made first.
+
+        They are of `results_type`, the same as of the fields. ``how`` is `SUMS` or the like.
+        """
+        if not self.leaves_results_of(tile):
+            return None
+        _, second, _, results = self.found(tile, how)
+        return None if self.may_leave and np.count_nonzero(second) else results
+
+    @cached_property
+    def loop(self) -> Callable[..., None]:
+        """The loop for tiles as they are, at whose types it does not look."""
+        few, places = np.empty(0, self.element), self.room(0, 1, FIELDS)
+        return entry_for(self.kernel, few, 1, 1, 1, 1, 1, *places, FIELDS)
+
+    def found(self, tile: Tile, how: int) -> Found:
+        """Return what the loop finds of each row of a tile of which none are joined."""
+        data, _, rows, length, pitch, width = tile
+        if not width:
+            return fold_short_rows(self.kernel, self.room, tile, how)
+        found = None
+        if self.together is not None:
+            found = self.together(data, rows, length, pitch, width, how)
+        return self.found_alone(tile, rows, how) if found is None else found
+
+    def found_alone(self, tile: Tile, left: int, how: int) -> Found:
+        """Return what this thread finds by the loop of a tile that lies across.
+
+        It is that of so many rows, which others are joined to.
+        """
+        data, _, rows, length, pitch, width = tile
+        found = first, second, counts, results = self.room(rows, 1, how)
+        self.loop(data, rows, length, pitch, width, left, *found, how)
+        return found if left == rows else (first[:left], second[:left], counts[:left], results)
+
+    def room(self, rows: int, pieces: int, how: int) -> Found:
+        """Return where the loop leaves what it finds of so many rows in so many pieces."""
+        second = np.zeros(pieces, np.int64) if self.may_leave else _NOTHING
+        if how != FIELDS:
+            return self.none, second, _NOTHING, np.empty(rows, self._results)
+        if self._in_two_words:
+            second = np.empty(rows, np.int64)
+        counts: NDArray[Any] = np.zeros(rows, self._marks) if self._spec.skip_nan else _NOTHING
+        return np.empty(rows, self._kind), second, counts, self._no_results
+
+    def leaves_results_of(self, tile: Tile) -> bool:
+        """Tell whether rows of such a tile are neither joined nor too long for products."""
+        return not (self._is_too_long(tile.length) or (tile.across and lines_joined(tile) > 1))
+
+    def _is_too_long(self, length: int) -> bool:
+        """Tell whether blocks of products would be joined, whose range is not known."""
+        return self._fold == "product" and self.may_leave and length > LINES
+
+    def _joined(self, tile: Tile, joined: int) -> Found:
+        """Return what is found where so many lines are taken as one."""
+        data, mask, rows, length, pitch, width = tile
+        lines, wide = length // joined, joined * width
+        found = self.found_alone(Tile(data, mask, wide, lines, wide, wide), width, FIELDS)
         if lines * joined < length:
-            rest, left = data[lines * joined * pitch :], length - lines * joined
-            _join(fold, found, _folded(spec, rest, rows, left, pitch, width, rows))
-    first, second, counts = found
-    if not spec.skip_nan:
-        counts = np.array([length])
-    elif is_extreme_of_some(spec):
-        counts = 1 - counts.astype(np.int64) if np.count_nonzero(counts) else np.ones(1, np.int64)
-    if fold == "whole":
-        top = np.zeros(1, np.int64)
-        return {"count": counts, "whole_low": first, "whole_high": second, "whole_top": top}
-    if may_leave_range(spec) and np.count_nonzero(second):
-        return None
-    if fold == "square":
-        return {
-            "count": counts,
-            fold: first,
-            "tiny_square": np.zeros(1),
-            "huge_square": np.zeros(1),
-        }
-    if fold == "product":
-        # Of what is in range, and of integers, the power of two is 0.
-        return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
-    return {"count": counts, fold: first}
-
-
-def _folded(
-    spec: FoldSpec, data: NDArray[Any], rows: int, length: int, pitch: int, width: int, left: int
-) -> Found:
-    """Return what the loop finds of each of the rows that are left."""
-    if left == rows:
-        together = _together(spec)
-        found = None if together is None else together(data, rows, length, pitch, width)
-        if found is not None:
-            return found
-    first, second, counts = _room(spec, rows, 1)
-    kernel, _, _ = lines_kernel(spec)
-    kernel(data, rows, length, pitch, width, left, first, second, counts)
-    return (first, second, counts) if left == rows else (first[:left], second[:left], counts[:left])
-
-
-def _room(spec: FoldSpec, rows: int, pieces: int) -> Found:
-    """Return where the loop leaves what it finds of so many rows in so many pieces."""
-    _, kind, in_two_words = lines_kernel(spec)
-    counts: NDArray[Any] = _NOTHING
-    if spec.skip_nan:
-        counts = np.zeros(rows, np.uint8 if is_extreme_of_some(spec) else np.int64)
-    second = np.empty(rows, np.int64) if in_two_words else _NOTHING
-    if may_leave_range(spec):
-        second = np.zeros(pieces, np.int64)
-    return np.empty(rows, kind), second, counts
-
-
-@cache
-def _room_of(spec: FoldSpec) -> Callable[[int, int], Found]:
-    return partial(_room, spec)
-
-
-@cache
-def _together(spec: FoldSpec) -> LinesTogether | None:
-    """Return what goes through tiles with others, None where there are none."""
-    workers = worker_count()
-    if workers < 2:
-        return None
-    kernel, _, _ = lines_kernel(spec)
-    return LinesTogether(kernel, np.dtype(element_type(spec.values)), _room_of(spec), workers)
+            left = length - lines * joined
+            rest = Tile(data[lines * joined * pitch :], mask, rows, left, pitch, width)
+            _join(self._fold, found[:3], self.found(rest, FIELDS)[:3])
+        return found
 
 
 def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]) -> None:

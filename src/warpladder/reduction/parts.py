@@ -1,13 +1,7 @@
-"""The accumulators behind one face: what an engine needs to run them, whatever they keep.
-
-A `Part` accumulates some *fields*, such as ``total`` or ``low``; a plan is made of few parts,
-mostly of one. An engine makes empty states, adds tiles, merges states of neighbouring stretches in
-order and reads the fields at the end. An engine for GPUs needs to fill the same states.
-"""
+"""The accumulators behind one face, each a `part.Part`."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,104 +15,19 @@ from numpy.typing import NDArray
 from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.limbs import merge_exact
+from warpladder.reduction.part import Part
 from warpladder.reduction.rules import merge_compensated, two_sum
 from warpladder.reduction.short_rows import turned
-from warpladder.reduction.states import FoldSpec, merge_kernel, merging, new_states, repeated
+from warpladder.reduction.states import (
+    Fields,
+    FoldSpec,
+    merge_kernel,
+    merging,
+    new_states,
+    repeated,
+)
 
-__all__ = ["CompensatedPart", "CustomPart", "ExactPart", "Fields", "FoldPart", "Part"]
-
-#: What was accumulated, by name: one number per row.
-Fields = dict[str, NDArray[Any]]
-
-
-class Part(ABC):
-    """An accumulator of some fields: its states, how they take in elements, what is made of them.
-
-    Attributes
-    ----------
-    spec
-        What its loops are compiled for.
-    """
-
-    spec: Any
-
-    @property
-    def skip_nan(self) -> bool:
-        """Whether NaNs do not count."""
-        return bool(self.spec.skip_nan)
-
-    @property
-    def elements(self) -> np.dtype[Any] | None:
-        """What tiles bring the elements as; None where it does not matter."""
-        return np.dtype("uint8" if self.spec.values == "bool" else self.spec.values)
-
-    @property
-    def loop(self) -> Any:
-        """The loop that `add` calls, where fields are those of its states; else None."""
-        return None
-
-    @property
-    def takes_columns(self) -> bool:
-        """Whether tiles may lie across."""
-        return False
-
-    @abstractmethod
-    def new(self, rows: int) -> Any:
-        """Return the states of rows that have seen no element."""
-
-    @abstractmethod
-    def add(self, tile: Tile, first: int, states: Any) -> None:
-        """Add a tile, whose columns count from ``first``, to the states of its rows."""
-
-    def complete(self, tile: Tile, first: int) -> Any:
-        """Return what serves as states of the rows of a tile for `fields`."""
-        states = self.new(tile.rows)
-        self.add(tile, first, states)
-        return states
-
-    def mergeable(self, states: Any, rows: int) -> Any:  # noqa: ARG002 - likewise
-        """Return as states what `complete` may have found of so many rows."""
-        return states
-
-    @abstractmethod
-    def merge(self, states: Any, later: Any) -> None:
-        """Let states take in those of the elements that follow."""
-
-    @abstractmethod
-    def begin(self, states: Any, initial: NDArray[Any]) -> Any:
-        """Return the states of rows with a number before all elements; ``states`` are used up.
-
-        It takes no compiled code that is made for a dtype: this is called for few rows, once.
-        """
-
-    def counts(self, states: Any) -> NDArray[np.int64] | None:  # noqa: ARG002 - likewise
-        """Return how many elements of each row count, None where the states do not tell."""
-        return None
-
-    def is_settled(self, states: Any) -> bool:  # noqa: ARG002 - likewise
-        """Return whether these are of one row, and its answer is that whatever follows."""
-        return False
-
-    def numbers(self, state: tuple[Any, ...]) -> dict[str, Any] | None:  # noqa: ARG002 - likewise
-        """Return the `fields` of one row, plain numbers like its state; None if it takes more."""
-        return None
-
-    def reader(self, name: str) -> Callable[[tuple[Any, ...]], Any]:
-        """Return what takes one of these fields alone from such a state."""
-
-        def read(state: tuple[Any, ...]) -> Any:
-            found = self.numbers(state)
-            return None if found is None else found[name]
-
-        return read
-
-    def answering(self, names: frozenset[str]) -> Part:  # noqa: ARG002 - likewise
-        """Return the part that answers these operations alone: it may settle sooner."""
-        return self
-
-    @abstractmethod
-    def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
-        """Return the fields of rows of which ``counts`` elements count."""
+__all__ = ["CompensatedPart", "CustomPart", "ExactPart", "FoldPart"]
 
 
 @dataclass(frozen=True)
@@ -157,6 +66,11 @@ class FoldPart(Part):
         # To look it up for each tile takes as long as to add some thousand numbers.
         return folds.fold_kernel(self.spec)
 
+    @cached_property
+    def by_lines(self) -> Any:
+        """What goes through tiles by lines, None where nothing does."""
+        return lines.lines_for(self.spec) if lines.takes_lines(self.spec) else None
+
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """See `Part`."""
         data, mask, rows, length, pitch, across = tile
@@ -169,7 +83,7 @@ class FoldPart(Part):
         """See `Part`."""
         if not (tile.across or lines.turns(self.spec, tile.rows, tile.length)):
             return super().complete(tile, first)
-        found = lines.fields_of_lines(self.spec, tile) if lines.takes_lines(self.spec) else None
+        found = None if self.by_lines is None else self.by_lines.fields(tile)
         if found is not None:
             return found
         return columns.states_of_columns(self.spec, tile if tile.across else turned(tile), first)

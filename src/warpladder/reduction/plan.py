@@ -18,16 +18,10 @@ from warpladder.reduction.exact import ExactSpec
 from warpladder.reduction.initial import as_initial
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.ops import OPS, Op, Request, Sums, result_dtype
-from warpladder.reduction.parts import (
-    CompensatedPart,
-    CustomPart,
-    ExactPart,
-    Fields,
-    FoldPart,
-    Part,
-)
+from warpladder.reduction.part import Part
+from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.states import BLOCK, FoldSpec
+from warpladder.reduction.states import BLOCK, Fields, FoldSpec
 from warpladder.reduction.truths import with_plain_truths
 
 __all__ = ["ACCURACIES", "Plan", "check_mask_leaves_some", "make_plan"]

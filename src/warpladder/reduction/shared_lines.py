@@ -14,18 +14,24 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
 from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.standby import CLOSED, GIVEN, MOST_PIECES, is_opened, share
 from warpladder.device.subroutines import entry_for
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
+from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.together import LEAST_SHARED, Together
 
-__all__ = ["Found", "LinesTogether"]
+__all__ = ["Found", "LinesTogether", "Room", "together_of_lines"]
 
 #: For each row a number and, where the loop leaves it, another word and how many elements count.
-#: The words may also be one for each piece.
-Found = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+#: The words may also be one for each piece. Last the results, where it makes these in their place.
+Found = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+
+#: Returns where a loop leaves what it finds of so many rows in so many pieces, if it is asked for
+#: fields or for results.
+Room = Callable[[int, int, int], Found]
 
 # Bytes of a line that are one piece's, at the least, and columns in multiples of which it has them.
 # Longer runs are read faster than shorter ones wait for each other: a panel has a piece for each
@@ -34,9 +40,10 @@ Found = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 _LEAST_RUN, _ALIGNED = 512, 64
 
 # What a task is given: first what is the same for all tiles, then of a tile, and how it is cut.
-_FOLD, _ITEMSIZE, _FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _SAME = range(6)
+_FOLD, _ITEMSIZE, _FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _SAME = range(7)
 _DATA, _SIZE, _ROWS, _LENGTH, _PITCH, _WIDTH = range(_SAME, _SAME + 6)
-_FIRST, _SECOND, _COUNTS, _PANELS, _COLUMNS = range(_SAME + 6, _SAME + 11)
+_FIRST, _SECOND, _COUNTS, _RESULTS, _HOW = range(_SAME + 6, _SAME + 11)
+_PANELS, _COLUMNS = range(_SAME + 11, _SAME + 13)
 # What else is the same for all tiles.
 _TASK, _FIXED = range(_SAME, _SAME + 2)
 
@@ -67,14 +74,18 @@ def _fold_piece(given, piece):
     found = array_at(read_at(given, _FIRST) + row * first_bytes, rows, first_bytes)
     more = array_at(second, seconds, WORD_BYTES)
     counted = array_at(counts, rows * (count_bytes > 0), count_bytes)
-    call_at(read_at(given, _FOLD), elements + lie + found + more + counted)
+    result_bytes = read_at(given, _RESULT_BYTES)
+    results = array_at(read_at(given, _RESULTS) + row * result_bytes, rows, result_bytes)
+    how = (read_at(given, _HOW),)
+    call_at(read_at(given, _FOLD), elements + lie + found + more + counted + results + how)
 
 
 @cached
 @njit(nogil=True)
 def _fold_together(
-    board, fixed, patience, data, rows, length, pitch, width, first, second, counts, panels, columns
-):
+    board, fixed, patience, data, rows, length, pitch, width, first, second, counts, results, how,
+    panels, columns,
+):  # fmt: skip
     """Fold a tile, of which a piece has so many panels or columns; return what `share` does.
 
     The board, what is fixed and what is found are given by their addresses, the elements as bytes.
@@ -93,6 +104,8 @@ def _fold_together(
     write_at(given, _FIRST, first)
     write_at(given, _SECOND, second)
     write_at(given, _COUNTS, counts)
+    write_at(given, _RESULTS, results)
+    write_at(given, _HOW, how)
     write_at(given, _PANELS, panels)
     write_at(given, _COLUMNS, columns)
     pieces = (rows // width + panels - 1) // panels * ((width + columns - 1) // columns)
@@ -109,7 +122,7 @@ class LinesTogether(Together):
     values
         The dtype of the elements as they are stored.
     room
-        Returns where the loop leaves what it finds of so many rows in so many pieces.
+        See `Room`.
     workers
         The threads, the caller one of them.
     """
@@ -118,39 +131,46 @@ class LinesTogether(Together):
         self,
         kernel: Any,
         values: np.dtype[Any],
-        room: Callable[[int, int], Found],
+        room: Room,
         workers: int,
     ) -> None:
         super().__init__(workers)
         self._kernel, self._values, self._room = kernel, values, room
 
     def __call__(
-        self, data: NDArray[Any], rows: int, length: int, pitch: int, width: int
+        self, data: NDArray[Any], rows: int, length: int, pitch: int, width: int, how: int
     ) -> Found | None:
         """Return what the loop finds, None where one thread has to go through it."""
         size = rows * length * self._values.itemsize
         team = self._team(size) if size >= LEAST_SHARED else None
         if team is None:
             return None
-        found = self._room(rows, MOST_PIECES)
+        found = self._room(rows, MOST_PIECES, how)
         panels = rows // width
         cuts = max(team.workers // panels, 1)
         columns = -(-width // (cuts * _ALIGNED)) * _ALIGNED
         columns = min(max(columns, _LEAST_RUN // self._values.itemsize), width)
         places = (each.ctypes.data for each in found)
         step = -(-panels // MOST_PIECES)
-        given = data.view(np.uint8), rows, length, pitch, width, *places, step, columns
+        given = data.view(np.uint8), rows, length, pitch, width, *places, how, step, columns
         return found if self._shares(team, size, given, (data, found)) else None
 
     def _make_ready(self) -> None:
         """See `Together`."""
         few, numbers = np.empty(0, np.uint8), np.empty(0, self._values)
-        first, second, counts = self._room(2, 1)
+        first, second, counts, results = found = self._room(2, 1, FIELDS)
         fixed = self._fixed = np.zeros(_FIXED, np.int64)
-        fixed[_FOLD] = address_of(self._kernel, numbers, 1, 1, 1, 1, 1, first, second, counts)
+        fixed[_FOLD] = address_of(self._kernel, numbers, 1, 1, 1, 1, 1, *found, 1)
         fixed[_TASK] = address_of(_fold_piece, 1, 1)
         fixed[_ITEMSIZE], fixed[_FIRST_BYTES] = numbers.itemsize, first.itemsize
         fixed[_SECOND_BYTES] = WORD_BYTES * (second.size > 1)
         fixed[_COUNT_BYTES] = counts.itemsize * (counts.size > 0)
+        fixed[_RESULT_BYTES] = results.itemsize
         self._same = fixed.ctypes.data
-        self._fold = entry_for(_fold_together, 1, 1, 1, few, *[1] * 9)
+        self._fold = entry_for(_fold_together, 1, 1, 1, few, *[1] * 11)
+
+
+def together_of_lines(kernel: Any, values: np.dtype[Any], room: Room) -> LinesTogether | None:
+    """Return `LinesTogether`, None where there are no others."""
+    workers = worker_count()
+    return LinesTogether(kernel, values, room, workers) if workers > 1 else None

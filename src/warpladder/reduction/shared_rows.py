@@ -34,7 +34,8 @@ from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.lines import turns
-from warpladder.reduction.parts import FoldPart, Part
+from warpladder.reduction.part import Part
+from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.states import FoldSpec, merge_kernel
 from warpladder.reduction.together import LEAST_SHARED, Together

@@ -16,6 +16,7 @@ from warpladder.reduction.rules import beginner_of_folds, merger_of_folds
 __all__ = [
     "BLOCK",
     "FOLDS",
+    "Fields",
     "FoldSpec",
     "fields_of",
     "first_rule",
@@ -25,6 +26,9 @@ __all__ = [
     "new_states",
     "shift_type",
 ]
+
+#: What was accumulated, by name: one number per row.
+Fields = dict[str, NDArray[Any]]
 
 _FEW = 1 << 14
 

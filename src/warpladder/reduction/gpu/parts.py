@@ -21,7 +21,8 @@ from warpladder.reduction.gpu.layout import THREADS, Field, Matrix
 from warpladder.reduction.gpu.pieces import LARGEST_PIECE, pieces_of
 from warpladder.reduction.gpu.side_by_side import across
 from warpladder.reduction.gpu.walk import OnDevice, along
-from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart, Part
+from warpladder.reduction.part import Part
+from warpladder.reduction.parts import CompensatedPart, CustomPart, ExactPart, FoldPart
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,0 +1,118 @@
+"""Results made by the loop over lines itself, a strip at a time, in place of fields for NumPy.
+
+Where few lines are added, what is kept of each row is as much memory as the elements: a sum of 3 x
+131,072 float32 left a megabyte of float64, of which NumPy then made results, and the mean of int8
+took four such passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.line_kernel import (
+    FIELDS,
+    MEANS,
+    ROOTS,
+    SUMS,
+    is_extreme_of_some,
+    results_type,
+)
+from warpladder.reduction.lines import Lines, takes_lines, turns
+from warpladder.reduction.ops import OPS, Field, Op
+from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.plan import Plan
+
+__all__ = ["leaving_results", "way_across"]
+
+_WAYS = {"total": SUMS, "product": SUMS, "root": ROOTS}
+
+
+@dataclass(frozen=True)
+class _ResultsPart(FoldPart):
+    """A part whose complete tiles are answered by results, under that name, where they can be."""
+
+    how: int
+
+    def complete(self, tile: Tile, first: int) -> Any:
+        """See `Part`."""
+        found = None
+        if tile.across or turns(self.spec, tile.rows, tile.length):
+            found = self.by_lines.results(tile, self.how)
+        return super().complete(tile, first) if found is None else {"result": found}
+
+
+def leaving_results(plan: Plan) -> Plan:
+    """Return a plan for tiles of whole rows of which nothing is asked but results.
+
+    It is the same one where its loops leave fields alone. `finishers.array_maker` takes results
+    for what they are.
+    """
+    part, op = plan.parts[0], plan.requests[0].op
+    is_fold = plan.is_plain and type(part) is FoldPart
+    if not (is_fold and isinstance(op, Op) and takes_lines(part.spec)):
+        return plan
+    how = MEANS if op is OPS["mean"] else FIELDS
+    if isinstance(op.finish, Field):
+        how = _WAYS.get(op.finish.name, FIELDS)
+    made = results_type(part.spec) if how != FIELDS else None
+    if made is None or not _are_alike(np.dtype(made), plan.dtypes[0]):
+        return plan
+    return replace(plan, parts=(_ResultsPart(part.spec, how),))
+
+
+def way_across(
+    plan: Plan, rows: int, length: int, side: int
+) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
+    """Return the way from all elements of rows, of which ``side`` lie abreast, to their results.
+
+    It is that of `leaving_results` with nothing around its loop, and of extrema; None where there
+    is none, and returns None where fields are to be made first.
+    """
+    part = plan.parts[0]
+    if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(part.by_lines, Lines)):
+        return None
+    lines, how, place = part.by_lines, FIELDS, 0
+    if isinstance(part, _ResultsPart):
+        how, place = part.how, -1
+    elif not _is_left(plan.requests[0].op, part):
+        return None
+    if not lines.leaves_results_of(Tile(lines.none, NO_MASK, rows, length, side, side)):
+        return None
+    loop, room, may_leave, dtype = lines.loop, lines.room, lines.may_leave, plan.dtypes[0]
+    is_of_some = is_extreme_of_some(part.spec)
+    together = lines.together
+
+    def way(data: NDArray[Any]) -> NDArray[Any] | None:
+        found = None
+        if together is not None:
+            found = together(data, rows, length, side, side, how)
+        if found is None:
+            found = room(rows, 1, how)
+            loop(data, rows, length, side, side, rows, *found, how)
+        if may_leave and np.count_nonzero(found[1]):
+            return None
+        if is_of_some and np.count_nonzero(found[2]):
+            return None
+        result = found[place]
+        return result if result.dtype is dtype else result.view(dtype)
+
+    return way
+
+
+def _is_left(op: Any, part: FoldPart) -> bool:
+    """Tell whether what is left for each row is the result, bit by bit."""
+    is_any = op is OPS["any"] and part.spec.until == "some"
+    is_field = isinstance(op, Op) and isinstance(op.finish, Field)
+    return is_any or (is_field and part.spec.folds <= {"low", "high", "nonzero"})
+
+
+def _are_alike(made: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Tell whether one is the other bit by bit, as integers are modulo 2^64."""
+    kinds = {made.kind, wanted.kind}
+    return made.itemsize == wanted.itemsize and (len(kinds) == 1 or kinds == {"i", "u"})
