@@ -79,10 +79,15 @@ def _either(condition: Any, a: Any, b: Any) -> Any:
 
 
 @strict
-def _are_squares_lost(data: Any, start: Any, length: Any, pitch: Any, squares: Any) -> Any:
-    """Return whether a row whose squares add up to 0 has a number that is not 0."""
-    are_lost = False
-    run = squares.size
+def _are_squares_lost(
+    data: Any, start: Any, length: Any, pitch: Any, squares: Any, least: Any, largest: Any
+) -> Any:
+    """Return whether squares that are added up are too small or large, or 0 and had not to be."""
+    are_lost, run = False, squares.size
+    for j in range(run):
+        are_lost |= (squares[j] > largest) | ((squares[j] < least) & (squares[j] != 0))
+    if are_lost:
+        return True
     for i in range(length):
         line = data[start + i * pitch : start + i * pitch + run]
         for j in range(run):
@@ -90,17 +95,6 @@ def _are_squares_lost(data: Any, start: Any, length: Any, pitch: Any, squares: A
             is_number = line[j] == line[j]
             are_lost |= (squares[j] == 0) & (line[j] != 0) & is_number
     return are_lost
-
-
-@strict
-def _ends_reached(found: Any, least: Any, largest: Any) -> Any:
-    """Return whether one of these is 0, and whether one is too small or large."""
-    are_zero, are_lost = False, False
-    for j in range(found.size):
-        size = abs(found[j])
-        are_zero |= size == 0
-        are_lost |= (size > largest) | ((size < least) & (size != 0))
-    return are_zero, are_lost
 
 
 @cache
@@ -213,10 +207,6 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         two = np.int32(a == a) + np.int32(b == b)  # noqa: PLR0124
         return two + np.int32(c == c) + np.int32(d == d)  # noqa: PLR0124
 
-    @compiled
-    def is_in_range(v):  # type: ignore[no-untyped-def]
-        return (abs(v) >= least_size) & (abs(v) <= largest_size)
-
     # Additions stay in their order: nothing may be reassociated. A sum begins with 0, which added
     # to the first number is not to be left out: -0 would stay.
     flags = set() if is_total else {"nsz"}
@@ -250,12 +240,15 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             run = min(strip_size, width - left)
             start = panel * length * pitch + left
             row = panel * width + left
-            answers, counted = first[row : row + run], counts[row : row + run]
+            answers, is_done = first[row : row + run], False
             if is_whole:
                 high_words = second[row : row + run]
-            # Made here and not where it is used: a variable that might not be set keeps loops from
-            # becoming vectors.
-            done, is_done = results[row : row + run], False
+            if skip_nan:
+                counted = counts[row : row + run]
+            if leaves_results:
+                # Made here and not where it is used: a variable that might not be set keeps loops
+                # from becoming vectors.
+                done = results[row : row + run]
             if leaves_results and how != FIELDS:
                 answers = own_answers[:run]
                 if is_whole:
@@ -264,6 +257,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     counted = own_counts[:run]
                 if is_left_as_result and how == SUMS:
                     answers, is_done = done, True
+            none = nothing[:run]
             if is_whole:
                 for j in range(run):
                     answers[j], high_words[j] = 0, 0
@@ -275,10 +269,11 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 sums, is_done = done, True
             for begin in range(0, length, block_size):
                 end = min(begin + block_size, length)
-                # The first one to four lines begin the block, so that fours are left.
+                # The first one to four lines begin the block, so that fours are left, in a loop of
+                # their own: lines that may be others cost it ten times as much where they are short.
                 some = (end - begin - 1) % 4 + 1
                 at = start + begin * pitch
-                a, b, c, d = data[at : at + run], nothing[:run], nothing[:run], nothing[:run]
+                a, b, c, d = data[at : at + run], none, none, none
                 if some > 1:
                     b = data[at + pitch : at + pitch + run]
                 at += 2 * pitch
@@ -343,7 +338,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             if leaves_results and how != FIELDS and not is_done:
                 for j in range(run):
                     if may_leave:
-                        is_inside &= is_in_range(answers[j])
+                        size = abs(answers[j])
+                        is_inside &= (size >= least_size) & (size <= largest_size)
                     if is_whole:
                         mean = np.float64(high_words[j]) * 2.0**32 + np.float64(answers[j])
                         done[j] = mean / length
@@ -357,15 +353,15 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         done[j] = answers[j] / length
             elif may_leave and not joins:
                 for j in range(run):
-                    is_inside &= is_in_range(answers[j])
+                    size = abs(answers[j])
+                    is_inside &= (size >= least_size) & (size <= largest_size)
             if may_leave and not is_inside:
                 if is_product:
                     has_left = True
                 else:
-                    are_zero, are_lost = _ends_reached(answers, least_size, largest_size)
-                    if are_zero and not are_lost:
-                        are_lost = _are_squares_lost(data, start, length, pitch, answers)
-                    has_left |= are_lost
+                    has_left |= _are_squares_lost(
+                        data, start, length, pitch, answers, least_size, largest_size
+                    )
         while rows > rows_left:
             rows //= 2
             for j in range(rows):
@@ -383,8 +379,9 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
         if may_leave:
             if joins:
-                are_zero, are_lost = _ends_reached(first[:rows], least_size, largest_size)
-                has_left = are_lost | are_zero
+                for j in range(rows):
+                    size = abs(first[j])
+                    has_left |= not (least_size <= size <= largest_size)
             second[0] = has_left
 
     return fold_lines, kind, is_whole
