@@ -269,8 +269,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 sums, is_done = done, True
             for begin in range(0, length, block_size):
                 end = min(begin + block_size, length)
-                # The first one to four lines begin the block, so that fours are left, in a loop of
-                # their own: lines that may be others cost it ten times as much where they are short.
+                # The first one to four lines begin the block, so that fours are left. Those have a
+                # loop that does not choose its lines, which took ten times as long for short ones.
                 some = (end - begin - 1) % 4 + 1
                 at = start + begin * pitch
                 a, b, c, d = data[at : at + run], none, none, none
