@@ -48,6 +48,15 @@ def test_short_rows(op, dtype, shape):
     assert wl.reduce(wide[:, : shape[1]], op, axis=1).tobytes() == found.tobytes()
 
 
+@pytest.mark.parametrize("length", range(2, 10))
+def test_rows_of_each_length(length):
+    """Up to some length it is a constant of the loop that turns them."""
+    values = np.random.default_rng(length).integers(-9, 9, (1200, length)).astype("f4")
+    np.testing.assert_array_equal(wl.reduce(values, axis=1), values.sum(axis=1))
+    wide = np.pad(values, ((0, 0), (0, 1)), constant_values=100)
+    np.testing.assert_array_equal(wl.reduce(wide[:, :-1], axis=1), values.sum(axis=1))
+
+
 @pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("l2", "f8"), *large(("var", "f4"))])
 def test_rows_of_many_tiles(op, dtype):
     rows = TILE_BYTES // 3 // np.dtype(dtype).itemsize

@@ -267,6 +267,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 sums = answers
             if is_added_as_result and how == SUMS and not is_joined:
                 sums, is_done = done, True
+            is_inside = True
             for begin in range(0, length, block_size):
                 end = min(begin + block_size, length)
                 # The first one to four lines begin the block, so that fours are left. Those have a
@@ -320,6 +321,12 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         counted[j] += numbers[j]
                     else:
                         answers[j] = joined(answers[j], sums[j], begin, 1)
+                if is_product and may_leave:
+                    # So far none has left its range, nor did what it takes in.
+                    for j in range(run):
+                        size, later = abs(answers[j]), abs(sums[j])
+                        is_inside &= (size >= least_size) & (size <= largest_size)
+                        is_inside &= (later >= least_size) & (later <= largest_size)
             if is_of_some:
                 in_doubt = False
                 for j in range(run):
@@ -334,7 +341,6 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                                     counted[j] = 0
                                     break
             # Here the numbers are in a cache still, and no array is made for it.
-            is_inside = True
             if leaves_results and how != FIELDS and not is_done:
                 for j in range(run):
                     if may_leave:

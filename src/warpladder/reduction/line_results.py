@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import (
     FIELDS,
@@ -82,7 +83,7 @@ def way_across(
         how, place = part.how, -1
     elif not _is_left(plan.requests[0].op, part):
         return None
-    if not lines.leaves_results_of(Tile(lines.none, NO_MASK, rows, length, side, side)):
+    if lines_joined(Tile(lines.none, NO_MASK, rows, length, side, side)) > 1:
         return None
     loop, room, may_leave, dtype = lines.loop, lines.room, lines.may_leave, plan.dtypes[0]
     is_of_some = is_extreme_of_some(part.spec)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import element_type
-from warpladder.reduction.columns import LINES, lines_joined
+from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.deviations import moments_of_lines, takes_deviations
 from warpladder.reduction.layout import SHORT, Tile
 from warpladder.reduction.line_kernel import (
@@ -127,8 +127,6 @@ class Lines:
         it is the same for all rows. Lines are joined as in `columns`.
         """
         spec, fold, length = self._spec, self._fold, tile.length
-        if self._is_too_long(length):
-            return None
         joined = lines_joined(tile) if tile.across else 1
         if joined == 1:
             found = self.found(tile, FIELDS)
@@ -164,7 +162,7 @@ class Lines:
 
         They are of `results_type`, the same as of the fields. ``how`` is `SUMS` or the like.
         """
-        if not self.leaves_results_of(tile):
+        if tile.across and lines_joined(tile) > 1:
             return None
         _, second, _, results = self.found(tile, how)
         return None if self.may_leave and np.count_nonzero(second) else results
@@ -204,14 +202,6 @@ class Lines:
             second = np.empty(rows, np.int64)
         counts: NDArray[Any] = np.zeros(rows, self._marks) if self._spec.skip_nan else _NOTHING
         return np.empty(rows, self._kind), second, counts, self._no_results
-
-    def leaves_results_of(self, tile: Tile) -> bool:
-        """Tell whether rows of such a tile are neither joined nor too long for products."""
-        return not (self._is_too_long(tile.length) or (tile.across and lines_joined(tile) > 1))
-
-    def _is_too_long(self, length: int) -> bool:
-        """Tell whether blocks of products would be joined, whose range is not known."""
-        return self._fold == "product" and self.may_leave and length > LINES
 
     def _joined(self, tile: Tile, joined: int) -> Found:
         """Return what is found where so many lines are taken as one."""

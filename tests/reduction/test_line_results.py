@@ -1,0 +1,103 @@
+"""Results that a loop over lines makes itself: bit by bit what is made of its fields."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import warpladder as wl
+from choosing import large
+from warpladder.reduction.finishers import array_maker
+from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.line_results import leaving_results
+from warpladder.reduction.ops import parse_ops
+from warpladder.reduction.plan import make_plan
+
+CASES = (
+    *(("sum", "f4"), ("mean", "i8"), ("mean", "i1"), ("prod", "f8"), ("l2", "f4"), ("sum", "u8")),
+    *(("nanmean", "f4"), ("nansum", "f8")),
+    *large(("sum", "f8"), ("sum", "i4"), ("mean", "f8"), ("mean", "f4"), ("mean", "u8")),
+    *large(("prod", "f4"), ("prod", "i4"), ("l2", "f8"), ("nanprod", "f8"), ("nansum", "f4")),
+)
+# Panels, lines and columns: of one block and of several, with each number of lines beyond fours.
+SHAPES = ((1, 1, 33), (1, 2, 5000), (2, 3, 31), (3, 4, 64), (2, 1029, 40), (2, 514, 3))
+
+
+def plan_for(op, dtype):
+    return make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False)
+
+
+def numbers(op, dtype, shape):
+    drawn = np.random.default_rng(sum(shape)).integers(-3, 4, shape).astype(dtype)
+    if op == "mean":
+        drawn *= np.asarray(np.iinfo(dtype).max // 4 if drawn.dtype.kind != "f" else 0.1, dtype)
+    if op == "prod" and drawn.dtype.kind == "f":
+        drawn[np.abs(drawn) != 2] = -1.0
+        drawn[drawn == 2] = 1.001
+    if drawn.dtype.kind == "f":
+        # Sums of nothing but -0.
+        drawn[..., 1] = -0.0 if op != "prod" else 1.0
+        drawn[..., 2] = np.nan if op.startswith("nan") else 1.0
+    return drawn
+
+
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_results_are_those_of_fields(op, dtype, shape):
+    plan = plan_for(op, dtype)
+    leaving = leaving_results(plan)
+    assert leaving is not plan
+    panels, length, width = shape
+    data = numbers(op, dtype, shape).ravel()
+    tile = Tile(data, NO_MASK, panels * width, length, width, width)
+    found = leaving.complete(tile, 0)
+    assert list(found[0]) == ["result"]
+    states = plan.complete(tile, 0)
+    assert "result" not in states[0]
+    (expected,) = plan.finish(states, tile.rows, length, 0)
+    made = array_maker(plan)(found[0])
+    assert made.dtype == expected.dtype
+    assert made.tobytes() == expected.tobytes()
+    into = np.empty_like(expected)
+    assert array_maker(plan)(found[0], into) is into
+    assert into.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("op", ["max", "argmax", "var", "any", "count_nonzero", "ptp", "l1"])
+def test_of_others_fields_are_left(op):
+    plan = plan_for(op, "f4")
+    assert leaving_results(plan) is plan
+
+
+def test_results_of_another_dtype_are_made_of_fields():
+    plan = make_plan(parse_ops("sum"), np.dtype("f4"), np.dtype("f8"), "fast", False)
+    assert leaving_results(plan) is plan
+    assert leaving_results(plan_for(("sum", "max"), "f4")).parts[0].spec.folds == {"total", "high"}
+
+
+@pytest.mark.parametrize("dtype", ["f4", *large("f8")])
+@pytest.mark.parametrize("length", [5, 1100])
+def test_small_arrays_over_their_first_axis(dtype, length):
+    values = np.random.default_rng(length).random((length, 40)).astype(dtype)
+    values[1, 3], values[:, 4], values[2, 5] = np.nan, np.nan, np.inf
+    for op in ("max", "nanmax", "any", "sum"):
+        (expected,) = wl.reduce(values, (op,), axis=0)
+        found = wl.reduce(values, op, axis=0)
+        assert found.dtype == expected.dtype
+        assert found.tobytes() == expected.tobytes(), op
+        kept = wl.reduce(values, op, axis=0, keepdims=True)
+        assert kept.tobytes() == found.tobytes()
+        assert kept.shape == (1, 40)
+
+
+@pytest.mark.parametrize(("small", "large"), [(3, 1030), (1030, 3), (600, 700)])
+def test_products_that_leave_their_range_on_the_way(small, large):
+    """In one block of lines, in a later one, and in between only."""
+    values = np.ones((2048, 4))
+    values[:100, 0] = 1e-30
+    values[small, 1], values[large, 1] = 1e-305, 1e305
+    values[:20, 2], values[1500:1520, 2] = 1e-30, 1e30
+    values[5, 3] = 0
+    found = wl.reduce(values, "prod", axis=0)
+    np.testing.assert_allclose(found, [0, 1, 1, 0], rtol=1e-12)
+    np.testing.assert_array_equal(found, wl.reduce(values, ("prod", "max"), axis=0)[0])
