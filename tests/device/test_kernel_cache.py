@@ -8,17 +8,20 @@ import pickle
 import re
 import shutil
 import warnings
+from itertools import count
 from pathlib import Path
 
 import numba
 import pytest
 from numba import cuda
 from numba.core import caching
+from numba.core.bytecode import FunctionIdentity
 
 import warpladder
 from warpladder.cli import app
 from warpladder.device import kernel_cache
 from warpladder.device.kernel_cache import are_kept, cache_folder, cached
+from warpladder.device.native import address_of
 from warpladder.errors import KernelCacheWarning
 
 _SOURCE = """
@@ -34,6 +37,18 @@ def twice(number):
 @njit
 def thrice(number):
     return number + number + number
+"""
+_ADDING = """
+from numba import njit
+from warpladder.device.kernel_cache import cached
+
+def adding(more):
+    @cached
+    @njit
+    def add(number):
+        return number + more
+
+    return add
 """
 # As a pickle has a class of a module that is no longer there.
 _GONE = b"cno_such_module\nno_such_class\n."
@@ -70,6 +85,35 @@ def test_what_is_compiled_is_kept(load, tmp_path):
     assert (hits(first.twice), hits(second.twice)) == (0, 1)
     assert cache_folder(first.twice) == tmp_path / "__pycache__"
     assert are_kept()
+
+
+def test_functions_of_one_text_have_an_address_each(as_new_processes, monkeypatch):
+    """Compiled in different processes they had one name, and in a third one of them the address."""
+    load = as_new_processes(_ADDING)
+    for more in (1, 2):
+        monkeypatch.setattr(FunctionIdentity, "_unique_ids", count(10**6))
+        assert load().adding(more)(1) == 1 + more
+    module = load()
+    one, two = module.adding(1), module.adding(2)
+    assert (one(1), two(1)) == (2, 3)
+    assert (hits(one), hits(two)) == (1, 1)
+    assert address_of(one, 1) != address_of(two, 1)
+
+
+def test_what_an_older_source_left_is_not_taken_for_what_the_index_names(
+    as_new_processes, tmp_path
+):
+    """A process that is ended has written the index, and not yet what it names."""
+    source = "more = 1" + _SOURCE.replace("number + number\n", "number + more\n", 1)
+    assert as_new_processes(source)().twice(20) == 21
+    (file,) = files(tmp_path, "nbc")
+    of_old_source = file.read_bytes()
+    load = as_new_processes(source.replace("more = 1", "more = 22"))
+    assert load().twice(20) == 42
+    file.write_bytes(of_old_source)
+    module = load()
+    assert module.twice(20) == 42
+    assert hits(module.twice) == 0
 
 
 def test_without_a_place_for_it_everything_works_and_that_is_said_once(load, nowhere_to_write):

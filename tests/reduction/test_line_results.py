@@ -31,12 +31,12 @@ def numbers(op, dtype, shape):
     drawn = np.random.default_rng(sum(shape)).integers(-3, 4, shape).astype(dtype)
     if op == "mean":
         drawn *= np.asarray(np.iinfo(dtype).max // 4 if drawn.dtype.kind != "f" else 0.1, dtype)
-    if op == "prod" and drawn.dtype.kind == "f":
+    if op.endswith("prod") and drawn.dtype.kind == "f":
         drawn[np.abs(drawn) != 2] = -1.0
         drawn[drawn == 2] = 1.001
     if drawn.dtype.kind == "f":
         # Sums of nothing but -0.
-        drawn[..., 1] = -0.0 if op != "prod" else 1.0
+        drawn[..., 1] = 1.0 if op.endswith("prod") else -0.0
         drawn[..., 2] = np.nan if op.startswith("nan") else 1.0
     return drawn
 

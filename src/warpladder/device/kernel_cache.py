@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 from numba.core.caching import IndexDataCacheFile, NullCache
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
+from numba.core.serialize import dumps
 
 from warpladder.device.one_compiler import alone
 from warpladder.errors import KernelCacheWarning
@@ -50,6 +52,8 @@ def cached(function: _Compiled) -> _Compiled:
     if not hasattr(dispatcher, "enable_caching"):
         # Plain Python where NUMBA_DISABLE_JIT is set, or a simulated kernel.
         return function
+    if isinstance(dispatcher, CPUDispatcher):
+        _name_apart(dispatcher.py_func)
     try:
         dispatcher.enable_caching()
     except RuntimeError:
@@ -62,6 +66,19 @@ def cached(function: _Compiled) -> _Compiled:
     cache.save_overload = _unless_unwritable(cache.save_overload, cache.cache_path)
     _compile_alone(dispatcher, cache, filename)
     return function
+
+
+def _name_apart(function: Any) -> None:
+    """Give a function that depends on variables around it a name of its own among its like.
+
+    Numba tells them apart by a number that each process begins anew. Two that were compiled in
+    different processes may have one name, under which a third finds the address of one alone.
+    """
+    around = function.__closure__
+    if around:
+        values = dumps(tuple(cell.cell_contents for cell in around))
+        digest = sha256(function.__code__.co_code + values).hexdigest()
+        function.__qualname__ += f".{digest[:16]}"
 
 
 def _compile_alone(dispatcher: Any, cache: Any, filename: str) -> None:
@@ -123,17 +140,18 @@ class _KernelFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no ty
     """An index and the files it names; what cannot be read is as if it were not there.
 
     Two processes that save at once may give two kernels one number. The last to write wins, and the
-    index of the other is wrong about it; so the key is in the file, too.
+    index of the other is wrong about it; so the key is in the file, too. An index is written before
+    the file that it names, where one of an older source may stand; so is what tells sources apart.
     """
 
     def load(self, key: Any) -> Any:
         match super().load(key):
-            case (kept, data) if kept == key:
+            case (stamp, kept, data) if (stamp, kept) == (self._source_stamp, key):
                 return data
         return None
 
     def save(self, key: Any, data: Any) -> None:
-        super().save(key, (key, data))
+        super().save(key, (self._source_stamp, key, data))
 
     def _load_index(self) -> Any:
         found = self._unless_damaged(self._index_path, super()._load_index)

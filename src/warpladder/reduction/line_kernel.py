@@ -304,7 +304,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 if begin == 0 and not is_whole:
                     # There is nothing to join yet.
                     if is_counted:
-                        counted[:] = numbers[:run]
+                        for j in range(run):
+                            counted[j] = numbers[j]
                     if not (is_left_as_added or is_done) or is_joined:
                         for j in range(run):
                             answers[j] = kind(sums[j])
