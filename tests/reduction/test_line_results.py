@@ -101,3 +101,26 @@ def test_products_that_leave_their_range_on_the_way(small, large):
     found = wl.reduce(values, "prod", axis=0)
     np.testing.assert_allclose(found, [0, 1, 1, 0], rtol=1e-12)
     np.testing.assert_array_equal(found, wl.reduce(values, ("prod", "max"), axis=0)[0])
+
+
+@pytest.mark.parametrize("dtype", ["f8", *large("f4")])
+@pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning")
+def test_variances_that_skip_nan(dtype):
+    values = np.random.default_rng(3).random((9, 2000)).astype(dtype)
+    values[0, ::2] = values[3:, ::3] = values[:, 5] = values[1:, 6] = np.nan
+    values[:8, 7], values[4, 8], values[:, 9] = np.nan, np.inf, 2.0
+    for axis, given in ((0, values), (1, np.ascontiguousarray(values.T))):
+        for ddof in (0, 1):
+            found = wl.reduce(given, "nanvar", axis=axis, ddof=ddof)
+            with np.errstate(invalid="ignore"):
+                expected = np.nanvar(values, axis=0, ddof=ddof, dtype="f8")
+            np.testing.assert_allclose(found, expected, rtol=1e-12 if dtype == "f8" else 1e-6)
+            # What leaves its range is kept in records.
+            records = wl.reduce(given, ("nanvar", "nanmin"), axis=axis, ddof=ddof)[0]
+            np.testing.assert_allclose(found, records, rtol=1e-12 if dtype == "f8" else 1e-6)
+    if dtype == "f8":
+        values[:, 10] = np.linspace(-1e-180, 1e-180, 9)
+        values[2, 10] = np.nan
+        kept = values[:, 10][np.arange(9) != 2] * 1e180
+        found = wl.reduce(values, "nanstd", axis=0)[10]
+        np.testing.assert_allclose(found, kept.std() * 1e-180, rtol=1e-12)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from warpladder.device.subroutines import subroutine
-from warpladder.reduction.scalars import half_to_float, strict
+from warpladder.reduction.scalars import compiled, half_to_float, strict
 
 __all__ = [
     "bounds",
@@ -21,6 +21,7 @@ __all__ = [
     "element_type",
     "is_kept",
     "numbers",
+    "numbers_among",
     "push",
     "widened",
 ]
@@ -37,6 +38,13 @@ def bounds(element: Any) -> tuple[Any, Any]:
         return element(-np.inf), element(np.inf)
     limits = np.iinfo(element)
     return element(limits.min), element(limits.max)
+
+
+@compiled
+def numbers_among(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Return how many of these are not NaN, which is not itself."""
+    two = np.int32(a == a) + np.int32(b == b)  # noqa: PLR0124
+    return two + np.int32(c == c) + np.int32(d == d)  # noqa: PLR0124
 
 
 # It is asked at every element: where references to its arrays were counted, no loop became vectors

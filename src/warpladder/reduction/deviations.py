@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
-from warpladder.reduction.blocks import element_type
+from warpladder.reduction.blocks import element_type, numbers_among
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
-from warpladder.reduction.scalars import difference
+from warpladder.reduction.scalars import compiled, difference, either
 from warpladder.reduction.states import FoldSpec, shift_type
 
 __all__ = ["moments_of_lines", "takes_deviations"]
@@ -30,8 +30,7 @@ __all__ = ["moments_of_lines", "takes_deviations"]
 
 def takes_deviations(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
-    is_plain = not spec.masked and not spec.skip_nan and spec.values != "float16"
-    return is_plain and spec.folds == {"moments"}
+    return not spec.masked and spec.values != "float16" and spec.folds == {"moments"}
 
 
 def moments_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | None:
@@ -49,10 +48,12 @@ def moments_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | No
         return None
     shift = np.empty(rows, shift_type(spec.values))
     offset, deviation = np.empty(rows), np.empty(rows)
-    if _moments_kernel(spec)(data, rows, length, pitch, width, shift, offset, deviation):
+    counts = np.empty(rows if spec.skip_nan else 0, np.int64)
+    kernel = _moments_kernel(spec)
+    if kernel(data, rows, length, pitch, width, shift, offset, deviation, counts):
         return None
     return {
-        "count": np.array([length]),
+        "count": counts if spec.skip_nan else np.array([length]),
         "shift": shift,
         "offset": offset,
         "tiny_deviation": np.zeros(1),
@@ -63,19 +64,29 @@ def moments_of_lines(spec: FoldSpec, tile: Tile) -> dict[str, NDArray[Any]] | No
 
 @cache
 def _moments_kernel(spec: FoldSpec) -> Any:
-    """Return ``fold(data, rows, length, pitch, width, shift, offset, deviation)``.
+    """Return ``fold(data, rows, length, pitch, width, shift, offset, deviation, counts)``.
 
     Rows lie as in `columns`, and are added up in the same order. It returns whether squares left
-    the range of float64, and stops where some did.
+    the range of float64, and stops where some did. Counts are left where NaNs are skipped.
     """
+    skip_nan = spec.skip_nan
     is_float = np.dtype(element_type(spec.values)).kind == "f"
     apart = shift_type(spec.values)
+
+    @compiled
+    def distance(v, near):  # type: ignore[no-untyped-def]
+        found = difference(apart(v), near)
+        if skip_nan:
+            return either(v == v, found, 0.0)  # noqa: PLR0124 - NaN is not itself
+        return found
 
     # Additions stay in their order: nothing may be reassociated.
     @cached
     @njit(nogil=True, fastmath={"nsz", "contract"})
     @specialised
-    def fold(data, rows, length, pitch, width, shift, offset, deviation):  # type: ignore[no-untyped-def]
+    def fold(  # type: ignore[no-untyped-def]
+        data, rows, length, pitch, width, shift, offset, deviation, counts
+    ):
         strips = (width + STRIP - 1) // STRIP
         for strip in range(rows // width * strips):
             panel, left = strip // strips, strip % strips * STRIP
@@ -88,6 +99,21 @@ def _moments_kernel(spec: FoldSpec) -> Any:
             for j in range(run):
                 near[j] = top[j]
                 total[j], squared[j] = 0.0, 0.0
+            if skip_nan:
+                counted = counts[row : row + run]
+                are_nan = False
+                for j in range(run):
+                    counted[j] = 0
+                    are_nan |= near[j] != near[j]
+                if are_nan:
+                    # The last number that there is, or 0.
+                    for j in range(run):
+                        near[j] = near[j] if near[j] == near[j] else 0.0
+                    for i in range(1, length):
+                        a = data[start + i * pitch : start + i * pitch + run]
+                        for j in range(run):
+                            is_first = (top[j] != top[j]) & (a[j] == a[j])
+                            near[j] = apart(a[j]) if is_first else near[j]
             fours = length // 4 * 4
             # What is kept of each row is loaded and stored once for four lines.
             for i in range(0, fours, 4):
@@ -96,17 +122,21 @@ def _moments_kernel(spec: FoldSpec) -> Any:
                 at += 2 * pitch
                 c, d = data[at : at + run], data[at + pitch : at + pitch + run]
                 for j in range(run):
-                    first = difference(apart(a[j]), near[j])
-                    second = difference(apart(b[j]), near[j])
-                    third = difference(apart(c[j]), near[j])
-                    fourth = difference(apart(d[j]), near[j])
+                    first = distance(a[j], near[j])
+                    second = distance(b[j], near[j])
+                    third = distance(c[j], near[j])
+                    fourth = distance(d[j], near[j])
+                    if skip_nan:
+                        counted[j] += numbers_among(a[j], b[j], c[j], d[j])
                     total[j] = total[j] + first + second + third + fourth
                     two = squared[j] + first * first + second * second
                     squared[j] = two + third * third + fourth * fourth
             for i in range(fours, length):
                 a = data[start + i * pitch : start + i * pitch + run]
                 for j in range(run):
-                    first = difference(apart(a[j]), near[j])
+                    first = distance(a[j], near[j])
+                    if skip_nan:
+                        counted[j] += a[j] == a[j]
                     total[j] += first
                     squared[j] += first * first
             if is_float:
@@ -119,13 +149,17 @@ def _moments_kernel(spec: FoldSpec) -> Any:
                     for i in range(length):
                         a = data[start + i * pitch : start + i * pitch + run]
                         for j in range(run):
-                            are_lost |= (a[j] != near[j]) & (squared[j] == 0)
+                            is_other = a[j] != near[j]
+                            if skip_nan:
+                                is_other &= a[j] == a[j]
+                            are_lost |= is_other & (squared[j] == 0)
                 if are_lost:
                     return True
             for j in range(run):
-                _, total[j], _, squared[j], _ = moments_of(
-                    length, near[j], total[j], squared[j], 1.0
-                )
+                size = length
+                if skip_nan:
+                    size = max(counted[j], 1)
+                _, total[j], _, squared[j], _ = moments_of(size, near[j], total[j], squared[j], 1.0)
         return False
 
     return fold

@@ -10,7 +10,7 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
-from warpladder.reduction.blocks import bounds, element_type
+from warpladder.reduction.blocks import bounds, element_type, numbers_among
 from warpladder.reduction.columns import LINES
 from warpladder.reduction.rules import (
     LARGEST_PRODUCT,
@@ -20,7 +20,7 @@ from warpladder.reduction.rules import (
     LOW_WORD,
     outdoes,
 )
-from warpladder.reduction.scalars import compiled, select, strict, times_itself
+from warpladder.reduction.scalars import compiled, either, strict, times_itself
 from warpladder.reduction.states import FoldSpec
 
 __all__ = [
@@ -69,13 +69,6 @@ def _kind(spec: FoldSpec) -> Any:
         # Whether there is one takes a byte.
         return np.uint8 if spec.until == "some" else np.int64
     return np.int64 if spec.sums == "int64" and fold != "square" else np.float64
-
-
-@compiled
-def _either(condition: Any, a: Any, b: Any) -> Any:
-    # What is among a loop's variables may not call an intrinsic: the key of the loop on disk would
-    # be another one in each process.
-    return select(condition, a, b)
 
 
 @strict
@@ -160,10 +153,10 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         if is_square:
             square = times_itself(np.float64(v))
             if skip_nan:
-                return _either(v == v, square, neutral)  # noqa: PLR0124 - NaN is not itself
+                return either(v == v, square, neutral)  # noqa: PLR0124 - NaN is not itself
             return square
         if skip_nan:
-            return _either(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
+            return either(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
         return lanes(v)
 
     @compiled
@@ -171,12 +164,12 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
         # Of equals, which zeros of both signs are, the last is taken, as in `columns`.
         if is_of_some:
             # Where there is a NaN that leaves what is kept.
-            return _either(v <= kept if is_low else v >= kept, v, kept)
+            return either(v <= kept if is_low else v >= kept, v, kept)
         if is_extreme:
             new = taken(v)
             ahead = new <= kept if is_low else new >= kept
             ahead |= new != new  # noqa: PLR0124 - NaN is not itself
-            return _either(ahead, new, kept)
+            return either(ahead, new, kept)
         if is_product:
             return kept * taken(v)
         if until_some:
@@ -186,10 +179,10 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     @compiled
     def joined(old, new, old_count, new_count):  # type: ignore[no-untyped-def]
         if is_of_some:
-            return _either(new < old if is_low else new > old, new, old)
+            return either(new < old if is_low else new > old, new, old)
         if is_extreme:
             leads = outdoes(new, old, new < old if is_low else new > old)
-            return _either((new_count > 0) & (leads | (old_count == 0)), new, old)
+            return either((new_count > 0) & (leads | (old_count == 0)), new, old)
         if is_product:
             return old * new
         if until_some:
@@ -200,12 +193,6 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     def high_words_of(a, b, c, d):  # type: ignore[no-untyped-def]
         two = np.int64(a >> 32) + np.int64(b >> 32)
         return two + np.int64(c >> 32) + np.int64(d >> 32)
-
-    @compiled
-    def numbers_among(a, b, c, d):  # type: ignore[no-untyped-def]
-        # NaN is not itself.
-        two = np.int32(a == a) + np.int32(b == b)  # noqa: PLR0124
-        return two + np.int32(c == c) + np.int32(d == d)  # noqa: PLR0124
 
     # Additions stay in their order: nothing may be reassociated. A sum begins with 0, which added
     # to the first number is not to be left out: -0 would stay.
@@ -388,7 +375,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             if joins:
                 for j in range(rows):
                     size = abs(first[j])
-                    has_left |= not (least_size <= size <= largest_size)
+                    is_inside = least_size <= size <= largest_size
+                    has_left |= not is_inside and size == size  # noqa: PLR0124 - NaN is not itself
             second[0] = has_left
 
     return fold_lines, kind, is_whole

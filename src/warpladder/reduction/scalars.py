@@ -25,6 +25,7 @@ __all__ = [
     "as_float",
     "compiled",
     "difference",
+    "either",
     "half_to_float",
     "loose",
     "mark_at",
@@ -115,6 +116,15 @@ def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:  # noqa: ARG0
         return builder.select(*args)
 
     return a(types.boolean, a, a), codegen
+
+
+@compiled
+def either(condition: Any, a: Any, b: Any) -> Any:
+    """Return what `select` does, for functions among the variables of a loop.
+
+    Those may not call an intrinsic: the key of the loop on disk would be another in each process.
+    """
+    return select(condition, a, b)
 
 
 @intrinsic

@@ -28,8 +28,8 @@ __all__ = ["fold_short_rows", "turned"]
 _AT_ONCE = 1 << 14
 # Where a row's length is a constant, a vector's elements are sorted by shuffles. 262,144 rows of 2,
 # 3, 4 and 7 float32 took 30, 52, 68 and 190 us, by a loop that does not know it 160, 250, 330 and
-# 590; of 3 int8 12 and 230. Beyond this it is no faster.
-_LONGEST_KNOWN = 7
+# 590; of 3 int8 12 and 230. Of more than 7 words of 8 bytes, and of 8 others, it is no faster.
+_LONGEST_KNOWN, _LONGEST_OF_WORDS = 8, 7
 
 
 def fold_short_rows(kernel: Any, room: Room, tile: Tile, how: int) -> Found:
@@ -51,7 +51,7 @@ def fold_short_rows(kernel: Any, room: Room, tile: Tile, how: int) -> Found:
     found = first, second, counts, results = room(rows, -(-rows // some), how)
     words = data.view(f"u{data.itemsize}")
     buffer = np.empty(some * length, words.dtype)
-    turn = _address_of_turn(length, words.dtype) if pitch == length <= _LONGEST_KNOWN else 0
+    turn = _address_of_turn(length, words.dtype) if _is_known(tile) else 0
     _fold(
         *(_address(kernel, data.dtype, room), turn, words, rows, length, pitch, buffer),
         *(first.ctypes.data, first.itemsize),
@@ -72,10 +72,21 @@ def turned(tile: Tile) -> Tile:
     ([1, 3, 2, 4], (2, 2, 2, 2))
     """
     data, _, rows, length, pitch, _ = tile
+    if _is_known(tile):
+        words = data.view(f"u{data.itemsize}")
+        across = np.empty(rows * length, words.dtype)
+        _turn(length)(words, 0, rows, across)
+        return Tile(across.view(data.dtype), NO_MASK, rows, length, rows, rows)
     strides = pitch * data.itemsize, data.itemsize
     matrix: NDArray[Any] = np.ndarray((rows, length), data.dtype, data, 0, strides)
-    across = copied(matrix.T, 1, data.dtype, "", {})
-    return Tile(across, NO_MASK, rows, length, rows, rows)
+    copy = copied(matrix.T, 1, data.dtype, "", {})
+    return Tile(copy, NO_MASK, rows, length, rows, rows)
+
+
+def _is_known(tile: Tile) -> bool:
+    """Tell whether rows follow one another and have a length of which there is a loop."""
+    longest = _LONGEST_OF_WORDS if tile.data.itemsize > 4 else _LONGEST_KNOWN
+    return tile.pitch == tile.length <= longest
 
 
 @cache
