@@ -16,7 +16,7 @@ from oracles import absent, check_hops, distances
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import paths, prepare
+from warpladder.shortest_paths import paths, prepare, result
 from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.negative_cycles import find_negative_cycle
@@ -409,6 +409,15 @@ def test_predecessors_take_no_more_memory_than_is_asked_for(monkeypatch):
     tracemalloc.stop()
     assert asked == [150 * 150 * (4 + many.dist_matrix.itemsize)]
     assert most < 1.1 * asked[0]
+
+
+def test_infinities_take_no_more_memory_than_is_asked_for(monkeypatch):
+    answer = wl.shortest_paths(Graph.from_edges([0], [1]))
+    asked = []
+    monkeypatch.setattr(result, "require_memory", lambda size, _: asked.append(size))
+    assert answer.with_infinities().nbytes == 32
+    assert answer.eccentricity().tolist() == [1, INF]
+    assert asked == [32, 16]
 
 
 @pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()], ["AB"], ("AB", "CD"), [{0, 1}]])
