@@ -19,6 +19,7 @@ from warpladder.formats.text import TextFile, is_content, outside_quotes, quoted
 __all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain_edges"]
 
 _COMMENTS = "#%"
+_HEADER = ["source", "target", "weight"]
 # SNAP states the direction in words, KONECT by `sym` or `asym` in its first line.
 _DIRECTION = re.compile(r"\b(un)?directed graph\b|^%\s*(sym)\b", re.IGNORECASE)
 # What the column `Type` of a table of Gephi's says of each edge.
@@ -61,9 +62,13 @@ def read_edge_list(
     has_quotes = delimiter is None and _may_have_quotes(file.lines[first:])
     plain = Layout((), "fields", _COMMENTS, delimiter, has_quotes=has_quotes)
     tokens = split_row(file, first, plain)
+    is_found = False
     if header is None:
         header = any(isinstance(c, str) and not c.isdecimal() for c in (source, target, weight))
-        header = header or _is_header(file, first, plain)
+        is_found = not header and _is_header(file, first, plain)
+        header = header or is_found
+    if is_found and len(tokens) == 3 and any(map(is_number, tokens)):
+        raise _doubtful_header(file, first)
     names = tokens if header else None
     chosen = choose_columns(file.path, names, len(tokens), source, target, weight)
 
@@ -87,6 +92,9 @@ def read_edge_list(
     if delimiter is not None and not are_numbers:
         _refuse_doubtful_comments(file, first + 1, len(tokens), delimiter)
     sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
+    # With two columns an edge looks like the header that is written here.
+    if is_found and len(tokens) == 2 and tokens != _HEADER[:2] and {*tokens} & {*(labels or ())}:
+        raise _doubtful_header(file, first)
     weights = None if chosen.weight is None else columns[chosen.weight]
     column = chosen.weight if names is None or chosen.weight is None else names[chosen.weight]
     return EdgeTable(sources, targets, weights, n, labels, directed, weight_column=column)
@@ -189,6 +197,15 @@ def _is_header(file: TextFile, first: int, layout: Layout) -> bool:
     return False
 
 
+def _doubtful_header(file: TextFile, first: int) -> FileFormatError:
+    """Return the error for a line of names of columns that may be names of vertices, too."""
+    expected = (
+        "names of columns (give source= and target= by name) or an edge (put 'source target "
+        "weight' before it), not what may be both"
+    )
+    return file.error(first, expected)
+
+
 def write_plain_edges(file: IO[bytes], table: EdgeTable, comment: str | None) -> None:
     """Write tabbed columns without a header, as SNAP does."""
     names, rows = _named_rows(table)
@@ -214,7 +231,7 @@ def write_delimited_edges(
         quoting=csv.QUOTE_ALL if needs_quotes else csv.QUOTE_MINIMAL,
         lineterminator="\n",
     )
-    writer.writerow(["source", "target", "weight"][: 2 if table.weights is None else 3])
+    writer.writerow(_HEADER[: 2 if table.weights is None else 3])
     writer.writerows(rows)
     file.write(text.getvalue().encode())
 

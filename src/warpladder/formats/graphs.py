@@ -148,7 +148,8 @@ def read(
         Columns of an edge list or a Parquet file, by name or by number from 0. Where source and
         target are given and weight is not, edges have no weights. TNTP takes weight alone.
     header
-        Whether an edge list's first line holds column names; None to find out.
+        Whether an edge list's first line holds column names; None to find out. It is refused where
+        it may be an edge as well, as ``u v`` above other edges of u or v.
     delimiter
         The character between an edge list's columns, ``" "`` for any white space; None to find out.
         A comma that is found out is refused where it may be a decimal comma, as in ``1 2 3,5``.
