@@ -113,6 +113,8 @@ MALFORMED = [
     ("csv", 'from,to\n"a\x1fb"\n', 2, "2 fields", "'\"a\\x1fb\"'"),
     ("csv", 'from,to,km\na,"b\nc",5\n', 2, "closed quotes", "'a,\"b'"),
     ("csv", "from,to,km\na,b,1\n#c,a,2\n", 3, "a blank after the # of a comment", "'#c,a,2'"),
+    ("txt", "a b 1\n#end of file\n#c a 2\n", 3, "a blank after the # of a comment", "'#c a 2'"),
+    ("edges", "a b\n%c a\n", 2, "or a name in quotes", "'%c a'"),
     ("csv", "from;to\n  %c;a\n", 2, "or a name in quotes", "'%c;a'"),
     ("csv", "", None, "edges, a header or a comment", "an empty file"),
     ("txt", " \n\n", None, "edges, a header or a comment", "an empty file"),

@@ -277,8 +277,10 @@ def _write_csv(
     names = _names(labels, len(distances))
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     # Readers end a line at a CR, too, but it is no reason for quotes to the writer.
-    quoting = csv.QUOTE_ALL if any("\r" in name for name in names) else csv.QUOTE_MINIMAL
-    writer = csv.writer(text, quoting=quoting, lineterminator="\n")
+    has_cr = any("\r" in name for name in names)
+    writer = csv.writer(
+        text, quoting=csv.QUOTE_ALL if has_cr else csv.QUOTE_MINIMAL, lineterminator="\n"
+    )
     writer.writerow(["", *names])
     rows = (_cells(row, no_path) for row in distances)
     writer.writerows([name, *row] for name, row in zip(names, rows, strict=True))

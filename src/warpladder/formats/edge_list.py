@@ -89,8 +89,8 @@ def read_edge_list(
     if kind is not None:
         directed = _direction_of(file, columns[kind].tolist())
     are_numbers = columns[chosen.source].size and columns[chosen.source].dtype != object
-    if delimiter is not None and not are_numbers:
-        _refuse_doubtful_comments(file, first + 1, len(tokens), delimiter)
+    if not are_numbers:
+        _refuse_doubtful_comments(file, first + 1, layout, chosen.weight)
     sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
     # With two columns an edge looks like the header that is written here.
     if is_found and len(tokens) == 2 and tokens != _HEADER[:2] and {*tokens} & {*(labels or ())}:
@@ -174,14 +174,20 @@ def _refuse_decimal_commas(file: TextFile, first: int) -> None:
         raise file.error(first, expected, quoted(odd))
 
 
-def _refuse_doubtful_comments(file: TextFile, start: int, count: int, delimiter: str) -> None:
+def _refuse_doubtful_comments(
+    file: TextFile, start: int, layout: Layout, weight: int | None
+) -> None:
     """Refuse lines that may be comments or rows, where names may begin with any character."""
     for index, line in enumerate(file.lines[start:], start):
         text = line.lstrip()
-        is_doubtful = len(text) > 1 and text[0] in _COMMENTS and not text[1].isspace()
-        if is_doubtful and text.count(delimiter) + 1 == count:
-            expected = f"a blank after the {text[0]} of a comment, or a name in quotes"
-            raise file.error(index, expected)
+        if len(text) > 1 and text[0] in _COMMENTS and not text[1].isspace():
+            fields = text.split(layout.delimiter)
+            if len(fields) != len(layout.fields):
+                continue
+            # Between the words of a comment there are blanks, too.
+            if layout.delimiter or weight is None or is_number(fields[weight]):
+                expected = f"a blank after the {text[0]} of a comment, or a name in quotes"
+                raise file.error(index, expected)
 
 
 def _is_header(file: TextFile, first: int, layout: Layout) -> bool:

@@ -130,8 +130,8 @@ def read(
     Ids of an edge list are integers where every one of the file is written as that integer is
     printed, else all are text: 01234 and 1234 are two vertices, as in a Hochberg file.
     Its fields may be in quotes, between blanks too, as R writes them.
-    Its lines that begin with # or % are comments; below the first row of a table of such text,
-    those without a blank after that are refused where they have as many fields as a row.
+    Its lines that begin with # or % are comments; below the first row of such text, those without
+    a blank after that are refused where they may be a row.
 
     Parameters
     ----------
