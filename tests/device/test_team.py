@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Barrier, Event, Thread, get_ident
 from time import monotonic
 
@@ -61,6 +64,26 @@ def test_what_is_shared_is_done_once_where_threads_are_too_few(
         crew.each(task, 4)
     one_thread.shutdown()
     assert sorted(done) == [0, 1, 2, 3]
+
+
+def test_what_failed_keeps_nothing_that_it_was_given() -> None:
+    def fail(given: Event) -> None:
+        raise KeyError(given)
+
+    given = Event()
+    kept = weakref.ref(given)
+    gc.disable()
+    try:
+        with suppress(KeyError):
+            in_background(fail, given).result()
+        del given
+        until = monotonic() + 5
+        while kept() is not None and monotonic() < until:
+            # Another call takes the place of the last one that a thread remembers.
+            in_background(int).result()
+    finally:
+        gc.enable()
+    assert kept() is None
 
 
 def test_a_team_for_which_threads_are_too_few(one_thread: ThreadPoolExecutor) -> None:

@@ -37,6 +37,8 @@ class _Once:
                     self._result = self._call(*self._args)
                 except BaseException as fault:
                     self._fault = fault
+                    # The fault has this frame, which would keep what has the fault.
+                    del self
                     raise
         if self._fault is not None:
             raise self._fault
