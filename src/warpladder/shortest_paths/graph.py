@@ -144,8 +144,8 @@ class Graph:
             Lengths differ, an end is missing (None or NaN), an index is out of range, a weight is
             NaN or -inf, labels repeat.
         InputTypeError
-            Weights are not real numbers, an entry is masked, ``n`` is no integer, or ``directed``
-            is neither True nor False.
+            Weights are not real numbers, all ends are whole numbers but not all integers, an entry
+            is masked, ``n`` is no integer, or ``directed`` is neither True nor False.
 
         Examples
         --------
