@@ -252,8 +252,7 @@ def _without_quotes(rows: list[str], delimiter: str | None) -> list[str] | None:
         return None
     if delimiter is None:
         # Only in lines with quotes are blanks alone between fields, as in `split_row`.
-        rows = [row.strip() if '"' in row else " ".join(row.split()) for row in rows]
-        delimiter = " "
+        rows, delimiter = [r.strip() if '"' in r else " ".join(r.split()) for r in rows], " "
     reader = csv.reader(rows, delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
         unquoted = [_UNIT_SEPARATOR.join(fields) for fields in reader]
