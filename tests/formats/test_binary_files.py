@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import sys
 import zipfile
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -331,6 +332,10 @@ def test_parquet_without_rows(tmp_path: Path) -> None:
         ),
         ({"source": [0], "target": [1], "weight": [np.nan]}, "nan at 0"),
         ({"source": [0], "target": [1], "weight": ["x"]}, "real numbers"),
+        (
+            {"source": [0], "target": [1], "weight": [Decimal("1.5")]},
+            r"real numbers .*, found type decimal128\(2, 1\) in column 'weight'",
+        ),
     ],
 )
 def test_parquet_that_is_no_graph(tmp_path: Path, columns: dict[str, Any], message: str) -> None:

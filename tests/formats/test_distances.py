@@ -139,6 +139,11 @@ def test_odd_labels_that_a_file_gives_back(tmp_path: Path) -> None:
     labels = ["a\0b", "vertex", "\ud800"]
     write_distances(tmp_path / "d.npz", MATRIX, labels)
     assert distances.read_distances(tmp_path / "d.npz").labels == labels
+    labels = ["a\rb", "\r", "a,\n"]
+    write_distances(tmp_path / "d.csv", MATRIX, labels)
+    with (tmp_path / "d.csv").open(newline="") as file:
+        heading, *rows = csv.reader(file)
+    assert heading[1:] == [name for name, *_ in rows] == labels
 
 
 def test_check_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,8 +36,10 @@ def files(draw: st.DrawFn) -> tuple[list[str], Layout]:
     row = st.lists(TOKENS, min_size=len(kinds), max_size=len(kinds)) | st.lists(TOKENS, max_size=4)
     lines = [blank.join(tokens) for tokens in draw(st.lists(row, max_size=4))]
     titles = ["a" if kind == "word" else kind for kind in kinds]
+    comments = draw(st.sampled_from(["", "#%"]))
+    has_quotes = delimiter is None and draw(st.booleans())
     layout = Layout(
-        tuple(map(Field, kinds, titles)), "a row", draw(st.sampled_from(["", "#%"])), delimiter, n=3
+        tuple(map(Field, kinds, titles)), "a row", comments, delimiter, 3, has_quotes=has_quotes
     )
     return lines, layout
 
@@ -53,6 +55,7 @@ def outcome(lines: list[str], layout: Layout) -> list[tuple[str, list[Any]]] | N
 @given(files())
 @example((["0 1.5"], Layout((Field("weight", "weight"),) * 2, "a row")))
 @example((["0,\xa05"], Layout((Field("id", "id"), Field("weight", "weight")), "a row", "", ",")))
+@example((['"a b" c', "d\te f"], Layout((Field("name", "name"),) * 2, "a row", has_quotes=True)))
 @example((["a,b", '""'], Layout((Field("name", "name"),) * 2, "a row", "", ",")))
 def test_bulk_agrees_with_line_by_line(case: tuple[list[str], Layout]) -> None:
     found = outcome(*case)

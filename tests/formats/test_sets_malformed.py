@@ -221,6 +221,10 @@ def test_bytes_that_are_not_utf8(
     [
         (bz2.compress(b"1,2\n"), "what bzip2 has packed; unpack it first"),
         (lzma.compress(b"1,2\n"), "what xz has packed; unpack it first"),
+        (
+            gzip.compress(gzip.compress(b"1,2\n")),
+            "what gzip, once more, has packed; unpack it first",
+        ),
         (b"\x28\xb5\x2f\xfd\x24\x04\x21\0\0", "what zstd has packed; unpack it first"),
         ("1,2\n".encode("utf-16"), "UTF-16; convert it first"),
     ],
@@ -232,6 +236,22 @@ def test_what_is_packed_or_written_otherwise(tmp_path: Path, content: bytes, fou
         with pytest.raises(wl.FileFormatError) as raised:
             read(path)
         assert (raised.value.line, raised.value.found) == (None, found)
+
+
+@pytest.mark.parametrize(("content", "line"), [("1,2\n\ufeff3,4\n", 2), ("\ufeff\ufeff1,2\n", 1)])
+def test_files_that_were_joined_with_their_byte_order_marks(
+    tmp_path: Path, content: str, line: int
+) -> None:
+    path = tmp_path / "joined.csv"
+    path.write_text(content)
+    for read in (
+        lambda: wl.read_sets(path, merge=True),
+        lambda: wl.read_graph(path),
+        lambda: wl.reduce(wl.open_values(path, column=0)),
+    ):
+        with pytest.raises(wl.FileFormatError, match="byte order mark") as raised:
+            read()
+        assert raised.value.line == line
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

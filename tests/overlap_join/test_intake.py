@@ -185,6 +185,17 @@ def test_sparse_oddities():
         as_sets(sp.coo_array(np.array([1, 0])), "rows")
 
 
+def test_sparse_matrices_whose_arrays_do_not_fit_each_other():
+    csr = sp.csr_array(([1, 1, 1], [1, 2, 0], [0, 2, 1, 3]), shape=(3, 3))
+    coo = sp.coo_array(([1], ([0], [1])), shape=(2, 2))
+    coo.col[0] = 2
+    for matrix in (csr, coo):
+        with pytest.raises(
+            wl.InputError, match=f"^rows: the arrays of this {type(matrix).__name__}"
+        ):
+            as_sets(matrix, "rows")
+
+
 def test_files_and_sets(tmp_path):
     path = tmp_path / "a.dat"
     path.write_text("1 2\n3\n")

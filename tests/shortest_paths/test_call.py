@@ -102,6 +102,23 @@ def test_zeros_that_a_sparse_layout_lists_are_edges():
     assert wl.shortest_paths(listed).distance(0, 1) == 0
 
 
+def test_sparse_matrices_whose_arrays_lead_out_of_each_other():
+    """SciPy makes edges of whatever stands in memory, or ends the process."""
+    for layout in ("csr", "csc"):
+        kind = getattr(sp, f"{layout}_array")
+        rising = kind(([4, 7, 1], [1, 2, 0], [0, 1, 2, 3]), shape=(3, 3))
+        falling = kind(([4, 7, 1], [1, 2, 0], [0, 2, 1, 3]), shape=(3, 3))
+        with pytest.raises(errors.InputError, match=f"^graph: the arrays of this {layout}_array"):
+            wl.shortest_paths(falling)
+        # What stands behind the last entry is none.
+        room = rising.copy()
+        room.data, room.indices = np.append(room.data, 9), np.append(room.indices, 0)
+        given = room.data
+        expected = wl.shortest_paths(rising).dist_matrix
+        assert np.array_equal(wl.shortest_paths(room).dist_matrix, expected)
+        assert room.data is given
+
+
 def test_nan_may_mean_no_edge():
     weights = np.array([[0, 2, np.nan], [np.nan, 0, INF], [1, np.nan, 0]])
     answer = wl.shortest_paths(weights, no_edge=np.nan)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import tracemalloc
 from contextlib import suppress
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from oracles import absent, check_hops, distances
 
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.shortest_paths import paths, prepare
+from warpladder.shortest_paths import paths, prepare, result
 from warpladder.shortest_paths.generators import cycle
 from warpladder.shortest_paths.graph import Graph
 from warpladder.shortest_paths.negative_cycles import find_negative_cycle
@@ -320,6 +322,7 @@ def test_arguments_of_the_wrong_kind(make, error):
     [
         ({"sources": ["a"], "targets": ["b"], "n": 3}, "name 2 vertices, and n = 3; give labels="),
         ({"sources": [0], "targets": [1], "labels": ["a"]}, r"0 \.\. 0; give labels= if there are"),
+        ({"sources": [0], "targets": [0], "n": 0}, r"is 0, outside a graph without vertices; give"),
         ({"sources": [0], "targets": [2], "n": 2}, r"targets\[0\] is 2, .* 0 \.\. 1; give n= if"),
     ],
 )
@@ -364,12 +367,29 @@ def test_zero_cycles_in_floats_still_give_sound_hops():
 
 
 def test_floats_as_indices_are_not_taken_for_labels():
-    with pytest.raises(errors.InputTypeError, match="indices must be integers, these are floats"):
-        wl.shortest_paths((np.array([1.0, 0.0]), np.array([0.0, 1.0]), [2, 3]))
+    told = r"sources: vertex indices must be integers, and sources\[0\] is .*, as in numpy\.array"
+    for ends in (
+        (np.array([1.0, 0.0]), np.array([0.0, 1.0])),
+        ([1.0, 0], [0, 1]),
+        ([Decimal(1), Decimal(0)], [0, 1]),
+        (np.array([1, 0], np.longdouble), [0, 1]),
+    ):
+        with pytest.raises(errors.InputTypeError, match=told):
+            wl.shortest_paths((*ends, [2, 3]))
     graph = wl.Graph.from_edges([1.5, 0.0], [0.0, 1.5], [2, 3])
     assert list(graph.labels) == [1.5, 0.0]
     listed = wl.Graph.from_edges([1.0, 0.0], [0.0, 1.0], [2, 3], labels=[0.0, 1.0])
     assert wl.shortest_paths(listed).dist_matrix.tolist() == [[0, 3], [2, 0]]
+
+
+def test_what_arrow_gives_one_by_one_is_neither_index_nor_label():
+    ends = [list(pa.array(column)) for column in ([2, 1], [1, 0])]
+    for make in (
+        lambda: wl.shortest_paths((*ends, [5, 5])),
+        lambda: wl.Graph.from_edges([0], [1], labels=list(pa.array(["a", "b"]))),
+    ):
+        with pytest.raises(errors.InputTypeError, match=r"Scalar of Arrow .* its to_pylist\(\)"):
+            make()
 
 
 def test_ends_that_are_neither_indices_nor_labels():
@@ -389,6 +409,15 @@ def test_predecessors_take_no_more_memory_than_is_asked_for(monkeypatch):
     tracemalloc.stop()
     assert asked == [150 * 150 * (4 + many.dist_matrix.itemsize)]
     assert most < 1.1 * asked[0]
+
+
+def test_infinities_take_no_more_memory_than_is_asked_for(monkeypatch):
+    answer = wl.shortest_paths(Graph.from_edges([0], [1]))
+    asked = []
+    monkeypatch.setattr(result, "require_memory", lambda size, _: asked.append(size))
+    assert answer.with_infinities().nbytes == 32
+    assert answer.eccentricity().tolist() == [1, INF]
+    assert asked == [32, 16]
 
 
 @pytest.mark.parametrize("pairs", [[0, 1], [(0, 1, 2)], [()], ["AB"], ("AB", "CD"), [{0, 1}]])

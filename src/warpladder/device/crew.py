@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from warpladder.device.environment import worker_count
@@ -18,14 +19,45 @@ from warpladder.device.environment import worker_count
 __all__ = ["each", "in_background", "in_parts", "share"]
 
 
+class _Once:
+    """A call that is made by whoever comes first; others wait, and have what came of it."""
+
+    __slots__ = ("_args", "_call", "_fault", "_is_made", "_result", "_turn")
+
+    def __init__(self, call: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        self._call, self._args, self._turn = call, args, Lock()
+        self._is_made, self._result = False, None
+        self._fault: BaseException | None = None
+
+    def __call__(self) -> Any:
+        with self._turn:
+            if not self._is_made:
+                self._is_made = True
+                try:
+                    self._result = self._call(*self._args)
+                except BaseException as fault:
+                    self._fault = fault
+                    # The fault has this frame, which would keep what has the fault.
+                    del self
+                    raise
+        if self._fault is not None:
+            raise self._fault
+        return self._result
+
+
 def in_background(call: Callable[..., Any], *args: Any) -> Future[Any]:
     """Let a kept thread make a call."""
+    once = _Once(call, args)
     try:
-        return _crew(worker_count()).submit(call, *args)
+        return _crew(worker_count()).submit(once)
     except RuntimeError:
-        # The interpreter is about to end, and threads take no more work.
+        # The interpreter is about to end, and threads take no more work; or the system starts no
+        # further thread, and those that there are come upon the call, too.
         done: Future[Any] = Future()
-        done.set_result(call(*args))
+        try:
+            done.set_result(once())
+        except BaseException as fault:  # noqa: BLE001 - told to whoever asks for the result
+            done.set_exception(fault)
         return done
 
 

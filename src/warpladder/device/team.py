@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.llvm import call_outside
 from warpladder.device.subroutines import constants_as_numbers, subroutine
 from warpladder.device.words import fetch_add, fetch_max, load, store
+from warpladder.errors import DeviceError
 
 __all__ = [
     "barrier",
@@ -79,12 +80,14 @@ def run_team(
 
     Raises
     ------
+    DeviceError
+        The system starts no thread for one of them.
     KeyboardInterrupt
         On Ctrl-C, after every worker has left.
     """
     with ThreadPoolExecutor(workers, thread_name_prefix="warpladder") as pool:
         try:
-            pending = {pool.submit(worker, index) for index in range(workers)}
+            pending = _begun(pool, worker, workers)
             while pending:
                 done, pending = wait(pending, timeout=0.1, return_when=FIRST_EXCEPTION)
                 for future in done:
@@ -94,6 +97,18 @@ def run_team(
         except BaseException:
             state[_ABORT] = 1
             raise
+
+
+def _begun(
+    pool: ThreadPoolExecutor, worker: Callable[[int], object], workers: int
+) -> set[Future[object]]:
+    try:
+        return {pool.submit(worker, index) for index in range(workers)}
+    except RuntimeError as fault:
+        raise DeviceError(
+            f"there is no thread for each of {workers} workers: {fault}; NUMBA_NUM_THREADS says "
+            "how many there are to be"
+        ) from fault
 
 
 def run_briefly(worker: Callable[[int], object], workers: int, state: NDArray[np.int64]) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warpladder.errors import FileFormatError, InputTypeError, MissingExtraError
+from warpladder.errors import FileFormatError, InputError, InputTypeError, MissingExtraError
 from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.formats.files import is_gzip, open_binary, read_head, told_as_broken
 from warpladder.formats.text import quoted
@@ -26,6 +27,7 @@ __all__ = [
     "labels_of",
     "load_arrays",
     "read_arrays",
+    "sparse_as",
 ]
 
 NPY_MAGIC = b"\x93NUMPY"
@@ -131,6 +133,39 @@ def _read_sparse(file: InputFile) -> EdgeTable:
     check_weights(path, entries.data)
     sources, targets = (ends.astype(np.int64) for ends in (entries.row, entries.col))
     return EdgeTable(sources, targets, entries.data, matrix.shape[0], None, directed=True)
+
+
+def sparse_as(layout: str, matrix: Any, argument: str) -> Any:
+    """Return a caller's sparse matrix in another layout, without a change to it.
+
+    SciPy follows index arrays that lead out of each other, as some that were put together by hand
+    do, into memory of others.
+
+    Raises
+    ------
+    InputError
+        The arrays of the matrix do not fit each other or its shape.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> sparse_as("coo", scipy.sparse.csr_array([[0, 4], [0, 0]]), "graph").col.tolist()
+    [1]
+    """
+    try:
+        if matrix.format == "coo":
+            # It has no check of its own but where one is made.
+            checked = type(matrix)((matrix.data, matrix.coords), shape=matrix.shape)
+        else:
+            # What is checked loses what stands behind the last entry.
+            checked = copy(matrix)
+            if hasattr(checked, "check_format"):
+                checked.check_format(full_check=True)
+        return checked.asformat(layout)
+    except ValueError as fault:
+        raise InputError(
+            f"{argument}: the arrays of this {type(matrix).__name__} do not fit each other: {fault}"
+        ) from None
 
 
 def known_dtype(dtype: DTypeLike) -> np.dtype[Any]:

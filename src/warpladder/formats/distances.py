@@ -276,7 +276,11 @@ def _write_csv(
 ) -> None:
     names = _names(labels, len(distances))
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    # Readers end a line at a CR, too, but it is no reason for quotes to the writer.
+    has_cr = any("\r" in name for name in names)
+    writer = csv.writer(
+        text, quoting=csv.QUOTE_ALL if has_cr else csv.QUOTE_MINIMAL, lineterminator="\n"
+    )
     writer.writerow(["", *names])
     rows = (_cells(row, no_path) for row in distances)
     writer.writerows([name, *row] for name, row in zip(names, rows, strict=True))

@@ -19,6 +19,7 @@ from warpladder.formats.text import TextFile, is_content, outside_quotes, quoted
 __all__ = ["DELIMITERS", "read_edge_list", "write_delimited_edges", "write_plain_edges"]
 
 _COMMENTS = "#%"
+_HEADER = ["source", "target", "weight"]
 # SNAP states the direction in words, KONECT by `sym` or `asym` in its first line.
 _DIRECTION = re.compile(r"\b(un)?directed graph\b|^%\s*(sym)\b", re.IGNORECASE)
 # What the column `Type` of a table of Gephi's says of each edge.
@@ -61,9 +62,13 @@ def read_edge_list(
     has_quotes = delimiter is None and _may_have_quotes(file.lines[first:])
     plain = Layout((), "fields", _COMMENTS, delimiter, has_quotes=has_quotes)
     tokens = split_row(file, first, plain)
+    is_found = False
     if header is None:
         header = any(isinstance(c, str) and not c.isdecimal() for c in (source, target, weight))
-        header = header or _is_header(file, first, plain)
+        is_found = not header and _is_header(file, first, plain)
+        header = header or is_found
+    if is_found and len(tokens) == 3 and any(map(is_number, tokens)):
+        raise _doubtful_header(file, first)
     names = tokens if header else None
     chosen = choose_columns(file.path, names, len(tokens), source, target, weight)
 
@@ -84,9 +89,12 @@ def read_edge_list(
     if kind is not None:
         directed = _direction_of(file, columns[kind].tolist())
     are_numbers = columns[chosen.source].size and columns[chosen.source].dtype != object
-    if delimiter is not None and not are_numbers:
-        _refuse_doubtful_comments(file, first + 1, len(tokens), delimiter)
+    if not are_numbers:
+        _refuse_doubtful_comments(file, first + 1, layout, chosen.weight)
     sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
+    # With two columns an edge looks like the header that is written here.
+    if is_found and len(tokens) == 2 and tokens != _HEADER[:2] and {*tokens} & {*(labels or ())}:
+        raise _doubtful_header(file, first)
     weights = None if chosen.weight is None else columns[chosen.weight]
     column = chosen.weight if names is None or chosen.weight is None else names[chosen.weight]
     return EdgeTable(sources, targets, weights, n, labels, directed, weight_column=column)
@@ -166,14 +174,20 @@ def _refuse_decimal_commas(file: TextFile, first: int) -> None:
         raise file.error(first, expected, quoted(odd))
 
 
-def _refuse_doubtful_comments(file: TextFile, start: int, count: int, delimiter: str) -> None:
+def _refuse_doubtful_comments(
+    file: TextFile, start: int, layout: Layout, weight: int | None
+) -> None:
     """Refuse lines that may be comments or rows, where names may begin with any character."""
     for index, line in enumerate(file.lines[start:], start):
         text = line.lstrip()
-        is_doubtful = len(text) > 1 and text[0] in _COMMENTS and not text[1].isspace()
-        if is_doubtful and text.count(delimiter) + 1 == count:
-            expected = f"a blank after the {text[0]} of a comment, or a name in quotes"
-            raise file.error(index, expected)
+        if len(text) > 1 and text[0] in _COMMENTS and not text[1].isspace():
+            fields = text.split(layout.delimiter)
+            if len(fields) != len(layout.fields):
+                continue
+            # Between the words of a comment there are blanks, too.
+            if layout.delimiter or weight is None or is_number(fields[weight]):
+                expected = f"a blank after the {text[0]} of a comment, or a name in quotes"
+                raise file.error(index, expected)
 
 
 def _is_header(file: TextFile, first: int, layout: Layout) -> bool:
@@ -187,6 +201,15 @@ def _is_header(file: TextFile, first: int, layout: Layout) -> bool:
         expected = "an edge, or names like 'source target weight'"
         raise file.error(first, expected)
     return False
+
+
+def _doubtful_header(file: TextFile, first: int) -> FileFormatError:
+    """Return the error for a line of names of columns that may be names of vertices, too."""
+    expected = (
+        "names of columns (give source= and target= by name) or an edge (put 'source target "
+        "weight' before it), not what may be both"
+    )
+    return file.error(first, expected)
 
 
 def write_plain_edges(file: IO[bytes], table: EdgeTable, comment: str | None) -> None:
@@ -214,7 +237,7 @@ def write_delimited_edges(
         quoting=csv.QUOTE_ALL if needs_quotes else csv.QUOTE_MINIMAL,
         lineterminator="\n",
     )
-    writer.writerow(["source", "target", "weight"][: 2 if table.weights is None else 3])
+    writer.writerow(_HEADER[: 2 if table.weights is None else 3])
     writer.writerows(rows)
     file.write(text.getvalue().encode())
 

@@ -251,7 +251,8 @@ def _without_quotes(rows: list[str], delimiter: str | None) -> list[str] | None:
     if any(_UNIT_SEPARATOR in row for row in rows):
         return None
     if delimiter is None:
-        rows, delimiter = list(map(str.strip, rows)), " "
+        # Only in lines with quotes are blanks alone between fields, as in `split_row`.
+        rows, delimiter = [r.strip() if '"' in r else " ".join(r.split()) for r in rows], " "
     reader = csv.reader(rows, delimiter=delimiter, strict=True, skipinitialspace=True)
     try:
         unquoted = [_UNIT_SEPARATOR.join(fields) for fields in reader]

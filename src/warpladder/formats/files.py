@@ -38,8 +38,9 @@ __all__ = [
 ]
 
 _GZIP_MAGIC = b"\x1f\x8b"
-# What files begin with that others than gzip have packed.
+# What files begin with that others than gzip have packed, or what it has packed within itself.
 _PACKERS = {
+    _GZIP_MAGIC: "gzip, once more,",
     b"BZh": "bzip2",
     b"\xfd7zXZ\0": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",

@@ -130,8 +130,8 @@ def read(
     Ids of an edge list are integers where every one of the file is written as that integer is
     printed, else all are text: 01234 and 1234 are two vertices, as in a Hochberg file.
     Its fields may be in quotes, between blanks too, as R writes them.
-    Its lines that begin with # or % are comments; below the first row of a table of such text,
-    those without a blank after that are refused where they have as many fields as a row.
+    Its lines that begin with # or % are comments; below the first row of such text, those without
+    a blank after that are refused where they may be a row.
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ def read(
         Columns of an edge list or a Parquet file, by name or by number from 0. Where source and
         target are given and weight is not, edges have no weights. TNTP takes weight alone.
     header
-        Whether an edge list's first line holds column names; None to find out.
+        Whether an edge list's first line holds column names; None to find out. It is refused where
+        it may be an edge as well, as ``u v`` above other edges of u or v.
     delimiter
         The character between an edge list's columns, ``" "`` for any white space; None to find out.
         A comma that is found out is refused where it may be a decimal comma, as in ``1 2 3,5``.

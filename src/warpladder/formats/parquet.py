@@ -65,7 +65,11 @@ def read_parquet(
     sources, targets, labels, n = number_vertices(*ends)
     weights = None
     if chosen.weight is not None:
-        weights = np.array(column(chosen.weight).to_numpy())
+        values = column(chosen.weight)
+        weights = np.array(values.to_numpy())
+        if weights.dtype == object:
+            found = f"type {values.type} in column {names[chosen.weight]!r}"
+            raise FileFormatError(path, None, "real numbers of up to 64 bits as weights", found)
         check_weights(path, weights)
     weight_column = None if chosen.weight is None else names[chosen.weight]
     return EdgeTable(

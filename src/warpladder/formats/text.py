@@ -34,6 +34,7 @@ __all__ = [
 # A file without line ends is not read into memory as one line.
 _LONGEST_LINE = 64 << 20
 _IN_QUOTES = re.compile('"[^"]*"')
+_BYTE_ORDER_MARK = "\ufeff"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -238,4 +239,9 @@ def _decoded(path: Path, data: bytes, before: int = 0, remedy: str = "") -> str:
     if "\0" in text:
         line = before + 1 + text.count("\n", 0, text.index("\0"))
         raise FileFormatError(path, line, f"text {remedy}".strip(), "a NUL byte")
+    if _BYTE_ORDER_MARK in text and (place := f"\n{text}".find(f"\n{_BYTE_ORDER_MARK}")) >= 0:
+        # It would be part of a name that looks like another.
+        line = before + 1 + text.count("\n", 0, place)
+        found = "another, as where files were joined; take it out"
+        raise FileFormatError(path, line, "a byte order mark before the first line alone", found)
     return text

@@ -12,6 +12,7 @@ import numpy as np
 from warpladder.call import naming_reader
 from warpladder.device.foreign import is_on_gpu, to_numpy
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.arrays import sparse_as
 from warpladder.formats.set_builder import RepeatedIdError
 from warpladder.formats.set_files import read_sets
 from warpladder.formats.sets import Sets
@@ -149,7 +150,7 @@ def _of_array(given: Any, argument: str) -> Sets:
 def _of_sparse(matrix: Any, argument: str) -> Sets:
     if matrix.ndim != 2:
         raise InputTypeError(f"{argument}: a sparse array of two dimensions is taken")
-    rows = matrix.tocsr()
+    rows = sparse_as("csr", matrix, argument)
     if not rows.has_canonical_format:
         # What stands at one place twice is a sum; the caller's matrix stays as it is.
         rows = rows.copy()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from numbers import Integral
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = [
     "check_labels",
     "number_labels",
     "one_dimensional",
+    "refuse_arrow_scalar",
     "refuse_fine_times",
     "refuse_masked",
 ]
@@ -103,17 +105,34 @@ def check_labels(labels: NDArray[Any], name: str, *, listed: bool) -> None:
                 f"{name}[{index}] is a {type(label).__name__}, which is neither a vertex index nor "
                 "hashable, as labels must be"
             ) from None
+        refuse_arrow_scalar(label, name)
         if not listed and _is_missing(label):
             raise InputError(
                 f"{name}[{index}] is {label!r}, so the edge lacks an end; leave the edge out, or "
                 "give its vertex a name"
             )
-    if not listed and all(isinstance(label, float) and label.is_integer() for label in values):
+    if not listed and all(map(_is_whole, values)):
         # As labels they would be numbered in the order in which they come.
+        odd = next((i for i, label in enumerate(values) if not isinstance(label, Integral)), None)
+        if odd is not None:
+            raise InputTypeError(
+                f"{name}: vertex indices must be integers, and {name}[{odd}] is {values[odd]!r}; "
+                f"convert them, as in numpy.array({name}, int), or give labels= if they are names"
+            )
+
+
+def refuse_arrow_scalar(label: Any, name: str) -> None:
+    """Refuse what Arrow's arrays give one by one, integers too: it equals no number and no text."""
+    if hasattr(label, "as_py"):
         raise InputTypeError(
-            f"{name}: vertex indices must be integers, these are floats; convert them as in "
-            f"{name}.astype(int), or give labels= if they are names"
+            f"{name}: a {type(label).__name__} of Arrow is no label; give Arrow's array itself, or "
+            "its to_pylist()"
         )
+
+
+def _is_whole(label: Hashable) -> bool:
+    """Tell whether a label is a whole number, of whatever type."""
+    return isinstance(label, Real | Decimal) and label == label // 1
 
 
 def _is_missing(label: Hashable) -> bool:

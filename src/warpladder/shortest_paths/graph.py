@@ -23,6 +23,7 @@ from warpladder.shortest_paths.edge_ends import (
     check_labels,
     number_labels,
     one_dimensional,
+    refuse_arrow_scalar,
     refuse_fine_times,
     refuse_masked,
 )
@@ -143,8 +144,8 @@ class Graph:
             Lengths differ, an end is missing (None or NaN), an index is out of range, a weight is
             NaN or -inf, labels repeat.
         InputTypeError
-            Weights are not real numbers, an entry is masked, ``n`` is no integer, or ``directed``
-            is neither True nor False.
+            Weights are not real numbers, all ends are whole numbers but not all integers, an entry
+            is masked, ``n`` is no integer, or ``directed`` is neither True nor False.
 
         Examples
         --------
@@ -190,9 +191,10 @@ class Graph:
         for end, name in ((u, "sources"), (v, "targets")):
             outside = np.flatnonzero((end < 0) | (end >= n))
             if outside.size:
+                within = f"the vertices 0 .. {n - 1}" if n else "a graph without vertices"
                 raise InputError(
-                    f"{name}[{outside[0]}] is {end[outside[0]]}, outside the vertices "
-                    f"0 .. {n - 1}; give {'n=' if names is None else 'labels='} if there are more"
+                    f"{name}[{outside[0]}] is {end[outside[0]]}, outside {within}; "
+                    f"give {'n=' if names is None else 'labels='} if there are more"
                 )
         checked = _check_weights(weights, u.size)
         if checked is not None and checked.max(initial=0) == np.inf:
@@ -325,7 +327,7 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
             raise InputTypeError("labels: masked entries are not taken; give every vertex a name")
         refuse_fine_times(labels, "labels")
         labels = labels.tolist()
-    # pyarrow gives one by one scalars of its own, which equal nothing else.
+    # One by one pyarrow would give scalars of its own.
     labels = labels.to_pylist() if hasattr(labels, "to_pylist") else list(labels)
     seen: set[Hashable] = set()
     for label in labels:
@@ -333,6 +335,7 @@ def _as_labels(labels: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
             is_known = label in seen
         except TypeError:
             raise InputTypeError(f"labels: {label!r} is not hashable") from None
+        refuse_arrow_scalar(label, "labels")
         if is_known:
             raise InputError(f"labels: {label!r} appears twice")
         seen.add(label)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.errors import InputError, InputTypeError
+from warpladder.formats.arrays import sparse_as
 from warpladder.formats.edges import DenseTable, EdgeTable
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dtypes import array_of, distance_dtype, exact_array_of
@@ -214,7 +215,7 @@ def _from_sparse(matrix: Any) -> Graph:
         raise InputError(
             f"graph: a matrix of weights must be square, this has shape {matrix.shape}"
         )
-    edges = matrix.tocoo()
+    edges = sparse_as("coo", matrix, "graph")
     if matrix.format in _FILLED_LAYOUTS:
         edges.eliminate_zeros()
     return Graph.from_edges(edges.row, edges.col, edges.data, n=matrix.shape[0])

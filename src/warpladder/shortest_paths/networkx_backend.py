@@ -119,7 +119,7 @@ class Backend:
 def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     import networkx as nx
 
-    from warpladder.errors import DistanceOverflowError, InputTypeError, NegativeCycleError
+    from warpladder.errors import InputError, InputTypeError, NegativeCycleError
     from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.intake import from_networkx
 
@@ -131,9 +131,9 @@ def _solve(graph: Any, weight: _Weight, *, next_hops: bool) -> ShortestPaths:
     except NegativeCycleError as fault:
         # What the fault says to do is an argument that NetworkX's functions lack.
         raise nx.NetworkXUnbounded(f"{fault}, in warpladder.shortest_paths") from None
-    except (InputTypeError, DistanceOverflowError) as fault:
-        # Fractions or integers beyond 64 bits, say. NetworkX then answers itself, unless this
-        # backend alone was asked for.
+    except (InputError, InputTypeError) as fault:
+        # Fractions, NaN, or integers that 64 bits or floats beside them do not hold, say. NetworkX
+        # then answers itself, unless this backend alone was asked for.
         raise NotImplementedError(str(fault)) from fault
 
 

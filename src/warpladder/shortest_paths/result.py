@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError, MissingExtraError
 from warpladder.flags import as_flag
 from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
@@ -243,6 +244,11 @@ class ShortestPaths:
         """Return the distances with true infinities: as float64 where an integer dtype has none.
 
         An integer matrix without special entries, and any floating-point one, is returned as it is.
+
+        Raises
+        ------
+        TooLargeError
+            They would not fit the memory that this process may still take.
         """
         return self._with_infinities(self._dist)
 
@@ -252,6 +258,7 @@ class ShortestPaths:
         no_path, no_bound = values == self.unreachable, values == self.unbounded
         if not (no_path.any() or no_bound.any()):
             return values
+        require_memory(8 * values.size, "with_infinities: distances as float64")
         result = values.astype(np.float64)
         result[no_path], result[no_bound] = np.inf, -np.inf
         return result
