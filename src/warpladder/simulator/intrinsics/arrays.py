@@ -141,8 +141,13 @@ def _local_array(t: Builder, call: Call) -> None:
 
 
 def _const_array_like(t: Builder, call: Call) -> None:
-    argument = call.arguments[0]
-    t.copy(argument, t.operand(call.scope, call.target).slot, call.signature.return_type)
+    (argument,) = call.arguments
+    wanted, name = call.signature.return_type, call.target.name
+    if call.scope.assignments[name] == 1:
+        # It is known to be constant then.
+        call.scope.slots[name] = t.converted(argument, wanted)
+    else:
+        t.copy(argument, t.operand(call.scope, call.target).slot, wanted)
 
 
 def _array_view(t: Builder, call: Call) -> None:

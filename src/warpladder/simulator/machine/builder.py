@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpladder.device.numba_target import ir, types
 from warpladder.errors import UnsupportedKernelError
@@ -70,6 +71,7 @@ class Builder:
         self.shared_itemsizes: set[int] = set()
         #: Item sizes of views of arrays: what the checks have to tell apart.
         self.viewed_itemsizes: set[int] = set()
+        self.constants_read: list[NDArray[np.uint8]] = []
         #: Tuples made in the current block, by their variables: the variables of their parts.
         self.packed: dict[int, tuple[int, ...]] = {}
         self.dynamic_shared = False
