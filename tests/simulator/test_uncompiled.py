@@ -98,7 +98,11 @@ REFUSED = [
     ("cuda.atomic.add(x, 0, None)", "int32", "an atomic operation with None"),
     ("cuda.shfl_sync(-1, 1, x[0])", "int16", "a mask or lane of type int16, .*: take int32"),
     ("cuda.ballot_sync(x[0], True)", "uint8", "a mask or lane of type uint8"),
-    ("x[0] = LARGE_TABLE[x[1]]", "int32", "constant arrays of 65540 bytes, more than 65536, .*: pass"),
+    (
+        "x[0] = LARGE_TABLE[x[1]]",
+        "int32",
+        "constant arrays of 65540 bytes, more than 65536, .*: pass",
+    ),
     ("x[0] = cuda.const.array_like(LARGE_TABLE)[x[1]]", "int32", "constant arrays of 65540 bytes"),
     ("x[0] = TABLE[x[1]] + LARGE_TABLE[x[1]]", "int32", "constant arrays of 131076 bytes"),
     ("x[0].weight", PACKED, "the field weight, 1 bytes into its record and not aligned"),

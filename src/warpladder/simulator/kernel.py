@@ -224,6 +224,8 @@ class SimulatedKernel:
             recorder = options.recorder
             make = Monitor if recorder is None else recorder.monitor
             monitor = make(program, geometry, options.checks, options.counters)
+            for reached, dtype in program.device_arrays:
+                prepared.watch(reached, dtype)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
         launch = Launch(

@@ -11,9 +11,15 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from warpladder.device.cuda_arguments import as_element, as_shape
-from warpladder.device.numba_target import CUDAGeneralizedUFunc, CUDAUFuncMechanism
+from warpladder.device.numba_target import (
+    FRONT_END,
+    CUDAGeneralizedUFunc,
+    CUDAUFuncMechanism,
+    types,
+)
 from warpladder.errors import InputError
 from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.frontend.signatures import argument_type
 
 __all__ = [
     "ProgramArray",
@@ -27,8 +33,29 @@ __all__ = [
 ]
 
 
+class _FromOutside(types.Array):  # type: ignore[misc]
+    """The type of an array of the device that a kernel has from outside of it.
+
+    Numba lets kernels only read what they have from outside, but for arrays with addresses on a
+    GPU, by which it tells those of the device.
+    """
+
+    def copy(self, *_: Any, **__: Any) -> Any:
+        """Return the plain type, which can be written to."""
+        return types.Array(self.dtype, self.ndim, self.layout, aligned=self.aligned)
+
+
 class ProgramArray(SimulatedArray):
     """An array of the simulated device that programs take for one of numba-cuda's."""
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba sees where a kernel uses the array without having it as an argument."""
+        if FRONT_END.package == "numba":
+            # Numba's own target compiles no such kernel.
+            return None
+        kind = argument_type(self.values)
+        return _FromOutside(kind.dtype, kind.ndim, kind.layout, aligned=kind.aligned)
 
     @property
     def T(self) -> ProgramArray:  # noqa: N802 - NumPy's name

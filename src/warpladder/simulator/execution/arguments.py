@@ -17,7 +17,6 @@ from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     Buffer,
     View,
-    contiguous_strides,
 )
 from warpladder.simulator.machine.values import scalar_dtype
 
@@ -143,16 +142,13 @@ class Arguments:
             buffer, start = self._same_memory(raw, name), 0
             gap = len(raw) + ALLOCATION_ALIGNMENT
             self._next_address += -(-gap // ALLOCATION_ALIGNMENT) * ALLOCATION_ALIGNMENT
-        itemsize = array.dtype.itemsize
+        self.watch(buffer, array.dtype)
+        return View.of(array, buffer, start, name)
+
+    def watch(self, buffer: Buffer, dtype: np.dtype[Any]) -> None:
+        """Take note of memory that the kernel reaches as elements of this dtype."""
         _, sizes = self.buffers.setdefault(id(buffer), (buffer, set()))
-        sizes.update(_granules(array.dtype))
-        if array.size == 0:
-            strides = contiguous_strides(array.shape)
-            return View(buffer, array.dtype, 0, array.shape, strides, itemsize, name)
-        if start % itemsize or any(step % itemsize for step in array.strides):
-            return View(buffer, array.dtype, start, array.shape, array.strides, 1, name)
-        steps = tuple(step // itemsize for step in array.strides)
-        return View(buffer, array.dtype, start // itemsize, array.shape, steps, itemsize, name)
+        sizes.update(_granules(dtype))
 
     def _same_memory(self, raw: NDArray[np.uint8], name: str) -> Buffer:
         """Return the buffer of these bytes: one array given twice is one array."""

@@ -17,6 +17,7 @@ from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     INTEGER_POISON,
     Buffer,
+    View,
     order_of,
     poison,
 )
@@ -68,6 +69,10 @@ class SimulatedArray(LaidOut):
     def offset_bytes(self) -> int:
         """Where the first element starts in the allocation."""
         return self.values.ctypes.data - self.buffer.raw.ctypes.data if self.values.size else 0
+
+    def seen(self, name: str = "a device array") -> View:
+        """Return it as a kernel sees it."""
+        return View.of(self.values, self.buffer, self.offset_bytes, name)
 
     @property
     def T(self) -> Self:  # noqa: N802 - NumPy's name

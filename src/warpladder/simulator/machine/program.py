@@ -5,7 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from warpladder.simulator.machine.memory import Buffer
 
 __all__ = ["BLOCK", "GRID", "WARP", "Block", "Branch", "Exit", "Jump", "Program", "Site", "Sync"]
 
@@ -172,6 +177,8 @@ class Program:
         Whether exceptions in it are raised on the host.
     viewed_itemsizes
         Item sizes with which views of arrays reinterpret them.
+    device_arrays
+        Memory of the device that it has from outside, not as arguments, and the dtypes there.
     """
 
     name: str
@@ -184,6 +191,7 @@ class Program:
     cooperative: bool
     debug: bool
     viewed_itemsizes: frozenset[int]
+    device_arrays: tuple[tuple[Buffer, np.dtype[Any]], ...]
 
 
 def finish(blocks: list[Block], entry: Block) -> list[Block]:

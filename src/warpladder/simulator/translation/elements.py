@@ -12,7 +12,7 @@ from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.lowering import has_code
 from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
-from warpladder.simulator.machine.memory import View
+from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.values import select_item
 from warpladder.simulator.translation.attributes import attribute_of_object
 from warpladder.simulator.translation.records import record_field, store_field
@@ -117,15 +117,17 @@ def _note_constant(t: Builder, view: int, indices: list[int]) -> None:
     array = t.template[view]
     if not isinstance(array, View) or t.fixed.issuperset(indices):
         return
-    if array.buffer.space != "constant":
+    buffer = array.buffer
+    if not isinstance(buffer, Buffer) or buffer.space != "constant":
         return
-    raw = array.buffer.raw
+    raw = buffer.raw
     if all(known.tobytes() != raw.tobytes() for known in t.constants_read):
         t.constants_read.append(raw)
     size = sum(len(known) for known in t.constants_read)
     if size > _CONSTANT_BYTES:
         t.refuse_uncompiled(
-            f"constant arrays of {size} bytes, more than {_CONSTANT_BYTES}", "pass them as arguments"
+            f"constant arrays of {size} bytes, more than {_CONSTANT_BYTES}",
+            "pass them as arguments",
         )
 
 
