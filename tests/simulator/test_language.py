@@ -988,6 +988,17 @@ def test_print_of_star_arguments(capsys):
     assert capsys.readouterr().out == "2 3\n7 2 3\n"
 
 
+def test_print_of_more_than_a_gpu_prints_at_a_time(capsys):
+    @cuda.jit
+    def kernel(values):
+        print("of", values)  # noqa: T201
+
+    simulating.run(kernel, 1, 1, (0,) * 31)
+    assert capsys.readouterr().out == "of (" + ", ".join("0" * 31) + ")\n"
+    with pytest.raises(UnsupportedKernelError, match=r"print\(\) of 33 values, .*at most 32"):
+        simulating.run(kernel, 1, 1, (0,) * 32)
+
+
 @pytest.mark.parametrize("argument", [np.zeros(3), 1j, None, (1, 2j)])
 def test_print_of_what_kernels_cannot_print(argument):
     @cuda.jit
