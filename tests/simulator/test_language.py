@@ -988,6 +988,22 @@ def test_print_of_star_arguments(capsys):
     assert capsys.readouterr().out == "2 3\n7 2 3\n"
 
 
+@pytest.mark.numba_cuda
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("cuda.shared.array(4, bfloat16)", "an array of __nv_bfloat16"),
+        ("out[0] = np.float32(bfloat16(1.5))", "a conversion to __nv_bfloat16"),
+    ],
+)
+def test_types_that_numpy_lacks_are_refused(statement, words):
+    names = {"cuda": cuda, "np": np}
+    names["bfloat16"] = pytest.importorskip("numba.cuda.types").bfloat16
+    exec(f"def kernel(out):\n    {statement}", names)  # noqa: S102 - a line of this file
+    with pytest.raises(UnsupportedKernelError, match=words):
+        simulating.run(cuda.jit(names["kernel"]), 1, 1, np.zeros(1))
+
+
 def test_print_of_more_than_a_gpu_prints_at_a_time(capsys):
     @cuda.jit
     def kernel(values):

@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from warpladder.device.numba_target import as_dtype, types
+from warpladder.device.numba_target import NumbaNotImplementedError, as_dtype, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.lowering import allocates
@@ -42,7 +42,7 @@ def _element_dtype(call: Call, t: Builder) -> np.dtype[Any]:
     kind = call.signature.return_type.dtype
     try:
         dtype: np.dtype[Any] = np.dtype(as_dtype(kind))
-    except NotImplementedError:
+    except NumbaNotImplementedError:
         t.refuse(f"an array of {kind}")
     if dtype.kind not in "biufcV":
         t.refuse_uncompiled(f"an array of {kind}", "take numbers or records")

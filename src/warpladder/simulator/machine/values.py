@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warpladder.device.numba_target import as_dtype, types
+from warpladder.device.numba_target import NumbaNotImplementedError, as_dtype, types
 from warpladder.errors import UnsupportedKernelError
 
 __all__ = [
@@ -48,7 +48,7 @@ def scalar_dtype(numba_type: Any) -> np.dtype[Any] | None:
     if isinstance(plain, types.Number | types.Boolean | types.NPDatetime | types.NPTimedelta):
         try:
             dtype: np.dtype[Any] = np.dtype(as_dtype(plain))
-        except NotImplementedError:
+        except NumbaNotImplementedError:
             return None
         return dtype
     return None
