@@ -273,6 +273,9 @@ def test_arrays_of_a_program_may_have_gaps():
         kernel[1, 1](there, out)
         assert out.copy_to_host() == [there.strides[0]] == [64]
         there[:] = 7
+        assert cuda.device_array(np.array([2, 3])).shape == (2, 3)
+        with pytest.raises(ValueError, match="without a copy"):
+            np.asarray(there, copy=False)
         assert there.copy_to_host().tolist() == [[7] * 5] * 3
         assert cuda.device_array_like(there).strides == (20, 4)
         assert cuda.device_array((3, 5), np.float32, strides=(4, 12)).flags.f_contiguous
@@ -387,10 +390,16 @@ def test_what_a_device_cannot_be_asked(device, ask, told):
             lambda: cuda.jit("int32(f8[:])")(shifted.py_func),
             "must have void return type, not int32",
         ),
+        (lambda: cuda.jit(launch_bounds=(1, 2, 3, 4))(len), "launch_bounds=.* takes the threads"),
+        (lambda: cuda.jit(shared_memory_carveout=101)(len), "carveout=101 is none of default"),
+        (
+            lambda: cuda.jit(shared_memory_carveout="most")(len),
+            "carveout='most' is none of default",
+        ),
     ],
 )
 def test_decorators_that_numba_refuses(decorate, told):
-    with simulated_cuda(), pytest.raises(TypeError, match=told):
+    with simulated_cuda(), pytest.raises((TypeError, ValueError), match=told):
         decorate()
 
 
@@ -403,6 +412,10 @@ def test_what_a_program_asks_of_a_kernel():
         ((same, compiled),) = kernel.overloads.items()
         assert same == signature
         assert compiled.max_cooperative_grid_blocks(64) > 100
+        with pytest.raises(AttributeError, match="inspect_asm: a simulated kernel is not"):
+            kernel.inspect_asm()
+        with pytest.raises(AttributeError, match="no attribute 'lanch'"):
+            _ = kernel.lanch
 
 
 def test_a_program_finds_one_device(capsys):

@@ -178,7 +178,8 @@ def device_array(
 ) -> ProgramArray:
     """Return an array that nobody has written; ``strides`` may leave gaps, as pitched ones do."""
     del stream
-    extents, kind = as_shape(shape), as_element(dtype)
+    # An array of extents is taken, too.
+    extents, kind = as_shape(tuple(shape) if np.ndim(shape) else shape), as_element(dtype)
     if strides is None:
         return ProgramArray.allocate(extents, kind, order)
     steps = as_shape(strides)

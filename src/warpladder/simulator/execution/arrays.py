@@ -106,7 +106,8 @@ class SimulatedArray(LaidOut):
         return str(self.values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        del copy
+        if copy is False:
+            raise InputError("an array of a device cannot be one of NumPy without a copy")
         return np.array(self.values, dtype=dtype)
 
     def _sharing(self, values: NDArray[Any]) -> Self:
