@@ -188,6 +188,7 @@ def test_a_mistake_is_one_line_with_its_place(function, words):
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.numba_cuda
 def test_the_number_of_arguments_is_no_reason_where_it_is_right():
     @cuda.jit
     def kernel(x):
