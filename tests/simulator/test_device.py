@@ -407,7 +407,7 @@ def test_what_a_program_asks_of_a_kernel():
     with simulated_cuda():
         kernel = cuda.jit(launch_bounds=64, max_registers=32, cache=True)(shifted.py_func)
         assert len(kernel.overloads) == 0
-        kernel[1, 1](np.zeros(1))
+        kernel.configure(1, 1)(np.zeros(1))
         (signature,) = kernel.signatures
         ((same, compiled),) = kernel.overloads.items()
         assert same == signature
@@ -428,6 +428,9 @@ def test_a_program_finds_one_device(capsys):
         assert free == total > 0
         with cuda.profiling():
             cuda.event(True).record()
+        assert cuda.require_context(len)([1]) == 1
+        assert cuda.is_bfloat16_supported()
+        cuda.external_stream(0).synchronize()
         with pytest.raises(DeviceError, match="there is one simulated device"):
             cuda.select_device(1)
     assert "Found 1 CUDA devices" in capsys.readouterr().out

@@ -155,6 +155,12 @@ class _Kernel(SimulatedKernel):
             )
         raise AttributeError(f"a simulated kernel has no attribute {name!r}")
 
+    def configure(
+        self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
+    ) -> Callable[..., None]:
+        """Return the kernel with a launch configuration."""
+        return self[griddim, blockdim, stream, sharedmem]
+
     def specialize(self, *arguments: Any) -> SimulatedKernel:
         """Return the kernel for the types of these arguments."""
         return _Kernel(self.dispatcher, self.options, (types_of(arguments),))
@@ -278,7 +284,11 @@ class _Substitutes:
             "pinned": _context,
             "mapped": _mapped,
             "defer_cleanup": _context,
+            "require_context": lambda function: function,
+            "is_supported_version": lambda: True,
+            "is_bfloat16_supported": lambda: self.device.supports_bfloat16,
             "stream": _Stream,
+            "external_stream": lambda ptr: _Stream(),  # noqa: ARG005 - as Numba has it
             "default_stream": _Stream,
             "legacy_default_stream": _Stream,
             "per_thread_default_stream": _Stream,
