@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.device.numba_target import as_dtype, types
-from warpladder.errors import InputTypeError
+from warpladder.errors import InputError, InputTypeError
 from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.frontend.signatures import argument_type
 from warpladder.simulator.machine.memory import (
@@ -98,6 +98,9 @@ class Arguments:
                 plain = self._brought_back(plain)
             given = plain
         if isinstance(kind, types.Array):
+            _check_order(name, kind, given)
+            if kind.mutable and isinstance(given, np.ndarray) and not given.flags.writeable:
+                given = self._only_read(name, given)
             return self._as_declared(self._array(name, given), kind)
         if isinstance(kind, types.BaseTuple):
             return tuple(
@@ -119,6 +122,20 @@ class Arguments:
             )
         with np.errstate(all="ignore"):
             return np.asarray(getattr(given, "value", given)).astype(dtype)[()]
+
+    def _only_read(self, name: str, host: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array of which a signature does not say that it is only read."""
+        copy = host.copy(order="K")
+
+        def check() -> None:
+            if copy.tobytes() != host.tobytes():
+                raise InputError(
+                    f"kernel argument {name}: the array is read-only, and the kernel writes to it; "
+                    "give a copy"
+                )
+
+        self._after.append(check)
+        return copy
 
     def _brought_back(self, host: NDArray[Any]) -> SimulatedArray:
         """Return an array without contents that comes to ``host`` in the end."""
@@ -183,6 +200,19 @@ class Arguments:
 
         self._after.append(back)
         return View(view.buffer, array.dtype, 0, (), (), view.unit, name)
+
+
+def _check_order(name: str, kind: Any, given: Any) -> None:
+    """Refuse an array whose elements lie in another order than a signature says."""
+    if kind.layout == "A":
+        return
+    flags = given.flags if hasattr(given, "flags") else np.asarray(given).flags
+    if not (flags.c_contiguous if kind.layout == "C" else flags.f_contiguous):
+        raise InputTypeError(
+            f"kernel argument {name}: its signature says {kind.layout} order, in which the array "
+            "does not lie, and a GPU would read it as if it did; give a copy in that order, or "
+            "declare it with [:] for any order"
+        )
 
 
 def _copy_changes(after: NDArray[Any], before: NDArray[Any], target: NDArray[Any]) -> None:
