@@ -118,6 +118,7 @@ def _local_array(t: Builder, call: Call) -> None:
     _require_elements(t, shape)
     name = _name_of(call)
     elements = int(np.prod(shape))
+    t.local_bytes += elements * dtype.itemsize
     key = object()
 
     def make(frame: Any) -> View:

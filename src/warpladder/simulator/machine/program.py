@@ -169,6 +169,8 @@ class Program:
         Variables of the arguments.
     shared
         Its use of shared memory.
+    local_bytes
+        Of the local arrays of a thread.
     argument_types
         Numba types that it was translated for.
     cooperative
@@ -188,6 +190,7 @@ class Program:
     arguments: tuple[int, ...]
     argument_types: tuple[Any, ...]
     shared: SharedLayout
+    local_bytes: int
     cooperative: bool
     debug: bool
     viewed_itemsizes: frozenset[int]

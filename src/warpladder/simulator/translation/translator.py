@@ -207,6 +207,7 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
             frozenset(translator.shared_itemsizes),
             translator.dynamic_shared,
         ),
+        local_bytes=translator.local_bytes,
         cooperative=translator.cooperative,
         debug=kernel.debug,
         viewed_itemsizes=frozenset(translator.viewed_itemsizes),
