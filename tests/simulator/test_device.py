@@ -262,6 +262,20 @@ def test_arrays_of_a_program_are_turned_by_a_copy():
             there.transpose((0, 2))
 
 
+def test_what_is_repeated_on_the_host_is_repeated_on_the_device():
+    with simulated_cuda(checks=True):
+        there = cuda.to_device(np.broadcast_to(np.arange(3.0), (2, 3)))
+        assert there.strides == (0, 8)
+        assert there.copy_to_host().tolist() == [[0, 1, 2], [0, 1, 2]]
+
+        @cuda.jit
+        def kernel(values):
+            values[cuda.grid(1), 0] = cuda.grid(1)
+
+        with pytest.raises(KernelFaultError, match="racecheck"):
+            kernel[1, 2](there)
+
+
 def test_arrays_of_a_program_may_have_gaps():
     @cuda.jit
     def kernel(values, out):

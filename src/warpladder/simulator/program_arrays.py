@@ -164,7 +164,13 @@ def to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) -
     if to is None:
         host = np.asarray(obj)
         require_contiguous("to_device: the array", host)
-        to = ProgramArray.like(host)
+        # What is repeated without a copy is repeated there, too: threads meet in it.
+        is_repeated = host.size and 0 in host.strides
+        to = (
+            device_array(host.shape, host.dtype, host.strides)
+            if is_repeated
+            else ProgramArray.like(host)
+        )
     to.copy_to_device(obj if isinstance(obj, SimulatedArray) else np.asarray(obj), stream)
     return to
 
