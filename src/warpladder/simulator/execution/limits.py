@@ -77,7 +77,7 @@ def check_limits(
         raise LaunchError(
             f"{where}: static shared arrays of {static} bytes are more than "
             f"{properties.shared_bytes_per_block}; take dynamic shared memory instead "
-            "(shape 0, and the bytes in the launch)"
+            "(shape 0, and the bytes in `launch` of a Device: Numba's launch has the same limit)"
         )
     shared = static + shared_dynamic
     if shared > properties.shared_bytes_per_block_optin:
