@@ -311,7 +311,7 @@ class WrongRung:
         "memcheck", "racecheck", "initcheck", "synccheck", "livelock", "verification"
     ]
     n: int
-    visible_under: tuple[str, ...] = ()
+    visible_under: tuple[Literal["lockstep", "warps", "warps-reverse", "warps-random"], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

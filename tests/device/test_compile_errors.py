@@ -188,6 +188,16 @@ def test_a_mistake_is_one_line_with_its_place(function, words):
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.numba_cuda
+def test_the_number_of_arguments_is_no_reason_where_it_is_right():
+    @cuda.jit
+    def kernel(x):
+        x[0] = min(x[0], x[0] > 1)
+
+    with pytest.raises(UnsupportedKernelError, match=r"Numba has no min\(float64, bool\)$"):
+        simulate(kernel)[1, 1](np.zeros(4))
+
+
 @pytest.mark.parametrize(
     ("function", "words"),
     [

@@ -112,6 +112,13 @@ def test_records_are_walked_through():
     assert names == ["problem.left['a']", "problem.right[0]['size']"]
 
 
+def test_answers_of_other_parts_are_told_with_a_few_of_them():
+    assert difference([], f32(1)) == "expected nothing, found result"
+    said = difference([1] * 1000, f32(1))
+    assert said.startswith("expected result[0], result[1], ")
+    assert said.endswith(", result[5] and 994 more, found result")
+
+
 @pytest.mark.parametrize(
     ("answer", "told"),
     [

@@ -72,6 +72,15 @@ def test_launches_belong_to_their_kernel():
     assert (len(half.launches), half.counters.shuffles) == (1, 3)
 
 
+def test_a_kernel_that_was_made_of_text_has_no_lines():
+    names = {}
+    exec("def halve(y, x):\n    y[...] = x / 2", names)  # noqa: S102 - as `cuda.vectorize` does
+    kernel = FakeKernel(names["halve"], {1: Counters(shuffles=3)})
+    rung = toy.rung("text", toy.running(kernel), kernels=(kernel,))
+    (half,) = explain(toy.LADDER, rung, FakeSimulator).kernels
+    assert (half.name, half.lines, half.counters.shuffles) == ("halve", (), 3)
+
+
 def test_lines_of_functions_elsewhere_come_after():
     class CallsElsewhere(FakeSimulator):
         def launch(self, kernel, *args, **options):

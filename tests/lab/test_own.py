@@ -184,6 +184,12 @@ def test_claims_about_what_is_not_there(than, counter, said):
         ("kernels=(copy_elements,)", "kernels=(copy_elements)", "= Rung(", "one has a comma"),
         ('Bound("dram", "8', 'Bound("memory", "8', "THROUGH_A_TILE = Rung(", "'dram', 'shared'"),
         ('caught_by="racecheck"', 'caught_by="race"', "rung=Rung(", "'memcheck', 'racecheck'"),
+        (
+            '=("warps",)',
+            '=("warp",)',
+            "rung=Rung(",
+            "is ('warp',); it must be a tuple of 'lockstep'",
+        ),
         ('"through-a-tile",', '"element-per-thread",', "TILE = Rung(", "two rungs are called"),
         ("LADDER = Ladder(", "LADDER = dict(", "LADDER = dict(", "LADDER is of type dict"),
         ("LADDER = Ladder(", "L = Ladder(", "", "leaves no LADDER and no RUNG"),

@@ -1175,6 +1175,16 @@ def test_dynamic_shared_memory_by_compute_capability(capability, kib):
         run(dynamic, 1, 1, values, shared=kib * 1024 + 4, compute_capability=capability)
 
 
+def test_numbas_launch_asks_for_no_more_dynamic_shared_memory_than_48_kib():
+    values = np.zeros(1)
+    simulate(dynamic)[1, 1, 0, 48 * 1024](values)
+    assert values[0] == 12288
+    with pytest.raises(LaunchError, match=r"49156 bytes .* 49152 for which Numba's launch asks"):
+        simulate(dynamic)[1, 1, 0, 48 * 1024 + 4](values)
+    with pytest.raises(LaunchError, match="for which Numba's launch asks"):
+        simulate(dynamic).forall(1, tpb=1, sharedmem=64 * 1024)(values)
+
+
 def test_static_and_dynamic_shared_memory_count_together():
     @cuda.jit
     def kernel(values):

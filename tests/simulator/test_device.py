@@ -262,6 +262,20 @@ def test_arrays_of_a_program_are_turned_by_a_copy():
             there.transpose((0, 2))
 
 
+def test_what_is_repeated_on_the_host_is_repeated_on_the_device():
+    with simulated_cuda(checks=True):
+        there = cuda.to_device(np.broadcast_to(np.arange(3.0), (2, 3)))
+        assert there.strides == (0, 8)
+        assert there.copy_to_host().tolist() == [[0, 1, 2], [0, 1, 2]]
+
+        @cuda.jit
+        def kernel(values):
+            values[cuda.grid(1), 0] = cuda.grid(1)
+
+        with pytest.raises(KernelFaultError, match="racecheck"):
+            kernel[1, 2](there)
+
+
 def test_arrays_of_a_program_may_have_gaps():
     @cuda.jit
     def kernel(values, out):
@@ -273,6 +287,9 @@ def test_arrays_of_a_program_may_have_gaps():
         kernel[1, 1](there, out)
         assert out.copy_to_host() == [there.strides[0]] == [64]
         there[:] = 7
+        assert cuda.device_array(np.array([2, 3])).shape == (2, 3)
+        with pytest.raises(ValueError, match="without a copy"):
+            np.asarray(there, copy=False)
         assert there.copy_to_host().tolist() == [[7] * 5] * 3
         assert cuda.device_array_like(there).strides == (20, 4)
         assert cuda.device_array((3, 5), np.float32, strides=(4, 12)).flags.f_contiguous
@@ -387,10 +404,16 @@ def test_what_a_device_cannot_be_asked(device, ask, told):
             lambda: cuda.jit("int32(f8[:])")(shifted.py_func),
             "must have void return type, not int32",
         ),
+        (lambda: cuda.jit(launch_bounds=(1, 2, 3, 4))(len), "launch_bounds=.* takes the threads"),
+        (lambda: cuda.jit(shared_memory_carveout=101)(len), "carveout=101 is none of default"),
+        (
+            lambda: cuda.jit(shared_memory_carveout="most")(len),
+            "carveout='most' is none of default",
+        ),
     ],
 )
 def test_decorators_that_numba_refuses(decorate, told):
-    with simulated_cuda(), pytest.raises(TypeError, match=told):
+    with simulated_cuda(), pytest.raises((TypeError, ValueError), match=told):
         decorate()
 
 
@@ -398,11 +421,15 @@ def test_what_a_program_asks_of_a_kernel():
     with simulated_cuda():
         kernel = cuda.jit(launch_bounds=64, max_registers=32, cache=True)(shifted.py_func)
         assert len(kernel.overloads) == 0
-        kernel[1, 1](np.zeros(1))
+        kernel.configure(1, 1)(np.zeros(1))
         (signature,) = kernel.signatures
         ((same, compiled),) = kernel.overloads.items()
         assert same == signature
         assert compiled.max_cooperative_grid_blocks(64) > 100
+        with pytest.raises(AttributeError, match="inspect_asm: a simulated kernel is not"):
+            kernel.inspect_asm()
+        with pytest.raises(AttributeError, match="no attribute 'lanch'"):
+            _ = kernel.lanch
 
 
 def test_a_program_finds_one_device(capsys):
@@ -415,6 +442,9 @@ def test_a_program_finds_one_device(capsys):
         assert free == total > 0
         with cuda.profiling():
             cuda.event(True).record()
+        assert cuda.require_context(len)([1]) == 1
+        assert cuda.is_bfloat16_supported()
+        cuda.external_stream(0).synchronize()
         with pytest.raises(DeviceError, match="there is one simulated device"):
             cuda.select_device(1)
     assert "Found 1 CUDA devices" in capsys.readouterr().out

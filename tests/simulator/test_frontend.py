@@ -23,7 +23,7 @@ from warpladder.device.numba_target import (
     ir,
     types,
 )
-from warpladder.errors import InputTypeError, UnsupportedKernelError
+from warpladder.errors import InputError, InputTypeError, UnsupportedKernelError
 from warpladder.simulator import simulate, simulated_cuda
 from warpladder.simulator.frontend import inference
 from warpladder.simulator.frontend.inference import typed_function
@@ -424,6 +424,59 @@ def test_two_signatures_that_fit_as_well_are_refused():
 
         with pytest.raises(InputTypeError, match=r"kernel: Ambiguous overloading .*64: .*; "):
             kernel[1, 1](np.zeros(1), 1.0, 2.0)
+
+
+C_ORDER, F_ORDER = "void(float64[:,::1], float32[:])", "void(float64[::1,:], float32[:])"
+
+
+@pytest.mark.parametrize(
+    ("signature", "values"),
+    [
+        (C_ORDER, np.ones((2, 3))),
+        (F_ORDER, np.ones((2, 3), order="F")),
+        # Both are the same there.
+        (F_ORDER, np.ones((2, 1))),
+        ([C_ORDER, F_ORDER], np.ones((2, 3), order="F")),
+        ("void(float64[:,:], float32[:])", np.ones((2, 6))[:, ::2]),
+    ],
+)
+def test_arrays_lie_in_the_order_that_a_signature_says(signature, values):
+    def kernel(values, out):
+        out[0] = values[1, 0]
+
+    out = np.zeros(1, np.float32)
+    simulate(kernel, signature=signature)[1, 1](values, out)
+    assert out[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("signature", "values"),
+    [
+        (C_ORDER, np.ones((2, 3), order="F")),
+        (F_ORDER, np.ones((2, 3))),
+        (C_ORDER, np.ones((2, 6))[:, ::2]),
+    ],
+)
+def test_arrays_in_another_order_than_a_signature_says_are_refused(signature, values):
+    def kernel(values, out):
+        out[0] = values[1, 0]
+
+    with pytest.raises(InputTypeError, match=r"argument values: its signature says [CF] order"):
+        simulate(kernel, signature=signature)[1, 1](values, np.zeros(1, np.float32))
+
+
+def test_a_read_only_array_of_which_a_signature_does_not_say_so_is_only_read():
+    def kernel(values, out):
+        out[0] = values[1]
+
+    values, out = np.arange(3.0), np.full(3, 5.0)
+    values.flags.writeable = False
+    reads = simulate(kernel, signature="void(float64[:], float64[:])")
+    reads[1, 1](values, out)
+    assert out[0] == 1
+    with pytest.raises(InputError, match="argument out: the array is read-only, and the kernel"):
+        reads[1, 1](out, values)
+    assert values.tolist() == [0, 1, 2]
 
 
 def test_no_signature_fits():

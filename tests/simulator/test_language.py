@@ -988,6 +988,33 @@ def test_print_of_star_arguments(capsys):
     assert capsys.readouterr().out == "2 3\n7 2 3\n"
 
 
+@pytest.mark.numba_cuda
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("cuda.shared.array(4, bfloat16)", "an array of __nv_bfloat16"),
+        ("out[0] = np.float32(bfloat16(1.5))", "a conversion to __nv_bfloat16"),
+    ],
+)
+def test_types_that_numpy_lacks_are_refused(statement, words):
+    names = {"cuda": cuda, "np": np}
+    names["bfloat16"] = pytest.importorskip("numba.cuda.types").bfloat16
+    exec(f"def kernel(out):\n    {statement}", names)  # noqa: S102 - a line of this file
+    with pytest.raises(UnsupportedKernelError, match=words):
+        simulating.run(cuda.jit(names["kernel"]), 1, 1, np.zeros(1))
+
+
+def test_print_of_more_than_a_gpu_prints_at_a_time(capsys):
+    @cuda.jit
+    def kernel(values):
+        print("of", values)  # noqa: T201
+
+    simulating.run(kernel, 1, 1, (0,) * 31)
+    assert capsys.readouterr().out == "of (" + ", ".join("0" * 31) + ")\n"
+    with pytest.raises(UnsupportedKernelError, match=r"print\(\) of 33 values, .*at most 32"):
+        simulating.run(kernel, 1, 1, (0,) * 32)
+
+
 @pytest.mark.parametrize("argument", [np.zeros(3), 1j, None, (1, 2j)])
 def test_print_of_what_kernels_cannot_print(argument):
     @cuda.jit
@@ -1132,6 +1159,22 @@ def overload_told(first, scale=5, *rest):
     return implementation
 
 
+def within(*values):
+    """Likewise, of code that Numba puts into its callers by itself."""
+
+
+@overload(within, inline="always")
+def overload_within(*values):
+    known = len(values)
+
+    def implementation(*values):
+        own = cuda.local.array(1, np.int64)
+        own[0] = 10 * known
+        return own[0] + len(values)
+
+    return implementation
+
+
 @cuda.jit(device=True)
 def weighed(first, scale=3, *rest):
     return 1000 * first + 100 * scale + len(rest)
@@ -1159,12 +1202,13 @@ def test_star_arguments_defaults_and_keywords(run):
         out[8] = weighed(scale=2, first=1)
         out[9] = weighed(1, 2, 3, 4)
         out[10] = nested(1, 2, 3, 4)
+        out[11] = within(1, 2.0)
 
-    out = np.zeros(11, np.int64)
+    out = np.zeros(12, np.int64)
     run(kernel, 1, 1, np.ones(4, np.int64), out)
     assert out.tolist() == [
         0, 33, 22, 11500, 21500, 21200, 21220, 1300, 1200, 1202,
-        1202 + 44 * 100000 + 55 * 10000000 + 10 * (1 + 2 + 3 + 4),
+        1202 + 44 * 100000 + 55 * 10000000 + 10 * (1 + 2 + 3 + 4), 22,
     ]  # fmt: skip
 
 
@@ -1200,6 +1244,7 @@ def test_star_arguments_of_a_method(run):
     extending = pytest.importorskip("numba.cuda.extending")
     from numba.cuda import types
 
+    @extending.overload_method(types.Array, "told_within", inline="always")
     @extending.overload_method(types.Array, "told")
     def overload_told_method(self, *values):
         known = len(values)
@@ -1209,13 +1254,19 @@ def test_star_arguments_of_a_method(run):
 
         return implementation
 
+    @extending.overload_attribute(types.Array, "twice_within", inline="always")
+    def overload_twice(self):
+        return lambda self: 2 * self.size
+
     @cuda.jit
     def kernel(x, out):
         out[0] = x.told(1, 2.0, x)
+        out[1] = x.told_within(1, 2.0, x)
+        out[2] = x.twice_within
 
-    out = np.zeros(1, np.int64)
+    out = np.zeros(3, np.int64)
     run(kernel, 1, 1, np.ones(4), out)
-    assert out[0] == 433
+    assert out.tolist() == [433, 433, 8]
 
 
 # --- constant strings -----------------------------------------------------------------------------

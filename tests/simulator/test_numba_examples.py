@@ -16,11 +16,12 @@ import pytest
 from numba import cuda, guvectorize, vectorize
 
 from warpladder.device.numba_target import FRONT_END
+from warpladder.errors import KernelFaultError
 from warpladder.simulator import simulated_cuda
 
 EXAMPLES = [
     "test_vecadd", "test_reduction", "test_matmul", "test_laplace", "test_cg", "test_sessionize",
-    "test_cpu_gpu_compat",
+    "test_cpu_gpu_compat", "test_globals",
 ]  # fmt: skip
 TESTS = [
     "test_warp_ops", "test_atomics", "test_sm", "test_sync", "test_localmem", "test_constmem",
@@ -250,3 +251,38 @@ def test_inline_as_programs_write_it(inline):
         values = np.zeros(3, np.int64)
         kernel[1, 3](values)
     assert values.tolist() == [1, 2, 3]
+
+
+@pytest.mark.numba_cuda
+def test_an_array_of_the_device_from_outside_a_kernel_is_used_where_it_lies():
+    with simulated_cuda(checks=True, counters=True):
+        table, pair = cuda.to_device(np.arange(6).reshape(2, 3)), (cuda.device_array(4),)
+
+        @cuda.jit
+        def turn():
+            i = cuda.grid(1)
+            table[0, i] = table[1, 2 - i]
+
+        @cuda.jit
+        def outside(out):
+            out[0] = table[2, 0]
+
+        @cuda.jit
+        def unwritten(out):
+            out[0] = pair[0][1]
+
+        @cuda.jit
+        def meeting(given):
+            given[0, cuda.grid(1)] = 0
+            table[0, 0] = 1
+
+        turn[1, 3]()
+        assert table.copy_to_host().tolist() == [[5, 4, 3], [3, 4, 5]]
+        assert turn.report.counters.global_load_requests == 1
+        for kernel, words in (
+            (outside, "memcheck: .*out of bounds of axis 0"),
+            (unwritten, r"initcheck: .*a device array\[1\] is read before"),
+            (meeting, r"racecheck: .*\[0, 0\]: store at"),
+        ):
+            with pytest.raises(KernelFaultError, match=words):
+                kernel[1, 3](table)

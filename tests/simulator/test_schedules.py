@@ -8,6 +8,7 @@ from numba import cuda, int32
 from simulating import SCHEDULES, run
 
 from warpladder.simulator import SimulatedDevice, simulate
+from warpladder.simulator.execution import scheduler
 
 VALUES = np.random.default_rng(17).integers(0, 1000, 4 * 128).astype(np.int32)
 
@@ -57,6 +58,26 @@ def mirror_without_barrier(values, out):
     i = cuda.threadIdx.x
     tile[i] = values[cuda.grid(1)]
     out[cuda.grid(1)] = tile[127 - i]
+
+
+def test_a_batch_has_room_for_its_local_arrays(monkeypatch):
+    @cuda.jit
+    def kernel(out):
+        own = cuda.local.array(10, int32)
+        own[cuda.threadIdx.x % 10] = 1
+        out[cuda.grid(1)] = own[cuda.threadIdx.x % 10]
+
+    class Noted(scheduler.Batch):
+        def __init__(self, launch, first, blocks):
+            batches.append(blocks)
+            super().__init__(launch, first, blocks)
+
+    batches, out = [], np.zeros(5 * 64)
+    monkeypatch.setattr(scheduler, "Batch", Noted)
+    monkeypatch.setattr(scheduler, "BATCH_BYTES", 2 * 64 * 40)
+    run(kernel, 5, 64, out)
+    assert out.all()
+    assert batches == [2, 2, 1]
 
 
 def sums_of(kernel, **options):

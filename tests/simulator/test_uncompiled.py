@@ -25,13 +25,18 @@ PACKED = from_dtype(np.dtype([("tag", "i1"), ("weight", "f8"), ("place", "f4", 3
 ALIGNED = from_dtype(np.dtype([("tag", "i1"), ("weight", "f8"), ("place", "f4", 3)], align=True))
 
 
+#: As much as constant memory has, and more.
+TABLE, LARGE_TABLE = (np.arange(size, dtype=np.int32) for size in (16384, 16385))
+
+
 class Side(enum.IntEnum):
     LEFT = 1
 
 
 def kernel_of(*statements):
     """Return a kernel of an array ``x`` that consists of these lines."""
-    names = {"np": np, "cuda": cuda, "math": math, "Side": Side}
+    names = {"np": np, "cuda": cuda, "math": math, "Side": Side,
+             "TABLE": TABLE, "LARGE_TABLE": LARGE_TABLE}  # fmt: skip
     exec("\n    ".join(["def kernel(x):", *statements]), names)  # noqa: S102 - lines of this file
     return cuda.jit(names["kernel"])
 
@@ -93,6 +98,13 @@ REFUSED = [
     ("cuda.atomic.add(x, 0, None)", "int32", "an atomic operation with None"),
     ("cuda.shfl_sync(-1, 1, x[0])", "int16", "a mask or lane of type int16, .*: take int32"),
     ("cuda.ballot_sync(x[0], True)", "uint8", "a mask or lane of type uint8"),
+    (
+        "x[0] = LARGE_TABLE[x[1]]",
+        "int32",
+        "constant arrays of 65540 bytes, more than 65536, .*: pass",
+    ),
+    ("x[0] = cuda.const.array_like(LARGE_TABLE)[x[1]]", "int32", "constant arrays of 65540 bytes"),
+    ("x[0] = TABLE[x[1]] + LARGE_TABLE[x[1]]", "int32", "constant arrays of 131076 bytes"),
     ("x[0].weight", PACKED, "the field weight, 1 bytes into its record and not aligned"),
     ('x[0]["weight"] = 1', PACKED, "the field weight, .*: take a dtype with align=True"),
     ("x[0].place[0]", PACKED, "the field place"),
@@ -124,6 +136,7 @@ TAKEN = {
         "cuda.atomic.add(x, 0, 1)", "cuda.shfl_sync(-1, x[0], 1)", "cuda.ballot_sync(x[0], x[1])",
         "cuda.shared.array(0, np.int32)", 'print("a", x[0], (x[1], x[2]))', "x.real[0]",
         'if x[0] < 0: raise ValueError("a", 1)', "cuda.match_any_sync(x[0], x[1])",
+        "x[0] = TABLE[x[1]] + LARGE_TABLE[3] + LARGE_TABLE.size", "x[0] = TABLE[x[1]]",
         "x[0] = Side.LEFT + x[0]", "x[0] = (Side.LEFT, 2)[0]", "x[1] = Side.LEFT in (1, 2)",
     ],
     "float16": ["not x[0]", "x[0] = 1 if x[0] != 0 else 2", "int(x[0])", "np.sin(x, x)"],

@@ -41,6 +41,8 @@ _OPCODES = {
     "UNPACK_EX": "unpacking with a star",
 }
 
+_OTHER_NUMBER = ("too many positional arguments", "missing a required argument")
+
 #: Other words for Numba's reasons, and what to do: a pattern, and what takes its place.
 _WORDS = (
     (r"NameError: (name '\w+' is not defined)", r"\1"),
@@ -229,9 +231,12 @@ def _split(arguments: str) -> list[str]:
 
 def _detail(lines: list[str]) -> str:
     """Return what one candidate says of its refusal, if that is of the call itself."""
+    candidates = sum(line.startswith("- Of which ") for line in lines)
     for line in lines:
         if found := re.match(r"\w*Error: (.*)", line):
             useless = found[1].startswith(("Failed in", "No implementation"))
+            # That one takes another number of arguments is no reason where there are others.
+            useless |= candidates > 1 and found[1].startswith(_OTHER_NUMBER)
             return "" if useless else f": {found[1]}"
     return ""
 

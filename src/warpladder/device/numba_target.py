@@ -36,6 +36,7 @@ __all__ = [
     "FrontEnd",
     "FunctionPass",
     "GridGroup",
+    "NumbaNotImplementedError",
     "PassManager",
     "PostProcessor",
     "PreLowerStripPhis",
@@ -188,6 +189,7 @@ if FRONT_END.package == "numba-cuda":
         from numba.cuda.compiler import PreLowerStripPhis, compile_extra
         from numba.cuda.core import ir, sigutils
         from numba.cuda.core.compiler_machinery import FunctionPass, PassManager, register_pass
+        from numba.cuda.core.errors import NumbaNotImplementedError
         from numba.cuda.core.postproc import PostProcessor, VariableLifetime
         from numba.cuda.core.targetconfig import ConfigStack
         from numba.cuda.core.transforms import canonicalize_cfg
@@ -213,6 +215,7 @@ else:
     from numba.core import target_extension as _target_extension
     from numba.core.compiler import compile_extra
     from numba.core.compiler_machinery import FunctionPass, PassManager, register_pass
+    from numba.core.errors import NumbaNotImplementedError
     from numba.core.postproc import PostProcessor, VariableLifetime
     from numba.core.targetconfig import ConfigStack
     from numba.core.transforms import canonicalize_cfg

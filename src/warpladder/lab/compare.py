@@ -23,6 +23,8 @@ __all__ = ["POISON_BYTE", "difference", "named_arrays", "poison", "uncompared"]
 #: Every byte of integers that were never written; floats hold NaN.
 POISON_BYTE = 0xA5
 
+_MOST_NAMED = 6
+
 
 def poison(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return an array of what no right answer contains: NaN, or a conspicuous integer.
@@ -136,14 +138,21 @@ def difference(
     wanted = dict(named_arrays(expected, name))
     given = dict(named_arrays(found, name))
     if wanted.keys() != given.keys():
-        what = ", ".join(given) or f"{name} of type {type(found).__name__}, which holds no array"
+        what = _named(given) or f"{name} of type {type(found).__name__}, which holds no array"
         if is_on_gpu(found):
             what = f"{name} on the device, from where device.to_host() brings it"
-        return f"expected {', '.join(wanted)}, found {what}"
+        return f"expected {_named(wanted) or 'nothing'}, found {what}"
     for part, array in wanted.items():
         if fault := _difference(part, array, given[part], tolerance):
             return fault
     return ""
+
+
+def _named(arrays: Mapping[str, Any]) -> str:
+    """Return the names of some arrays, of many the first: a list has one for each number."""
+    names = list(arrays)
+    rest = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + rest
 
 
 def _difference(

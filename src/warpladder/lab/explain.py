@@ -244,7 +244,11 @@ def _listing(
     launches: list[LaunchReport],
 ) -> Listing:
     function = _function(kernel)
-    source, first = inspect.getsourcelines(function)
+    try:
+        source, first = inspect.getsourcelines(function)
+    except OSError:
+        # A program made it of text, as `cuda.vectorize` does.
+        source, first = [], 0
     file = _resolved(inspect.getsourcefile(function) or "")
     name = function.__name__
     # One that a function makes for its arguments is launched under that function's name, too.

@@ -105,7 +105,9 @@ def _takes(function: Callable[..., Any], count: int) -> bool:
 
 
 def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, str | int | float | None) else _kind(value)
+    are_texts = isinstance(value, tuple) and all(isinstance(one, str) for one in value)
+    is_plain = are_texts or isinstance(value, str | int | float | None)
+    return repr(value) if is_plain else _kind(value)
 
 
 def _kind(value: Any) -> str:
@@ -122,6 +124,8 @@ def _words(hint: Any) -> str:
         return _either([repr(one) for one in inner])
     if origin is tuple:
         of = "" if inner[0] is Any else f" of {getattr(inner[0], '__name__', inner[0])}"
+        if get_origin(inner[0]) is Literal:
+            of = f" of {_words(inner[0])}"
         return f"a tuple{of}, in which one has a comma behind it too: (one,)"
     if origin in {Union, types.UnionType}:
         return _either([_words(one) for one in inner])

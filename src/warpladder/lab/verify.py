@@ -191,9 +191,8 @@ def verify(
     else:
         asked = list(sizes)
     if not asked:
-        raise InputError(
-            f"{rung.name}: there is no size to verify it at; it takes up to n = {limit}"
-        )
+        takes = "" if rung.max_n is None else f"; it takes up to n = {limit}"
+        raise InputError(f"{rung.name}: there is no size to verify it at{takes}")
     if max(asked) > limit:
         raise InputError(f"{rung.name} takes up to n = {limit}, not {max(asked)}: {rung.limits}")
     poisoned: Any = None if device is None else Poisoned(device)
@@ -366,7 +365,7 @@ def check_wrong(wrong: WrongRung, device_factory: Callable[..., Simulated]) -> W
         if wrong.caught_by == "verification":
             (verdict,) = verify(rung, device_factory(checks=True), [wrong.n])
             caught, fault = not verdict.ok, verdict.fault
-    visible = {
+    visible: dict[str, bool] = {
         schedule: not verify(rung, device_factory(schedule=schedule, checks=False), [wrong.n])[0].ok
         for schedule in wrong.visible_under
     }

@@ -1,8 +1,8 @@
 """The simulated GPU: runs, checks and counts Numba-CUDA kernels on a machine without one.
 
 A user calls `kernel` (one kernel), `device` (in place of a GPU; `copies` says when its copies to
-the host are done) or `substitute` (whole programs as they are, with `program_arrays`). They join
-six wings, each of which imports those below it and none above:
+the host are done) or `substitute` (whole programs as they are, with `program_arrays` and
+`program_options`). They join six wings, each of which imports those below it and none above:
 
 * `translation`: from typed IR to a program; device functions are inlined;
 * `intrinsics`: what the functions known to Numba do, one table of them;

@@ -142,7 +142,7 @@ class SimulatedKernel:
                     f"{self.__name__}[grid, block](...): kernels take arguments by position only; "
                     f"{', '.join(named)} was given by name"
                 )
-            self.launch(grid, block, arguments, shared_bytes=shared)
+            self.launch(grid, block, arguments, shared_bytes=shared, as_numba=True)
 
         return start
 
@@ -174,8 +174,11 @@ class SimulatedKernel:
         *,
         shared_bytes: int = 0,
         cooperative: bool = False,
+        as_numba: bool = False,
     ) -> LaunchReport:
         """Run the kernel; return what it did when it is done.
+
+        ``as_numba`` refuses dynamic shared memory for which Numba does not ask the driver.
 
         Raises
         ------
@@ -215,6 +218,7 @@ class SimulatedKernel:
             shared_bytes,
             cooperative,
             bounds[0] if isinstance(bounds, tuple) else bounds,
+            as_numba=as_numba,
         )
         prepared = Arguments(names, program.argument_types, arguments)
         monitor = None
@@ -224,6 +228,8 @@ class SimulatedKernel:
             recorder = options.recorder
             make = Monitor if recorder is None else recorder.monitor
             monitor = make(program, geometry, options.checks, options.counters)
+            for reached, dtype in program.device_arrays:
+                prepared.watch(reached, dtype)
             for buffer, sizes in prepared.buffers.values():
                 monitor.adopt(buffer, _common(sizes | program.viewed_itemsizes))
         launch = Launch(

@@ -11,9 +11,15 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from warpladder.device.cuda_arguments import as_element, as_shape
-from warpladder.device.numba_target import CUDAGeneralizedUFunc, CUDAUFuncMechanism
+from warpladder.device.numba_target import (
+    FRONT_END,
+    CUDAGeneralizedUFunc,
+    CUDAUFuncMechanism,
+    types,
+)
 from warpladder.errors import InputError
 from warpladder.simulator.execution.arrays import SimulatedArray
+from warpladder.simulator.frontend.signatures import argument_type
 
 __all__ = [
     "ProgramArray",
@@ -27,8 +33,29 @@ __all__ = [
 ]
 
 
+class _FromOutside(types.Array):  # type: ignore[misc]
+    """The type of an array of the device that a kernel has from outside of it.
+
+    Numba lets kernels only read what they have from outside, but for arrays with addresses on a
+    GPU, by which it tells those of the device.
+    """
+
+    def copy(self, *_: Any, **__: Any) -> Any:
+        """Return the plain type, which can be written to."""
+        return types.Array(self.dtype, self.ndim, self.layout, aligned=self.aligned)
+
+
 class ProgramArray(SimulatedArray):
     """An array of the simulated device that programs take for one of numba-cuda's."""
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba sees where a kernel uses the array without having it as an argument."""
+        if FRONT_END.package == "numba":
+            # Numba's own target compiles no such kernel.
+            return None
+        kind = argument_type(self.values)
+        return _FromOutside(kind.dtype, kind.ndim, kind.layout, aligned=kind.aligned)
 
     @property
     def T(self) -> ProgramArray:  # noqa: N802 - NumPy's name
@@ -137,7 +164,13 @@ def to_device(obj: Any, stream: Any = None, copy: bool = True, to: Any = None) -
     if to is None:
         host = np.asarray(obj)
         require_contiguous("to_device: the array", host)
-        to = ProgramArray.like(host)
+        # What is repeated without a copy is repeated there, too: threads meet in it.
+        is_repeated = host.size and 0 in host.strides
+        to = (
+            device_array(host.shape, host.dtype, host.strides)
+            if is_repeated
+            else ProgramArray.like(host)
+        )
     to.copy_to_device(obj if isinstance(obj, SimulatedArray) else np.asarray(obj), stream)
     return to
 
@@ -151,7 +184,8 @@ def device_array(
 ) -> ProgramArray:
     """Return an array that nobody has written; ``strides`` may leave gaps, as pitched ones do."""
     del stream
-    extents, kind = as_shape(shape), as_element(dtype)
+    # An array of extents is taken, too.
+    extents, kind = as_shape(tuple(shape) if np.ndim(shape) else shape), as_element(dtype)
     if strides is None:
         return ProgramArray.allocate(extents, kind, order)
     steps = as_shape(strides)

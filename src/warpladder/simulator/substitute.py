@@ -18,7 +18,7 @@ from numba import cuda
 
 from warpladder.device.numba_target import CUDADispatcher
 from warpladder.device.properties import properties_of
-from warpladder.errors import DeviceError, InputTypeError
+from warpladder.errors import DeviceError
 from warpladder.simulator.checks.options import Checks
 from warpladder.simulator.device import SimulatedEvent, SimulatedStream
 from warpladder.simulator.execution.arguments import types_of
@@ -37,6 +37,7 @@ from warpladder.simulator.program_arrays import (
     require_contiguous,
     to_device,
 )
+from warpladder.simulator.program_options import target_options
 
 __all__ = ["simulated_cuda"]
 
@@ -144,6 +145,21 @@ class _Kernel(SimulatedKernel):
 
     def _infer_types(self, kinds: tuple[Any, ...]) -> None:
         """Leave Numba's own errors as they are: programs may expect them."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Tell why it lacks what a compiled kernel has."""
+        if not name.startswith("_") and hasattr(CUDADispatcher, name):
+            raise AttributeError(
+                f"{name}: a simulated kernel is not compiled; `warpladder sass` compiles those of "
+                "a program and tells registers and code"
+            )
+        raise AttributeError(f"a simulated kernel has no attribute {name!r}")
+
+    def configure(
+        self, griddim: Any, blockdim: Any, stream: Any = 0, sharedmem: int = 0
+    ) -> Callable[..., None]:
+        """Return the kernel with a launch configuration."""
+        return self[griddim, blockdim, stream, sharedmem]
 
     def specialize(self, *arguments: Any) -> SimulatedKernel:
         """Return the kernel for the types of these arguments."""
@@ -268,7 +284,11 @@ class _Substitutes:
             "pinned": _context,
             "mapped": _mapped,
             "defer_cleanup": _context,
+            "require_context": lambda function: function,
+            "is_supported_version": lambda: True,
+            "is_bfloat16_supported": lambda: self.device.supports_bfloat16,
             "stream": _Stream,
+            "external_stream": lambda ptr: _Stream(),  # noqa: ARG005 - as Numba has it
             "default_stream": _Stream,
             "legacy_default_stream": _Stream,
             "per_thread_default_stream": _Stream,
@@ -300,13 +320,13 @@ class _Substitutes:
             return lambda written: self._compiled_ahead(written, several, device, options)
         if isinstance(function, CUDADispatcher | SimulatedKernel):
             return function
-        dispatcher = CUDADispatcher(function, _targetoptions(options, device))
+        dispatcher = CUDADispatcher(function, target_options(options, device))
         return dispatcher if device else _Kernel(dispatcher, self.options, ())
 
     def _compiled_ahead(
         self, function: Callable[..., Any], signatures: list[Any], device: bool, options: Any
     ) -> Any:
-        dispatcher = CUDADispatcher(function, _targetoptions(options, device))
+        dispatcher = CUDADispatcher(function, target_options(options, device))
         if device:
             declare_signatures(dispatcher, signatures)
             return dispatcher
@@ -315,30 +335,6 @@ class _Substitutes:
         for signature in taken:
             kernel.program_for(signature)
         return kernel
-
-
-#: What kernels are compiled by; with others Numba ends in an error.
-_OPTIONS = frozenset(
-    {
-        "cache", "debug", "extensions", "fastmath", "forceinline", "inline", "launch_bounds",
-        "lineinfo", "link", "lto", "max_registers", "opt", "shared_memory_carveout",
-    }
-)  # fmt: skip
-
-
-def _targetoptions(options: dict[str, Any], device: bool) -> dict[str, Any]:
-    unknown = set() if device else options.keys() - _OPTIONS
-    if unknown:
-        raise InputTypeError(
-            f"cuda.jit: {', '.join(sorted(unknown))} is no option of kernels; there are "
-            f"{', '.join(sorted(_OPTIONS))}"
-        )
-    kept = {"debug": False, "opt": True, "device": device, "link": (), "extensions": []}
-    kept.update(options)
-    if isinstance(kept.get("inline"), bool):
-        # What older programs write; numba-cuda, too, takes it for these.
-        kept["inline"] = "always" if kept["inline"] else "never"
-    return kept
 
 
 class _Stream(SimulatedStream):

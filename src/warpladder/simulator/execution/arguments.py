@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.device.numba_target import as_dtype, types
-from warpladder.errors import InputTypeError
+from warpladder.errors import InputError, InputTypeError
 from warpladder.simulator.execution.arrays import SimulatedArray
 from warpladder.simulator.frontend.signatures import argument_type
 from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     Buffer,
     View,
-    contiguous_strides,
 )
 from warpladder.simulator.machine.values import scalar_dtype
 
@@ -99,6 +98,9 @@ class Arguments:
                 plain = self._brought_back(plain)
             given = plain
         if isinstance(kind, types.Array):
+            _check_order(name, kind, given)
+            if kind.mutable and isinstance(given, np.ndarray) and not given.flags.writeable:
+                given = self._only_read(name, given)
             return self._as_declared(self._array(name, given), kind)
         if isinstance(kind, types.BaseTuple):
             return tuple(
@@ -120,6 +122,20 @@ class Arguments:
             )
         with np.errstate(all="ignore"):
             return np.asarray(getattr(given, "value", given)).astype(dtype)[()]
+
+    def _only_read(self, name: str, host: NDArray[Any]) -> NDArray[Any]:
+        """Return a copy of an array of which a signature does not say that it is only read."""
+        copy = host.copy(order="K")
+
+        def check() -> None:
+            if copy.tobytes() != host.tobytes():
+                raise InputError(
+                    f"kernel argument {name}: the array is read-only, and the kernel writes to it; "
+                    "give a copy"
+                )
+
+        self._after.append(check)
+        return copy
 
     def _brought_back(self, host: NDArray[Any]) -> SimulatedArray:
         """Return an array without contents that comes to ``host`` in the end."""
@@ -143,16 +159,13 @@ class Arguments:
             buffer, start = self._same_memory(raw, name), 0
             gap = len(raw) + ALLOCATION_ALIGNMENT
             self._next_address += -(-gap // ALLOCATION_ALIGNMENT) * ALLOCATION_ALIGNMENT
-        itemsize = array.dtype.itemsize
+        self.watch(buffer, array.dtype)
+        return View.of(array, buffer, start, name)
+
+    def watch(self, buffer: Buffer, dtype: np.dtype[Any]) -> None:
+        """Take note of memory that the kernel reaches as elements of this dtype."""
         _, sizes = self.buffers.setdefault(id(buffer), (buffer, set()))
-        sizes.update(_granules(array.dtype))
-        if array.size == 0:
-            strides = contiguous_strides(array.shape)
-            return View(buffer, array.dtype, 0, array.shape, strides, itemsize, name)
-        if start % itemsize or any(step % itemsize for step in array.strides):
-            return View(buffer, array.dtype, start, array.shape, array.strides, 1, name)
-        steps = tuple(step // itemsize for step in array.strides)
-        return View(buffer, array.dtype, start // itemsize, array.shape, steps, itemsize, name)
+        sizes.update(_granules(dtype))
 
     def _same_memory(self, raw: NDArray[np.uint8], name: str) -> Buffer:
         """Return the buffer of these bytes: one array given twice is one array."""
@@ -187,6 +200,19 @@ class Arguments:
 
         self._after.append(back)
         return View(view.buffer, array.dtype, 0, (), (), view.unit, name)
+
+
+def _check_order(name: str, kind: Any, given: Any) -> None:
+    """Refuse an array whose elements lie in another order than a signature says."""
+    if kind.layout == "A":
+        return
+    flags = given.flags if hasattr(given, "flags") else np.asarray(given).flags
+    if not (flags.c_contiguous if kind.layout == "C" else flags.f_contiguous):
+        raise InputTypeError(
+            f"kernel argument {name}: its signature says {kind.layout} order, in which the array "
+            "does not lie, and a GPU would read it as if it did; give a copy in that order, or "
+            "declare it with [:] for any order"
+        )
 
 
 def _copy_changes(after: NDArray[Any], before: NDArray[Any], target: NDArray[Any]) -> None:

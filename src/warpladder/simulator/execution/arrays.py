@@ -17,6 +17,7 @@ from warpladder.simulator.machine.memory import (
     ALLOCATION_ALIGNMENT,
     INTEGER_POISON,
     Buffer,
+    View,
     order_of,
     poison,
 )
@@ -69,6 +70,10 @@ class SimulatedArray(LaidOut):
         """Where the first element starts in the allocation."""
         return self.values.ctypes.data - self.buffer.raw.ctypes.data if self.values.size else 0
 
+    def seen(self, name: str = "a device array") -> View:
+        """Return it as a kernel sees it."""
+        return View.of(self.values, self.buffer, self.offset_bytes, name)
+
     @property
     def T(self) -> Self:  # noqa: N802 - NumPy's name
         """The transposed array, in the same memory."""
@@ -101,7 +106,8 @@ class SimulatedArray(LaidOut):
         return str(self.values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        del copy
+        if copy is False:
+            raise InputError("an array of a device cannot be one of NumPy without a copy")
         return np.array(self.values, dtype=dtype)
 
     def _sharing(self, values: NDArray[Any]) -> Self:

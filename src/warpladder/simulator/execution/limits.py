@@ -48,6 +48,8 @@ def check_limits(
     shared_dynamic: int,
     cooperative: bool,
     threads_bound: int | None,
+    *,
+    as_numba: bool,
 ) -> None:
     """Refuse a launch that the device, or the kernel's own bound, does not allow."""
     where = f"{program.name} on {properties.name}"
@@ -75,12 +77,19 @@ def check_limits(
         raise LaunchError(
             f"{where}: static shared arrays of {static} bytes are more than "
             f"{properties.shared_bytes_per_block}; take dynamic shared memory instead "
-            "(shape 0, and the bytes in the launch)"
+            "(shape 0, and the bytes in `launch` of a Device: Numba's launch has the same limit)"
         )
-    if static + shared_dynamic > properties.shared_bytes_per_block_optin:
+    shared = static + shared_dynamic
+    if shared > properties.shared_bytes_per_block_optin:
         raise LaunchError(
-            f"{where}: {static + shared_dynamic} bytes of shared memory per block are more than "
+            f"{where}: {shared} bytes of shared memory per block are more than "
             f"{properties.shared_bytes_per_block_optin}"
+        )
+    if as_numba and shared > properties.shared_bytes_per_block:
+        raise LaunchError(
+            f"{where}: {shared} bytes of shared memory per block are more than the "
+            f"{properties.shared_bytes_per_block} for which Numba's launch asks the driver; a GPU "
+            f"has up to {properties.shared_bytes_per_block_optin} for `launch` of a Device"
         )
     if cooperative or program.cooperative:
         most = resident_blocks(properties, geometry.threads_per_block, static + shared_dynamic)

@@ -13,6 +13,9 @@ __all__ = ["run"]
 #: enough that a variable of theirs stays in the L2 cache.
 BATCH_THREADS = 1 << 15
 
+#: Shared memory and local arrays that a batch takes, unless a single block takes more.
+BATCH_BYTES = 256 << 20
+
 #: Steps after which threads that find the same values at the same places over and over, while no
 #: memory changes, are taken to wait for ever although something in them changes: a counter, say.
 IDLE_STEPS = 1 << 17
@@ -86,6 +89,8 @@ def _judge(launch: Launch, waiting: list[Batch], resident: int | None) -> None:
 
 
 def _blocks_per_batch(launch: Launch) -> int:
-    by_threads = max(1, BATCH_THREADS // launch.geometry.threads_per_block)
-    by_memory = max(1, (256 << 20) // max(launch.shared_bytes_aligned, 1))
+    threads = launch.geometry.threads_per_block
+    by_threads = max(1, BATCH_THREADS // threads)
+    size = launch.shared_bytes_aligned + threads * launch.program.local_bytes
+    by_memory = max(1, BATCH_BYTES // max(size, 1))
     return max(1, min(by_threads, by_memory, launch.resident_blocks()))

@@ -53,9 +53,9 @@ def overload_dispatcher(
             written = getattr(function.template, "_overload_func", None)
             if written is None:
                 return None
-            this = function.this
+            arguments = (function.this, *arguments)
             function = context.resolve_value_type(written)
-            signature = function.get_call_type(context, (this, *arguments), keywords)
+            signature = function.get_call_type(context, arguments, keywords)
         else:
             # Resolved anew: since it was typed, a GPU may have compiled it and left its own key.
             with contextlib.suppress(AttributeError):
@@ -64,7 +64,24 @@ def overload_dispatcher(
             implementation = function.get_impl_key(signature)
         except (KeyError, AttributeError):
             return None
-    return implementation if isinstance(implementation, CUDADispatcher) else None
+        if isinstance(implementation, CUDADispatcher):
+            return implementation
+        return _inlined(context, function, signature, arguments, keywords)
+
+
+def _inlined(
+    context: Any,
+    function: Any,
+    signature: Any,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Return the dispatcher of an overload that Numba puts into the caller by itself, or None."""
+    for template in getattr(function, "templates", ()):
+        if signature.args in getattr(template, "_inline_overloads", {}):
+            dispatcher, _ = template(context)._get_impl(arguments, keywords)
+            return dispatcher
+    return None
 
 
 def overload_attribute(kind: Any, name: str) -> tuple[Any, Any] | None:
@@ -77,6 +94,8 @@ def overload_attribute(kind: Any, name: str) -> tuple[Any, Any] | None:
             function = template._get_function_type(context, kind)
             signature = template._get_signature(context, function, (kind,), {})
             implementation = function.get_impl_key(signature)
-            if isinstance(implementation, CUDADispatcher):
+            if not isinstance(implementation, CUDADispatcher):
+                implementation = _inlined(context, function, signature, (kind,), {})
+            if implementation is not None:
                 return implementation, signature
     return None

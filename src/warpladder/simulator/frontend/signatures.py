@@ -97,7 +97,9 @@ def _conversion_cost(given: tuple[Any, ...], declared: tuple[Any, ...]) -> list[
             sizes = as_dtype(one.dtype).itemsize, as_dtype(wanted.dtype).itemsize
             if one.ndim != wanted.ndim or sizes[0] != sizes[1]:
                 return None
-            kinds.append(0 if one.dtype == wanted.dtype else 4)
+            # The launch tells, with the array at hand, whether it lies in the order declared.
+            in_order = 0 if one.layout == wanted.layout else 3 if wanted.layout == "A" else 4
+            kinds.append(in_order if one.dtype == wanted.dtype else 4)
             continue
         conversion = context.can_convert(one, wanted)
         if conversion is None:

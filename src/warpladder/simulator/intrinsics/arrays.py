@@ -9,7 +9,7 @@ import numpy as np
 from numba import cuda
 from numpy.typing import NDArray
 
-from warpladder.device.numba_target import as_dtype, types
+from warpladder.device.numba_target import NumbaNotImplementedError, as_dtype, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.lowering import allocates
@@ -42,7 +42,7 @@ def _element_dtype(call: Call, t: Builder) -> np.dtype[Any]:
     kind = call.signature.return_type.dtype
     try:
         dtype: np.dtype[Any] = np.dtype(as_dtype(kind))
-    except NotImplementedError:
+    except NumbaNotImplementedError:
         t.refuse(f"an array of {kind}")
     if dtype.kind not in "biufcV":
         t.refuse_uncompiled(f"an array of {kind}", "take numbers or records")
@@ -118,6 +118,7 @@ def _local_array(t: Builder, call: Call) -> None:
     _require_elements(t, shape)
     name = _name_of(call)
     elements = int(np.prod(shape))
+    t.local_bytes += elements * dtype.itemsize
     key = object()
 
     def make(frame: Any) -> View:
@@ -141,8 +142,13 @@ def _local_array(t: Builder, call: Call) -> None:
 
 
 def _const_array_like(t: Builder, call: Call) -> None:
-    argument = call.arguments[0]
-    t.copy(argument, t.operand(call.scope, call.target).slot, call.signature.return_type)
+    (argument,) = call.arguments
+    wanted, name = call.signature.return_type, call.target.name
+    if call.scope.assignments[name] == 1:
+        # It is known to be constant then.
+        call.scope.slots[name] = t.converted(argument, wanted)
+    else:
+        t.copy(argument, t.operand(call.scope, call.target).slot, wanted)
 
 
 def _array_view(t: Builder, call: Call) -> None:

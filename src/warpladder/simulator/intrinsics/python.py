@@ -100,6 +100,10 @@ def _print(t: Builder, call: Call) -> None:
     nothing(t, call)
 
 
+#: That is what CUDA's ``vprintf`` takes.
+_MOST_PRINTED = 32
+
+
 def emit_print(t: Builder, operands: list[Operand]) -> None:
     """Emit a ``print``: a line for each thread, in the order of the threads."""
     for operand in operands:
@@ -108,6 +112,12 @@ def emit_print(t: Builder, operands: list[Operand]) -> None:
                 f"print() of {operand.type}: kernels print numbers, constant text and tuples "
                 "of numbers"
             )
+    count = sum(_printed_values(operand.type) for operand in operands)
+    if count > _MOST_PRINTED:
+        t.refuse(
+            f"print() of {count} values, in place of which a GPU prints their formats: print at "
+            f"most {_MOST_PRINTED} at a time"
+        )
     slots = [operand.slot for operand in operands]
 
     def run(frame: Any) -> None:
@@ -116,6 +126,12 @@ def emit_print(t: Builder, operands: list[Operand]) -> None:
             frame.launch.say(" ".join(_shown(_own(value, thread)) for value in values))
 
     t.emit(run, slots)
+
+
+def _printed_values(kind: Any) -> int:
+    if isinstance(kind, types.Tuple | types.UniTuple):
+        return sum(map(_printed_values, kind.types))
+    return 3 if isinstance(kind, Dim3) else 1
 
 
 def _printable(kind: Any) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warpladder.device.numba_target import ir, types
 from warpladder.errors import UnsupportedKernelError
@@ -18,8 +18,8 @@ from warpladder.simulator.machine.values import (
     UNSET,
     cast,
     constant,
-    convert_scalar,
     instead_of_cast,
+    narrowed,
     scalar_dtype,
 )
 
@@ -68,8 +68,11 @@ class Builder:
         self.shared_arrays: dict[Any, tuple[int, int]] = {}
         self.shared_bytes = 0
         self.shared_itemsizes: set[int] = set()
+        #: Of the local arrays of a thread.
+        self.local_bytes = 0
         #: Item sizes of views of arrays: what the checks have to tell apart.
         self.viewed_itemsizes: set[int] = set()
+        self.constants_read: list[NDArray[np.uint8]] = []
         #: Tuples made in the current block, by their variables: the variables of their parts.
         self.packed: dict[int, tuple[int, ...]] = {}
         self.dynamic_shared = False
@@ -360,39 +363,5 @@ def assign(source: int, target: int) -> Callable[[Any], None]:
     def run(frame: Any) -> None:
         v = frame.variables
         v[target] = v[source]
-
-    return run
-
-
-#: Functions whose results have the dtype of their operands, where that is one, and those that
-#: compare. NumPy's functions of single values take 18 times as long as Python's operators.
-_CLOSED = frozenset(
-    {
-        operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.xor,
-        operator.lshift, operator.rshift, np.minimum, np.maximum,
-    }
-)  # fmt: skip
-_COMPARING = frozenset(
-    {operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
-)
-
-
-def narrowed(function: Callable[..., Any], signature: Any) -> Callable[..., Any]:
-    """Return ``function`` with its result in the dtype that Numba inferred."""
-    dtype = scalar_dtype(signature.return_type)
-    if dtype is None or (isinstance(function, np.ufunc) and dtype.kind == "b"):
-        return function
-    if function in _COMPARING:
-        return function
-    if function in _CLOSED and all(scalar_dtype(kind) == dtype for kind in signature.args):
-        return function
-
-    def run(*values: Any) -> Any:
-        result = function(*values)
-        return (
-            result
-            if getattr(result, "dtype", None) == dtype
-            else convert_scalar(np.asarray(result), dtype)[()]
-        )
 
     return run

@@ -153,6 +153,18 @@ class View:
     unit: int
     name: str
 
+    @classmethod
+    def of(cls, array: NDArray[Any], buffer: Buffer, start: int, name: str) -> View:
+        """Return a view of an array whose first element is ``start`` bytes into ``buffer``."""
+        unit = array.dtype.itemsize
+        if array.size == 0:
+            strides = contiguous_strides(array.shape)
+            return cls(buffer, array.dtype, 0, array.shape, strides, unit, name)
+        if start % unit or any(step % unit for step in array.strides):
+            unit = 1
+        steps = tuple(step // unit for step in array.strides)
+        return cls(buffer, array.dtype, start // unit, array.shape, steps, unit, name)
+
     def map_parts(self, function: Callable[[Any], Any]) -> View:
         """Return the view with ``function`` applied to what may differ between threads."""
         buffer = self.buffer
@@ -225,9 +237,10 @@ def as_values(parts: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def constant_value(value: Any, numba_type: Any) -> Any:
-    """Return a Python constant as a variable holds it, with arrays in constant memory."""
+    """Return a Python constant as a variable holds it: arrays of the host in constant memory."""
     if isinstance(numba_type, types.Array):
-        return _constant_view(np.asarray(value))
+        # An array of the device is used where it lies.
+        return value.seen() if hasattr(value, "seen") else _constant_view(np.asarray(value))
     if isinstance(numba_type, types.BaseTuple) and isinstance(value, tuple):
         return tuple(constant_value(v, t) for v, t in zip(value, numba_type.types, strict=True))
     return constant(value, numba_type)

@@ -5,7 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from warpladder.simulator.machine.memory import Buffer
 
 __all__ = ["BLOCK", "GRID", "WARP", "Block", "Branch", "Exit", "Jump", "Program", "Site", "Sync"]
 
@@ -164,6 +169,8 @@ class Program:
         Variables of the arguments.
     shared
         Its use of shared memory.
+    local_bytes
+        Of the local arrays of a thread.
     argument_types
         Numba types that it was translated for.
     cooperative
@@ -172,6 +179,8 @@ class Program:
         Whether exceptions in it are raised on the host.
     viewed_itemsizes
         Item sizes with which views of arrays reinterpret them.
+    device_arrays
+        Memory of the device that it has from outside, not as arguments, and the dtypes there.
     """
 
     name: str
@@ -181,9 +190,11 @@ class Program:
     arguments: tuple[int, ...]
     argument_types: tuple[Any, ...]
     shared: SharedLayout
+    local_bytes: int
     cooperative: bool
     debug: bool
     viewed_itemsizes: frozenset[int]
+    device_arrays: tuple[tuple[Buffer, np.dtype[Any]], ...]
 
 
 def finish(blocks: list[Block], entry: Block) -> list[Block]:

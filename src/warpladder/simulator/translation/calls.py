@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warpladder.device.numba_target import cuda_target, types
+from warpladder.device.numba_target import cuda_target, pysignature, types
 from warpladder.errors import UnsupportedKernelError
 from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.overloads import fold_call, overload_dispatcher
@@ -34,8 +34,7 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
     if expr.vararg is not None:
         operands += t.unpacked(t.operand(scope, expr.vararg))
     keywords = {name: t.operand(scope, argument) for name, argument in expr.kws}
-    arguments = fold_call(signature, operands, keywords, lambda value: _default(t, value))
-    arguments = [_packed(t, part) if isinstance(part, list) else part for part in arguments]
+    arguments = _in_order(t, signature, operands, keywords)
     made = Call(scope, target, arguments, signature, None, t.site)
 
     if isinstance(function, types.BoundFunction):
@@ -101,11 +100,17 @@ def call(t: Inliner, scope: Scope, target: Any, expr: Any) -> None:
         {name: operand.type for name, operand in keywords.items()},
     )
     if dispatcher is not None:
-        if made.this is not None:
-            arguments = [made.this, *arguments]
+        this = [] if made.this is None else [made.this]
+        if signature.pysig is None:
+            # Of code that Numba puts into its callers by itself.
+            own = signature.replace(pysig=pysignature(dispatcher.py_func))
+            arguments = _in_order(t, own, [*this, *operands], keywords)
+        else:
+            arguments = [*this, *arguments]
         t.call_python(scope, target, dispatcher, arguments, signature)
         return
-    name = getattr(key, "__name__", key) or function
+    # A function of another language, which is linked to the kernel, has a name of its own.
+    name = getattr(key, "__name__", None) or getattr(key, "name", key) or function
     t.refuse("try/except" if "try_block" in str(name) else f"a call of {name}")
 
 
@@ -124,6 +129,14 @@ def call_operator(
         kinds = ", ".join(str(operand.type) for operand in operands)
         t.refuse(f"the operator {function.__name__} on {kinds}")
     t.call_python(scope, target, dispatcher, operands, signature)
+
+
+def _in_order(
+    t: Builder, signature: Any, operands: list[Operand], keywords: dict[str, Operand]
+) -> list[Operand]:
+    """Return a call's arguments in the order of the parameters, with defaults and tuples made."""
+    folded = fold_call(signature, operands, keywords, lambda value: _default(t, value))
+    return [_packed(t, part) if isinstance(part, list) else part for part in folded]
 
 
 def _key_of(function: Any) -> Any:

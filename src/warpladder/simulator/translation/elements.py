@@ -12,11 +12,16 @@ from warpladder.simulator.execution import access
 from warpladder.simulator.frontend.lowering import has_code
 from warpladder.simulator.intrinsics.indexing import index_slots, store_element
 from warpladder.simulator.machine.builder import Builder, Operand, Scope
+from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.values import select_item
 from warpladder.simulator.translation.attributes import attribute_of_object
 from warpladder.simulator.translation.records import record_field, store_field
 
 __all__ = ["getitem", "set_item", "static_getitem"]
+
+
+#: Of constant memory, on every GPU.
+_CONSTANT_BYTES = 65536
 
 
 def getitem(t: Builder, scope: Scope, target: Any, expr: Any) -> None:
@@ -84,6 +89,7 @@ def _get_item(t: Builder, scope: Scope, target: Any, expr: Any, index: Operand) 
         # Of indices that stand alone these two; within a tuple they have code.
         t.refuse_uncompiled("x[...] or x[None]", "use x itself, or x[:] with indices")
     view = container.slot
+    _note_constant(t, view, indices)
     if basic and len(indices) == container.type.ndim:
         raw, done = t.into(scope, target, container.type.dtype)
 
@@ -100,6 +106,29 @@ def _get_item(t: Builder, scope: Scope, target: Any, expr: Any, index: Operand) 
 
     t.emit(run, (view, *indices), (raw,), memory=True)
     done()
+
+
+def _note_constant(t: Builder, view: int, indices: list[int]) -> None:
+    """Refuse more constant arrays than fit where a GPU has them.
+
+    What is read at constant places alone is no array once it is compiled. Whether several reads of
+    one share a copy is the compiler's choice: it counts once.
+    """
+    array = t.template[view]
+    if not isinstance(array, View) or t.fixed.issuperset(indices):
+        return
+    buffer = array.buffer
+    if not isinstance(buffer, Buffer) or buffer.space != "constant":
+        return
+    raw = buffer.raw
+    if all(known.tobytes() != raw.tobytes() for known in t.constants_read):
+        t.constants_read.append(raw)
+    size = sum(len(known) for known in t.constants_read)
+    if size > _CONSTANT_BYTES:
+        t.refuse_uncompiled(
+            f"constant arrays of {size} bytes, more than {_CONSTANT_BYTES}",
+            "pass them as arguments",
+        )
 
 
 def set_item(t: Builder, scope: Scope, statement: Any) -> None:

@@ -18,6 +18,7 @@ from warpladder.errors import InputTypeError
 from warpladder.simulator.frontend.inference import typed_function
 from warpladder.simulator.intrinsics.python import emit_print
 from warpladder.simulator.machine.builder import Operand, Scope
+from warpladder.simulator.machine.memory import Buffer, View
 from warpladder.simulator.machine.program import (
     Block,
     Branch,
@@ -206,7 +207,14 @@ def translate(dispatcher: Any, argument_types: tuple[Any, ...]) -> Program:
             frozenset(translator.shared_itemsizes),
             translator.dynamic_shared,
         ),
+        local_bytes=translator.local_bytes,
         cooperative=translator.cooperative,
         debug=kernel.debug,
         viewed_itemsizes=frozenset(translator.viewed_itemsizes),
+        device_arrays=tuple(
+            (value.buffer, value.dtype)
+            for value in translator.template
+            if isinstance(value, View)
+            if isinstance(value.buffer, Buffer) and value.buffer.space == "global"
+        ),
     )
