@@ -31,6 +31,15 @@ class Ragged:
         raise ValueError("lengths are not regular\n\nat 1")
 
 
+class Partitions:
+    """A DataFrame that pandas, Polars and Arrow know nothing of, as that of Dask."""
+
+    columns, dtypes = ("id", "item"), (np.dtype("i8"), np.dtype("i8"))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return np.array([[1, 5], [2, 5]])
+
+
 def plain(given_rows: Any) -> list[tuple[Any, list[Any]]]:
     sets = as_sets(given_rows, "rows")
     assert sets.starts.dtype == np.int64
@@ -290,6 +299,7 @@ REFUSED = [
     (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), "not clear .* give a DataFrame of two of them"),
     (pd.DataFrame(), "columns found: none; give"),
     (Ragged(), r"as an array \(lengths are not regular\); give a list of its rows"),
+    (Partitions(), "a Partitions of tests? is not taken, whose columns may be rows' ids"),
     (pd.DataFrame({"id": [1, None], "r": [1, 2]}), "column 'id', row 1 has no id"),
     (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
     (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),
@@ -356,6 +366,13 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._given.__arrow_c_stream__(requested_schema)
+
+
+def test_arrays_with_names_are_arrays():
+    """Xarray's give Arrow's data, too: of a table in long form."""
+    xr = pytest.importorskip("xarray")
+    named = xr.DataArray([[1, 2], [2, 3]], coords={"id": [7, 8], "item": [0, 1]})
+    assert plain(named) == [(None, [1, 2]), (None, [2, 3])]
 
 
 def test_streams_of_arrow():
