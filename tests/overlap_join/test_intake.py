@@ -160,6 +160,8 @@ def test_arrays_of_two_dimensions(shape, dtype):
     expected = [(None, row.tolist()) for row in array]
     assert plain(array) == expected
     assert plain(np.asfortranarray(array)) == expected
+    if array.dtype.isnative:
+        assert plain(memoryview(array)) == expected
     assert as_sets(array, "rows").items.dtype == np.int32
     assert plain(array.astype("U")) == [(None, list(map(str, row))) for _, row in expected]
     assert plain(array.astype(object)) == expected
@@ -252,6 +254,12 @@ REFUSED = [
     ),
     ([[1], None], "row 1 is None, not a set"),
     ([[1], "ab"], "row 1 is 'ab', not a set"),
+    (pa.table({"a": [1]}).to_batches(), r"row 0 is pyarrow.RecordBatch a: .*, not a set of ids"),
+    (memoryview(np.arange(3)), r"this array has shape \(3,\)"),
+    (
+        pd.DataFrame({"id": [1, 2], "r": [5, 6]}).groupby("id")["r"],
+        "row 0 has 0 +5 .*, which is no id; for rows with ids give {id: set}",
+    ),
     ([(1, [2, 5])], r"row 0 has \[2, 5\], which is no id; for rows with ids give \{id: set\}"),
     ([[1], [2, None]], "row 1 has None, which is no id; drop it"),
     ([[1], [], [NAN]], "row 2 has nan, a float, .* a missing id"),
@@ -304,6 +312,14 @@ REFUSED = [
     (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
     (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),
     (pd.DataFrame({"id": [1, 1], "r": [[1], [2]]}), "1 is the id of row 0 and of row 1"),
+    (
+        pd.DataFrame({"id": [1, 2], "r": ["[5]", "[5, 6]"]}),
+        r"expected lists, or one id in each row of column 'r', found text like '\[5, 6\]'",
+    ),
+    (
+        pa.table({"id": [1, 2], "r": ["{5}", "{5;6}"]}),
+        "expected lists, or one id in each row of column 'r', found text like '{5;6}'",
+    ),
     (pd.DataFrame({"id": np.array([2**63], "u8"), "r": [1]}), "row 0 has 9223372036854775808"),
     (pa.array([1]), "a Table, or an array of lists, found an array of int64"),
     (pa.array([[1], None]), "in every row of column 'other', found none in row 1"),

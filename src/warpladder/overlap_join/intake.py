@@ -100,7 +100,7 @@ def _converted(given: Any, argument: str) -> Sets:
     if isinstance(given, Mapping):
         ids = as_ids(list(given), lambda row: f"{argument}: the id of row {row}")
         return sets_of_rows(given.values(), ids, argument)
-    if hasattr(given, "__array__"):
+    if hasattr(given, "__array__") or isinstance(given, memoryview):
         if hasattr(given, "columns") and hasattr(given, "dtypes"):
             raise InputTypeError(
                 f"{argument}: a {type(given).__name__} of {library} is not taken, whose columns "
