@@ -104,8 +104,9 @@ def advect(
     Returns
     -------
     Advection
-        The cells at the end, of the caller's kind, in `Advection.phi`; snapshots; and what can be
-        asked of them: `exact`, `errors`, `resume` and others.
+        The cells at the end in `Advection.phi`, an array of NumPy, or of the caller's library on
+        the GPU where ``phi`` is there; snapshots; and what can be asked of them: `exact`, `errors`,
+        `resume` and others.
 
     Raises
     ------
