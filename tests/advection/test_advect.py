@@ -391,6 +391,16 @@ def test_cells_that_are_missing():
         with pytest.raises(wl.InputTypeError, match=r"phi: some are missing \(null or NA\); drop"):
             wl.advect(phi, **GOOD)
     assert wl.advect(pa.array([1.0, 2]), **GOOD).phi.tolist() == [1.25, 1.25]
+    two, missing = np.ones((2, 3)), pa.array([1.0, None])
+    for how in (
+        {"boundary": ("dirichlet", missing)},
+        {"boundary": ("inflow", lambda _: missing)},
+        {"courant": missing},
+    ):
+        with pytest.raises(wl.InputTypeError, match="one for each"):
+            wl.advect(two, **GOOD | how)
+    with pytest.raises(wl.InputTypeError, match="an array of as many numbers is needed"):
+        wl.advect(np.ones(2), **GOOD).exact(lambda _: missing)
 
 
 def told_dt(refusal):
