@@ -299,6 +299,11 @@ def test_parquet_by_odd_names(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [{"a": 1}], "x.a": [5]}), path)
     assert wl.reduce(open_values(path, column="x.a")) == 5
+    pq.write_table(pa.table({"x": [1], "x ": [30], " y": [7]}), path)
+    for column, value in (("x", 1), ("x ", 30), (" y", 7), (" x", 1)):
+        assert wl.reduce(open_values(path, column=column)) == value
+    with pytest.raises(InputError, match="column='y' is not there; found: 'x', 'x ', ' y'"):
+        open_values(path, column="y")
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, names=["x", "x"]), path)
     with pytest.raises(InputError, match="column='x' stands there twice, and Parquet is read by"):
         open_values(path, column=1)
