@@ -126,7 +126,7 @@ def _time_sets(sets: dict[str, Any], targets: list[Target]) -> list[dict[str, An
     for name, matrix in sets.items():
         for threshold in (2, 5):
             wl.overlap_join(matrix[:200], threshold, count_only=True)
-            plan = wl.overlap_join.plan(matrix, threshold)  # type: ignore[attr-defined]
+            plan = wl.overlap_join.plan(matrix, threshold)
             task = partial(wl.overlap_join, matrix, threshold, count_only=True)
             counted: Any = task()
             if (name, threshold) in _KNOWN:
@@ -289,7 +289,7 @@ def _time_sources(shapes: tuple[int, ...], targets: list[Target]) -> list[dict[s
     for count in shapes:
         sets = uniform_rows(count, 1000, 50_000, seed=3)
         wl.overlap_join(uniform_rows(100, 1000, 50_000, seed=3), 2, count_only=True)
-        plan = wl.overlap_join.plan(sets, 2)  # type: ignore[attr-defined]
+        plan = wl.overlap_join.plan(sets, 2)
         rounds = 3 if count > 4000 else _ROUNDS
         ours, counted = _rounds(partial(wl.overlap_join, sets, 2, count_only=True), rounds)
         published = 0.66e-6 * count**2

@@ -268,6 +268,13 @@ def test_a_run_is_the_same_in_any_pieces(n, count, scheme, c, boundary):
         ({"velocity": 2, "dx": 0.5, "dt": 0.125, "steps": 3}, 0.5, 0.5, 0.125, 3),
         ({"velocity": 2, "dx": 0.1, "dt": 0.01, "t_end": 0.3}, 0.2, 0.1, 0.01, 30),
         ({"velocity": -2, "dx": 0.5, "courant": 0.5, "steps": 3}, -0.5, 0.5, 0.125, 3),
+        (
+            {"velocity": 2, "dx": np.array(0.5), "courant": np.array(0.5), "t_end": np.array(1)},
+            0.5,
+            0.5,
+            0.125,
+            8,
+        ),
         # 8.5 steps of 0.125 would end there.
         ({"velocity": 2, "dx": 0.5, "courant": 0.5, "t_end": 1.0625}, 17 / 36, 0.5, 1.0625 / 9, 9),
         ({"velocity": 2, "dx": 0.5, "courant": 0.5, "t_end": 1}, 0.5, 0.5, 0.125, 8),
@@ -384,6 +391,16 @@ def test_cells_that_are_missing():
         with pytest.raises(wl.InputTypeError, match=r"phi: some are missing \(null or NA\); drop"):
             wl.advect(phi, **GOOD)
     assert wl.advect(pa.array([1.0, 2]), **GOOD).phi.tolist() == [1.25, 1.25]
+    two, missing = np.ones((2, 3)), pa.array([1.0, None])
+    for how in (
+        {"boundary": ("dirichlet", missing)},
+        {"boundary": ("inflow", lambda _: missing)},
+        {"courant": missing},
+    ):
+        with pytest.raises(wl.InputTypeError, match="one for each"):
+            wl.advect(two, **GOOD | how)
+    with pytest.raises(wl.InputTypeError, match="an array of as many numbers is needed"):
+        wl.advect(np.ones(2), **GOOD).exact(lambda _: missing)
 
 
 def told_dt(refusal):

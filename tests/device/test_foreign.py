@@ -233,6 +233,8 @@ def test_what_no_kernel_could_read_is_refused(monkeypatch: pytest.MonkeyPatch) -
             call(Tensor(np.ones((3, 3)), is_neg=True))
         with pytest.raises(wl.InputTypeError, match=r"requires grad; use var.detach"):
             call(NeedsGradients())
+    with pytest.raises(wl.InputTypeError, match=r"a NeedsGradients that cannot be taken: Can't"):
+        wl.overlap_join(NeedsGradients())
 
 
 class Short:

@@ -299,6 +299,11 @@ def test_parquet_by_odd_names(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"x": [{"a": 1}], "x.a": [5]}), path)
     assert wl.reduce(open_values(path, column="x.a")) == 5
+    pq.write_table(pa.table({"x": [1], "x ": [30], " y": [7]}), path)
+    for column, value in (("x", 1), ("x ", 30), (" y", 7), (" x", 1)):
+        assert wl.reduce(open_values(path, column=column)) == value
+    with pytest.raises(InputError, match="column='y' is not there; found: 'x', 'x ', ' y'"):
+        open_values(path, column="y")
     pq.write_table(pa.Table.from_arrays([pa.array([1])] * 2, names=["x", "x"]), path)
     with pytest.raises(InputError, match="column='x' stands there twice, and Parquet is read by"):
         open_values(path, column=1)
@@ -368,10 +373,17 @@ def test_broken_arrays(tmp_path):
     with pytest.raises(FileFormatError, match="expected numbers, found objects"):
         open_values(path)
     header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (%s), }\n"
-    for shape in (b"1," * 70, b"0,%d" % 2**70):
+    for shape, message in (
+        (b"1," * 70, "up to 64 extents of 0 or more"),
+        (b"0,%d" % 2**70, "up to 64 extents of 0 or more"),
+        (
+            b"0,%d" % 2**60,
+            r"less than 2\^63 bytes, found shape \(0, 1152921504606846976\) of float64",
+        ),
+    ):
         text = header % shape
         path.write_bytes(b"\x93NUMPY\x01\0" + len(text).to_bytes(2, "little") + text + bytes(8))
-        with pytest.raises(FileFormatError, match="up to 64 extents of 0 or more"):
+        with pytest.raises(FileFormatError, match=message):
             wl.reduce(path, axis=0)
     for kind in (b"0<f8", b"2<f8", b"|S0"):
         text = (header % b"2,").replace(b"<f8", kind)

@@ -31,6 +31,15 @@ class Ragged:
         raise ValueError("lengths are not regular\n\nat 1")
 
 
+class Partitions:
+    """A DataFrame that pandas, Polars and Arrow know nothing of, as that of Dask."""
+
+    columns, dtypes = ("id", "item"), (np.dtype("i8"), np.dtype("i8"))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return np.array([[1, 5], [2, 5]])
+
+
 def plain(given_rows: Any) -> list[tuple[Any, list[Any]]]:
     sets = as_sets(given_rows, "rows")
     assert sets.starts.dtype == np.int64
@@ -151,6 +160,8 @@ def test_arrays_of_two_dimensions(shape, dtype):
     expected = [(None, row.tolist()) for row in array]
     assert plain(array) == expected
     assert plain(np.asfortranarray(array)) == expected
+    if array.dtype.isnative:
+        assert plain(memoryview(array)) == expected
     assert as_sets(array, "rows").items.dtype == np.int32
     assert plain(array.astype("U")) == [(None, list(map(str, row))) for _, row in expected]
     assert plain(array.astype(object)) == expected
@@ -254,6 +265,12 @@ REFUSED = [
     ),
     ([[1], None], "row 1 is None, not a set"),
     ([[1], "ab"], "row 1 is 'ab', not a set"),
+    (pa.table({"a": [1]}).to_batches(), r"row 0 is pyarrow.RecordBatch a: .*, not a set of ids"),
+    (memoryview(np.arange(3)), r"this array has shape \(3,\)"),
+    (
+        pd.DataFrame({"id": [1, 2], "r": [5, 6]}).groupby("id")["r"],
+        "row 0 has 0 +5 .*, which is no id; for rows with ids give {id: set}",
+    ),
     ([(1, [2, 5])], r"row 0 has \[2, 5\], which is no id; for rows with ids give \{id: set\}"),
     ([[1], [2, None]], "row 1 has None, which is no id; drop it"),
     ([[1], [], [NAN]], "row 2 has nan, a float, .* a missing id"),
@@ -301,10 +318,19 @@ REFUSED = [
     (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), "not clear .* give a DataFrame of two of them"),
     (pd.DataFrame(), "columns found: none; give"),
     (Ragged(), r"as an array \(lengths are not regular\); give a list of its rows"),
+    (Partitions(), "a Partitions of tests? is not taken, whose columns may be rows' ids"),
     (pd.DataFrame({"id": [1, None], "r": [1, 2]}), "column 'id', row 1 has no id"),
     (pd.DataFrame({"id": [1.0, 2], "r": [1, 2]}), "column 'id', row 0 has 1.0, a float"),
     (pd.DataFrame({"id": [1, 2], "r": ["a", None]}), "column 'r', row 1 has no id"),
     (pd.DataFrame({"id": [1, 1], "r": [[1], [2]]}), "1 is the id of row 0 and of row 1"),
+    (
+        pd.DataFrame({"id": [1, 2], "r": ["[5]", "[5, 6]"]}),
+        r"expected lists, or one id in each row of column 'r', found text like '\[5, 6\]'",
+    ),
+    (
+        pa.table({"id": [1, 2], "r": ["{5}", "{5;6}"]}),
+        "expected lists, or one id in each row of column 'r', found text like '{5;6}'",
+    ),
     (pd.DataFrame({"id": np.array([2**63], "u8"), "r": [1]}), "row 0 has 9223372036854775808"),
     (pa.array([1]), "a Table, or an array of lists, found an array of int64"),
     (pa.array([[1], None]), "in every row of column 'other', found none in row 1"),
@@ -367,6 +393,13 @@ class Stream:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self._given.__arrow_c_stream__(requested_schema)
+
+
+def test_arrays_with_names_are_arrays():
+    """Xarray's give Arrow's data, too: of a table in long form."""
+    xr = pytest.importorskip("xarray")
+    named = xr.DataArray([[1, 2], [2, 3]], coords={"id": [7, 8], "item": [0, 1]})
+    assert plain(named) == [(None, [1, 2]), (None, [2, 3])]
 
 
 def test_streams_of_arrow():

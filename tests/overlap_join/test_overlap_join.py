@@ -256,7 +256,7 @@ def test_any_ids(ids: Any) -> None:
 def test_plan() -> None:
     rows = random_rows(300, 60, 12, 9)
     sets = [set(row) for row in rows]
-    plan = wl.overlap_join.plan(rows, 2)  # type: ignore[attr-defined]
+    plan = wl.overlap_join.plan(rows, 2)
     assert plan.updates == sum(len(a & b) for i, a in enumerate(sets) for b in sets[i + 1 :])
     # There are few rows, so all of them are the sample.
     assert plan.expected_pairs == len(brute(rows, "count", 2))
@@ -265,7 +265,7 @@ def test_plan() -> None:
     assert (plan.engine, plan.rows, plan.other_rows) == ("cpu", 300, None)
     assert "updates" in str(plan)
     other = random_rows(100, 60, 12, 10)
-    against = wl.overlap_join.plan(rows, 2, other=other)  # type: ignore[attr-defined]
+    against = wl.overlap_join.plan(rows, 2, other=other)
     assert against.updates == sum(len(a & set(b)) for a, b in product(sets, other))
     assert against.expected_pairs == len(brute(rows, "count", 2, other))
 

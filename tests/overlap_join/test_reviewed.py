@@ -103,9 +103,9 @@ def test_no_row_shares_more_than_counters_hold() -> None:
 
 
 def test_a_sample_of_very_long_rows() -> None:
-    plan = wl.overlap_join.plan([range(65_536)] * 2, 2)  # type: ignore[attr-defined]
+    plan = wl.overlap_join.plan([range(65_536)] * 2, 2)
     assert plan.expected_pairs == 1
-    other = wl.overlap_join.plan([range(70_000)], 65_537, other=[range(100)])  # type: ignore[attr-defined]
+    other = wl.overlap_join.plan([range(70_000)], 65_537, other=[range(100)])
     assert other.expected_pairs == 0
 
 

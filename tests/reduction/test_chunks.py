@@ -127,6 +127,13 @@ def test_a_table_that_pandas_reads_in_pieces():
     assert wl.reduce(pd.read_csv(text, chunksize=2), axis=0).tolist() == [6, 6]
 
 
+def test_an_iterator_that_knows_its_length():
+    """As that of PyTorch's DataLoader."""
+    ways = {"__iter__": lambda self: self, "__next__": lambda self: next(self.left)}
+    chunks = type("Batches", (), {**ways, "__len__": lambda _: 2, "left": iter([[1, 2], [3]])})()
+    assert wl.reduce(chunks) == 6
+
+
 @pytest.mark.parametrize(
     ("chunks", "kind", "message"),
     [

@@ -237,9 +237,28 @@ def test_integers_in_lists_that_numpy_would_round():
     ):  # fmt: skip
         with pytest.raises(InputTypeError, match=r"no integer dtype holds both -?1 and 9223372036"):
             wl.reduce(values, "max")
+    # Rounded to what is no larger than numbers that floats hold.
+    with pytest.raises(InputTypeError, match="no integer dtype holds both 1 and 9007199254740993"):
+        wl.reduce([np.int64(2**53 + 1), np.uint64(1)])
     assert wl.reduce([large], "max") == large
     assert wl.reduce([2.0**63, 1]) == 2.0**63
     assert wl.reduce([np.uint64(1), np.int64(2)]) == 3
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_integers_in_tables_that_numpy_would_round(library):
+    module = pytest.importorskip(library)
+    make = module.table if library == "pyarrow" else module.DataFrame
+    told = "values: no integer dtype holds columns of (int64 and uint64|Int64 and UInt64)"
+    with pytest.raises(InputTypeError, match=told):
+        wl.reduce(make({"a": np.array([2**53 + 1]), "b": np.array([1], "u8")}))
+    assert wl.reduce(make({"a": np.array([3]), "b": np.array([1], "u8")})) == 4
+    assert wl.reduce(make({"a": np.array([2.0**60]), "b": np.array([1])})) == 2.0**60
+
+
+def test_results_that_memory_does_not_hold():
+    with pytest.raises(wl.TooLargeError, match="values: the results take 8,192 GiB"):
+        wl.reduce(np.empty((0, 2**40), "u1"), axis=0)
 
 
 def test_lists_and_arrays_in_lists_are_not_asked_one_by_one(monkeypatch):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Protocol, cast
 
 from warpladder.advection.plan import Plan
 from warpladder.advection.prepared import prepare
@@ -18,7 +18,23 @@ if TYPE_CHECKING:
 
 __all__ = ["advect", "plan"]
 
+P = ParamSpec("P")
 
+
+class _Planned(Protocol[P]):
+    """A function with its plan, for type checkers."""
+
+    plan: Callable[..., Plan]
+
+    def __call__(self, *args: P.args, **options: P.kwargs) -> Advection:
+        """Call the function."""
+
+
+def _planned(function: Callable[P, Advection]) -> _Planned[P]:
+    return cast(_Planned[P], function)
+
+
+@_planned
 def advect(
     phi: Any,
     *,
@@ -88,8 +104,9 @@ def advect(
     Returns
     -------
     Advection
-        The cells at the end, of the caller's kind, in `Advection.phi`; snapshots; and what can be
-        asked of them: `exact`, `errors`, `resume` and others.
+        The cells at the end in `Advection.phi`, an array of NumPy, or of the caller's library on
+        the GPU where ``phi`` is there; snapshots; and what can be asked of them: `exact`, `errors`,
+        `resume` and others.
 
     Raises
     ------
@@ -193,4 +210,4 @@ def plan(
     ).plan  # fmt: skip
 
 
-advect.plan = plan  # type: ignore[attr-defined]  # a function has no field for it
+advect.plan = plan

@@ -234,6 +234,9 @@ def _as_numbers(name: str, given: Any, systems: int) -> NDArray[np.float64] | No
 
 
 def _as_number(name: str, given: Any) -> float:
+    # An array without dimensions is a number, as it is for a Courant number alone.
+    if hasattr(given, "item") and np.ndim(given) == 0:
+        given = given.item()
     if not isinstance(given, Real) or isinstance(given, bool):
         raise InputTypeError(f"{name}={given!r} must be a number")
     try:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from warpladder.device.foreign import adopted, is_on_gpu, numpy_dtype
 from warpladder.device.host_memory import require_memory
 from warpladder.errors import InputError, InputTypeError
-from warpladder.formats.missing import refuse_missing
+from warpladder.formats.missing import misses_some, refuse_missing
 
 __all__ = ["TAKEN", "Cells", "as_cells", "as_numbers", "as_rows", "as_whole"]
 
@@ -68,13 +68,16 @@ def as_cells(phi: Any) -> Cells:
 def as_numbers(given: Any) -> NDArray[Any]:
     """Return one number or several as an array; an empty one of objects, where there is none.
 
+    Where some are masked or missing, there is none, either.
+
     Examples
     --------
     >>> as_numbers([1, 2]), as_numbers([[1], [2, 3]])
     (array([1, 2]), array([], dtype=object))
     """
     try:
-        return np.empty(0, object) if _has_masked(given) else np.asarray(given)
+        has_gaps = _has_masked(given) or misses_some(given)
+        return np.empty(0, object) if has_gaps else np.asarray(given)
     except (TypeError, ValueError, RuntimeError):
         return np.empty(0, object)
 

@@ -59,7 +59,7 @@ class Advection:
     Attributes
     ----------
     phi
-        The cells at the end, of the shape and kind of those at the start.
+        The cells at the end: an array of NumPy, or on the GPU of the library of those at the start.
     setup
         What was computed.
     steps

@@ -18,6 +18,7 @@ from warpladder.advection.exact import whole_cells
 from warpladder.advection.intake import as_rows
 from warpladder.advection.refinement import as_grids
 from warpladder.advection.result import Advection
+from warpladder.advection.schemes import SCHEMES
 from warpladder.call import naming_memory
 from warpladder.cli.options import as_column, options_named
 from warpladder.cli.progress import progress_bar
@@ -36,6 +37,12 @@ __all__ = ["SHAPES", "Asked", "resumed", "started"]
 
 _CELLS = 1000
 _SUFFIXES = (".npz", ".zarr", ".npy")
+_PLAIN_BOUNDARIES = ("neumann", "periodic", "outflow")
+# Functions of time, and weights of one's own, which the library takes too, are no words.
+_BOUNDARIES = (
+    f"use one of {', '.join(_PLAIN_BOUNDARIES)} and dirichlet:VALUE, or two of them for left and "
+    "right, as dirichlet:1,outflow"
+)
 # Of x, and of what a shape makes of it on the way.
 _BYTES_PER_CELL = 24
 # The library's arguments that are options of another name, or none.
@@ -78,6 +85,11 @@ class Asked:
             raise typer.BadParameter("give --steps, or --until, how far to go")
         if self.until is not None and not math.isfinite(self.until):
             raise typer.BadParameter(f"--until {self.until} must be finite")
+        if self.until is not None and self.until < 0:
+            raise typer.BadParameter(
+                f"--until {self.until} is before the start, which is at 0; to the left the curve "
+                "moves with a --courant below 0"
+            )
         if self.save_every is not None and (self.output is None or self.is_end_alone):
             raise typer.BadParameter("--save-every needs a file for snapshots: -o run.npz")
         if self.output is not None:
@@ -134,6 +146,9 @@ def started(
         if dtype not in {"float32", "float64"}:
             raise typer.BadParameter(f"--dtype {dtype!r} must be float32 or float64")
         phi = _as_dtype(phi, dtype, initial)
+    if options["scheme"] not in SCHEMES:
+        known = ", ".join(SCHEMES)
+        raise typer.BadParameter(f"--scheme {options['scheme']!r} is not known; use one of {known}")
     courant, n = options.pop("courant"), phi.shape[-1]
     if not math.isfinite(courant) or not courant:
         raise typer.BadParameter(f"--courant {courant:g} must be a number other than 0")
@@ -322,13 +337,17 @@ def _as_boundary(text: str) -> Any:
     (('dirichlet', 1.0), 'outflow')
     """
     parts = [_as_side(part.strip()) for part in text.split(",")]
+    if len(parts) > 2:
+        raise typer.BadParameter(f"--boundary {text!r} has {len(parts)} parts; {_BOUNDARIES}")
     return parts[0] if len(parts) == 1 else tuple(parts)
 
 
 def _as_side(text: str) -> Any:
     kind, _, value = text.partition(":")
-    if kind != "dirichlet":
+    if text in _PLAIN_BOUNDARIES:
         return text
+    if kind != "dirichlet":
+        raise typer.BadParameter(f"--boundary {text!r} is not known; {_BOUNDARIES}")
     try:
         return kind, float(value)
     except ValueError:

@@ -59,11 +59,7 @@ def adopted(array: Any) -> Any:
     >>> adopted(array) is array
     True
     """
-    try:
-        is_there = hasattr(array, "__cuda_array_interface__")
-    except RuntimeError as fault:
-        raise InputTypeError(f"an array on a GPU that cannot be taken: {fault}") from None
-    if is_there:
+    if _has_interface(array):
         # The interface does not tell: what is in memory is of the other sign.
         if hasattr(array, "is_neg") and array.is_neg():
             raise InputTypeError(
@@ -107,6 +103,15 @@ def refuse_128_bits(array: Any) -> None:
         )
 
 
+def _has_interface(array: Any) -> bool:
+    """Return whether an array has an address on a GPU."""
+    try:
+        return hasattr(array, "__cuda_array_interface__")
+    except RuntimeError as fault:
+        # PyTorch's sparse ones raise it on the host, too.
+        raise InputTypeError(f"a {type(array).__name__} that cannot be taken: {fault}") from None
+
+
 def _described(array: Any) -> Any:
     """Return an array with no more than its ``__cuda_array_interface__`` as a `CudaArray`."""
     from warpladder.device.cuda_memory import described
@@ -126,7 +131,7 @@ def is_on_gpu(array: Any) -> bool:
     >>> is_on_gpu(np.ones(3)), is_on_gpu(SimulatedDevice().to_device(np.ones(3)))
     (False, True)
     """
-    return hasattr(array, "__cuda_array_interface__") or hasattr(array, "copy_to_host")
+    return _has_interface(array) or hasattr(array, "copy_to_host")
 
 
 def device_of(array: Any, asked: Any, name: str) -> Device:

@@ -168,7 +168,10 @@ def choose_column(
         if len(names) <= 1:
             return 0, False
         raise InputError(f"{path}: choose a column, column=0 or by name; found: {listing}")
-    name = column.strip() if isinstance(column, str) and is_named else None
+    name = column if isinstance(column, str) and is_named else None
+    if name is not None and name not in names:
+        # Of text, names are without the blanks around them; of Parquet they may have some.
+        name = name.strip()
     number = column_number(column) if str(column).isascii() else None
     if number is not None and number >= len(names):
         number = None

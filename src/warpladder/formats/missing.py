@@ -8,7 +8,7 @@ import numpy as np
 
 from warpladder.errors import InputTypeError
 
-__all__ = ["refuse_missing"]
+__all__ = ["misses_some", "refuse_missing"]
 
 
 def refuse_missing(values: Any, name: str) -> None:
@@ -26,19 +26,29 @@ def refuse_missing(values: Any, name: str) -> None:
     InputTypeError
         Some are missing.
     """
+    if misses_some(values):
+        raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+
+
+def misses_some(values: Any) -> bool:
+    """Tell whether an array of another library has nulls or NA.
+
+    Examples
+    --------
+    >>> misses_some([1.0, float("nan")])
+    False
+    """
     library = type(values).__module__.partition(".")[0]
-    missing = False
     if library == "pyarrow":
-        missing = any(map(_misses_some_of_arrow, getattr(values, "columns", [values])))
-    elif library == "polars" and hasattr(values, "__array__"):
-        missing = _misses_some_of_polars(values)
-    elif library == "pandas" and hasattr(values, "isna"):
+        return any(map(_misses_some_of_arrow, getattr(values, "columns", [values])))
+    if library == "polars" and hasattr(values, "__array__"):
+        return _misses_some_of_polars(values)
+    if library == "pandas" and hasattr(values, "isna"):
         dtypes = values.dtypes if hasattr(values, "columns") else [values.dtype]
         # NumPy's own dtypes have no NA: their NaNs are NaNs.
         can_miss = any(hasattr(dtype, "na_value") for dtype in dtypes)
-        missing = can_miss and bool(np.any(values.isna()))
-    if missing:
-        raise InputTypeError(f"{name}: some are missing (null or NA); drop or fill them")
+        return can_miss and bool(np.any(values.isna()))
+    return False
 
 
 def _misses_some_of_arrow(column: Any) -> bool:

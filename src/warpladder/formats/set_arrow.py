@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from warpladder.formats.set_builder import SetsBuilder
+from warpladder.formats.set_columns import FIRST_ROWS, list_as_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,6 +86,8 @@ class ArrowSets:
         elif ids is not None:
             row_ids = self._integers(ids, self._ids_name or "")
         if self._has_words:
+            if not (self._are_lists or self._row):
+                self._check_ids(items[:FIRST_ROWS].to_pylist())
             self.builder.add(row_ids, self._coded(items), lengths)
         else:
             self.builder.add(row_ids, self._integers(items, self._items_name), lengths)
@@ -117,6 +120,13 @@ class ArrowSets:
             f"a value in every row of column {name!r}",
             f"none in row {self._row + row}, counted from 0",
         )
+
+    def _check_ids(self, first: list[str]) -> None:
+        if listed := list_as_text(first):
+            raise self._refuse(
+                f"lists, or one id in each row of column {self._items_name!r}",
+                f"text like {listed!r:.60}",
+            )
 
     def _integers(self, values: Any, name: str) -> NDArray[Any]:
         if self._pa.types.is_dictionary(values.type):

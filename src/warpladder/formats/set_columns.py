@@ -12,7 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["SetColumns", "choose_set_columns", "names_sets"]
+__all__ = [
+    "FIRST_ROWS",
+    "SetColumns",
+    "brackets_around",
+    "choose_set_columns",
+    "list_as_text",
+    "names_sets",
+]
+
+FIRST_ROWS = 100
+"""By which a column is judged, as a text is by its first lines."""
+
+_BRACKETS = ("{}", "[]", "()")
+# What may stand between the ids of a list.
+_BETWEEN = " ,;|"
 
 _OWNERS = ("row", "user", "customer", "basket", "order", "transaction", "document", "doc", "record")
 # Names without blanks, dots, dashes and the like, in lower case.
@@ -42,6 +56,33 @@ def names_sets(names: Sequence[str]) -> bool:
     (True, False)
     """
     return bool(_known(names, "ids")) and bool(_known(names, "items"))
+
+
+def brackets_around(values: Sequence[str]) -> str:
+    """Return the brackets that each of some values is in, nothing where they are in none.
+
+    Examples
+    --------
+    >>> brackets_around(["{1, 2}", "{}"]), brackets_around(["{1, 2}", "3"])
+    ('{}', '')
+    """
+    for pair in _BRACKETS:
+        if values and all(value[:1] == pair[0] and value[-1:] == pair[1] for value in values):
+            return pair
+    return ""
+
+
+def list_as_text(values: Sequence[str]) -> str:
+    """Return the first list among values that all are lists written as text, which are no ids.
+
+    Examples
+    --------
+    >>> list_as_text(["[1]", "[1, 2]"]), list_as_text(["[a]", "[b]"]), list_as_text(["1, 2"])
+    ('[1, 2]', '', '')
+    """
+    if not brackets_around(values):
+        return ""
+    return next((value for value in values if any(sign in value for sign in _BETWEEN)), "")
 
 
 def choose_set_columns(

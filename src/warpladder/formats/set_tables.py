@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats.fields import is_integer
-from warpladder.formats.set_columns import SetColumns, choose_set_columns, names_sets
+from warpladder.formats.set_columns import (
+    SetColumns,
+    brackets_around,
+    choose_set_columns,
+    names_sets,
+)
 from warpladder.formats.set_lines import LineGrammar, split_fields
 from warpladder.formats.text import TextFile, quoted
 
@@ -22,7 +27,6 @@ __all__ = ["SEPARATORS", "as_delimiter", "table_grammar"]
 
 #: What may part columns.
 SEPARATORS = "\t,;|"
-_BRACKETS = ("{}", "[]", "()")
 # A list may have these whatever its ids are, blanks and commas only where all are integers: names
 # have them, too.
 _SURE_DELIMITERS = ";|"
@@ -190,7 +194,7 @@ def _list_style(
     if form == "pairs":
         return "pairs", "", ","
     filled = [value for value in values if value]
-    brackets = next((pair for pair in _BRACKETS if _are_in(filled, pair)), "")
+    brackets = brackets_around(filled)
     inner = [value[1:-1] for value in filled] if brackets else filled
     if delimiter is not None:
         return "lists", brackets, delimiter
@@ -223,10 +227,4 @@ def _unclear(path: Path, values: list[str], why: str) -> InputError:
     return InputError(
         f"{path}: {why}, as in {quoted(shown, 30)}; give the delimiter of lists, or "
         "format='pairs' for one id in each"
-    )
-
-
-def _are_in(values: list[str], brackets: str) -> bool:
-    return bool(values) and all(
-        value[:1] == brackets[0] and value[-1:] == brackets[1] for value in values
     )

@@ -110,7 +110,8 @@ def listed(names: Sequence[str], limit: int = 120) -> str:
     shown: list[str] = []
     size = 0
     for name in names:
-        shown.append(quoted(name, 30))
+        # As they are: of Parquet, names may begin and end with blanks.
+        shown.append(repr(shortened(name, 30)))
         size += len(shown[-1]) + 2
         if size > limit and len(shown) < len(names):
             return ", ".join([*(shown[:-1] or shown), f"... ({len(names)} in all)"])

@@ -373,6 +373,9 @@ def _open_npy(file: InputFile) -> StoredArray:
     if len(shape) > _MOST_DIMENSIONS or not all(0 <= extent < 2**63 for extent in shape):
         expected = f"up to {_MOST_DIMENSIONS} extents of 0 or more"
         raise FileFormatError(path, None, expected, f"shape {shape}")
+    if prod(extent or 1 for extent in shape) * max(dtype.itemsize, 1) >= 2**63:
+        # NumPy makes no such array, though there may be a 0 among its extents.
+        raise FileFormatError(path, None, "less than 2^63 bytes", f"shape {shape} of {dtype}")
     if dtype.hasobject:
         raise FileFormatError(path, None, "numbers", f"objects (dtype {dtype})")
     if dtype.subdtype or not dtype.itemsize:

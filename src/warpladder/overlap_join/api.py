@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, overload
 
 from warpladder.call import Progress, check_progress, naming_memory
 from warpladder.flags import as_flag
@@ -22,22 +23,39 @@ __all__ = ["overlap_join", "plan"]
 Measure = Literal["count", "jaccard", "cosine", "dice", "containment"]
 
 
-@overload
-def overlap_join(
-    rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
-    top_k: int | None = ..., max_frequency: float | None = ..., count_only: Literal[False] = ...,
-    device: Literal["auto", "cpu", "cuda"] | Device = ..., progress: Progress | None = ...,
-) -> Overlaps: ...  # fmt: skip
+class _OverlapJoin(Protocol):
+    """`overlap_join` with its plan, for type checkers."""
+
+    plan: Callable[..., Plan]
+
+    @overload
+    def __call__(
+        self, rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
+        top_k: int | None = ..., max_frequency: float | None = ...,
+        count_only: Literal[False] = ..., device: Literal["auto", "cpu", "cuda"] | Device = ...,
+        progress: Progress | None = ...,
+    ) -> Overlaps: ...  # fmt: skip
+
+    @overload
+    def __call__(
+        self, rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
+        top_k: int | None = ..., max_frequency: float | None = ..., count_only: Literal[True],
+        device: Literal["auto", "cpu", "cuda"] | Device = ..., progress: Progress | None = ...,
+    ) -> OverlapCounts: ...  # fmt: skip
+
+    @overload
+    def __call__(
+        self, rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
+        top_k: int | None = ..., max_frequency: float | None = ..., count_only: bool,
+        device: Literal["auto", "cpu", "cuda"] | Device = ..., progress: Progress | None = ...,
+    ) -> Overlaps | OverlapCounts: ...  # fmt: skip
 
 
-@overload
-def overlap_join(
-    rows: Any, threshold: float = ..., *, other: Any = ..., measure: Measure = ...,
-    top_k: int | None = ..., max_frequency: float | None = ..., count_only: Literal[True],
-    device: Literal["auto", "cpu", "cuda"] | Device = ..., progress: Progress | None = ...,
-) -> OverlapCounts: ...  # fmt: skip
+def _planned(function: Callable[..., Any]) -> _OverlapJoin:
+    return cast(_OverlapJoin, function)
 
 
+@_planned
 def overlap_join(
     rows: Any,
     threshold: float = 2,
@@ -197,4 +215,4 @@ def _as_sides(rows: Any, other: Any) -> tuple[Sets, ...]:
     return (first,) if other is None else (first, as_sets(other, "other"))
 
 
-overlap_join.plan = plan  # type: ignore[attr-defined]  # a function has no field for it
+overlap_join.plan = plan

@@ -89,7 +89,9 @@ def _converted(given: Any, argument: str) -> Sets:
         from warpladder.overlap_join.frames import of_pandas
 
         return of_pandas(given, argument)
-    if library in {"pyarrow", "polars"} or hasattr(given, "__arrow_c_stream__"):
+    # Of a DataArray that would be a table of its values, beside what names them.
+    is_table = library != "xarray" and hasattr(given, "__arrow_c_stream__")
+    if library in {"pyarrow", "polars"} or is_table:
         from warpladder.overlap_join.frames import of_arrow
 
         return of_arrow(given, argument)
@@ -99,7 +101,12 @@ def _converted(given: Any, argument: str) -> Sets:
     if isinstance(given, Mapping):
         ids = as_ids(list(given), lambda row: f"{argument}: the id of row {row}")
         return sets_of_rows(given.values(), ids, argument)
-    if hasattr(given, "__array__"):
+    if hasattr(given, "__array__") or isinstance(given, memoryview):
+        if hasattr(given, "columns") and hasattr(given, "dtypes"):
+            raise InputTypeError(
+                f"{argument}: a {type(given).__name__} of {library} is not taken, whose columns "
+                "may be rows' ids; give a DataFrame of pandas or polars, or a Table of Arrow"
+            )
         return _of_array(given, argument)
     if isinstance(given, bytes | bytearray) or not isinstance(given, Iterable):
         raise InputTypeError(

@@ -89,9 +89,10 @@ def _as_collection(row: Any, number: int, argument: str) -> Any:
     elif isinstance(row, Iterable) and not isinstance(row, str | bytes | bytearray):
         row = list(row)
     if not isinstance(row, list | tuple):
+        shown = f"{row!r:.60}".replace("\n", " ")
         raise InputTypeError(
-            f"{argument}: row {number} is {row!r:.60}, not a set of ids; give a list or a set for "
-            "each row"
+            f"{argument}: row {number} is {shown}, not a set of ids; give a list or a set for each "
+            "row"
         )
     return row
 
@@ -161,7 +162,9 @@ def _odd(values: list[Any], where: Where) -> InputTypeError:
             return InputTypeError(f"{shown}, a float, where ids are integers or text; {remedy}")
         if not (isinstance(value, str) or _is_integer(type(value))):
             remedy = "drop it" if value is None else "give integers or text"
-            if isinstance(value, list | set | frozenset | np.ndarray):
+            # Grouped by pandas, each is an id with a Series.
+            is_array = hasattr(value, "__array__") and np.ndim(value) > 0
+            if is_array or isinstance(value, list | set | frozenset):
                 remedy = "for rows with ids give {id: set}"
             return InputTypeError(f"{shown}, which is no id; {remedy}")
         if isinstance(value, str) != is_text:

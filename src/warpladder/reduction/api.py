@@ -133,6 +133,8 @@ def reduce(
     InputTypeError
         ``values`` are complex, objects, text or the like, or some are missing; or an argument is
         of a kind that is not taken.
+    TooLargeError
+        The results do not fit the memory at hand.
     DeviceError
         The device is not there, or NUMBA_DISABLE_JIT is set.
 
@@ -141,7 +143,8 @@ def reduce(
     Cost: one pass over memory, on all cores from 16 MB on (from 2 MB where rows are short). Of
     calls that follow one another within a millisecond, those on 2 MB and more have up to 8 cores,
     on which threads stand by for a millisecond after each; ``NUMBA_NUM_THREADS=1`` in the
-    environment forgoes all that. The result has the same bits for any number of cores.
+    environment forgoes all that. The result has the same bits for any number of cores. On a CPU
+    whose vectors are of another width last bits of floats differ, but not under ``"reproducible"``.
 
     Raw binary and ``.npy`` files are mapped into memory, which takes half the time of reading them.
     A file that is cut short meanwhile is refused where that is seen in time; where another program
@@ -199,11 +202,11 @@ def reduce(
     ``out`` of another dtype. A sum of negative zeros is 0.0 after an ``initial`` of -0.0, too. Of
     masked arrays only what is not masked counts, and results are plain arrays, as those of matrices
     and of pandas objects are; NaNs in a Series count. Missing values, as nulls of Arrow and Polars
-    and NA of pandas, are refused, and so are integers in lists of which NumPy would make floats,
-    as 2^63 beside -1. A number has no axis 0. Chunks are of one dtype, in any byte order; empty
-    ones do not count, and of no others the result is that of an empty array of ``dtype``. They have
-    no ``where``. Sparse matrices are refused: only you know whether their zeros count. Booleans on
-    a GPU have to be bytes of 0 and 1.
+    and NA of pandas, are refused, and so are integers in lists and tables of which NumPy would make
+    floats, as 2^63 beside -1. A number has no axis 0. Chunks are of one dtype, in any byte order;
+    empty ones do not count, and of no others the result is that of an empty array of ``dtype``.
+    They have no ``where``. Sparse matrices are refused: only you know whether their zeros count.
+    Booleans on a GPU have to be bytes of 0 and 1.
 
     References
     ----------

@@ -62,9 +62,11 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
     if is_file and hasattr(values, "read") and not hasattr(values, "__array__"):
         raise InputTypeError("values: an open file is not taken; give its path instead")
     is_array = isinstance(values, Sequence | np.generic) or any(
-        hasattr(values, name) for name in ("__array__", "__array_interface__", "__len__")
+        hasattr(values, name) for name in ("__array__", "__array_interface__")
     )
-    if isinstance(values, Iterable) and not is_array:
+    # An iterator may know how many are to come, as that of PyTorch's DataLoader.
+    has_length = hasattr(values, "__len__") and not isinstance(values, Iterator)
+    if isinstance(values, Iterable) and not (is_array or has_length):
         return values
     return as_array(values, "values")
 
@@ -125,9 +127,23 @@ def _refuse_hidden(values: Any, name: str, depth: int) -> None:
 
 
 def _refuse_rounded(values: Any, array: NDArray[Any], name: str) -> None:
-    """Refuse integers in lists that no integer dtype has together: NumPy makes floats of them."""
-    is_list = isinstance(values, list | tuple)
-    if not is_list or array.dtype != np.float64 or not (np.abs(array) > _LARGEST_COUNT).any():
+    """Refuse integers that no integer dtype has together: NumPy makes floats of them.
+
+    They are in lists, or in columns of a table.
+    """
+    is_list, is_table = isinstance(values, list | tuple), hasattr(values, "columns")
+    if array.dtype != np.float64 or not (is_list or is_table):
+        return
+    # What is just above the largest has been rounded to it.
+    if not (np.abs(array) >= _LARGEST_COUNT).any():
+        return
+    if is_table:
+        kinds = _kinds_of_columns(values)
+        if kinds and all(kind.lower().startswith(("int", "uint")) for kind in kinds):
+            raise InputTypeError(
+                f"{name}: no integer dtype holds columns of {' and '.join(kinds)}, and as float64 "
+                "some would be rounded; cast them to one dtype"
+            )
         return
     given = np.array(values, object).ravel().tolist()
     if all(isinstance(one, Integral) for one in given):
@@ -135,6 +151,13 @@ def _refuse_rounded(values: Any, array: NDArray[Any], name: str) -> None:
             f"{name}: no integer dtype holds both {min(given)} and {max(given)}, and as float64 "
             "they would be rounded; give an array of uint64 where none is below 0, or of float64"
         )
+
+
+def _kinds_of_columns(table: Any) -> list[str]:
+    """Return the names of the dtypes of a table's columns, each once, whichever library's it is."""
+    schema = getattr(table, "schema", None)
+    kinds = table.dtypes if hasattr(table, "dtypes") else getattr(schema, "types", ())
+    return sorted(set(map(str, kinds)))
 
 
 def _refuse_masked(values: Any, name: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.call import Progress
+from warpladder.device.host_memory import require_memory
 from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.layout import ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
@@ -22,7 +23,14 @@ Accumulate = Callable[..., None]
 def reduce_rows(
     run: Accumulate, plan: Plan, rows: Rows, ddof: float, progress: Progress | None
 ) -> list[NDArray[Any]]:
-    """Return the results, one number for each row."""
+    """Return the results, one number for each row.
+
+    Raises
+    ------
+    TooLargeError
+        Memory does not hold them.
+    """
+    require_memory(rows.count * sum(dtype.itemsize for dtype in plan.dtypes), "values: the results")
     results = [np.empty(rows.count, dtype) for dtype in plan.dtypes]
 
     def take(span: Span, states: list[Any]) -> None:

@@ -65,6 +65,13 @@ class _Keywords(TypedDict, total=False):
     progress: Callable[[float], None] | None
 
 
+# First, since of arrays that do not tell how many dimensions they have, checkers take the first.
+@overload
+def shortest_paths(
+    graph: np.ndarray[tuple[int, int], np.dtype[Any]], **options: Unpack[_Keywords]
+) -> ShortestPaths: ...
+
+
 @overload
 def shortest_paths(
     graph: np.ndarray[tuple[int, int, int], np.dtype[Any]], **options: Unpack[_Keywords]
