@@ -454,8 +454,8 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch, kind):
     jobs = []
 
     class HeldUp:
-        def submit(self, run_all):
-            job = run_all.__self__
+        def submit(self, once):
+            job = once._call.__self__
             # It takes a tile, and is never heard of again.
             with job._changed:
                 number = job.total - job.left
