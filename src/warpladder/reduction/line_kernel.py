@@ -220,7 +220,6 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 own_high_words = np.empty(own, np.int64)
             if is_counted:
                 own_counts = np.empty(own, np.int64)
-        has_left = False
         strips, joins = (width + strip_size - 1) // strip_size, rows != rows_left
         for strip in range(rows // width * strips):
             panel, left = strip // strips, strip % strips * strip_size
@@ -315,6 +314,10 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         size, later = abs(answers[j]), abs(sums[j])
                         is_inside &= (size >= least_size) & (size <= largest_size)
                         is_inside &= (later >= least_size) & (later <= largest_size)
+                    if not is_inside:
+                        # All is done again with records.
+                        second[0] = True
+                        return
             if is_of_some:
                 in_doubt = False
                 for j in range(run):
@@ -350,12 +353,14 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     size = abs(answers[j])
                     is_inside &= (size >= least_size) & (size <= largest_size)
             if may_leave and not is_inside:
-                if is_product:
-                    has_left = True
-                else:
-                    has_left |= _are_squares_lost(
+                has_left = True
+                if is_square:
+                    has_left = _are_squares_lost(
                         data, start, length, pitch, answers, least_size, largest_size
                     )
+                if has_left:
+                    second[0] = True
+                    return
         while rows > rows_left:
             rows //= 2
             for j in range(rows):
@@ -371,12 +376,10 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     counts[j] += counts[rows + j]
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
-        if may_leave:
-            if joins:
-                for j in range(rows):
-                    size = abs(first[j])
-                    is_inside = least_size <= size <= largest_size
-                    has_left |= not is_inside and size == size  # noqa: PLR0124 - NaN is not itself
-            second[0] = has_left
+        if may_leave and joins:
+            for j in range(rows):
+                size = abs(first[j])
+                is_inside = least_size <= size <= largest_size
+                second[0] |= not is_inside and size == size  # noqa: PLR0124 - NaN is not itself
 
     return fold_lines, kind, is_whole
