@@ -76,7 +76,7 @@ def test_results_of_another_dtype_are_made_of_fields():
 
 
 @pytest.mark.parametrize("dtype", ["f4", *large("f8")])
-@pytest.mark.parametrize("length", [5, 1100])
+@pytest.mark.parametrize("length", [5, 32, 1100])
 def test_small_arrays_over_their_first_axis(dtype, length):
     values = np.random.default_rng(length).random((length, 40)).astype(dtype)
     values[1, 3], values[:, 4], values[2, 5] = np.nan, np.nan, np.inf
