@@ -142,6 +142,6 @@ def test_small_tiles_are_not_shared(monkeypatch):
     monkeypatch.undo()
     asked = []
     monkeypatch.setattr(Together, "_team", lambda _, size: asked.append(size))
-    for columns in (1000, 4096):
+    for columns in (2559, 2560):
         wl.reduce(np.ones((256, columns), np.int16), "max", axis=0)
-    assert asked == [2 << 20]
+    assert asked == [256 * 2560 * 2]
