@@ -37,7 +37,6 @@ __all__ = [
 FIELDS, SUMS, MEANS, ROOTS = range(4)
 """What a loop makes: fields, of which others make results, or results."""
 
-
 # What is kept of each row of a strip is to stay in the first-level cache, beside the lines.
 _STRIP_BYTES = 1 << 14
 
@@ -140,7 +139,6 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     block_size = min(spec.block, LINES)
     strip_size = _STRIP_BYTES // max(lanes().itemsize, kind().itemsize)
     is_extreme = is_low or is_high
-
     adds_nothing = element(np.nan if skip_nan else neutral if is_extreme else is_product)
     leaves_results = results_type(spec) is not None
 
