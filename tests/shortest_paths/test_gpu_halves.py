@@ -61,7 +61,6 @@ WAYS = [(1, False), (2, False), (2, True), (3, False)]
 CHOSEN = {
     (130, "int16", False, (2, False)),
     (260, "float32", False, (2, False)),
-    (130, "float64", False, (2, False)),
     (130, "int32", True, (2, False)),
     (130, "float64", True, (1, False)),
 }
