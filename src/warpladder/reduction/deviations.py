@@ -106,14 +106,14 @@ def _moments_kernel(spec: FoldSpec) -> Any:
                     counted[j] = 0
                     are_nan |= near[j] != near[j]
                 if are_nan:
-                    # The last number that there is, or 0.
+                    # In place of a NaN the last number that there is, or 0.
                     for j in range(run):
                         near[j] = near[j] if near[j] == near[j] else 0.0
                     for i in range(1, length):
                         a = data[start + i * pitch : start + i * pitch + run]
                         for j in range(run):
-                            is_first = (top[j] != top[j]) & (a[j] == a[j])
-                            near[j] = apart(a[j]) if is_first else near[j]
+                            is_wanted = (top[j] != top[j]) & (a[j] == a[j])
+                            near[j] = apart(a[j]) if is_wanted else near[j]
             fours = length // 4 * 4
             # What is kept of each row is loaded and stored once for four lines.
             for i in range(0, fours, 4):
