@@ -48,7 +48,7 @@ class Gpu:
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> Driver:
     stand_in = Driver()
-    monkeypatch.setattr(cuda_current, "_current", lambda: stand_in.current)
+    monkeypatch.setattr(cuda_current, "current_context", lambda: stand_in.current)
     monkeypatch.setattr(cuda_current, "_make_current", stand_in.make_current)
     return stand_in
 

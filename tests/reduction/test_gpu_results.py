@@ -373,8 +373,8 @@ class Stand:
         self.own = device
         self.at = 0
 
-    def layout(self, array: SimulatedArray) -> Hashable | None:
-        return array.dtype, array.shape, array.strides
+    def look(self, array: SimulatedArray) -> tuple[int, Hashable] | None:
+        return self.at, (array.dtype, array.shape, array.strides)
 
     def memory(self, array: SimulatedArray) -> SimulatedArray:
         return array.reshape(-1)

@@ -48,15 +48,12 @@ class Event(Protocol):
 class Bound(Protocol):
     """A launch that is made again and again, with other arrays in the same places."""
 
-    def __call__(self, arrays: tuple[Any, ...], stream: Any = 0) -> None:
-        """Launch the kernel for other arrays.
+    def __call__(self, arrays: tuple[Any, ...], stream: Any = 0, waits: bool = False) -> None:
+        """Launch the kernel for other arrays; where ``waits``, wait until the stream is done.
 
         ``arrays`` are those of a simulated device, of a GPU their addresses; the stream is one of
         the driver, as a number, 0 for the default stream.
         """
-
-    def wait(self, stream: Any = 0) -> None:
-        """Wait until everything on that stream is done."""
 
 
 @runtime_checkable

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from warpladder.device.cuda_arguments import with_others
 from warpladder.device.cuda_array import CudaArray
+from warpladder.device.cuda_current import current_context
 from warpladder.device.cuda_memory import checked
 from warpladder.device.cuda_streams import stream_at
 from warpladder.device.driver_calls import compiled_launch, described_launch
@@ -55,7 +56,6 @@ class CudaBound:
         current: CurrentGpu,
     ) -> None:
         self._name = name
-        self._current = current
         words: list[int] = []
         addresses: list[int] = []
         arrays: list[CudaArray] = []
@@ -63,7 +63,10 @@ class CudaBound:
         # What is not replaced has to live as long as this, what is should not.
         self._kept = [array for number, array in enumerate(arrays) if number not in moving]
         extents = ready.extents
+        with current:
+            context = int(current_context())
         self._described = described_launch(
+            context,
             int(ready.loaded.kernel.handle),
             (*extents.blocks, *extents.threads, extents.shared_bytes),
             words,
@@ -72,24 +75,14 @@ class CudaBound:
         self._description = ctypes.addressof(self._described)
         self._start = compiled_launch(len(moving))
 
-    def __call__(self, arrays: tuple[int, ...], stream: int = 0) -> None:
+    def __call__(self, arrays: tuple[int, ...], stream: int = 0, waits: bool = False) -> None:
         """Launch the kernel for arrays at these addresses, on a stream of the driver."""
-        with self._current:
-            code = self._start(self._description, stream, arrays)
+        code = self._start(self._description, stream, arrays, waits)
         if code:
             from cuda.bindings import driver
 
-            checked(f"launching {self._name}", (driver.CUresult(code),))
-
-    def wait(self, stream: int = 0) -> None:
-        """Wait until everything on a stream is done."""
-        from cuda.bindings import driver
-
-        # By its own name, the default stream is the one that launches here go to, even where the
-        # bindings were told that each thread has one.
-        asked = stream or driver.CU_STREAM_LEGACY
-        with self._current:
-            checked("waiting for a stream", driver.cuStreamSynchronize(asked))
+            doing = "waiting for the stream of" if code < 0 else "launching"
+            checked(f"{doing} {self._name}", (driver.CUresult(abs(code)),))
 
 
 def _lay_out(
@@ -140,7 +133,7 @@ class Rebound:
         )
         self._moving = moving
 
-    def __call__(self, arrays: tuple[int, ...], stream: int = 0) -> None:
+    def __call__(self, arrays: tuple[int, ...], stream: int = 0, waits: bool = False) -> None:
         """Launch the kernel for arrays at these addresses, on a stream of the driver."""
         there = dict(zip(self._moving, arrays, strict=True))
         args = with_others(
@@ -149,8 +142,6 @@ class Rebound:
             lambda number, array: array.moved(there[number]) if number in there else array,
         )
         self._launch(*self._given[:3], *args, stream=stream_at(stream))
-
-    def wait(self, stream: int = 0) -> None:
-        """Wait until everything on a stream is done."""
-        with self._current:
-            stream_at(stream).sync()
+        if waits:
+            with self._current:
+                stream_at(stream).sync()

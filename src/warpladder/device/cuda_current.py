@@ -12,7 +12,7 @@ from typing import Any
 
 from warpladder.device.cuda_faults import named
 
-__all__ = ["CurrentGpu", "Held"]
+__all__ = ["CurrentGpu", "Held", "current_context"]
 
 
 class CurrentGpu:
@@ -35,7 +35,7 @@ class CurrentGpu:
     def __enter__(self) -> None:
         if self.is_alone and hasattr(self._thread, "before"):
             return
-        before = None if self.is_alone else _current()
+        before = None if self.is_alone else current_context()
         with named(f"opening GPU {self._index}"):
             self._gpu.set_current()
         if not hasattr(self._thread, "before"):
@@ -72,7 +72,7 @@ class Held:
                 self._buffer.close()
 
 
-def _current() -> Any:
+def current_context() -> Any:
     """Return the context of the driver that is current on this thread; none may be."""
     from cuda.bindings import driver
 

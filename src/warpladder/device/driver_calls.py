@@ -5,6 +5,9 @@ each time. Of a launch like one before only addresses of arrays are new: here al
 memory as the driver takes it, and Python gives where, the addresses, and the stream. Each call has
 its own copy of the words of the arguments, so that threads need not wait for one another.
 
+What belongs to a launch is done beside it: the GPU is made the thread's current one, and the one
+that was so before again; and the stream is waited for, where the caller would do nothing else.
+
 The driver tells where its functions are (``cuGetProcAddress``).
 """
 
@@ -15,22 +18,27 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
 from warpladder.device.cuda_memory import checked
 from warpladder.device.kernel_cache import cached
-from warpladder.device.subroutines import entry_for
-from warpladder.device.words import WORD, WORD_BYTES, read_at, word_at, write_at
+from warpladder.device.subroutines import entry_for, subroutine
+from warpladder.device.words import WORD, WORD_BYTES, read_at, write_at
 from warpladder.errors import DeviceError
 
 __all__ = ["compiled_launch", "described_launch", "gpu_at"]
 
 _INT = ir.IntType(32)
-# In a description stand the driver's function, the kernel, blocks, threads and bytes of shared
-# memory; how many words the arguments have, and these words; and at which of them addresses go.
-_FUNCTION, _KERNEL, _FIRST_EXTENT, _COUNT, _WORDS = 0, 1, 2, 9, 10
+# In a description stand functions of the driver; the GPU's context and the kernel; blocks, threads
+# and bytes of shared memory; how many words the arguments have, and these words; and at which of
+# them addresses go.
+_FUNCTIONS = "cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernel", "cuStreamSynchronize"
+_GET_CURRENT, _SET_CURRENT, _LAUNCH, _SYNCHRONIZE, _CONTEXT, _KERNEL, _EXTENTS = range(7)
+_COUNT = _EXTENTS + 7
+_WORDS = _COUNT + 1
 
 # The driver's functions as of this version, and its own way with the default stream, on which all
 # others wait, whatever the bindings were told (CU_GET_PROC_ADDRESS_LEGACY_STREAM).
@@ -38,14 +46,18 @@ _VERSION, _ONE_DEFAULT_STREAM = 12000, 1
 
 
 def described_launch(
-    kernel: int, extents: Sequence[int], words: Sequence[int], moving: Sequence[int]
+    context: int,
+    kernel: int,
+    extents: Sequence[int],
+    words: Sequence[int],
+    moving: Sequence[int],
 ) -> ctypes.Array[ctypes.c_int64]:
     """Return a launch as `compiled_launch` reads it.
 
     Parameters
     ----------
-    kernel
-        The driver's handle.
+    context, kernel
+        The driver's handles of the GPU's context and of the kernel.
     extents
         Blocks in x, y and z, threads likewise, and bytes of dynamic shared memory.
     words
@@ -53,7 +65,8 @@ def described_launch(
     moving
         Which of the words are given at each launch.
     """
-    described = [_function("cuLaunchKernel"), kernel, *extents, len(words), *words, *moving]
+    functions = map(_function, _FUNCTIONS)
+    described = [*functions, context, kernel, *extents, len(words), *words, *moving]
     return (ctypes.c_int64 * len(described))(*described)
 
 
@@ -90,12 +103,13 @@ def _function(name: str) -> int:
 
 @cache
 def compiled_launch(moving: int) -> Any:
-    """Return ``launch(address, stream, words)`` for descriptions in which so many words move.
+    """Return ``launch(address, stream, words, waits)`` for descriptions where so many words move.
 
-    It takes the address of a description, a stream's handle and a tuple of these words, and returns
-    the driver's code: 0, or that of a fault.
+    It takes the address of a description, a stream's handle, a tuple of these words, and whether to
+    wait for the stream. It returns 0, or the code of the driver's fault: below 0 where it told of
+    it while it was waited for.
     """
-    return entry_for(_launch, 0, 0, (0,) * moving)
+    return entry_for(_launch, 0, 0, (0,) * moving, False)
 
 
 @intrinsic
@@ -109,28 +123,25 @@ def _room_for(typingctx, count):
 
 
 @intrinsic
-def _ask_driver(typingctx, description, pointers, stream):
-    """Launch, with the arguments that pointers lead to."""
+def _code_of(typingctx, function, given):
+    """Call a function of the driver by its address; return its code. To it, pointers are words."""
 
     def codegen(context, builder, signature, args):
-        description, pointers, stream = args
+        given = [builder.extract_value(args[1], place) for place in range(len(signature.args[1]))]
+        kind = ir.FunctionType(_INT, [each.type for each in given]).as_pointer()
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind), given), WORD)
 
-        def read(place: int) -> Any:
-            return builder.load(word_at(builder, description, ir.Constant(WORD, place)))
+    return types.int64(types.int64, given), codegen
 
-        extents = [builder.trunc(read(place), _INT) for place in range(_FIRST_EXTENT, _COUNT)]
-        # To the driver, pointers are words.
-        given = read(_KERNEL), *extents, stream, pointers, ir.Constant(WORD, 0)
-        function = ir.FunctionType(_INT, [each.type for each in given]).as_pointer()
-        answer = builder.call(builder.inttoptr(read(_FUNCTION), function), given)
-        return builder.sext(answer, WORD)
 
-    return types.int64(types.int64, types.int64, types.int64), codegen
+@subroutine
+def _extent(description: Any, number: Any) -> Any:
+    return np.int32(read_at(description, _EXTENTS + number))
 
 
 @cached
 @njit(nogil=True)
-def _launch(description, stream, moving):
+def _launch(description, stream, moving, waits):
     count = read_at(description, _COUNT)
     words = _room_for(2 * count)
     pointers = words + WORD_BYTES * count
@@ -139,4 +150,19 @@ def _launch(description, stream, moving):
         write_at(pointers, number, words + WORD_BYTES * number)
     for number in range(len(moving)):
         write_at(words, read_at(description, _WORDS + count + number), moving[number])
-    return _ask_driver(description, pointers, stream)
+    own, before = read_at(description, _CONTEXT), _room_for(1)
+    code = _code_of(read_at(description, _GET_CURRENT), (before,))
+    is_elsewhere = read_at(before, 0) != own
+    if not code and is_elsewhere:
+        code = _code_of(read_at(description, _SET_CURRENT), (own,))
+    if code:
+        return code
+    blocks = _extent(description, 0), _extent(description, 1), _extent(description, 2)
+    threads = _extent(description, 3), _extent(description, 4), _extent(description, 5)
+    given = read_at(description, _KERNEL), *blocks, *threads, _extent(description, 6)
+    code = _code_of(read_at(description, _LAUNCH), (*given, stream, pointers, 0))
+    if waits and not code:
+        code = -_code_of(read_at(description, _SYNCHRONIZE), (stream,))
+    if is_elsewhere:
+        _code_of(read_at(description, _SET_CURRENT), (read_at(before, 0),))
+    return code

@@ -34,10 +34,10 @@ class Library(Protocol):
 
     makes_on_stream: bool
 
-    def layout(self, array: Any) -> Hashable | None:
-        """Return dtype, shape, strides and place: what a launch depends on but for the address.
+    def look(self, array: Any) -> tuple[int, Hashable] | None:
+        """Return what `stream` does, and all that a launch depends on but for the address.
 
-        None for an array that is not to be read in this way.
+        That is dtype, shape, strides and place. None for an array that is not to be read so.
         """
 
     def memory(self, array: Any) -> Any:
@@ -82,15 +82,15 @@ class _Torch:
             "_cuda_getCurrentRawStream",
             lambda index: torch.cuda.current_stream(index).cuda_stream,
         )
+        # Called so, it needs no function of Python's around it.
+        self.memory = torch.Tensor.data_ptr
 
-    def layout(self, array: Any) -> Hashable | None:
+    def look(self, array: Any) -> tuple[int, Hashable] | None:
         is_plain = array.is_cuda and not array.requires_grad
         if not is_plain or array.layout is not self._strided or array.is_neg():
             return None
-        return array.dtype, array.shape, array.stride(), array.get_device()
-
-    def memory(self, array: Any) -> Any:
-        return array.data_ptr()
+        index = array.get_device()
+        return self._stream(index), (array.dtype, array.shape, array.stride(), index)
 
     def stream(self, array: Any) -> int:
         return int(self._stream(array.get_device()))
@@ -111,8 +111,9 @@ class _CuPy:
     def __init__(self) -> None:
         self._cupy = sys.modules["cupy"]
 
-    def layout(self, array: Any) -> Hashable | None:
-        return array.dtype, array.shape, array.strides, array.data.device_id
+    def look(self, array: Any) -> tuple[int, Hashable] | None:
+        layout = array.dtype, array.shape, array.strides, array.data.device_id
+        return self.stream(array), layout
 
     def memory(self, array: Any) -> Any:
         return array.data.ptr
@@ -134,8 +135,8 @@ class _CuPy:
 class _Ours:
     makes_on_stream = False
 
-    def layout(self, array: Any) -> Hashable | None:
-        return array.dtype, array.shape, array.strides, array.device.index
+    def look(self, array: Any) -> tuple[int, Hashable] | None:
+        return 0, (array.dtype, array.shape, array.strides, array.device.index)
 
     def memory(self, array: Any) -> Any:
         return array.address
@@ -156,7 +157,7 @@ class _Any:
 
     makes_on_stream = False
 
-    def layout(self, array: Any) -> Hashable | None:
+    def look(self, array: Any) -> tuple[int, Hashable] | None:
         # Subclasses of PyTorch's tensors have it on the host too, where it raises, and it raises
         # something else where gradients are asked for.
         try:
@@ -164,7 +165,8 @@ class _Any:
             looks = described["typestr"], tuple(described["shape"]), described.get("strides")
         except (AttributeError, RuntimeError, KeyError, TypeError):
             return None
-        return (*looks[:2], looks[2] and tuple(looks[2]), gpu_of(array))
+        layout = *looks[:2], looks[2] and tuple(looks[2]), gpu_of(array)
+        return self.stream(array), layout
 
     def memory(self, array: Any) -> Any:
         return array.__cuda_array_interface__["data"][0]

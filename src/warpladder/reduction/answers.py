@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import combinations
 from math import prod
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,16 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.ops import Operation, Request
 from warpladder.reduction.plan import Plan
 
-__all__ = ["Outs", "as_keepdims", "as_outs", "check_outs", "named", "shape_left", "shaped"]
+__all__ = [
+    "Outs",
+    "as_keepdims",
+    "as_outs",
+    "check_outs",
+    "named",
+    "naming",
+    "shape_left",
+    "shaped",
+]
 
 Outs = Sequence[Any] | None
 """Where the results go, one array for each operation; None for new arrays."""
@@ -166,10 +176,16 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
 
 def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:
     """Return the result, or several under the names of their operations."""
+    return naming(requests, op)(results)
+
+
+def naming(requests: Sequence[Request], op: Any) -> Callable[[list[Any]], Any]:
+    """Return what makes of results what `named` does."""
     # To look into the union takes longer than all the rest.
     if type(op) is str or isinstance(op, Operation):
-        return results[0]
-    return _record(tuple(request.name for request in requests))(*results)
+        return itemgetter(0)
+    record = _record(tuple(request.name for request in requests))
+    return lambda results: record(*results)
 
 
 @cache

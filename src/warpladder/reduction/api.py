@@ -256,7 +256,7 @@ def reduce(
         if key is not None:
             call = ready_call(key)
             if call is not None:
-                return call(key[0], values, op, key[1])
+                return call(values, key[1])
             key = key if is_plain(key) else None
     requests = parse_ops(op)
     ddof, keepdims = as_ddof(ddof), as_keepdims(keepdims)

@@ -10,7 +10,7 @@ from warpladder.call import check_option
 from warpladder.device.foreign import adopted, numpy_dtype
 from warpladder.device.libraries import library_of
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction.answers import as_keepdims, as_outs, check_outs, named, shape_left
+from warpladder.reduction.answers import as_keepdims, as_outs, check_outs, naming, shape_left
 from warpladder.reduction.intake import (
     as_axes,
     as_ddof,
@@ -55,19 +55,20 @@ class PreparedReduction:
     def __init__(
         self, like: Any, bound: Bound, plan: Plan, op: Any, shape: tuple[int, ...]
     ) -> None:
-        from warpladder.reduction.gpu.prepared import makers_of
-
         library = library_of(like)
         assert library is not None  # noqa: S101 - `like` is on a GPU
+        looks = library.look(like)
+        assert looks is not None  # noqa: S101 - `like` was looked at
         self._library = library
-        self._layout = library.layout(like)
+        _, self._layout = looks
         self._told = f"a {type(like).__name__} of {like.dtype}, shape {tuple(like.shape)}"
         self._bound = bound
         self._plan = plan
         self._op = op
         self.shape = shape
         self.dtypes = plan.dtypes
-        self._makers = makers_of(library, shape, plan.dtypes)
+        self._answer = naming(plan.requests, op)
+        self._call = bound.for_arrays(library, shape, self._answer)
 
     def __call__(self, values: Any, out: Any = None, *, stream: Any = None) -> Any:
         """Put the reduction of an array on a stream.
@@ -96,26 +97,25 @@ class PreparedReduction:
             ``values`` are laid out otherwise, or are no such array; ``out`` as for `reduce`.
         """
         library = self._library
-        if library_of(values) is not library or library.layout(values) != self._layout:
+        looks = library.look(values) if library_of(values) is library else None
+        if looks is None or looks[1] != self._layout:
             raise InputError(
                 f"values: this was prepared for {self._told}, laid out as the array that was given "
                 "then and on its GPU; call reduce.prepare for others"
             )
         if stream is None:
-            handle = library.stream(values)
+            handle = looks[0]
         else:
             from warpladder.device.cuda_streams import handle_of
 
             handle = handle_of(stream)
-        outs = as_outs(out, self._op, len(self._plan.requests))
+        outs = None if out is None else as_outs(out, self._op, len(self._plan.requests))
         if outs is None:
-            results = self._bound.arrays(library, values, self._makers, handle)
-        else:
-            check_outs(outs, self._plan, self.shape, self._bound.device)
-            results = list(outs)
-            places = [self._place(each) for each in outs]
-            self._bound.into(self._bound.memory(library, values), places, handle)
-        return named(self._plan.requests, results, self._op)
+            return self._call(values, handle)
+        check_outs(outs, self._plan, self.shape, self._bound.device)
+        places = [self._place(each) for each in outs]
+        self._bound.into(self._bound.memory(library, values), places, handle)
+        return self._answer(list(outs))
 
     def _place(self, out: Any) -> Any:
         """Return the memory of an array for a result."""
@@ -208,7 +208,7 @@ def prepare(
     asked = None if dtype is None else as_dtype(dtype)
     like = adopted(like)
     library = library_of(like)
-    if library is None or library.layout(like) is None:
+    if library is None or library.look(like) is None:
         raise InputTypeError(
             f"like: an array on a GPU is needed, not {type(like).__name__}; call reduce for others"
         )

@@ -8,17 +8,18 @@ not looked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from warpladder.device.libraries import library_of
-from warpladder.reduction.answers import named
+from warpladder.reduction.answers import naming
 
 if TYPE_CHECKING:
-    from warpladder.device.libraries import Library
-    from warpladder.reduction.gpu.prepared import Bound, Maker
+    from warpladder.device.base import Device
+    from warpladder.reduction.gpu.prepared import Bound, Call
     from warpladder.reduction.ops import Request
 
-__all__ = ["Ready", "is_plain", "keep", "key_of", "ready_call"]
+__all__ = ["is_plain", "keep", "key_of", "ready_call"]
 
 # Of these a program has a few; each holds some memory of the GPU.
 _MOST = 512
@@ -28,28 +29,8 @@ _GIVEN = slice(3, 9)
 # The driver's name for as many streams as there are threads.
 _OF_EACH_THREAD = 2
 
-
-class Ready(NamedTuple):
-    """A call made ready: the launch, what it answers, and what makes arrays for that.
-
-    There is nothing to make where the results are numbers of the host.
-    """
-
-    bound: Bound
-    requests: tuple[Request, ...]
-    makers: tuple[Maker, ...]
-
-    def __call__(self, library: Library, values: Any, op: Any, stream: int) -> Any:
-        """Return the results for an array laid out as the one that this was made for."""
-        bound, requests, makers = self
-        if makers:
-            results = bound.arrays(library, values, makers, stream)
-        else:
-            results = bound.numbers(bound.memory(library, values), stream)
-        return results[0] if type(op) is str else named(requests, results, op)
-
-
-_ready: dict[tuple[Any, ...], Ready] = {}
+# The calls, and the GPU of each.
+_ready: dict[tuple[Any, ...], tuple[Call, Device]] = {}
 
 
 def key_of(
@@ -62,8 +43,10 @@ def key_of(
     library = library_of(values)
     if library is None:
         return None
-    layout = library.layout(values)
-    stream = library.stream(values) if layout is not None else _OF_EACH_THREAD
+    looks = library.look(values)
+    if looks is None:
+        return None
+    stream, layout = looks
     if stream == _OF_EACH_THREAD or (stream and not library.makes_on_stream):
         # Whoever takes the results does not know on which stream they are made.
         return None
@@ -84,21 +67,25 @@ def is_plain(key: tuple[Any, ...]) -> bool:
     )
 
 
-def ready_call(key: tuple[Any, ...]) -> Ready | None:
+def ready_call(key: tuple[Any, ...]) -> Call | None:
     """Return what was kept for such a call, if anything was."""
     try:
-        return _ready.get(key)
-    except TypeError:
+        return _ready[key][0]
+    except (KeyError, TypeError):
         # Lists cannot be looked up.
         return None
 
 
-def keep(key: tuple[Any, ...], call: Ready) -> None:
-    """Keep a call for the next one like it."""
+def keep(
+    key: tuple[Any, ...], bound: Bound, requests: Sequence[Request], shape: tuple[int, ...]
+) -> None:
+    """Keep a call for the next one like it, by what is bound to its layout and leaves a shape."""
     if len(_ready) >= _MOST:
         gone = list(_ready.values())
         _ready.clear()
         # Some may be at work still, in memory that is given back now.
-        for device in {id(call.bound.device): call.bound.device for call in gone}.values():
+        for device in {id(device): device for _, device in gone}.values():
             device.synchronize()
-    _ready[key] = call
+    library, answer = key[0], naming(requests, key[_GIVEN.start])
+    call = bound.for_arrays(library, shape, answer) if shape else bound.for_numbers(library, answer)
+    _ready[key] = call, bound.device

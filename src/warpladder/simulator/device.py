@@ -103,8 +103,13 @@ class SimulatedBound:
         self._args = args
         self._moving = moving
 
-    def __call__(self, arrays: tuple[SimulatedArray, ...], stream: Any = 0) -> None:
-        """Launch the kernel with these arrays, to its end."""
+    def __call__(
+        self, arrays: tuple[SimulatedArray, ...], stream: Any = 0, waits: bool = False
+    ) -> None:
+        """Launch the kernel with these arrays, to its end.
+
+        No stream here has a number: to wait for one completes all copies to the host.
+        """
         del stream
         there = dict(zip(self._moving, arrays, strict=True))
 
@@ -116,11 +121,8 @@ class SimulatedBound:
             return array
 
         self._launch(*with_others(self._args, SimulatedArray, other))
-
-    def wait(self, stream: Any = 0) -> None:
-        """Complete all copies to the host: no stream here has a number."""
-        del stream
-        self._copies.complete()
+        if waits:
+            self._copies.complete()
 
 
 class SimulatedDevice:

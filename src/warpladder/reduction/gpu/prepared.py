@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from warpladder.device.libraries import Library
     from warpladder.reduction.plan import Plan
 
-__all__ = ["Bound", "Maker", "makers_of", "memory_of", "results_like"]
+__all__ = ["Answer", "Bound", "Call", "memory_of", "results_like"]
 
-Maker = Callable[[Any], Any]
-"""Makes an array for a result beside the one that it is given."""
+Call = Callable[[Any, Any], Any]
+"""Reduces an array, on a stream."""
+Answer = Callable[[list[Any]], Any]
+"""Makes what a caller is given of the results, one for each operation."""
 
 # Arrays among the arguments of a kernel: values, mask, states of pieces, tickets; then results.
 _VALUES, _MASK, _RESULTS = 0, 1, 4
@@ -69,22 +71,20 @@ class Bound:
         workspace = workspace or Workspace()
         walk = walk_over(device, plan.parts[0], matrix, workspace, leave_results(plan))
         self._lock = threading.Lock()
-        self._cells: list[Any] = []
-        self._mapped: list[Any] = []
-        if matrix.rows == 1:
-            # Memory that the kernel and the host both reach.
-            for number, dtype in enumerate(plan.dtypes):
-                host, there = workspace.mapped(device, ("cell", number), dtype)
-                self._cells.append(host)
-                self._mapped.append(there)
-        samples = tuple(self._mapped) or tuple(
+        # For one row memory that the kernel and the host both reach.
+        self._cells = [
+            workspace.mapped(device, ("cell", number), dtype)
+            for number, dtype in enumerate(plan.dtypes)
+            if matrix.rows == 1
+        ]
+        self._places = [memory_of(there) for _, there in self._cells]
+        samples = tuple(there for _, there in self._cells) or tuple(
             device.empty(matrix.rows, dtype) for dtype in plan.dtypes
         )
         self._launch = device.bind(
             walk.kernel, walk.blocks, THREADS, *walk.given, samples, float(ddof),
             moving=(_VALUES, _MASK, *range(_RESULTS, _RESULTS + len(samples))),
         )  # fmt: skip
-        self.wait = self._launch.wait
         # Of a mask, those marks; without one, which the kernel then does not read, the values.
         self._marks = memory_of(matrix.mask.data) if matrix.mask else None
         self._bytes_below = (matrix.below or 0) * matrix.values.data.dtype.itemsize
@@ -94,34 +94,41 @@ class Bound:
         first = library.memory(values)
         return first - self._bytes_below if self._bytes_below else first
 
-    def into(self, memory: Any, results: Sequence[Any], stream: Any = 0) -> None:
-        """Put on a stream what leaves the results in memory, one for each operation."""
+    def into(
+        self, memory: Any, results: Sequence[Any], stream: Any = 0, waits: bool = False
+    ) -> None:
+        """Put on a stream what leaves the results in memory; wait for it where asked to."""
         marks = memory if self._marks is None else self._marks
-        self._launch((memory, marks, *results), stream)
-
-    def arrays(
-        self, library: Library, values: Any, makers: Sequence[Maker], stream: Any = 0
-    ) -> list[Any]:
-        """Return new arrays by `makers_of` for the results, which are put into them on a stream."""
-        results = [make(values) for make in makers]
-        memory = library.memory
-        places = [memory(result) for result in results]
-        self.into(self.memory(library, values), places, stream)
-        return results
+        self._launch((memory, marks, *results), stream, waits)
 
     def numbers(self, memory: Any, stream: Any = 0) -> list[Any]:
         """Return the results of the only row, as numbers of the host; waits for the stream."""
         with self._lock:
-            self.into(memory, [memory_of(there) for there in self._mapped], stream)
-            self.wait(stream)
-            return [cell[0] for cell in self._cells]
+            self.into(memory, self._places, stream, waits=True)
+            return [cell[0] for cell, _ in self._cells]
 
+    def for_numbers(self, library: Library, answer: Answer) -> Call:
+        """Return a function of such an array and a stream, which calls `numbers`."""
+        return lambda values, stream: answer(self.numbers(self.memory(library, values), stream))
 
-def makers_of(
-    library: Library, shape: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]
-) -> tuple[Maker, ...]:
-    """Return what makes arrays of a library for the results."""
-    return tuple(library.maker(shape, dtype) for dtype in dtypes)
+    def for_arrays(self, library: Library, shape: tuple[int, ...], answer: Answer) -> Call:
+        """Return a function of such an array and a stream, for new arrays of its library.
+
+        All that the function needs is at hand in it: between two calls the processor's caches serve
+        something else, and what then has to be looked up in objects and classes takes as long as
+        the launch.
+        """
+        memory, below, marks, launch = library.memory, self._bytes_below, self._marks, self._launch
+        makers = [library.maker(shape, dtype) for dtype in self.dtypes]
+
+        def call(values: Any, stream: Any) -> Any:
+            results = [make(values) for make in makers]
+            first = memory(values) - below if below else memory(values)
+            places = map(memory, results)
+            launch((first, first if marks is None else marks, *places), stream)
+            return answer(results)
+
+        return call
 
 
 def results_like(
@@ -130,7 +137,7 @@ def results_like(
     """Return new arrays of the library of ``values``, and their memory as a launch takes it."""
     library = library_of(values)
     if library is not None:
-        arrays = [make(values) for make in makers_of(library, shape, dtypes)]
+        arrays = [library.maker(shape, dtype)(values) for dtype in dtypes]
         return arrays, [library.memory(array) for array in arrays]
     there = [device.empty(prod(shape), dtype) for dtype in dtypes]
     shaped = [like(array.reshape(shape), values) for array in there]

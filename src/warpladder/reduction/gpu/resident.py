@@ -15,10 +15,10 @@ from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction.gpu.finish import finished_there
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
-from warpladder.reduction.gpu.prepared import Bound, makers_of, memory_of, results_like
+from warpladder.reduction.gpu.prepared import Bound, memory_of, results_like
 from warpladder.reduction.intake import as_truths
 from warpladder.reduction.plan import check_mask_leaves_some
-from warpladder.reduction.ready import Ready, keep
+from warpladder.reduction.ready import keep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -157,21 +157,17 @@ def _finished_there(task: OnGpu, plan: Plan, ddof: float, stream: int) -> list[A
     if key is not None and not is_copied:
         bound = Bound(device, plan, matrix, ddof)
         results = _results(bound, task, matrix, stream)
-        keep(
-            key,
-            Ready(bound, plan.requests, makers_of(key[0], shape, bound.dtypes) if shape else ()),
-        )
+        keep(key, bound, plan.requests, shape)
         return results
     with borrowed_workspace(device) as workspace:
         bound = Bound(device, plan, matrix, ddof, workspace)
-        results = _results(bound, task, matrix, stream)
-        if stream:
-            # The next one that borrows this, or is given the memory, is on the default stream.
-            bound.wait(stream)
-    return results
+        # The next one that borrows this, or is given the memory, is on the default stream.
+        return _results(bound, task, matrix, stream, waits=bool(stream))
 
 
-def _results(bound: Bound, task: OnGpu, matrix: Matrix, stream: int) -> list[Any]:
+def _results(
+    bound: Bound, task: OnGpu, matrix: Matrix, stream: int, *, waits: bool = False
+) -> list[Any]:
     """Return the results of a matrix, numbers of the host where they have no shape."""
     device, values, shape, outs = task.device, task.values, task.shape, task.outs
     memory = memory_of(matrix.values.data)
@@ -183,11 +179,9 @@ def _results(bound: Bound, task: OnGpu, matrix: Matrix, stream: int) -> list[Any
         return bound.numbers(memory, stream)
     if outs is None:
         results, places = results_like(device, values, shape, bound.dtypes)
-        bound.into(memory, places, stream)
+        bound.into(memory, places, stream, waits)
         return results
-    bound.into(memory, [memory_of(result) for result in made], stream)
-    if stream:
-        bound.wait(stream)
+    bound.into(memory, [memory_of(result) for result in made], stream, waits=bool(stream))
     for out, result in zip(outs, made, strict=True):
         device.to_device(result.reshape(shape), adopted(out))
     if stream:
