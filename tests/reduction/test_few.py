@@ -180,11 +180,48 @@ def test_whole_lines_are_as_records(op, dtype):
             plan.add(tile, 0, records)
             whole = plan.complete(tile, 0)
             assert isinstance(whole[0], dict)
-            mergeable = plan.mergeable(whole, rows)[0]
+            mergeable = plan.mergeable(whole)[0]
             # The mean of nothing but what is skipped is said to be NaN.
             expected = plan.finish(records, rows, length, 0)[0]
             assert plan.finish(whole, rows, length, 0)[0].tobytes() == expected.tobytes()
             assert plan.finish([mergeable], rows, length, 0)[0].tobytes() == expected.tobytes()
+
+
+MERGED = (
+    *(("sum", "f4"), ("prod", "f4"), ("l2", "f8"), ("min", "f4"), ("nansum", "f4"), ("mean", "i8")),
+    *large(("sum", "i1"), ("prod", "i8"), ("max", "u8"), ("count_nonzero", "f8"), ("any", "i4")),
+)
+
+
+@pytest.mark.parametrize(("op", "dtype"), MERGED)
+def test_fields_of_lines_merge_as_records(op, dtype):
+    """Also where one is found by lines and what follows by records, as products that vanish are."""
+    plan = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", masked=False)
+    length, side = 40, 300
+    arrays = list(kinds(dtype, length * side))
+    for values in arrays:
+        for later in (values, values[::-1].copy(), arrays[0]):
+            tiles = [Tile(data, NO_MASK, side, length, side, side) for data in (values, later)]
+            found = [plan.complete(tile, 0) for tile in tiles]
+            records = [plan.mergeable(plan.complete(tile, 0)) for tile in tiles]
+            merged, expected = plan.merged(*found), plan.merged(*records)
+            if op != "any":
+                # Of that it is kept whether there is one, or how many.
+                assert plan.mergeable(merged)[0].tobytes() == expected[0].tobytes()
+            for states in (merged, expected):
+                (result,) = plan.finish(states, side, 2 * length, 0)
+                assert result.tobytes() == plan.finish(expected, side, 2 * length, 0)[0].tobytes()
+
+
+def test_products_that_leave_the_range_when_merged():
+    plan = make_plan(parse_ops("prod"), np.dtype("f8"), None, "fast", masked=False)
+    for factor, expected in ((1e180, np.inf), (1e-180, 0.0), (1e120, 1e240)):
+        tile = Tile(np.full(300, factor), NO_MASK, 300, 1, 300, 300)
+        merged = plan.merged(plan.complete(tile, 0), plan.complete(tile, 0))
+        assert isinstance(merged[0], dict) is (expected == 1e240)
+        np.testing.assert_allclose(plan.finish(merged, 300, 2, 0)[0], expected, rtol=1e-15)
+        again = plan.merged(merged, plan.complete(tile._replace(data=1 / tile.data), 0))
+        np.testing.assert_allclose(plan.finish(again, 300, 3, 0)[0], factor, rtol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", ["f4", *large("f8")])
@@ -221,8 +258,7 @@ def test_extrema_of_nothing_over_lines(op, dtype):
             assert isinstance(whole[0], dict)
             with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
                 expected = getattr(np, op)(values, axis=0)
-            merged = plan.mergeable(whole, side)
-            plan.merge(merged, plan.mergeable(plan.complete(tile, 0), side))
+            merged = plan.merged(plan.mergeable(whole), plan.complete(tile, 0))
             for states in (whole, merged):
                 np.testing.assert_array_equal(plan.finish(states, side, length, 0)[0], expected)
 
@@ -287,14 +323,14 @@ def test_moments_over_lines(dtype):
             is_finite = dtype[0] != "f" or np.isfinite(records[0]["deviation"]).all()
             is_small = dtype != "f8" or not records[0]["huge_deviation"].any()
             assert isinstance(whole[0], dict) is bool(is_finite and is_small)
-            mergeable = plan.mergeable(whole, rows)
+            mergeable = plan.mergeable(whole)
             for states in (whole, mergeable):
                 found = plan.finish(states, rows, length, 0)[0]
                 assert found.tobytes() == plan.finish(records, rows, length, 0)[0].tobytes()
             later = plan.new(rows)
             plan.add(tile._replace(data=values[::-1].copy()), 0, later)
             for states in (records, mergeable):
-                plan.merge(states, later)
+                plan.merged(states, later)
             assert mergeable[0].tobytes() == records[0].tobytes()
     for length, side in ((LINES + 1, 300), (64, 2)):
         values = numbers(dtype, length * side)

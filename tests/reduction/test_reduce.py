@@ -155,7 +155,7 @@ def test_means_of_more_integers_than_memory_holds(dtype, values):
     plan = make_plan(parse_ops("mean"), np.dtype(dtype), None, "fast", False)
     states = plan.complete(Tile(np.array(values, dtype), NO_MASK, 1, 2, 2), 0)
     for _ in range(40):
-        plan.merge(states, [state.copy() for state in states])
+        states = plan.merged(states, [state.copy() for state in states])
     assert plan.finish(states, 1, 2 << 40, 0) == [sum(values) / 2]
     (state,) = states
     assert finish._mean_of_whole.py_func(state.view(np.recarray), 0, 0, 0) == sum(values) / 2

@@ -33,7 +33,7 @@ SHAPES = ((1, 9, 200), (1, 5, 4100), (2, 3, 65), (3, 600, 1), (1, 2, 1), (37, 3,
 def _somebody_is_there(monkeypatch):
     """Who does not begin leaves all pieces to the caller: what is cut is the same."""
     monkeypatch.setattr(Standby, "is_attended", lambda *_: True)
-    monkeypatch.setattr(shared_lines, "LEAST_SHARED", 1)
+    monkeypatch.setattr(shared_lines, "_LEAST_SHARED", 1)
     # So that few columns are cut.
     monkeypatch.setattr(shared_lines, "_LEAST_RUN", 1)
 

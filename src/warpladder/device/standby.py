@@ -109,7 +109,8 @@ def _work(board: Any, worker: Any) -> None:
         piece = begin + number
         if piece >= pieces:
             piece -= pieces
-        if exchanged_if(board, _TAKEN + piece, 0, 1):
+        # To try takes a cache line from all others, to look does not.
+        if not load(board, _TAKEN + piece) and exchanged_if(board, _TAKEN + piece, 0, 1):
             call_at(task, (given, piece))
 
 

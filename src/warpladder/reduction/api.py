@@ -141,10 +141,11 @@ def reduce(
     Notes
     -----
     Cost: one pass over memory, on all cores from 16 MB on (from 2 MB where rows are short). Of
-    calls that follow one another within a millisecond, those on 1.3 MB and more have up to 8 cores,
-    on which threads stand by for a millisecond after each; ``NUMBA_NUM_THREADS=1`` in the
-    environment forgoes all that. The result has the same bits for any number of cores. On a CPU
-    whose vectors are of another width last bits of floats differ, but not under ``"reproducible"``.
+    calls that follow one another within a millisecond, those on 0.8 MB and more (1.3 MB where rows
+    lie across) have up to 8 cores, on which threads stand by for a millisecond after each;
+    ``NUMBA_NUM_THREADS=1`` in the environment forgoes all that. The result has the same bits for
+    any number of cores. On a CPU whose vectors are of another width last bits of floats differ, but
+    not under ``"reproducible"``.
 
     Raw binary and ``.npy`` files are mapped into memory, which takes half the time of reading them.
     A file that is cut short meanwhile is refused where that is seen in time; where another program

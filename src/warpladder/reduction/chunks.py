@@ -192,4 +192,4 @@ class Chunks:
 
 
 def _keep(plan: Plan, runs: list[tuple[Span, list[Any]]], span: Span, states: list[Any]) -> None:
-    runs.append((span, plan.mergeable(states, span.end - span.begin)))
+    runs.append((span, plan.mergeable(states)))

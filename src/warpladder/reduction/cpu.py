@@ -49,8 +49,7 @@ class Cascade:
         weight = 1
         while self._levels and self._levels[-1][0] == weight:
             earlier = self._levels.pop()[1]
-            self._plan.merge(earlier, states)
-            states, weight = earlier, 2 * weight
+            states, weight = self._plan.merged(earlier, states), 2 * weight
         self._levels.append((weight, states))
 
     def drain(self) -> list[Any] | None:
@@ -60,8 +59,7 @@ class Cascade:
         states = self._levels.pop()[1]
         while self._levels:
             earlier = self._levels.pop()[1]
-            self._plan.merge(earlier, states)
-            states = earlier
+            states = self._plan.merged(earlier, states)
         return states
 
 
@@ -250,7 +248,6 @@ class _Job:
             tile = self._rows.tile(span, columns, buffers)
             states = self._plan.complete(tile, self._first + columns.begin)
         if len(self._columns) > 1:
-            states = self._plan.mergeable(states, span.end - span.begin)
             is_settled = len(self._runs) == 1 and self._plan.is_settled(states)
         with self._changed:
             if self._is_over or number in self._found:

@@ -30,7 +30,7 @@ from warpladder.reduction.line_kernel import (
     results_type,
 )
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.rules import LOW_WORD, outdoes
+from warpladder.reduction.rules import LARGEST_PRODUCT, LEAST_PRODUCT, LOW_WORD, outdoes
 from warpladder.reduction.shared_lines import Found, together_of_lines
 from warpladder.reduction.short_rows import fold_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
@@ -88,6 +88,9 @@ class Range:
         assert low is not None and high is not None  # noqa: S101, PT018 - only what rounds is left
         return low | high
 
+    def merged(self, fields: Fields, later: Fields) -> None:
+        """See `Lines`: records serve better."""
+
 
 class Moments:
     """Means and deviations from them."""
@@ -98,6 +101,9 @@ class Moments:
     def fields(self, tile: Tile) -> Fields | None:
         """See `Lines`."""
         return moments_of_lines(self._spec, tile if tile.across else turned(tile))
+
+    def merged(self, fields: Fields, later: Fields) -> None:
+        """See `Lines`: records serve better."""
 
 
 class Lines:
@@ -156,6 +162,26 @@ class Lines:
             # Of what is in range, and of integers, the power of two is 0.
             return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
         return {"count": counts, fold: first}
+
+    def merged(self, fields: Fields, later: Fields) -> Fields | None:
+        """Return these of elements and of those that follow as the fields of all; both are used up.
+
+        None where records serve better, which take in the same.
+        """
+        fold = self._fold
+        if self._spec.skip_nan or fold == "whole":
+            return None
+        old, new = fields[fold], later[fold]
+        if fold == "product" and self.may_leave:
+            product = quietly(np.multiply, old, new)
+            sizes = np.abs(product)
+            if not (sizes.min() >= LEAST_PRODUCT and sizes.max() <= LARGEST_PRODUCT):
+                return None
+            fields[fold] = product
+        else:
+            _join(fold, (old, _NOTHING, _NOTHING), (new, _NOTHING, _NOTHING))
+        fields["count"] = fields["count"] + later["count"]
+        return fields
 
     def results(self, tile: Tile, how: int) -> NDArray[Any] | None:
         """Return the results of all rows of a tile, None where fields are to be made first.

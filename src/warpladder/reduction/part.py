@@ -65,8 +65,17 @@ class Part(ABC):
         self.add(tile, first, states)
         return states
 
-    def mergeable(self, states: Any, rows: int) -> Any:  # noqa: ARG002 - likewise
-        """Return as states what `complete` may have found of so many rows."""
+    def mergeable(self, found: Any) -> Any:
+        """Return as states what `complete` has found."""
+        return found
+
+    def merged(self, found: Any, later: Any) -> Any:
+        """Return what `complete` has found of elements and of those that follow, as of all.
+
+        Both are used up; it may serve as states, or be found.
+        """
+        states = self.mergeable(found)
+        self.merge(states, self.mergeable(later))
         return states
 
     @abstractmethod

@@ -88,14 +88,24 @@ class FoldPart(Part):
             return found
         return columns.states_of_columns(self.spec, tile if tile.across else turned(tile), first)
 
-    def mergeable(self, states: Any, rows: int) -> Any:
+    def mergeable(self, found: Any) -> Any:
         """See `Part`."""
-        if not isinstance(states, dict):
-            return states
-        found = self.new(rows)
-        for name, numbers in states.items():
-            found[name] = numbers
-        return found
+        if not isinstance(found, dict):
+            return found
+        # What is the same for all rows stands there once.
+        states = self.new(max(map(len, found.values())))
+        for name, numbers in found.items():
+            states[name] = numbers
+        return states
+
+    def merged(self, found: Any, later: Any) -> Any:
+        """See `Part`."""
+        if isinstance(found, dict) and isinstance(later, dict):
+            # To make records of both takes twice as long as all else.
+            fields: Fields | None = self.by_lines.merged(found, later)
+            if fields is not None:
+                return fields
+        return super().merged(found, later)
 
     def merge(self, states: Any, later: Any) -> None:
         """See `Part`."""
@@ -152,7 +162,8 @@ class FoldPart(Part):
     def is_settled(self, states: Any) -> bool:
         """See `Part`."""
         until = self.spec.until
-        if not until or len(states) > 1 or not states["count"][0]:
+        # What is found by lines is of many rows.
+        if not until or isinstance(states, dict) or len(states) > 1 or not states["count"][0]:
             return False
         (row,) = states
         if until == "extremes":

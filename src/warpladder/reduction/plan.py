@@ -106,19 +106,23 @@ class Plan:
             part.add(tile, first, state)
         return states
 
-    def mergeable(self, states: Sequence[Any], rows: int) -> list[Any]:
-        """Return the states that `complete` has found of so many rows, for others to follow."""
-        pairs = zip(self.parts, states, strict=True)
-        return [part.mergeable(state, rows) for part, state in pairs]
+    def mergeable(self, found: Sequence[Any]) -> list[Any]:
+        """Return as states what `complete` has found."""
+        return [part.mergeable(each) for part, each in zip(self.parts, found, strict=True)]
 
     def is_settled(self, states: Sequence[Any]) -> bool:
         """Return whether these are of one row, whose answer is the same whatever follows."""
         return self.parts[0].is_settled(states[0])
 
-    def merge(self, states: Sequence[Any], later: Sequence[Any]) -> None:
-        """Let states take in those of the elements that follow."""
-        for part, state, other in zip(self.parts, states, later, strict=True):
-            part.merge(state, other)
+    def merged(self, found: Sequence[Any], later: Sequence[Any]) -> list[Any]:
+        """Return what `complete` has found of elements and of those that follow, as of all.
+
+        Both are used up; it may serve as states, or be found.
+        """
+        return [
+            part.merged(each, other)
+            for part, each, other in zip(self.parts, found, later, strict=True)
+        ]
 
     def finish(
         self, states: Sequence[Any], rows: int, length: int, ddof: float

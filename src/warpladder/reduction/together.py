@@ -9,14 +9,9 @@ from typing import Any
 
 from warpladder.device.standby import DONE, Standby, standby
 
-__all__ = ["LEAST_SHARED", "Together"]
+__all__ = ["Together"]
 
-LEAST_SHARED = 5 << 18
-"""Bytes from which it pays where threads stand by. What is less often lies in the caches of the
-caller's core alone: 0.5 MB took 6 to 11 us in place of 6 on one machine, 10 in place of 12 on
-another. The largest of 1.5 MB of int32 took 9.8 in place of 16.5, and 22 in place of 28."""
-
-# And from which also to call them for one tile. One call alone on 4, 8 and 16 MB took 72, 90 and
+# Bytes from which others are called for one tile. One call alone on 4, 8 and 16 MB took 72, 90 and
 # 167 us with a thread that was woken for it, 45, 83 and 187 without.
 _LONG = 12 << 20
 # Seconds for a byte, as long as nothing is known of a loop.
