@@ -156,6 +156,10 @@ def test_calls_at_once_do_not_meet():
         for _ in range(20):
             found = list(pool.map(wl.reduce, arrays))
             assert found == [1000 * i for i in range(64)]
+            rows = list(
+                pool.map(lambda array: wl.reduce(array.reshape(4, 250), "max", axis=1), arrays)
+            )
+            assert [each.tolist() for each in rows] == [[i] * 4 for i in range(64)]
 
 
 LINES_OF = (

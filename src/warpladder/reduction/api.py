@@ -259,6 +259,42 @@ def reduce(
             if call is not None:
                 return call(values, key[1])
             key = key if is_plain(key) else None
+    return _reduce_new(
+        values,
+        op,
+        axis,
+        where,
+        dtype,
+        accuracy,
+        ddof,
+        keepdims,
+        initial,
+        out,
+        device,
+        progress,
+        key,
+    )
+
+
+def _reduce_new(
+    values: Any,
+    op: Any,
+    axis: Any,
+    where: Any,
+    dtype: Any,
+    accuracy: Any,
+    ddof: Any,
+    keepdims: Any,
+    initial: Any,
+    out: Any,
+    device: Any,
+    progress: Progress | None,
+    key: Any,
+) -> Any:
+    """Return what `reduce` does for a call of which nothing is known; ``key`` is that of `ready`.
+
+    It is a function of its own as what its own functions share takes 0.15 us to be made.
+    """
     requests = parse_ops(op)
     ddof, keepdims = as_ddof(ddof), as_keepdims(keepdims)
     outs = as_outs(out, op, len(requests))
