@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from ctypes import CFUNCTYPE, c_int, c_void_p, cast
+from threading import get_ident
 from time import monotonic, sleep
 
 import numpy as np
@@ -166,8 +168,55 @@ def test_who_goes_leaves_what_another_one_hangs_with():
     team._rounds, team._kept = 0, "arrays"
     for ticket_of_other, kept in ((standby._AT_WORK, "arrays"), (standby._WAITING, None)):
         team._tickets[1], team._tickets[2] = standby._WAITING, ticket_of_other
-        team._be_there(1)
+        team._be_there(1, -1)
         assert team._kept == kept
+
+
+_SAID = CFUNCTYPE(c_int)
+
+
+@pytest.fixture
+def said(asked):
+    """Where the two threads are, as if by the system: the caller first."""
+    places, caller = [3, 3], get_ident()
+    function = _SAID(lambda: places[get_ident() != caller])
+    asked.team._words[standby._QUESTION] = cast(function, c_void_p).value
+    yield places
+    asked.dismiss()
+    asked.team._words[standby._QUESTION] = 0
+
+
+def test_the_caller_leaves_the_processor_of_who_stands_by(asked, said, monkeypatch):
+    left = []
+    monkeypatch.setattr(standby, "leave", left.append)
+    asked.summon()
+    asked.team.spread()
+    assert left == [3]
+    # Not again and again: the system may have no other.
+    assert asked(meet, 2) == DONE
+    asked.team.spread()
+    assert left == [3]
+    asked.team._stays_until = 0.0
+    said[0] = 4
+    assert asked(meet, 2) == DONE
+    asked.team.spread()
+    assert left == [3]
+    said[:] = -1, -1
+    assert asked(meet, 2) == DONE
+    asked.team.spread()
+    assert left == [3]
+
+
+def test_who_comes_to_the_processor_of_the_caller_leaves_it(monkeypatch):
+    left = []
+    monkeypatch.setattr(standby, "leave", left.append)
+    monkeypatch.setattr(standby, "processor", lambda: 5)
+    team = Standby(2)
+    team._rounds = 0
+    for of_caller in (5, 4, -1):
+        team._tickets[1] = standby._WAITING
+        team._be_there(1, of_caller)
+    assert left == [5]
 
 
 @pytest.fixture
@@ -177,7 +226,7 @@ def clock(monkeypatch):
     class Clock:
         now, summoned = 100.0, 0
 
-        def summon(self, _call, _worker):
+        def summon(self, _call, _worker, _place):
             self.summoned += 1
 
     found = Clock()
@@ -212,7 +261,7 @@ class TestSummons:
 
     def test_where_threads_take_no_more_work_nobody_stands_by(self, clock, monkeypatch):
         """The caller is asked to do it itself as the interpreter ends, and has to come back."""
-        monkeypatch.setattr(standby, "in_background", lambda call, worker: call(worker))
+        monkeypatch.setattr(standby, "in_background", lambda call, *given: call(*given))
         clock.team._rounds = 0
         clock.team.is_attended(True)
         assert clock.team._tickets[1] == standby._ABSENT
@@ -226,7 +275,7 @@ class TestSummons:
         for _ in range(7):
             assert clock.team.is_attended(True)
             clock.team._rounds = 0
-            clock.team._be_there(1)
+            clock.team._be_there(1, -1)
             assert not clock.team.is_attended(True)
             rests.append(clock.team._rests_until - clock.now)
             clock.now = clock.team._rests_until

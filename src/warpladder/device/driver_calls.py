@@ -19,19 +19,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
 from warpladder.device.cuda_memory import checked
 from warpladder.device.kernel_cache import cached
+from warpladder.device.native import code_of
 from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD, WORD_BYTES, read_at, write_at
 from warpladder.errors import DeviceError
 
 __all__ = ["compiled_launch", "described_launch", "gpu_at"]
 
-_INT = ir.IntType(32)
 # In a description stand functions of the driver; the GPU's context and the kernel; blocks, threads
 # and bytes of shared memory; how many words the arguments have, and these words; and at which of
 # them addresses go.
@@ -122,18 +121,6 @@ def _room_for(typingctx, count):
     return types.int64(types.int64), codegen
 
 
-@intrinsic
-def _code_of(typingctx, function, given):
-    """Call a function of the driver by its address; return its code. To it, pointers are words."""
-
-    def codegen(context, builder, signature, args):
-        given = [builder.extract_value(args[1], place) for place in range(len(signature.args[1]))]
-        kind = ir.FunctionType(_INT, [each.type for each in given]).as_pointer()
-        return builder.sext(builder.call(builder.inttoptr(args[0], kind), given), WORD)
-
-    return types.int64(types.int64, given), codegen
-
-
 @subroutine
 def _extent(description: Any, number: Any) -> Any:
     return np.int32(read_at(description, _EXTENTS + number))
@@ -151,18 +138,18 @@ def _launch(description, stream, moving, waits):
     for number in range(len(moving)):
         write_at(words, read_at(description, _WORDS + count + number), moving[number])
     own, before = read_at(description, _CONTEXT), _room_for(1)
-    code = _code_of(read_at(description, _GET_CURRENT), (before,))
+    code = code_of(read_at(description, _GET_CURRENT), (before,))
     is_elsewhere = read_at(before, 0) != own
     if not code and is_elsewhere:
-        code = _code_of(read_at(description, _SET_CURRENT), (own,))
+        code = code_of(read_at(description, _SET_CURRENT), (own,))
     if code:
         return code
     blocks = _extent(description, 0), _extent(description, 1), _extent(description, 2)
     threads = _extent(description, 3), _extent(description, 4), _extent(description, 5)
     given = read_at(description, _KERNEL), *blocks, *threads, _extent(description, 6)
-    code = _code_of(read_at(description, _LAUNCH), (*given, stream, pointers, 0))
+    code = code_of(read_at(description, _LAUNCH), (*given, stream, pointers, 0))
     if waits and not code:
-        code = -_code_of(read_at(description, _SYNCHRONIZE), (stream,))
+        code = -code_of(read_at(description, _SYNCHRONIZE), (stream,))
     if is_elsewhere:
-        _code_of(read_at(description, _SET_CURRENT), (read_at(before, 0),))
+        code_of(read_at(description, _SET_CURRENT), (read_at(before, 0),))
     return code

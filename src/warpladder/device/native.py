@@ -1,4 +1,4 @@
-"""Compiled functions called by their address, from compiled code that knows none of their types.
+"""Functions called by their address, from compiled code that knows none of their types.
 
 A function that Numba compiled takes what its arguments are made of, word by word: a number is one
 word, an array of one dimension seven. So one compiled caller does for functions of arrays of all
@@ -19,8 +19,9 @@ from numba.extending import intrinsic
 
 from warpladder.device.subroutines import subroutine
 
-__all__ = ["address_of", "array_at", "call_at"]
+__all__ = ["address_of", "array_at", "call_at", "code_of"]
 
+_WORD = ir.IntType(64)
 _POINTER, _STATUS = ir.IntType(8).as_pointer(), ir.IntType(32)
 
 
@@ -59,3 +60,15 @@ def call_at(typingctx, address, words):
         return context.get_dummy_value()
 
     return types.void(types.int64, words), codegen
+
+
+@intrinsic
+def code_of(typingctx, function, given):
+    """Return the number that a function of C answers, called by its address with integers."""
+
+    def codegen(context, builder, signature, args):
+        given = [builder.extract_value(args[1], place) for place in range(len(signature.args[1]))]
+        kind = ir.FunctionType(_STATUS, [each.type for each in given]).as_pointer()
+        return builder.sext(builder.call(builder.inttoptr(args[0], kind), given), _WORD)
+
+    return types.int64(types.int64, given), codegen

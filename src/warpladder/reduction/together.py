@@ -57,6 +57,7 @@ class Together(ABC):
         answer = self._fold(team.board, self._same, team.rounds(self._pace * size), *given)
         if answer == DONE:
             self._pace = min(self._pace, (perf_counter() - began) / size)
+            team.spread()
             return True
         team.keep(kept, answer)
         return False
