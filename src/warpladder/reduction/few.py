@@ -360,9 +360,13 @@ def _answer_along(
     if direct is None:
         return run
 
+    is_flat = len(left) == 1
+
     def run_across(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         found = direct(array.ravel())
-        return run(array, marks, ddof) if found is None else found.reshape(left)
+        if found is None:
+            return run(array, marks, ddof)
+        return found if is_flat else found.reshape(left)
 
     return run_across
 

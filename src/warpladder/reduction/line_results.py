@@ -93,6 +93,8 @@ def way_across(
     loop, room, may_leave, dtype = lines.loop, lines.room, lines.may_leave, plan.dtypes[0]
     is_of_some = is_extreme_of_some(part.spec)
     together = lines.together
+    if together is not None and not together.takes(rows * length):
+        together = None
 
     def way(data: NDArray[Any]) -> NDArray[Any] | None:
         found = None

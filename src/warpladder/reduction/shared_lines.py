@@ -142,12 +142,16 @@ class LinesTogether(Together):
         super().__init__(workers)
         self._kernel, self._values, self._room = kernel, values, room
 
+    def takes(self, size: int) -> bool:
+        """Tell whether it pays for so many elements."""
+        return size * self._values.itemsize >= _LEAST_SHARED
+
     def __call__(
         self, data: NDArray[Any], rows: int, length: int, pitch: int, width: int, how: int
     ) -> Found | None:
         """Return what the loop finds, None where one thread has to go through it."""
         size = rows * length * self._values.itemsize
-        team = self._team(size) if size >= _LEAST_SHARED else None
+        team = self._team(size) if self.takes(rows * length) else None
         if team is None:
             return None
         found = self._room(rows, MOST_PIECES, how)
