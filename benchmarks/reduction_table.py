@@ -4,9 +4,11 @@
 
 A cell is checked against its peers, then timed in turn with them, in one process, some calls at a
 time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
-1 we are slower. Peers: NumPy (for l2
-``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is installed,
-bottleneck. ``--only`` times the cells that have a text in their names, and writes nothing.
+1 we are slower. Cells below 1 are timed once more at the end, since who shares the machine may take
+a core for as long as a cell takes; of both times the least of each contender counts. Peers: NumPy
+(for l2 ``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is
+installed, bottleneck. ``--only`` times the cells that have a text in their names, and writes
+nothing.
 """
 
 from __future__ import annotations
@@ -88,7 +90,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="text that the names of cells have")
     only = parser.parse_args().only
     cells = [cell for cell in _cells() if only in cell.name]
-    rows = sorted((_time(cell) for cell in cells), key=lambda row: float(row["ratio"]))
+    timed = {cell: _time(cell) for cell in cells}
+    for cell, least in timed.items():
+        if _row(cell, least)["ratio"] < 1:
+            again = _time(cell)
+            timed[cell] = {name: min(seconds, again[name]) for name, seconds in least.items()}
+    found = [_row(cell, least) for cell, least in timed.items()]
+    rows = sorted(found, key=lambda row: float(row["ratio"]))
     for title, is_small in (("2^10 numbers", True), ("from 2^16 on", False)):
         shown = [row for row in rows if row["is_small"] is is_small]
         if shown:
@@ -182,8 +190,8 @@ def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> 
     return peers
 
 
-def _time(cell: Cell) -> dict[str, Any]:
-    """Check a cell and time it beside its peers."""
+def _time(cell: Cell) -> dict[str, float]:
+    """Check a cell and return the least seconds of ours and of its peers."""
     values = _numbers(cell)
     mask = np.random.default_rng(6).random(cell.shape) < 0.5 if cell.masked else None
     peers = _peers(cell, values, mask)
@@ -203,8 +211,12 @@ def _time(cell: Cell) -> dict[str, Any]:
         run()
     rounds = round(_SECONDS / (perf_counter() - began))
     figures = interleave(timed, min(max(rounds, _LEAST_ROUNDS), _MOST_ROUNDS))
-    least = {name: min(seconds) for name, seconds in figures.items()}
-    best = min(peers, key=least.__getitem__)
+    return {name: min(seconds) for name, seconds in figures.items()}
+
+
+def _row(cell: Cell, least: dict[str, float]) -> dict[str, Any]:
+    """Return what the table says of a cell."""
+    best = min((name for name in least if name != "ours"), key=least.__getitem__)
     of_numpy = min(seconds for name, seconds in least.items() if name not in _NOT_NUMPY)
     return {
         "case": cell.name,
@@ -213,7 +225,7 @@ def _time(cell: Cell) -> dict[str, Any]:
         "best_peer_us": float(f"{1e6 * least[best]:.4g}"),
         "best_peer": best,
         "ratio": float(f"{least[best] / least['ours']:.3g}"),
-        "is_small": values.size == _SMALL,
+        "is_small": math.prod(cell.shape) == _SMALL,
     }
 
 
