@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from ctypes import CFUNCTYPE, c_int, c_void_p, cast
-from threading import get_ident
+from threading import get_ident, get_native_id
 from time import monotonic, sleep
 
 import numpy as np
@@ -168,7 +168,7 @@ def test_who_goes_leaves_what_another_one_hangs_with():
     team._rounds, team._kept = 0, "arrays"
     for ticket_of_other, kept in ((standby._AT_WORK, "arrays"), (standby._WAITING, None)):
         team._tickets[1], team._tickets[2] = standby._WAITING, ticket_of_other
-        team._be_there(1, -1)
+        team._be_there(1)
         assert team._kept == kept
 
 
@@ -207,16 +207,42 @@ def test_the_caller_leaves_the_processor_of_who_stands_by(asked, said, monkeypat
     assert left == [3]
 
 
-def test_who_comes_to_the_processor_of_the_caller_leaves_it(monkeypatch):
-    left = []
-    monkeypatch.setattr(standby, "leave", left.append)
-    monkeypatch.setattr(standby, "processor", lambda: 5)
-    team = Standby(2)
-    team._rounds = 0
-    for of_caller in (5, 4, -1):
-        team._tickets[1] = standby._WAITING
-        team._be_there(1, of_caller)
-    assert left == [5]
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a thread cannot choose")
+def test_who_is_summoned_is_kept_off_the_processor_of_the_caller(asked, monkeypatch):
+    allowed = os.sched_getaffinity(0)
+    for place in (*sorted(allowed), -1):
+        monkeypatch.setattr(standby, "processor", lambda place=place: place)
+        asked.summon()
+        thread = asked.team._threads[1]._number
+        assert thread != get_native_id()
+        if place >= 0:
+            assert os.sched_getaffinity(thread) == (allowed - {place} or allowed)
+        asked.dismiss()
+    assert os.sched_getaffinity(0) == allowed
+
+
+def test_a_worker_has_the_same_thread_each_time(asked):
+    threads = set()
+    for _ in range(3):
+        asked.summon()
+        threads.add(asked.team._threads[1]._number)
+        asked.dismiss()
+    assert len(threads) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="a thread cannot choose")
+def test_two_on_one_processor_come_to_an_end(asked):
+    """Who waits for the other keeps it from its work there."""
+    allowed = os.sched_getaffinity(0)
+    asked.summon()
+    try:
+        for thread in (0, asked.team._threads[1]._number):
+            os.sched_setaffinity(thread, {min(allowed)})
+        for _ in range(20):
+            assert asked(meet, 2) == DONE
+            assert asked.begun[:2] == [1, 1]
+    finally:
+        os.sched_setaffinity(0, allowed)
 
 
 @pytest.fixture
@@ -226,13 +252,14 @@ def clock(monkeypatch):
     class Clock:
         now, summoned = 100.0, 0
 
-        def summon(self, _call, _worker, _place):
+        def summon(self, _worker, _place):
             self.summoned += 1
+            return True
 
     found = Clock()
     made = Asked()
     monkeypatch.setattr(standby, "perf_counter", lambda: found.now)
-    monkeypatch.setattr(standby, "in_background", found.summon)
+    monkeypatch.setattr(made.team, "_is_summoned", found.summon)
     found.team = made.team
     return found
 
@@ -260,11 +287,23 @@ class TestSummons:
         assert clock.team.is_attended(True)
 
     def test_where_threads_take_no_more_work_nobody_stands_by(self, clock, monkeypatch):
-        """The caller is asked to do it itself as the interpreter ends, and has to come back."""
-        monkeypatch.setattr(standby, "in_background", lambda call, *given: call(*given))
-        clock.team._rounds = 0
+        """So it is as the interpreter ends, and where the system starts no further thread."""
+        monkeypatch.undo()
+        monkeypatch.setattr(standby, "perf_counter", lambda: clock.now)
+        asked = []
+
+        def refuse(*_given):
+            asked.append(1)
+            raise RuntimeError("no more")
+
+        monkeypatch.setattr(standby, "_Thread", refuse)
+        for _ in range(3):
+            clock.team.is_attended(True)
+            assert clock.team._tickets[1] == standby._ABSENT
+        assert len(asked) == 1
+        clock.now = clock.team._rests_until
         clock.team.is_attended(True)
-        assert clock.team._tickets[1] == standby._ABSENT
+        assert len(asked) == 2
 
     def test_long_work_summons_at_once(self, clock):
         assert clock.team.is_attended(True)
@@ -275,7 +314,7 @@ class TestSummons:
         for _ in range(7):
             assert clock.team.is_attended(True)
             clock.team._rounds = 0
-            clock.team._be_there(1, -1)
+            clock.team._be_there(1)
             assert not clock.team.is_attended(True)
             rests.append(clock.team._rests_until - clock.now)
             clock.now = clock.team._rests_until

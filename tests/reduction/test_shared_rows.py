@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ctypes import memset
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.device.standby import CLOSED, Standby
+from warpladder.device.standby import CLOSED, MOST_PIECES, Standby
 from warpladder.reduction import shared_rows
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import NO_MASK, Tile
@@ -83,9 +84,12 @@ def test_stretches_of_a_row(op, dtype):
         tile = tile_of(op, dtype, 1, length, length)
         alone, found = states_of(op, dtype, tile, first=11)
         assert found.tobytes() == alone.tobytes()
-        state = together(op, dtype).state_of_one(tile.data, NO_MASK)
-        # NaN is as good as NaN here.
-        np.testing.assert_equal(state, part_of(op, dtype).complete(tile, 0)[0].item())
+        states, kept = part_of(op, dtype).new(MOST_PIECES), object()
+        # All but the first are anything.
+        states[1:] = np.frombuffer(bytes([7]) * states.itemsize, states.dtype)[0]
+        assert together(op, dtype).folds_one(tile.data, NO_MASK, states.ctypes.data, kept) is True
+        alone = part_of(op, dtype).complete(tile, 0)
+        assert states[:1].tobytes() == alone.tobytes()
 
 
 @pytest.mark.parametrize(("op", "dtype"), NEVER_CUT)
@@ -146,6 +150,8 @@ def test_what_others_did_not_finish_is_done_alone(monkeypatch):
 
     def refuse(*arguments):
         asked.append(arguments)
+        # Somebody was at work.
+        memset(arguments[5], 7, 8)
         return CLOSED
 
     expected = wl.reduce(values, "mean")

@@ -11,7 +11,7 @@ import os
 from functools import cache
 from typing import Any
 
-__all__ = ["leave", "place_of_question", "processor"]
+__all__ = ["keep_off", "leave", "place_of_question", "processor"]
 
 
 @cache
@@ -59,4 +59,18 @@ def leave(number: int) -> None:
             os.sched_setaffinity(0, allowed)
     except OSError:
         # It may be forbidden, and the processors may change meanwhile. Here is no bad place either.
+        return
+
+
+def keep_off(thread: int, number: int) -> None:
+    """Let a thread be anywhere but on a processor, as far as this one may, if that leaves any.
+
+    It is given by the system's number of it. To tell it before it is woken is what counts: one that
+    is put on its waker's processor gets there only after milliseconds, as the waker goes on.
+    """
+    try:
+        allowed = os.sched_getaffinity(0)
+        os.sched_setaffinity(thread, allowed - {number} or allowed)
+    except OSError:
+        # As above; the thread may be gone, too.
         return

@@ -13,9 +13,11 @@ whoever shares the machine may hold up a thread at its piece for many times as l
 is told, who does the work again, and the board serves nobody until that thread is back.
 
 Who stands by is of no use on the processor of the caller, where the system may put it although
-others are idle. So each leaves a processor on which it sees the other. Of bursts of 300 norms of 4
-MB on a virtual machine of two cores most took 65 to 70 us a call, more than one thread's 53; now
-most take 31 to 45.
+others are idle. So it is kept off there from before it is woken, a caller that comes to it leaves,
+and who waits offers its core to others now and then. Of bursts of 10 ms after rests of 0.2 s, on a
+virtual machine of two cores whose neighbours were busy, the median call took, in us, norms of 1, 2
+and 4 MB of float64: 25, 45 and 55 while threads were woken as the system does it, 13.5, 26 and 44
+so; 17 to 18, 35 and 64 by one thread.
 
 Measured on a Xeon of which this process had 2 and 8 cores (`benchmarks/standby.py`), in us: sums of
 4 MB of float32 61 and 30, by one thread alone 143 and 130. Where others keep all cores busy, such
@@ -25,23 +27,21 @@ calls took between a third less and half as much again.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from platform import machine
-from threading import RLock
+from threading import RLock, get_native_id
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
-from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
-from warpladder.device.llvm import call_outside
 from warpladder.device.native import call_at, code_of
-from warpladder.device.processors import leave, place_of_question, processor
+from warpladder.device.processors import keep_off, leave, place_of_question, processor
 from warpladder.device.subroutines import entry_for, subroutine
+from warpladder.device.waiting import wait_a_moment
 from warpladder.device.words import WORD_BYTES, exchanged_if, load, store
 
 __all__ = [
@@ -90,18 +90,6 @@ _STAY = 5e-3
 _TRIES, _ROUNDS = 5, 3000
 
 
-@intrinsic
-def _pause(typingctx):
-    """Let the other thread of this core go ahead, where the processor has a word for that."""
-
-    def codegen(context, builder, signature, args):
-        if machine().lower() in {"x86_64", "amd64"}:
-            call_outside(builder, "llvm.x86.sse2.pause", ir.VoidType())
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
 @subroutine
 def _ticket(worker: Any) -> Any:
     return _TICKETS + _APART * worker
@@ -145,8 +133,8 @@ def _stand_by(board, worker, rounds):
             idle = 0
         if state == _ABSENT or (idle > rounds and exchanged_if(board, ticket, _WAITING, _ABSENT)):
             return asked
+        wait_a_moment(idle)
         idle += 1
-        _pause()
 
 
 @subroutine
@@ -187,12 +175,25 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
             store(board, _CROWDED, place + 1)
         exchanged_if(board, ticket, _CALLED, _WAITING)
         while left and load(board, ticket) == _AT_WORK:
+            wait_a_moment(left)
             left -= 1
-            _pause()
     if left:
         store(board, _IN_TIME, load(board, _IN_TIME) + 1)
     store(board, _LOCK, 0)
     return DONE if left else _LATE
+
+
+class _Thread:
+    """A kept thread of its own: whoever wakes it knows which one, and where it may be."""
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="warpladder")
+        self._number = self._pool.submit(get_native_id).result()
+
+    def wake(self, call: Callable[[int], object], worker: int, of_caller: int) -> None:
+        if of_caller >= 0:
+            keep_off(self._number, of_caller)
+        self._pool.submit(call, worker)
 
 
 class Standby:
@@ -204,17 +205,23 @@ class Standby:
         Where the words are that all share.
     workers
         How many threads share a work at the most, the caller one of them.
+    attended
+        Its element is 0 where nobody stands by.
+    crowded
+        Its element is not 0 where this thread should `spread`.
     """
 
     def __init__(self, workers: int) -> None:
         self._words = np.zeros(_WORDS, np.int64)
         self.board = self._words.ctypes.data
         self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
+        self.attended = self._tickets[1:2]
         self._places = self._words.data[_TICKETS + 1 : _TAKEN : _APART]
-        self._crowded = self._words.data[_CROWDED : _CROWDED + 1]
+        self.crowded = self._words.data[_CROWDED : _CROWDED + 1]
         self._words[_QUESTION] = place_of_question()
         self.workers = self._words[_WORKERS] = min(workers, _MOST_WORKERS)
         self._helpers, self._changes = range(1, self.workers), RLock()
+        self._threads: dict[int, _Thread] = {}
         self._stand_by = entry_for(_stand_by, 1, 1, 1)
         self._rate = self._rounds_per_second()
         self._rounds = self.rounds(_IDLE)
@@ -234,7 +241,7 @@ class Standby:
 
         Who is summoned is there while work that is long goes on.
         """
-        if self._tickets[1] != _ABSENT:
+        if self.attended[0]:
             return True
         now = perf_counter()
         is_wanted = is_long or now - self._asked_last < _BURST
@@ -242,12 +249,26 @@ class Standby:
         if not is_wanted or now < self._rests_until:
             return False
         with self._changes:
+            here = processor()
             for worker in self._helpers:
                 if self._tickets[worker] == _ABSENT:
                     self._places[worker] = -1
                     self._tickets[worker] = _WAITING
-                    in_background(self._be_there, worker, processor())
+                    if not self._is_summoned(worker, here):
+                        self._tickets[worker] = _ABSENT
         return is_long
+
+    def _is_summoned(self, worker: int, of_caller: int) -> bool:
+        """Wake the thread of a worker elsewhere than on the caller's processor; tell whether."""
+        try:
+            if worker not in self._threads:
+                self._threads[worker] = _Thread()
+            self._threads[worker].wake(self._be_there, worker, of_caller)
+        except RuntimeError:
+            # The interpreter is about to end, or the system starts no further thread.
+            self._rests_until = perf_counter() + _REST_OF_ALL
+            return False
+        return True
 
     def spread(self) -> None:
         """Go elsewhere if this thread was on the processor of one that stands by.
@@ -256,9 +277,9 @@ class Standby:
         them there for as long as calls go on. But it knows best where all are in use: then others
         would be met again and again.
         """
-        crowded = self._crowded[0]
+        crowded = self.crowded[0]
         if crowded:
-            self._crowded[0] = 0
+            self.crowded[0] = 0
             now = perf_counter()
             if now > self._stays_until:
                 self._stays_until = now + _STAY
@@ -279,12 +300,9 @@ class Standby:
         self._words[_LOCK] = 0
         for worker in self._helpers:
             self._tickets[worker] = _ABSENT
-        self._changes = RLock()
+        self._changes, self._threads = RLock(), {}
 
-    def _be_there(self, worker: int, of_caller: int) -> None:
-        # On one processor with the caller it would keep that from asking for anything.
-        if processor() == of_caller >= 0:
-            leave(of_caller)
+    def _be_there(self, worker: int) -> None:
         if self._stand_by(self.board, worker, self._rounds):
             self._rest = _LEAST_REST
         else:

@@ -18,21 +18,18 @@ take 4.1, 10.1 and 10.9 ms with `run_team`, 3.2, 7.8 and 6.4 with `run_briefly`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
-from warpladder.device.llvm import call_outside
 from warpladder.device.subroutines import constants_as_numbers, subroutine
+from warpladder.device.waiting import yield_core
 from warpladder.device.words import fetch_add, fetch_max, load, store
 from warpladder.errors import DeviceError
 
@@ -129,18 +126,6 @@ def run_briefly(worker: Callable[[int], object], workers: int, state: NDArray[np
         raise
 
 
-@intrinsic
-def _yield_core(typingctx):
-    """Let another thread have this core, where the system has a plain call for it."""
-
-    def codegen(context, builder, signature, args):
-        if os.name == "posix":
-            call_outside(builder, "sched_yield", ir.IntType(32))
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
 @constants_as_numbers
 @cached
 @njit(nogil=True)
@@ -189,5 +174,5 @@ def barrier(state: Any, workers: Any) -> Any:
             return False
         spins += 1
         if spins > _SPINS_BEFORE_YIELD:
-            _yield_core()
+            yield_core()
     return not is_aborted(state)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from warpladder.call import check_option
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction import layout
+from warpladder.reduction.at_hand import states_at_hand, views_of_one
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.finishers import array_maker, number_maker, one_field
@@ -205,8 +206,10 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     part, is_stored = plan.parts[0], values.char not in "e?"
     loop, together = _loop(op, values, accuracy, masked), together_for(part)
     least_shared = sys.maxsize if together is None else together.least_of_one
-    field, finished = one_field(plan)
-    take, give_back = _states_at_hand(part.new(1), field or "count", plan.dtypes[0])
+    field, finished, rare = one_field(plan)
+    take, give_back = states_at_hand(part.new(1), views_of_one(field, plan.dtypes[0]))
+    # Of two words at the most, one may be twice here.
+    one_word, other_word = (rare * 2)[:2] or (0, 0)
 
     def run_fast(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
@@ -216,14 +219,16 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
             if plan.counts_truths:
                 row = plain_truths(row)
         mask = marks.ravel() if masked else marks
+        kept = _, states, found, place, words, address = take()
+        is_done = None
         if together is not None and n >= least_shared:
-            state = together.state_of_one(row, mask)
-            result = None if state is None else number(state, ddof)
-            if result is not None:
-                return plan.dtypes[0].type(result)
-        kept = _, states, found, place = take()
-        loop(row, mask, 1, n, n, 0, states)
-        if field is None or not n:
+            is_done = together.folds_one(row, mask, address, kept)
+            if is_done is False:
+                # A thread may write into these still.
+                kept = _, states, found, place, words, address = take()
+        if not is_done:
+            loop(row, mask, 1, n, n, 0, states)
+        if field is None or not n or (rare and (words[one_word] or words[other_word])):
             result = number(states.item(), ddof)
         elif finished is None:
             result = found[0]
@@ -241,35 +246,6 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     if accuracy == "fast" and not masked and values.isbuiltin == 1:
         known_ways[op, id(values)] = run_fast
     return run_fast
-
-
-_Kept = tuple[memoryview, NDArray[Any], NDArray[Any], NDArray[Any]]
-
-
-def _states_at_hand(
-    first: NDArray[Any], field: str, dtype: np.dtype[Any]
-) -> tuple[Callable[[], _Kept], Callable[[_Kept], None]]:
-    """Return what lends states that have seen nothing, as given, and what takes them back.
-
-    Lent are their bytes, themselves, one of their fields, and room for a result. To make them takes
-    as long as to add some thousand numbers. Each call takes some that lie ready, so that calls in
-    several threads have their own.
-    """
-    raw, kind = first.tobytes(), first.dtype
-    ready: list[_Kept] = []
-
-    def take() -> _Kept:
-        try:
-            kept = ready.pop()
-        except IndexError:
-            # Written through a view: that takes 0.05 us, through the bytes themselves 0.11.
-            memory = memoryview(bytearray(raw))
-            states = np.frombuffer(memory, kind)
-            return memory, states, states[field], np.empty(1, dtype)
-        kept[0][:] = raw
-        return kept
-
-    return take, ready.append
 
 
 def _answer_along(
@@ -353,7 +329,7 @@ def _answer_along(
         return found.reshape(left)
 
     if loop is not None and together is None and not is_copied and rows <= _FEW_ROWS:
-        field, finished = one_field(plan)
+        field, finished, _ = one_field(plan)
         if field is not None and finished is None and is_stored:
             return _way_to_field(loop, part.new(rows), length, field, left)
     direct = way_across(plan, rows, length, side) if is_across and is_stored else None
@@ -380,10 +356,10 @@ def _way_to_field(
 ) -> Way:
     """Return the way to a field of the states of rows of a length, which is the result as it is."""
     rows = len(first)
-    take, give_back = _states_at_hand(first, field, first[field].dtype)
+    take, give_back = states_at_hand(first, lambda _, states: (states[field],))
 
     def way(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
-        kept = _, states, found, _ = take()
+        kept = _, states, found = take()
         loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
         result = found.copy()
         give_back(kept)

@@ -43,10 +43,14 @@ from warpladder.reduction.together import Together
 __all__ = ["RowsTogether", "complete_together", "together_for"]
 
 # Bytes from which it pays where threads stand by. What is less lies in the caches of the caller's
-# core alone: 0.5 MB take as long as by one thread. Sums, norms and extrema of 1 MB of float64 took
-# 6.3 to 7.9 us by two cores of an EPYC, 8.8 to 11 by one, and 14 to 16 on a Xeon, 17 to 19 by one;
-# of 0.75 MB 4.9 to 5.9 and 6.2 to 8, and 12 to 14 and 13 to 15.
-_LEAST_SHARED = 3 << 18
+# core alone. Calls in a loop by two cores of an EPYC and by one, in us: sums, maxima and norms of
+# 0.25 MB of float64 4.5, 3.9 and 4.7 beside 3.8, 3.9 and 4.6, of 0.5 MB 5.3, 5.1 and 5.9 beside
+# 6.7, 6.6 and 7.9, of 1 MB 8.5, 8.1 and 9.5 beside 13.4, 13.8 and 15.9. While neighbours were busy
+# 0.5 MB took as long as by one. Several rows take a little more around them.
+_LEAST_OF_ONE, _LEAST_SHARED = 1 << 19, 3 << 18
+
+# Blocks of a stretch, at the least, a power of two. Norms of 0.5 MB took 6.8 us by one, 6.2 by two.
+_LEAST_BLOCKS = 2
 
 _NEVER = 1 << 62
 
@@ -89,7 +93,9 @@ def _fold_piece(given, piece):
 def _fold_together(board, fixed, patience, data, mask, states, rows, length, pitch, first):
     """Fold the rows of a tile, or the stretches of one, into states; return what `share` does.
 
-    The board, what is fixed and the states are given by their addresses, the elements as bytes.
+    The board, what is fixed and the states are given by their addresses, the elements as whole
+    numbers of their size, whatever they are. Of one row only the first state need have seen
+    nothing.
     """
     if not is_opened(board):
         return CLOSED
@@ -97,7 +103,7 @@ def _fold_together(board, fixed, patience, data, mask, states, rows, length, pit
     for each in range(_SAME):
         write_at(given, each, read_at(fixed, each))
     write_at(given, _DATA, place_of(data))
-    write_at(given, _SIZE, data.size // read_at(fixed, _ITEMSIZE))
+    write_at(given, _SIZE, data.size)
     write_at(given, _MASK, place_of(mask))
     write_at(given, _MARKS, mask.size)
     write_at(given, _STATES, states)
@@ -111,12 +117,15 @@ def _fold_together(board, fixed, patience, data, mask, states, rows, length, pit
         write_at(given, _STEP_ROWS, step)
         write_at(given, _STEP_COLUMNS, 0)
         return share(board, task, (rows + step - 1) // step, patience)
-    step = read_at(fixed, _BLOCK)
+    step = _LEAST_BLOCKS * read_at(fixed, _BLOCK)
     while step * MOST_PIECES < length:
         step *= 2
     write_at(given, _STEP_ROWS, 0)
     write_at(given, _STEP_COLUMNS, step)
     pieces = (length + step - 1) // step
+    words = read_at(fixed, _STATE_BYTES) // WORD_BYTES
+    for word in range(words, pieces * words):
+        write_at(states, word, read_at(states, word - words))
     answer = share(board, task, pieces, patience)
     if answer == DONE:
         _merge(read_at(fixed, _MERGE), states, pieces, read_at(fixed, _STATE_BYTES))
@@ -149,10 +158,8 @@ class RowsTogether(Together):
         self._part = part
         self._sample = as_stored(np.empty(0, part.spec.values))
         self._least_of_rows = _LEAST_SHARED // self._sample.itemsize
-        self.least_of_one = self._least_of_rows if _may_be_cut(part.spec) else _NEVER
-        # States that lie ready, so that calls in several threads have their own.
-        self._empty = part.new(1).tobytes() * MOST_PIECES
-        self._ready: list[tuple[memoryview, NDArray[Any], int]] = []
+        least_of_one = _LEAST_OF_ONE // self._sample.itemsize
+        self.least_of_one = least_of_one if _may_be_cut(part.spec) else _NEVER
 
     def takes(self, rows: int, length: int) -> bool:
         """Tell whether it pays for so many rows of a length."""
@@ -168,46 +175,43 @@ class RowsTogether(Together):
         is_done = self._folds(team, tile, first, states, states.ctypes.data)
         return states[: tile.rows] if is_done else None
 
-    def state_of_one(self, data: NDArray[Any], mask: NDArray[np.bool_]) -> tuple[Any, ...] | None:
-        """Return what `__call__` does for a tile of one row, as plain numbers."""
-        team = self._team(data.nbytes)
+    def folds_one(
+        self, data: NDArray[Any], mask: NDArray[np.bool_], states: int, kept: Any
+    ) -> bool | None:
+        """Fold a tile of one row into the first of `MOST_PIECES` states at an address.
+
+        Return None where nobody is there, False where others may be at work still with what is
+        ``kept``.
+        """
+        size = data.nbytes
+        team = self._team(size)
         if team is None:
             return None
         n = data.size
-        try:
-            kept = self._ready.pop()
-        except IndexError:
-            memory = memoryview(bytearray(self._empty))
-            states = np.frombuffer(memory, self._part.new(1).dtype)
-            kept = memory, states, states.ctypes.data
-        memory, states, address = kept
-        memory[:] = self._empty
-        if not self._folds(team, Tile(data, mask, 1, n, n), 0, states, address):
-            return None
-        state: tuple[Any, ...] = states[0].item()
-        # Not sooner, nor where it was not done: a thread may write into it still.
-        self._ready.append(kept)
-        return state
+        given = data, mask, states, 1, n, n, 0
+        return self._shares(team, size, given, (data, mask, kept))
 
     def _folds(
         self, team: Standby, tile: Tile, first: int, states: NDArray[Any], address: int
     ) -> bool:
         """Fold a tile into states that are at an address; tell whether it was done."""
         data, mask, rows, length, pitch, _ = tile
-        given = data.view(np.uint8), mask, address, rows, length, pitch, first
+        given = data, mask, address, rows, length, pitch, first
         return self._shares(team, data.nbytes, given, (data, mask, states))
 
     def _make_ready(self) -> None:
         """See `Together`."""
-        part, one, few = self._part, self._part.new(1), np.empty(0, np.uint8)
+        part, one, itemsize = self._part, self._part.new(1), self._sample.itemsize
         fixed = self._fixed = np.zeros(_FIXED, np.int64)
         fixed[_FOLD] = address_of(part.loop, self._sample, NO_MASK, 1, 1, 1, 0, one)
         fixed[_MERGE] = address_of(merge_kernel(part.spec), one, one)
         fixed[_TASK] = address_of(_fold_piece, 1, 1)
-        fixed[_ITEMSIZE], fixed[_STATE_BYTES] = self._sample.itemsize, one.itemsize
+        fixed[_ITEMSIZE], fixed[_STATE_BYTES] = itemsize, one.itemsize
         fixed[_BLOCK] = part.spec.block
         self._same = fixed.ctypes.data
-        self._fold = entry_for(_fold_together, 1, 1, 1, few, NO_MASK, 1, 1, 1, 1, 0)
+        # It looks at no element, and at no dtype. A view as bytes takes 0.2 us.
+        words = np.empty(0, f"u{itemsize}")
+        self._fold = entry_for(_fold_together, 1, 1, 1, words, NO_MASK, 1, 1, 1, 1, 0)
 
 
 @cache

@@ -14,6 +14,8 @@ __all__ = ["Together"]
 # Bytes from which others are called for one tile. One call alone on 4, 8 and 16 MB took 72, 90 and
 # 167 us with a thread that was woken for it, 45, 83 and 187 without.
 _LONG = 12 << 20
+# Others are waited for longer than these take anyway, at ten bytes a nanosecond.
+_BRIEF = 2 << 20
 # Seconds for a byte, as long as nothing is known of a loop.
 _SLOW = 1e-9
 # What is fixed for a loop lies at one address, whatever thread is first.
@@ -45,7 +47,7 @@ class Together(ABC):
                     self._make_ready()
                     self._standby = standby(self._workers)
                 team = self._standby
-        return team if team.is_attended(size >= _LONG) else None
+        return team if team.attended[0] or team.is_attended(size >= _LONG) else None
 
     def _shares(self, team: Standby, size: int, given: tuple[Any, ...], kept: Any) -> bool:
         """Go through a tile of so many bytes; tell whether it was done.
@@ -53,14 +55,19 @@ class Together(ABC):
         Others are waited for as long as such a tile takes at its best. After that they may go on
         for a while with what is kept.
         """
-        began = perf_counter()
-        answer = self._fold(team.board, self._same, team.rounds(self._pace * size), *given)
-        if answer == DONE:
-            self._pace = min(self._pace, (perf_counter() - began) / size)
+        if size <= _BRIEF:
+            answer = self._fold(team.board, self._same, 0, *given)
+        else:
+            began = perf_counter()
+            answer = self._fold(team.board, self._same, team.rounds(self._pace * size), *given)
+            if answer == DONE:
+                self._pace = min(self._pace, (perf_counter() - began) / size)
+        if answer != DONE:
+            team.keep(kept, answer)
+            return False
+        if team.crowded[0]:
             team.spread()
-            return True
-        team.keep(kept, answer)
-        return False
+        return True
 
     @abstractmethod
     def _make_ready(self) -> None:
