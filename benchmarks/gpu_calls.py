@@ -160,13 +160,13 @@ def _least(row: dict[str, Any], again: dict[str, Any]) -> dict[str, Any]:
 
 def _is_number(row: dict[str, Any]) -> bool:
     """Tell whether a case is one of those of which microseconds are asked for."""
-    return row["axis"] is None and np.prod(row["shape"]) <= 1 << 20
+    return row["axis"] is None and bool(np.prod(row["shape"]) <= 1 << 20)
 
 
 def _is_met(row: dict[str, Any]) -> bool:
     """Tell whether a case takes no longer than is asked for."""
     if _is_number(row):
-        return row["ours_us"] <= _MOST_US and row["ratio"] <= 1
+        return bool(row["ours_us"] <= _MOST_US and row["ratio"] <= 1)
     return bool(row["ratio"] <= (1 if row["axis"] is None else _MOST_RATIO))
 
 

@@ -1,4 +1,4 @@
-"""Calls of `reduce` on 2 to 16 MB that follow one another: with threads that stand by, without.
+"""Calls of `reduce` on 0.5 to 16 MB that follow one another: with threads that stand by, without.
 
     python benchmarks/standby.py
 
@@ -38,7 +38,7 @@ _CASES = (
     ("max", "int8", 0),
 )
 _COLUMNS = 1024
-_BYTES = tuple(1 << log for log in range(21, 25))
+_BYTES = tuple(1 << log for log in range(19, 25))
 _ROUNDS, _SECONDS_AT_ONCE, _UNTIL_BLAS_RESTS = 7, 1e-2, 0.2
 
 
