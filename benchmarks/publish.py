@@ -21,6 +21,8 @@ from warpladder.lab.text import three_digits
 
 _SLOWEST = 10
 _N_OF_PEERS = 2048
+_CALLS_IN_A_ROW = "sum float32", "l2 float64", "sum float32 axis 0"
+_KILOBYTES = 512, 1024, 4096, 16384
 _DOCS = Path(__file__).parent.parent / "docs"
 _FIGURE = _DOCS / "shortest_paths_cpu.png"
 _ADVECTION_FIGURE = _DOCS / "advection_cpu.png"
@@ -34,6 +36,7 @@ def main() -> None:
     _write_hop_counts(newest_results("hop_counts-*"))
     _write_weighted_paths(newest_results("weighted_paths-*"))
     _write_reductions(newest_results("reduction_table-*"))
+    _write_calls_in_a_row(newest_results("standby-amd-*"), newest_results("standby-intel-*"))
     _write_joins(newest_results("overlap_join-*"))
     advection = newest_results("advection-*")
     _write_advection(advection)
@@ -136,6 +139,34 @@ def _write_reductions(results: dict[str, Any]) -> None:
         f"{_machine(results)}; NumPy {peers['numpy']}, bottleneck {peers['bottleneck']}."
     )
     replace_results("reductions", lines)
+
+
+def _write_calls_in_a_row(of_few_cores: dict[str, Any], of_more: dict[str, Any]) -> None:
+    """Replace the table of calls that threads which stand by take part in."""
+    machines = (of_few_cores, 2), (of_more, 8)
+    heads = ["calls that follow one another, us", "MB"]
+    for results, cores in machines:
+        heads += [f"{results['machine']['cpu'].split()[0]}, {cores} cores", "one thread", "NumPy"]
+    rows = []
+    for case in _CALLS_IN_A_ROW:
+        for kilobytes in _KILOBYTES:
+            row = [case, f"{kilobytes / 1024:g}"]
+            for results, cores in machines:
+                (call,) = (
+                    each
+                    for each in results["calls"]
+                    if (each["case"], each["cores"], each["kB"]) == (case, cores, kilobytes)
+                )
+                times = (call[name] for name in ("us", "us_of_one_thread", "us_of_numpy"))
+                row += [three_digits(us) for us in times]
+            rows.append(row)
+    lines = markdown_table(heads, rows)
+    told = "; ".join(_machine(results) for results, _ in machines)
+    lines.append(
+        f"\nMedians of turns of 10 ms after a rest (`benchmarks/standby.py`); BLAS, of which "
+        f"NumPy's l2 is, has threads of its own. {told}; the latter used by others, too."
+    )
+    replace_results("calls in a row", lines)
 
 
 def _write_joins(results: dict[str, Any]) -> None:

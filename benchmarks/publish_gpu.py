@@ -175,11 +175,12 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
         ),
     ]
     left = results["cases_left_out"]
+    twice = "the lesser of two where one missed what is asked for"
     lines.append(
         f"\n{_measured(results, 'rows')}, PyTorch {results['torch']}, CuPy "
         f"{results['cupy']}: ten operations on float32, sums of other dtypes; from call until the "
-        "GPU is done, medians of calls in turn. Among many: a call of a hundred that nobody waits "
-        f"for, prepared.{f' {left} cases were left out for time.' if left else ''}"
+        f"GPU is done, medians of calls in turn, {twice}. Among many: a call of a hundred that "
+        f"nobody waits for, prepared.{f' {left} cases were left out for time.' if left else ''}"
     )
     return lines
 

@@ -20,7 +20,7 @@ and 4 MB of float64: 25, 45 and 55 while threads were woken as the system does i
 so; 17 to 18, 35 and 64 by one thread.
 
 Measured on a Xeon of which this process had 2 and 8 cores (`benchmarks/standby.py`), in us: sums of
-4 MB of float32 61 and 30, by one thread alone 143 and 130. Where others keep all cores busy, such
+4 MB of float32 66 and 42, by one thread alone 137 and 173. Where others keep all cores busy, such
 calls took between a third less and half as much again.
 """
 
@@ -41,7 +41,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.native import call_at, code_of
 from warpladder.device.processors import keep_off, leave, place_of_question, processor
 from warpladder.device.subroutines import entry_for, subroutine
-from warpladder.device.waiting import wait_a_moment
+from warpladder.device.waiting import LOOKS, pause, wait_a_moment
 from warpladder.device.words import WORD_BYTES, exchanged_if, load, store
 
 __all__ = [
@@ -87,7 +87,8 @@ _BURST, _LEAST_REST, _MOST_REST = 1e-3, 1e-3, 16e-3
 _REST_OF_ALL, _ENOUGH = 25e-3, 50
 # Who has gone to another processor stays there for a while.
 _STAY = 5e-3
-_TRIES, _ROUNDS = 5, 3000
+# So few that nobody is let go ahead meanwhile.
+_TRIES, _ROUNDS = 10, LOOKS - 1
 
 
 @subroutine
@@ -171,11 +172,15 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
     left, place = max(load(board, _PATIENCE), patience), _processor(board)
     for worker in range(1, workers):
         ticket = _ticket(worker)
-        if place >= 0 and load(board, ticket + 1) == place and load(board, ticket) != _ABSENT:
+        is_here = place >= 0 and load(board, ticket + 1) == place
+        if is_here and load(board, ticket) != _ABSENT:
             store(board, _CROWDED, place + 1)
         exchanged_if(board, ticket, _CALLED, _WAITING)
         while left and load(board, ticket) == _AT_WORK:
-            wait_a_moment(left)
+            if is_here:
+                wait_a_moment(left)
+            else:
+                pause()
             left -= 1
     if left:
         store(board, _IN_TIME, load(board, _IN_TIME) + 1)
@@ -254,8 +259,12 @@ class Standby:
                 if self._tickets[worker] == _ABSENT:
                     self._places[worker] = -1
                     self._tickets[worker] = _WAITING
-                    if not self._is_summoned(worker, here):
-                        self._tickets[worker] = _ABSENT
+                    is_summoned = False
+                    try:
+                        is_summoned = self._is_summoned(worker, here)
+                    finally:
+                        if not is_summoned:
+                            self._tickets[worker] = _ABSENT
         return is_long
 
     def _is_summoned(self, worker: int, of_caller: int) -> bool:

@@ -13,10 +13,10 @@ from numba.extending import intrinsic
 from warpladder.device.llvm import call_outside
 from warpladder.device.subroutines import subroutine
 
-__all__ = ["pause", "wait_a_moment", "yield_core"]
+__all__ = ["LOOKS", "pause", "wait_a_moment", "yield_core"]
 
-# Looks between which a core is offered to others: as many take 10 us, to offer it takes 0.3.
-_LOOKS = 256
+LOOKS = 256
+"""After so many looks a core is offered to others: they take 10 us, to offer it takes 0.3."""
 
 
 @intrinsic
@@ -50,6 +50,6 @@ def wait_a_moment(looks: Any) -> None:
     Who is waited for may be waiting for this core, where the system has put both although others
     are idle.
     """
-    if looks % _LOOKS == _LOOKS - 1:
+    if looks % LOOKS == LOOKS - 1:
         yield_core()
     pause()
