@@ -129,13 +129,16 @@ def _write_reductions(results: dict[str, Any]) -> None:
     ]
     small = [row for row in results["summary"] if row["case"].startswith("2^10")]
     above = "; ".join(f"{row['case'][6:]} {row['most_us_above']:.1f}" for row in small)
-    # Earlier records do not say it.
+    # Earlier records do not say these.
+    most = results.get("most_series", 2)
+    series = "two" if most == 2 else f"up to {most}"
     beside = results.get("above", "the best peer")
     peers = results["peers"]
     lines.append(
         "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
-        "time over ours, the least of turns of 10 ms in one process, of cells below 1 of two "
-        f"series. Calls on 2^10 numbers take at most so many us more than {beside}'s: {above}. "
+        "time over ours, the least of turns of 10 ms in one process, of cells below 1 of "
+        f"{series} series. Calls on 2^10 numbers take at most so many us more than {beside}'s: "
+        f"{above}. "
         f"{_machine(results)}; NumPy {peers['numpy']}, bottleneck {peers['bottleneck']}."
     )
     replace_results("reductions", lines)

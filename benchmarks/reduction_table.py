@@ -4,8 +4,9 @@
 
 A cell is checked against its peers, then timed in turn with them, in one process, some calls at a
 time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
-1 we are slower. Cells below 1 are timed once more at the end, since who shares the machine may take
-a core for as long as a cell takes; of both times the least of each contender counts. Peers: NumPy
+1 we are slower. Cells below 1 are timed again after all others, up to five times, since who shares
+the machine may take a core, or the way to memory, for as long as many cells take; of all times the
+least of each contender counts. Peers: NumPy
 (for l2 ``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is
 installed, bottleneck. ``--only`` times the cells that have a text in their names, and writes
 nothing.
@@ -58,6 +59,7 @@ _OF_BOTTLENECK = {
 _SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _TURN_SECONDS = 0.4, 5, 40, 1e-2
 # Before a turn: threads that wait for their next call keep the other core from whoever is next.
 _UNTIL_OURS_REST, _UNTIL_BLAS_RESTS = 2e-3, 0.2
+_MOST_SERIES_AGAIN = 5
 _SHOWN = 40
 _NOT_NUMPY = ("ours", "bottleneck")
 
@@ -91,10 +93,13 @@ def main() -> None:
     only = parser.parse_args().only
     cells = [cell for cell in _cells() if only in cell.name]
     timed = {cell: _time(cell) for cell in cells}
-    for cell, least in timed.items():
-        if _row(cell, least)["ratio"] < 1:
-            again = _time(cell)
-            timed[cell] = {name: min(seconds, again[name]) for name, seconds in least.items()}
+    for series in range(_MOST_SERIES_AGAIN):
+        for cell, least in timed.items():
+            # Of small cells it is not the ratio that is asked for: there one more is enough.
+            row = _row(cell, least)
+            if row["ratio"] < 1 and not (row["is_small"] and series):
+                again = _time(cell)
+                timed[cell] = {name: min(seconds, again[name]) for name, seconds in least.items()}
     found = [_row(cell, least) for cell, least in timed.items()]
     rows = sorted(found, key=lambda row: float(row["ratio"]))
     for title, is_small in (("2^10 numbers", True), ("from 2^16 on", False)):
@@ -114,6 +119,7 @@ def main() -> None:
     document = {
         "peers": peers,
         "above": "NumPy",
+        "most_series": 1 + _MOST_SERIES_AGAIN,
         "summary": summary,
         "targets": targets,
         "cells": rows,
