@@ -36,6 +36,12 @@ from warpladder.reduction.blocks import (
     push,
     widened,
 )
+from warpladder.reduction.extrema import (
+    BY_TWOS_FROM,
+    extrema_by_twos,
+    extrema_with_nan,
+    most_bytes_by_twos,
+)
 from warpladder.reduction.moments import about, mean_of_block, moved, whole_mean_of_block
 from warpladder.reduction.places import first_place
 from warpladder.reduction.ranges import multiplied, squares_of
@@ -69,10 +75,6 @@ from warpladder.reduction.states import FoldSpec, shift_type
 __all__ = ["fold_kernel"]
 
 _LEVELS = 64
-# Numbers of a block from which two are taken at a time for extrema of floats: what is kept waits
-# for each comparison. With NaNs looked for beside, 65,536 float32 in the second-level cache take
-# 1.6 us so; one at a time, NaN or not with each comparison, 2.3.
-_BY_TWOS_FROM = 256
 
 
 @subroutine(fastmath={"contract"})
@@ -113,28 +115,6 @@ def _exponentials(block: Any, marks: Any, masked: Any, skip_nan: Any, peak: Any)
     return total
 
 
-@loose
-def _extrema_by_twos(block: Any) -> Any:
-    """Return the least and the largest number, and whether there is a NaN: then they are not."""
-    low = high = last = block[block.size - 1]
-    are_nan = last != last  # noqa: PLR0124 - NaN is not itself
-    half = block.size // 2
-    few, others = block[:half], block[half : 2 * half]
-    for i in range(half):
-        a, b = few[i], others[i]
-        low, high = min_number(low, min_number(a, b)), max_number(high, max_number(a, b))
-        are_nan |= (a != a) | (b != b)  # noqa: PLR0124 - NaN is not itself
-    return low, high, are_nan
-
-
-@loose
-def _extrema_with_nan(block: Any) -> Any:
-    low = high = block[0]
-    for i in range(block.size):
-        low, high = minimum(low, block[i]), maximum(high, block[i])
-    return low, high
-
-
 @cache
 def fold_kernel(spec: FoldSpec) -> Any:
     """Return the compiled loop ``fold(data, mask, rows, length, pitch, first, states)``.
@@ -171,6 +151,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     has_absolute, has_square, has_moments = has("absolute"), has("square"), has("moments")
     has_exponential = has("exponential")
     has_extrema_of_floats = is_float and not is_chosen and spec.is_of_extrema
+    most_by_twos = most_bytes_by_twos() // np.dtype(element).itemsize
     # Whether NaNs are left out, or looked for beside: three instructions less in the same vector.
     is_apart = skip_nan or has_extrema_of_floats
     has_nonzero = has("nonzero") and not (until_some or until_none)
@@ -189,6 +170,9 @@ def fold_kernel(spec: FoldSpec) -> Any:
             buffer = np.empty(min(block_size, length), element)
         if in_pairs:
             stack = np.empty((5, _LEVELS))
+        if has_extrema_of_floats:
+            # What was widened lies in the caches.
+            by_twos = is_half or data.size <= most_by_twos
         for k in range(rows):
             row = states[k]
             begin_of_row = k * pitch
@@ -239,8 +223,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 left = block.size
                 if has_extrema_of_floats:
                     are_nan = False
-                    if left >= _BY_TWOS_FROM:
-                        least_of_all, largest_of_all, are_nan = _extrema_by_twos(block)
+                    if by_twos and left >= BY_TWOS_FROM:
+                        least_of_all, largest_of_all, are_nan = extrema_by_twos(block)
                         left = 0
                         if has_low:
                             low = least_of_all
@@ -288,7 +272,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         peak = maximum(peak, select(kept, np.float64(v), lowest))
 
                 if has_extrema_of_floats and are_nan:
-                    least_of_all, largest_of_all = _extrema_with_nan(block)
+                    least_of_all, largest_of_all = extrema_with_nan(block)
                     if has_low:
                         low = least_of_all
                     if has_high:
