@@ -14,6 +14,7 @@ from choosing import large
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import layout
 from warpladder.reduction.columns import LINES, lines_joined
+from warpladder.reduction.copies import FEW, copied
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
@@ -385,3 +386,16 @@ def test_copies_of_several_axes_against_memory(shape):
         for array in (whole, np.asfortranarray(whole), whole.astype(">i4")):
             found = wl.reduce(array, axis=axes, where=mask)
             np.testing.assert_array_equal(found, whole.sum(axes, where=mask))
+
+
+@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "f8"])
+@pytest.mark.parametrize("side", range(1, 10))
+def test_copies_of_few_columns(dtype, side):
+    """Of up to eight numbers that lie one after the other, vectors are sorted by shuffles."""
+    lines = FEW // side + 1
+    table = np.arange(lines * (side + 1)).astype(dtype).reshape(lines, side + 1)
+    followed = np.ascontiguousarray(table[:, :side])
+    for part in (followed, followed[::-1], table[:, :side], table[:, side:0:-1]):
+        for rows, kept in ((part.T, 1), (part.T[None], 2), (np.stack([part, part]).mT, 2)):
+            found = copied(rows, kept, rows.dtype, "", {})
+            assert found.tobytes() == rows.tobytes()

@@ -63,7 +63,7 @@ def test_results_are_those_of_fields(op, dtype, shape):
     assert into.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("op", ["max", "argmax", "var", "any", "count_nonzero", "ptp", "l1"])
+@pytest.mark.parametrize("op", ["max", "argmax", "any", "count_nonzero", "ptp", "l1"])
 def test_of_others_fields_are_left(op):
     plan = plan_for(op, "f4")
     assert leaving_results(plan) is plan
@@ -124,3 +124,22 @@ def test_variances_that_skip_nan(dtype):
         kept = values[:, 10][np.arange(9) != 2] * 1e180
         found = wl.reduce(values, "nanstd", axis=0)[10]
         np.testing.assert_allclose(found, kept.std() * 1e-180, rtol=1e-12)
+
+
+@pytest.mark.parametrize("op", ["var", "nanvar", *large("std", "nanstd")])
+@pytest.mark.parametrize("shape", [(1, 3, 5000), (2, 4, 31), (3, 5, 4097), (1, 2, 4096)])
+def test_variances_without_means(op, shape):
+    """Where tiles are whole rows their means are not left: the same deviations, bit by bit."""
+    values = np.random.default_rng(5).normal(3, 1, shape).astype("f4")
+    if op.startswith("nan"):
+        values[:, ::2, ::7] = np.nan
+    panels, length, width = shape
+    tile = Tile(values.ravel(), NO_MASK, panels * width, length, width, width)
+    plan = plan_for(op, "f4")
+    (part,), (lean,) = plan.parts, leaving_results(plan).parts
+    found, kept = lean.complete(tile, 0), part.complete(tile, 0)
+    assert kept.keys() - found.keys() == {"shift", "offset"}
+    for name in found:
+        assert found[name].tobytes() == kept[name].tobytes()
+    expected = getattr(np, op)(values.astype("f8"), axis=1)
+    np.testing.assert_allclose(wl.reduce(values, op, axis=1), expected, rtol=1e-6)

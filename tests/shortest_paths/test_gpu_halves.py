@@ -52,7 +52,7 @@ def undirected(n: int, dtype: str) -> NDArray[Any]:
 # ---- the same bits -------------------------------------------------------------------------------
 
 #: Two tiles in a row and three, of the small ones three and five: from three on a round has a rest
-#: while the next one begins.
+#: while the next one begins, which small tiles do by default.
 SIZES = (260, 130, 256, 384)
 #: How many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles.
 WAYS = [(1, False), (2, False), (2, True), (3, False)]
@@ -60,7 +60,7 @@ WAYS = [(1, False), (2, False), (2, True), (3, False)]
 #: times as long; which of them wait for which is seen below without running them.
 CHOSEN = {
     (130, "int16", False, (2, False)),
-    (260, "float32", False, (2, False)),
+    (130, "float32", False, (2, False)),
     (130, "int32", True, (2, False)),
     (130, "float64", True, (1, False)),
 }

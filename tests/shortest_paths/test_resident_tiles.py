@@ -20,8 +20,14 @@ from warpladder.simulator import SimulatedDevice
 def test_two_multiprocessors_have_places_for_four_tiles():
     device = SimulatedDevice(checks=False, counters=False, multiprocessors=2)
     assert resident_tiles.most_tiles(device) == 4
+    assert plan_for(device, 130, np.dtype(np.int32), carry=False).method == "resident"
+
+
+# The rung itself is run by default, in the tests of all rungs.
+@pytest.mark.large
+def test_four_tiles_stay_in_their_places():
+    device = SimulatedDevice(checks=False, counters=False, multiprocessors=2)
     matrix = DISTANCES.make(130, 5).matrix
-    assert plan_for(device, 130, matrix.dtype, carry=False).method == "resident"
     weights = np.where(matrix == matrix.max(), np.iinfo(np.int32).max, matrix)
     found, expected = (wl.shortest_paths(weights, device=where) for where in (device, "cpu"))
     assert "2 multiprocessors" in found.why

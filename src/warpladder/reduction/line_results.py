@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction.columns import lines_joined
+from warpladder.reduction.deviations import takes_deviations
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import (
     FIELDS,
@@ -24,7 +26,7 @@ from warpladder.reduction.line_kernel import (
     is_extreme_of_some,
     results_type,
 )
-from warpladder.reduction.lines import Lines, takes_lines, turns
+from warpladder.reduction.lines import Lines, Moments, takes_lines, turns
 from warpladder.reduction.ops import OPS, Field, Op
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
@@ -52,16 +54,28 @@ class _ResultsPart(FoldPart):
         return super().complete(tile, first) if found is None else {"result": found}
 
 
+@dataclass(frozen=True)
+class _DeviationsPart(FoldPart):
+    """A part that leaves of complete tiles no means, where their loop need not."""
+
+    @cached_property
+    def by_lines(self) -> Any:
+        """See `FoldPart`."""
+        return Moments(self.spec, are_all=False)
+
+
 def leaving_results(plan: Plan) -> Plan:
     """Return a plan for tiles of whole rows of which nothing is asked but results.
 
-    It is the same one where its loops leave fields alone. `finishers.array_maker` takes results
+    It is the same one where its loops leave no fewer fields. `finishers.array_maker` takes results
     for what they are.
     """
     part, op = plan.parts[0], plan.requests[0].op
     is_fold = plan.is_plain and type(part) is FoldPart
     if not (is_fold and isinstance(op, Op) and takes_lines(part.spec)):
         return plan
+    if takes_deviations(part.spec):
+        return replace(plan, parts=(_DeviationsPart(part.spec),))
     how = MEANS if op is OPS["mean"] else FIELDS
     if isinstance(op.finish, Field):
         how = _WAYS.get(op.finish.name, FIELDS)

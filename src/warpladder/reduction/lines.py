@@ -35,7 +35,7 @@ from warpladder.reduction.shared_lines import Found, together_of_lines
 from warpladder.reduction.short_rows import fold_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
 
-__all__ = ["Lines", "lines_for", "takes_lines", "turns"]
+__all__ = ["Lines", "Moments", "lines_for", "takes_lines", "turns"]
 
 # Elements from which short rows are turned.
 _LEAST_TURNED = 2048
@@ -93,14 +93,15 @@ class Range:
 
 
 class Moments:
-    """Means and deviations from them."""
+    """Means and deviations from them, or the deviations alone."""
 
-    def __init__(self, spec: FoldSpec) -> None:
-        self._spec = spec
+    def __init__(self, spec: FoldSpec, *, are_all: bool = True) -> None:
+        self._spec, self._are_all = spec, are_all
 
     def fields(self, tile: Tile) -> Fields | None:
         """See `Lines`."""
-        return moments_of_lines(self._spec, tile if tile.across else turned(tile))
+        across = tile if tile.across else turned(tile)
+        return moments_of_lines(self._spec, across, are_all=self._are_all)
 
     def merged(self, fields: Fields, later: Fields) -> None:
         """See `Lines`: records serve better."""

@@ -173,7 +173,9 @@ class FoldPart(Part):
 
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """See `Part`."""
-        found: Fields = {name: states[name] for name in self._names}
+        # What is found by lines may be less than all.
+        names = states if isinstance(states, dict) else self._names
+        found: Fields = {name: states[name] for name in names}
         if "square" in self.spec.folds:
             tiny, middle, huge = found["tiny_square"], found["square"], found["huge_square"]
             found["root"] = ranges.root_of(tiny, middle, huge)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from warpladder.device.kernel_cache import cached
 from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.words import WORD_BYTES, place_of
-from warpladder.reduction.copies import copied
+from warpladder.reduction.copies import copied, is_known, turn_of
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.shared_lines import Found, Room
@@ -26,10 +26,6 @@ __all__ = ["fold_short_rows", "turned"]
 
 # Bytes of rows that are turned at once.
 _AT_ONCE = 1 << 14
-# Where a row's length is a constant, a vector's elements are sorted by shuffles. 262,144 rows of 2,
-# 3, 4 and 7 float32 took 30, 52, 68 and 190 us, by a loop that does not know it 160, 250, 330 and
-# 590; of 3 int8 12 and 230. Of more than 7 words of 8 bytes, and of 8 others, it is no faster.
-_LONGEST_KNOWN, _LONGEST_OF_WORDS = 8, 7
 
 
 def fold_short_rows(kernel: Any, room: Room, tile: Tile, how: int) -> Found:
@@ -75,7 +71,7 @@ def turned(tile: Tile) -> Tile:
     if _is_known(tile):
         words = data.view(f"u{data.itemsize}")
         across = np.empty(rows * length, words.dtype)
-        _turn(length)(words, 0, rows, across)
+        turn_of(length)(words, 0, rows, across)
         return Tile(across.view(data.dtype), NO_MASK, rows, length, rows, rows)
     strides = pitch * data.itemsize, data.itemsize
     matrix: NDArray[Any] = np.ndarray((rows, length), data.dtype, data, 0, strides)
@@ -85,8 +81,7 @@ def turned(tile: Tile) -> Tile:
 
 def _is_known(tile: Tile) -> bool:
     """Tell whether rows follow one another and have a length of which there is a loop."""
-    longest = _LONGEST_OF_WORDS if tile.data.itemsize > 4 else _LONGEST_KNOWN
-    return tile.pitch == tile.length <= longest
+    return tile.pitch == tile.length and is_known(tile.length, tile.data.itemsize)
 
 
 @cache
@@ -95,24 +90,9 @@ def _address(kernel: Any, values: np.dtype[Any], room: Room) -> int:
 
 
 @cache
-def _turn(length: int) -> Any:
-    """Return ``turn(data, begin, run, buffer)`` for rows of a length that follow one another."""
-
-    @cached
-    @njit(nogil=True)
-    def turn(data, begin, run, buffer):
-        some = data[begin * length : (begin + run) * length]
-        for j in range(run):
-            for i in range(length):
-                buffer[i * run + j] = some[j * length + i]
-
-    return turn
-
-
-@cache
 def _address_of_turn(length: int, words: np.dtype[Any]) -> int:
     few = np.empty(0, words)
-    return address_of(_turn(length), few, 1, 1, few)
+    return address_of(turn_of(length), few, 1, 1, few)
 
 
 @cached
