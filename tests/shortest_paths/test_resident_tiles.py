@@ -23,7 +23,7 @@ def test_two_multiprocessors_have_places_for_four_tiles():
     assert plan_for(device, 130, np.dtype(np.int32), carry=False).method == "resident"
 
 
-# The rung itself is run by default, in the tests of all rungs.
+# By default the rung is run with one tile, and what tiles wait for is seen below.
 @pytest.mark.large
 def test_four_tiles_stay_in_their_places():
     device = SimulatedDevice(checks=False, counters=False, multiprocessors=2)

@@ -208,7 +208,7 @@ def test_a_rung_is_right_in_every_schedule(rung):
     for schedule in ("lockstep",) if rung in TILED else ("lockstep", "warps-reverse"):
         device = SimulatedDevice(schedule=schedule, counters=False)
         # Half of one tile is all of it, and a round of two needs a tile behind it; the engine's
-        # tests run other tiled rungs on several.
+        # tests run other tiled rungs on several, the large ones of them those that are resident.
         several = {"half-tiles": 130, "deep-rounds": 260}.get(rung.name, 33)
         (verdict,) = verify(rung, device, [several if rung in TILED else 19], seed=3)
         assert verdict.ok, verdict.fault
