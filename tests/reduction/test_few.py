@@ -396,6 +396,10 @@ def test_copies_of_few_columns(dtype, side):
     table = np.arange(lines * (side + 1)).astype(dtype).reshape(lines, side + 1)
     followed = np.ascontiguousarray(table[:, :side])
     for part in (followed, followed[::-1], table[:, :side], table[:, side:0:-1]):
-        for rows, kept in ((part.T, 1), (part.T[None], 2), (np.stack([part, part]).mT, 2)):
+        for rows, kept in (
+            (part.T, 1),
+            (part.T[None], 2),
+            (np.stack([part, part]).transpose(0, 2, 1), 2),
+        ):
             found = copied(rows, kept, rows.dtype, "", {})
             assert found.tobytes() == rows.tobytes()
