@@ -27,11 +27,16 @@ from report import Target, interleave, print_table, print_targets, quantiles, wr
 _DTYPES = ("float32", "int32", "int16", "float64", "int64")
 _N = 2048
 _LARGE = 8192
-#: Size and dtype of undirected graphs, and how many times each is timed.
+#: Size and dtype of undirected graphs, whether next hops are wanted, and how many times each is
+#: timed.
 _UNDIRECTED = (
-    *((2048, dtype, 7) for dtype in _DTYPES),
-    *((4096, dtype, 5) for dtype in _DTYPES),
-    (_LARGE, "float32", 3),
+    *((2048, dtype, False, 7) for dtype in _DTYPES),
+    *((4096, dtype, False, 5) for dtype in _DTYPES),
+    (_LARGE, "float32", False, 3),
+    (2048, "float32", True, 7),
+    (2048, "int32", True, 7),
+    (4096, "float32", True, 5),
+    (4096, "int32", True, 5),
 )
 _PEAK = """
 import re, sys, numpy as np, warpladder as wl
@@ -216,7 +221,7 @@ def _time_large(targets: list[Target]) -> list[dict[str, Any]]:
 def _time_undirected(targets: list[Target]) -> list[dict[str, Any]]:
     """Time symmetric weights beside the same with one pair that is not; compare the bits."""
     rows = []
-    for n, dtype, rounds in _UNDIRECTED:
+    for n, dtype, hops, rounds in _UNDIRECTED:
         weights = _weights(n, dtype)
         weights = np.minimum(weights, weights.T)
         if weights.dtype.kind == "f":
@@ -226,29 +231,29 @@ def _time_undirected(targets: list[Target]) -> list[dict[str, Any]]:
         digraph = weights.copy()
         digraph[n - 1, 0] = 2 * weights.max()
         digraph[0, n - 1] = weights[n - 1, 0] = weights[0, n - 1] = 2 * weights.max() - 1
-        half, whole = wl.shortest_paths(weights), wl.shortest_paths(digraph)
+        half, whole = (wl.shortest_paths(given, next_hops=hops) for given in (weights, digraph))
         same = half.dist_matrix.tobytes() == whole.dist_matrix.tobytes()
         if not same or half.why == whole.why:
             raise SystemExit(f"undirected {dtype}, n = {n}: {same=}, {half.why}")
         del half, whole
         figures = interleave(
             {
-                "half": lambda w=weights: wl.shortest_paths(w),  # type: ignore[misc]
-                "whole": lambda w=digraph: wl.shortest_paths(w),  # type: ignore[misc]
+                "half": lambda w=weights, h=hops: wl.shortest_paths(w, next_hops=h),  # type: ignore[misc]
+                "whole": lambda w=digraph, h=hops: wl.shortest_paths(w, next_hops=h),  # type: ignore[misc]
             },
             rounds=rounds,
         )
         half_s, whole_s = (statistics.median(figures[name]) for name in ("half", "whole"))
         rows.append(
             {
-                "case": f"{dtype}, n = {n}",
+                "case": f"{dtype}, n = {n}{', with next hops' if hops else ''}",
                 "whole_ms": 1e3 * whole_s,
                 "half_ms": 1e3 * half_s,
                 "times_as_fast": whole_s / half_s,
                 "seconds": quantiles(figures["half"]),
             }
         )
-        if n >= 4096:
+        if n >= 4096 and not hops:
             name = f"undirected {dtype}, n = {n}: times as fast"
             targets.append(Target(name, whole_s / half_s, 1.7))
     _print("undirected graphs: half of the relaxations", rows)

@@ -177,8 +177,8 @@ def shortest_paths(
     Notes
     -----
     Cost O(n^3) relaxations and n^2 numbers for Floyd-Warshall. Half as many relaxations, and the
-    same bits, for a symmetric matrix or an undirected graph: on the CPU without next hops; on a GPU
-    from some thousand vertices on, in its memory.
+    same bits, for a symmetric matrix or an undirected graph: on the CPU from 257 vertices on; on a
+    GPU from some thousand on, in its memory.
     Breadth-first searches take at most O(n (n + m)) steps, up to 512 of them at once; on a GPU
     O(n (n + m) l) for paths of up to l edges, 128 at once. Elimination of vertices takes O(n f),
     where f neighbours are kept in the end, a few for each vertex where it is taken. All give the
@@ -346,7 +346,7 @@ def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _
 
     workers = cpu.workers_for(given.n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
-    return _Engine(cores, cpu.floyd_warshall, partial(cpu.seconds, half=both_ways and not carry))
+    return _Engine(cores, cpu.floyd_warshall, partial(cpu.seconds, half=both_ways))
 
 
 def _by_searches(

@@ -14,8 +14,8 @@ closed block has a zero diagonal, the product of old values with it is already t
 order inside a panel has to be kept.
 
 With next hops, ``hops[i, j]`` is the vertex after ``i`` on the path; a strict improvement through
-``k`` copies ``hops[i, k]``. Where they are not wanted, ``carry`` is None and the matrices of hops
-are empty: Numba prunes what hangs on ``carry`` and so compiles a version of its own.
+``k`` copies ``hops[i, k]`` (`tile_hops`). Where they are not wanted, ``carry`` is None and what
+belongs to them is empty: Numba prunes what hangs on ``carry`` and so compiles a version of its own.
 
 A *symmetric* matrix, that of an undirected graph, stays symmetric through every step: the sums for
 (i, j) and for (j, i) have the same two operands, ``a + b`` and ``b + a`` have the same bits, and
@@ -24,26 +24,27 @@ and column k alone, as the diagonal is zero, and in every product. So ``half`` o
 without a bit being different. Only cells on and below the diagonal are kept up to date; what is
 above it is scratch, where the panel's columns are laid down as rows before they are relaxed. The
 column panel is then the row panel transposed, and the last step is to copy all that is below the
-diagonal to the other side.
+diagonal to the other side. Next hops there and back differ; both lie where they belong throughout.
 
-What belongs together travels together: ``matrix`` is (dist, hops), ``left`` a packed operand and
-its hops, ``edge`` a scratch tile and its hops, ``tile`` the rows and columns of a register tile,
-and ``pad`` the "no path" that fills clipped tiles.
+What belongs together travels together: ``matrix`` is (dist, hops), ``left`` and ``right`` are
+packed operands (`packing`), ``at`` is where in ``right`` a strip lies, ``scratch`` what a tile
+needs beside its operands, and ``pad`` the "no path" that fills clipped tiles.
 
 References to arrays are not counted in here: on one core that makes n = 512 1.05 times as fast.
 """
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import constants_as_numbers, subroutine
 from warpladder.device.team import barrier, finish_task, is_aborted, next_task, report_progress
+from warpladder.shortest_paths.packing import operand, pack_left, pack_right, round_up
+from warpladder.shortest_paths.tile_hops import scratch_tile, take_hops
 from warpladder.shortest_paths.tiles import (
     relax_tile,
-    relax_tile_with_hops,
+    relax_tile_marking,
     tile_columns,
     tile_rows,
 )
@@ -61,13 +62,17 @@ def close_range(matrix, carry, low, high, panel, pad, half):
     With ``half`` only what is on and below its diagonal is read, but all of it is written.
     """
     dist, _ = matrix
-    rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
+    rows, columns = tile_rows(dist), tile_columns(dist)
     span = high - low
-    left = _left_buffers(matrix, carry, span, panel, rows)
-    right = np.empty((span + 2 * columns) * panel, dist.dtype)
-    right_diagonal = np.empty(_round_up(panel, columns) * panel, dist.dtype)
-    strip = np.empty(columns * panel, dist.dtype)
-    edge = _edge_tile(matrix, rows, columns)
+    if carry is not None and half:
+        # Blocks are small: what half of them would spare is little.
+        mirror_rows(dist, low, high, low)
+        half = False
+    left = operand(matrix, carry, round_up(max(span, panel), rows) * panel)
+    right = operand(matrix, carry, (span + 2 * columns) * panel)
+    right_diagonal = operand(matrix, carry, round_up(panel, columns) * panel)
+    strip = operand(matrix, carry, columns * panel)
+    scratch = scratch_tile(matrix, carry)
     for k0 in range(low, high, panel):
         k1 = min(k0 + panel, high)
         if half:
@@ -75,17 +80,19 @@ def close_range(matrix, carry, low, high, panel, pad, half):
         _close_diagonal(matrix, carry, k0, k1)
         if k1 - k0 == span:
             return
-        _pack_left(matrix, carry, k0, k1, k0, k1, rows, pad, left)
-        _pack_right(dist, k0, k1, k0, k1, columns, pad, right_diagonal)
+        pack_left(matrix, carry, k0, k1, k0, k1, panel, pad, left)
+        _pack_diagonal(matrix, carry, k0, k1, panel, pad, right_diagonal)
         for index in range(_strips(low, k0, k1, high, columns)):
             j0, j1 = _strip(index, low, k0, k1, high, columns)
-            packed = right[index * columns * panel :]
-            _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, left, strip, packed, edge)
+            at = index * columns * panel
+            _relax_row_panel(
+                matrix, carry, half, k0, k1, j0, j1, panel, pad, left, strip, right, at, scratch
+            )
         for i0, i1 in ((low, k0), (k1, high)):
             if i0 < i1:
                 _relax_rows(
-                    matrix, carry, i0, i1, k0, k1, low, high, panel, pad, half,
-                    left, right_diagonal, right, edge,
+                    matrix, carry, half, i0, i1, k0, k1, low, high, panel, pad,
+                    left, right_diagonal, right, scratch,
                 )  # fmt: skip
     if half:
         mirror_rows(dist, low, high, low)
@@ -99,32 +106,32 @@ def close_team(
 ):  # fmt: skip
     """Close a whole matrix in place, as one worker of a team; by ``half`` of it if symmetric.
 
-    Rows are dealt out in tasks of ``chunk`` rows. The packed panels ``diagonal`` (with its hops),
-    ``right_diagonal`` and ``right`` are shared by the team.
+    Rows are dealt out in tasks of ``chunk`` rows. The packed panels ``diagonal``, which is a left
+    operand, ``right_diagonal`` and ``right`` are shared by the team.
     """
     dist, _ = matrix
     n = dist.shape[0]
-    rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
-    left = _left_buffers(matrix, carry, chunk, panel, rows)
-    strip = np.empty(columns * panel, dist.dtype)
-    edge = _edge_tile(matrix, rows, columns)
+    rows, columns = tile_rows(dist), tile_columns(dist)
+    left = operand(matrix, carry, round_up(max(chunk, panel), rows) * panel)
+    strip = operand(matrix, carry, columns * panel)
+    scratch = scratch_tile(matrix, carry)
     if worker == 0:
         k1 = min(panel, n)
         close_range(matrix, carry, 0, k1, inner_panel, pad, half)
-        _pack_left(matrix, carry, 0, k1, 0, k1, rows, pad, diagonal)
+        pack_left(matrix, carry, 0, k1, 0, k1, panel, pad, diagonal)
     if not barrier(state, workers):
         return
     for k0 in range(0, n, panel):
         k1 = min(k0 + panel, n)
         k2 = min(k1 + panel, n)
         if worker == 0:
-            _pack_right(dist, k0, k1, k0, k1, columns, pad, right_diagonal)
+            _pack_diagonal(matrix, carry, k0, k1, panel, pad, right_diagonal)
         index = next_task(state)
         while index < _strips(0, k0, k1, n, columns) and not is_aborted(state):
             j0, j1 = _strip(index, 0, k0, k1, n, columns)
-            packed = right[index * columns * panel :]
+            at = index * columns * panel
             _relax_row_panel(
-                matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, packed, edge
+                matrix, carry, half, k0, k1, j0, j1, panel, pad, diagonal, strip, right, at, scratch
             )
             index = next_task(state)
         if not barrier(state, workers):
@@ -150,12 +157,12 @@ def close_team(
                 i0 = k2 + (place - above) * chunk
                 i1 = min(i0 + chunk, n)
             _relax_rows(
-                matrix, carry, i0, i1, k0, k1, 0, n, panel, pad, half,
-                left, right_diagonal, right, edge,
+                matrix, carry, half, i0, i1, k0, k1, 0, n, panel, pad,
+                left, right_diagonal, right, scratch,
             )  # fmt: skip
             if task < ahead and finish_task(state) == ahead - 1:
                 close_range(matrix, carry, k1, k2, inner_panel, pad, half)
-                _pack_left(matrix, carry, k1, k2, k1, k2, rows, pad, diagonal)
+                pack_left(matrix, carry, k1, k2, k1, k2, panel, pad, diagonal)
             task = next_task(state)
         if not barrier(state, workers):
             return
@@ -178,43 +185,70 @@ def _close_diagonal(matrix, carry, k0, k1):
             through = dist[i, k]
             row = dist[i, k0:k1]
             # Stores on both outcomes, so that the compiler can use vectors.
-            for j in range(k1 - k0):
-                candidate = dist.dtype.type(through + via[j])
-                better = candidate < row[j]
-                row[j] = candidate if better else row[j]
-                if carry is not None:
-                    hops[i, k0 + j] = hops[i, k] if better else hops[i, k0 + j]
+            if carry is None:
+                for j in range(k1 - k0):
+                    candidate = dist.dtype.type(through + via[j])
+                    better = candidate < row[j]
+                    row[j] = candidate if better else row[j]
+            else:
+                _relax_row(row, hops[i, k0:k1], through, hops[i, k], via)
+
+
+# Within the loop above LLVM finds no vectors: 96 vertices take 1,030 us so, and 113 as it is here.
+@subroutine(counted=False)
+def _relax_row(row, hop_row, through, hop, via):
+    for j in range(row.size):
+        candidate = row.dtype.type(through + via[j])
+        better = candidate < row[j]
+        row[j] = candidate if better else row[j]
+        hop_row[j] = hop if better else hop_row[j]
 
 
 @subroutine(counted=False)
-def _relax_row_panel(matrix, carry, k0, k1, j0, j1, pad, half, diagonal, strip, packed, edge):
+def _pack_diagonal(matrix, carry, k0, k1, panel, pad, right_diagonal):
+    """Pack a closed block, for the column panel to be relaxed through it."""
+    columns = tile_columns(matrix[0])
+    for j0 in range(k0, k1, columns):
+        at = (j0 - k0) * panel
+        j1 = min(j0 + columns, k1)
+        pack_right(matrix, carry, False, k0, k1, j0, j1, panel, pad, right_diagonal, at)
+
+
+@subroutine(counted=False)
+def _relax_row_panel(
+    matrix, carry, half, k0, k1, j0, j1, panel, pad, diagonal, strip, right, at, scratch
+):  # fmt: skip
     """Relax the panel's rows in columns ``[j0, j1)`` and pack them for the third phase."""
     dist, _ = matrix
-    columns = tile_columns(dist, carry)
     if half and j0 >= k1:
         transpose(dist, j0, j1, k0, k1)
-    _pack_right(dist, k0, k1, j0, j1, columns, pad, strip)
-    _relax_strip(matrix, carry, k0, k0, k1, j0, j1, diagonal, strip, k1 - k0, edge)
-    _pack_right(dist, k0, k1, j0, j1, columns, pad, packed)
+    pack_right(matrix, carry, half, k0, k1, j0, j1, panel, pad, strip, 0)
+    _relax_strip(
+        matrix, carry, half, False, k0, k0, k1, j0, j1, diagonal, strip, 0, k1 - k0, panel, scratch
+    )
+    pack_right(matrix, carry, half, k0, k1, j0, j1, panel, pad, right, at)
 
 
 @subroutine(counted=False)
 def _relax_rows(
-    matrix, carry, i0, i1, k0, k1, low, high, panel, pad, half, left, right_diagonal, right, edge
+    matrix, carry, half, i0, i1, k0, k1, low, high, panel, pad, left, right_diagonal, right, scratch
 ):  # fmt: skip
     """Relax rows ``[i0, i1)``, none of them in the panel: first the column panel, then the rest."""
     dist, _ = matrix
-    rows, columns = tile_rows(dist, carry), tile_columns(dist, carry)
+    rows, columns = tile_rows(dist), tile_columns(dist)
     depth = k1 - k0
     if half:
         transpose(dist, k0, k1, i0, i1)
     else:
-        _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left)
+        pack_left(matrix, carry, i0, i1, k0, k1, panel, pad, left)
         for j0 in range(k0, k1, columns):
-            packed = right_diagonal[(j0 - k0) * depth :]
+            at = (j0 - k0) * panel
             j1 = min(j0 + columns, k1)
-            _relax_strip(matrix, carry, i0, i0, i1, j0, j1, left, packed, depth, edge)
-    _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left)
+            _relax_strip(
+                matrix, carry, False, False, i0, i0, i1, j0, j1,
+                left, right_diagonal, at, depth, panel, scratch,
+            )  # fmt: skip
+    pack_left(matrix, carry, i0, i1, k0, k1, panel, pad, left)
     for index in range(_strips(low, k0, k1, high, columns)):
         j0, j1 = _strip(index, low, k0, k1, high, columns)
         first = i0
@@ -222,8 +256,11 @@ def _relax_rows(
             break
         if half and j0 > i0:
             first += (j0 - i0) // rows * rows
-        packed = right[index * columns * panel :]
-        _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, packed, depth, edge)
+        at = index * columns * panel
+        _relax_strip(
+            matrix, carry, half, half, first, i0, i1, j0, j1,
+            left, right, at, depth, panel, scratch,
+        )  # fmt: skip
 
 
 @subroutine
@@ -248,108 +285,52 @@ def _strip(index, low, k0, k1, high, columns):
 
 
 @subroutine(counted=False)
-def _relax_strip(matrix, carry, first, i0, i1, j0, j1, left, right, depth, edge):
+def _relax_strip(
+    matrix, carry, half, below, first, i0, i1, j0, j1, left, right, at, depth, panel, scratch
+):  # fmt: skip
     """Relax rows ``[first, i1)`` of one strip of columns; all tiles share the strip of ``right``.
 
-    The rows packed in ``left`` begin with ``i0``.
+    The rows packed in ``left`` begin with ``i0``, the strip at place ``at`` of ``right``. With
+    ``below`` only what is below the diagonal counts.
     """
-    rows = tile_rows(matrix[0], carry)
+    dist, hops = matrix
+    rows = tile_rows(dist)
     for i in range(first, i1, rows):
         i_end = min(i + rows, i1)
-        _relax(matrix, carry, i, i_end, j0, j1, left, (i - i0) * depth, right, depth, edge)
+        _relax(
+            dist, carry, i, i_end, j0, j1, left[0], (i - i0) * depth, right[0], at, depth, scratch
+        )
+        if carry is not None:
+            take_hops(hops, half, below, i, i_end, j0, j1, left, i - i0, right, at, panel, scratch)
 
 
 @subroutine(counted=False)
-def _relax(matrix, carry, i0, i1, j0, j1, left, left_at, right, depth, edge):
+def _relax(dist, carry, i0, i1, j0, j1, left, left_at, right, at, depth, scratch):
     """Relax one tile; one that hangs over the edge is relaxed in a scratch tile of full size."""
-    dist, _ = matrix
-    if i1 - i0 == tile_rows(dist, carry) and j1 - j0 == tile_columns(dist, carry):
-        _relax_whole(matrix, carry, i0, j0, left, left_at, right, depth)
+    if i1 - i0 == tile_rows(dist) and j1 - j0 == tile_columns(dist):
+        _relax_whole(dist, carry, i0, j0, left, left_at, right, at, depth, scratch)
         return
-    _copy_block(matrix, carry, i0, j0, edge, 0, 0, i1 - i0, j1 - j0)
-    _relax_whole(edge, carry, 0, 0, left, left_at, right, depth)
-    _copy_block(edge, carry, 0, 0, matrix, i0, j0, i1 - i0, j1 - j0)
+    edge = scratch[0]
+    _copy_block(dist, i0, j0, edge, 0, 0, i1 - i0, j1 - j0)
+    _relax_whole(edge, carry, 0, 0, left, left_at, right, at, depth, scratch)
+    _copy_block(edge, 0, 0, dist, i0, j0, i1 - i0, j1 - j0)
 
 
 @subroutine(counted=False)
-def _relax_whole(matrix, carry, i, j, left, left_at, right, depth):
-    dist, hops = matrix
+def _relax_whole(dist, carry, i, j, left, left_at, right, at, depth, scratch):
     if carry is None:
-        relax_tile(dist, i, j, left[0], left_at, right, depth)
+        relax_tile(dist, i, j, left, left_at, right, at, depth)
     else:
-        relax_tile_with_hops(dist, hops, i, j, left[0], left[1], left_at, right, depth)
+        _, best, runs, marks = scratch
+        relax_tile_marking(dist, i, j, left, left_at, right, at, depth, best, runs, marks)
 
 
 @subroutine(counted=False)
-def _copy_block(source, carry, i0, j0, target, i1, j1, height, width):
+def _copy_block(source, i0, j0, target, i1, j1, height, width):
     for i in range(height):
         # Rows, not cells by two indices: those may be negative, which is asked of each. On one core
         # n = 200 is 1.13 times as fast so, n = 512 1.04 times.
-        row = source[0][i0 + i, j0 : j0 + width]
-        into = target[0][i1 + i, j1 : j1 + width]
+        row = source[i0 + i, j0 : j0 + width]
+        into = target[i1 + i, j1 : j1 + width]
         for j in range(width):
             into[j] = row[j]
-        if carry is not None:
-            hop_row = source[1][i0 + i, j0 : j0 + width]
-            into_hops = target[1][i1 + i, j1 : j1 + width]
-            for j in range(width):
-                into_hops[j] = hop_row[j]
-
-
-@subroutine(counted=False)
-def _pack_left(matrix, carry, i0, i1, k0, k1, rows, pad, left):
-    """Pack rows ``[i0, i1)`` in columns ``[k0, k1)`` as strips of rows, k by k."""
-    dist, hops = matrix
-    depth = k1 - k0
-    for strip in range(i0, i1, rows):
-        begin = (strip - i0) * depth
-        end = begin + rows * depth
-        # As a matrix: 0.37 ns a number, by an index of its own 0.89.
-        packed = left[0][begin:end].reshape((depth, rows))
-        for i in range(rows):
-            if strip + i < i1:
-                row = dist[strip + i, k0:k1]
-                for k in range(depth):
-                    packed[k, i] = row[k]
-                if carry is not None:
-                    packed_hops = left[1][begin:end].reshape((depth, rows))
-                    hop_row = hops[strip + i, k0:k1]
-                    for k in range(depth):
-                        packed_hops[k, i] = hop_row[k]
-            else:
-                for k in range(depth):
-                    packed[k, i] = pad
-
-
-@subroutine(counted=False)
-def _pack_right(dist, k0, k1, j0, j1, columns, pad, right):
-    """Pack columns ``[j0, j1)`` in rows ``[k0, k1)`` as strips of columns, k by k."""
-    at = 0
-    for strip in range(j0, j1, columns):
-        inside = min(columns, j1 - strip)
-        for k in range(k0, k1):
-            source = dist[k, strip : strip + inside]
-            target = right[at : at + columns]
-            for j in range(inside):
-                target[j] = source[j]
-            for j in range(inside, columns):
-                target[j] = pad
-            at += columns
-
-
-@subroutine
-def _left_buffers(matrix, carry, span, panel, rows):
-    dist, hops = matrix
-    size = _round_up(max(span, panel), rows) * panel
-    return np.empty(size, dist.dtype), np.empty(size if carry is not None else 0, hops.dtype)
-
-
-@subroutine
-def _edge_tile(matrix, rows, columns):
-    dist, hops = matrix
-    return np.zeros((rows, columns), dist.dtype), np.zeros((rows, columns), hops.dtype)
-
-
-@subroutine
-def _round_up(value, step):
-    return (value + step - 1) // step * step

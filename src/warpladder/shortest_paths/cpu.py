@@ -20,6 +20,7 @@ from warpladder.device.simd import vector_unit
 from warpladder.device.team import new_state, run_team
 from warpladder.shortest_paths.blocked import close_range, close_team
 from warpladder.shortest_paths.dense import inner_no_path
+from warpladder.shortest_paths.packing import make_operand
 from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
 from warpladder.shortest_paths.tiles import PANEL_UNIT
 
@@ -49,10 +50,10 @@ def floyd_warshall(
 ) -> str:
     """Replace weights by distances, in place; return how, where there is something to say.
 
-    Half of a symmetric matrix is enough, unless it is small or next hops are wanted. The other half
-    is its mirror image, of the same bits as if both were computed; `blocked` tells why. On two
-    cores that is 1.6 to 1.8 times as fast for 2,048 vertices, 1.7 to 1.9 times for 4,096 and more,
-    and less for fewer.
+    Half of a symmetric matrix is enough, unless it is small. The other half is its mirror image, of
+    the same bits as if both were computed; `blocked` tells why. On two cores that is 1.6 to 1.8
+    times as fast for 2,048 vertices, 1.7 to 1.9 times for 4,096 and more, and less for fewer or
+    with next hops.
 
     Parameters
     ----------
@@ -71,14 +72,11 @@ def floyd_warshall(
         close_range((dist, hops), carry, 0, n, panel, no_path, False)
         return ""
 
-    # Next hops there and back lie in two rows. To find both at a time, by the best intermediate of
-    # each tile's cells, gives the same hops and 2 cores only 1.08 times as fast at n = 4096.
-    half = not carry and is_symmetric(dist)
+    half = is_symmetric(dist)
     workers = workers_for(n)
     panel = _panel_height(n)
     state = new_state()
-    packed, right_diagonal, right = _shared_panels(dist.dtype, n, panel)
-    diagonal = (packed, np.empty(packed.size if carry else 0, hops.dtype))
+    diagonal, right_diagonal, right = _shared_panels(dist, hops, panel)
 
     def work(worker: int) -> None:
         close_team(
@@ -120,9 +118,10 @@ def _panel_height(n: int) -> int:
 
 
 def _shared_panels(
-    dtype: np.dtype[Any], n: int, panel: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    diagonal = np.empty((panel + PANEL_UNIT) * panel, dtype)
-    right_diagonal = np.empty((panel + PANEL_UNIT) * panel, dtype)
-    right = np.empty((n + 2 * PANEL_UNIT) * panel, dtype)
-    return diagonal, right_diagonal, right
+    dist: NDArray[Any], hops: NDArray[Any], panel: int
+) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """Return room for the packed panels that a team shares."""
+    block = (panel + PANEL_UNIT) * panel
+    carry = True if hops.size else None
+    sizes = block, block, (len(dist) + 2 * PANEL_UNIT) * panel
+    return [make_operand((dist, hops), carry, size) for size in sizes]

@@ -28,8 +28,11 @@ rows x vectors       additions                                  rate
 
 Why is not known, as no counters were at hand. Integers gain less: of int32 the folded tile does
 57.7 and one of 6 x 3 with a broadcast for a row 57.9, of int64 28.6 and 27.8. A folded operand
-needs no register, which leaves room for 8 x 3 accumulators. With next hops nothing is folded; that
-was not tried.
+needs no register, which leaves room for 8 x 3 accumulators.
+
+With next hops the same tile also tells, for each *run* of `RUN` values of ``k``, whose sums fell:
+two loads, a comparison and two stores for each vector and run, 50 G/s instead of 58 on that core.
+(Runs of 16: 45.) `tile_hops` finds the hops from that.
 
 The tile's accumulators start empty and meet ``c`` only after the last ``k``: its cache lines are
 fetched while the loop runs, and no relaxation ever waits for memory.
@@ -54,16 +57,21 @@ from warpladder.device.simd import vector_unit
 
 __all__ = [
     "PANEL_UNIT",
+    "RUN",
     "TileShape",
     "relax_tile",
-    "relax_tile_with_hops",
+    "relax_tile_marking",
     "tile_columns",
+    "tile_lanes",
     "tile_rows",
     "tile_shape",
 ]
 
 PANEL_UNIT = 96
 """Panel heights are multiples of this, so that tiles of every dtype end where panels end."""
+
+RUN = 32
+"""Values of ``k`` in a run: with next hops, it is kept in which of them a distance fell."""
 
 _INDEX = ir.IntType(64)
 
@@ -81,11 +89,11 @@ class TileShape(NamedTuple):
         return self.vectors * self.lanes
 
 
-def tile_shape(dtype: DTypeLike, *, hops: bool = False) -> TileShape:
+def tile_shape(dtype: DTypeLike) -> TileShape:
     """Return the register tile used for a dtype on this CPU.
 
-    The accumulators, one row of ``b`` and a few temporaries must fit the vector registers. With
-    next hops each relaxation owns a second accumulator. Every shape divides `PANEL_UNIT`.
+    The accumulators, one row of ``b`` and a few temporaries must fit the vector registers. Every
+    shape divides `PANEL_UNIT`.
 
     Examples
     --------
@@ -95,93 +103,85 @@ def tile_shape(dtype: DTypeLike, *, hops: bool = False) -> TileShape:
     unit = vector_unit()
     lanes = unit.bytes // np.dtype(dtype).itemsize
     if unit.registers >= 32:
-        if hops:
-            return TileShape(4, 3, lanes)
-        if _folds(dtype, hops=hops):
+        if _folds(dtype):
             return TileShape(8, 3, lanes)
         return TileShape(3, 6, lanes) if np.dtype(dtype).kind == "f" else TileShape(6, 3, lanes)
-    return TileShape(4, 1, lanes) if hops else TileShape(6, 2, lanes)
+    return TileShape(6, 2, lanes)
 
 
 @intrinsic
-def tile_rows(typingctx, dist, carry):
+def tile_rows(typingctx, dist):
     """Return the rows of the tile for a matrix, as a constant of the code being compiled."""
-    return _constant(tile_shape(str(dist.dtype), hops=not _is_none(carry)).rows, dist, carry)
+    return _constant(tile_shape(str(dist.dtype)).rows, dist)
 
 
 @intrinsic
-def tile_columns(typingctx, dist, carry):
+def tile_columns(typingctx, dist):
     """Return the columns of the tile for a matrix, as a constant of the code being compiled."""
-    return _constant(tile_shape(str(dist.dtype), hops=not _is_none(carry)).columns, dist, carry)
+    return _constant(tile_shape(str(dist.dtype)).columns, dist)
 
 
 @intrinsic
-def relax_tile(typingctx, c, row, column, a, a_offset, b, depth):
+def tile_lanes(typingctx, dist):
+    """Return the lanes of its vectors, as a constant of the code being compiled."""
+    return _constant(tile_shape(str(dist.dtype)).lanes, dist)
+
+
+@intrinsic
+def relax_tile(typingctx, c, row, column, a, a_offset, b, b_offset, depth):
     """Relax the tile of ``c`` at (row, column) through ``depth`` packed intermediates."""
-    signature = types.void(c, types.intp, types.intp, a, types.intp, b, types.intp)
-
-    def codegen(context, builder, signature, args):
-        emit = _TileEmitter(context, builder, signature.args[0].dtype, hops=False)
-        c, row, column, a, a_offset, b, depth = args
-        emit.relax(
-            [emit.rows_of(signature.args[0], c, row, column, emit.vector)],
-            [emit.element(signature.args[3], a, a_offset)],
-            emit.element(signature.args[5], b, _INDEX(0)),
-            depth,
-        )
-        return context.get_dummy_value()
-
-    return signature, codegen
+    arguments = c, types.intp, types.intp, a, types.intp, b, types.intp, types.intp
+    return types.void(*arguments), _emit_tile
 
 
 @intrinsic
-def relax_tile_with_hops(
-    typingctx, c, c_hops, row, column, a, a_hops, a_offset, b, depth
+def relax_tile_marking(
+    typingctx, c, row, column, a, a_offset, b, b_offset, depth, best, runs, marks
 ):  # fmt: skip
-    """Relax as `relax_tile` does; where a distance falls, take the next hop from ``a_hops``."""
-    signature = types.void(c, c_hops, types.intp, types.intp, a, a_hops, types.intp, b, types.intp)
+    """Relax as `relax_tile` does, and leave where distances fell and in which run of ``k``.
 
-    def codegen(context, builder, signature, args):
-        emit = _TileEmitter(context, builder, signature.args[0].dtype, hops=True)
-        hop_type = context.get_value_type(signature.args[1].dtype)
-        hop_vector = ir.VectorType(hop_type, emit.shape.lanes)
-        c, c_hops, row, column, a, a_hops, a_offset, b, depth = args
-        emit.relax(
-            [
-                emit.rows_of(signature.args[0], c, row, column, emit.vector),
-                emit.rows_of(signature.args[1], c_hops, row, column, hop_vector),
-            ],
-            [
-                emit.element(signature.args[4], a, a_offset),
-                emit.element(signature.args[5], a_hops, a_offset),
-            ],
-            emit.element(signature.args[7], b, _INDEX(0)),
-            depth,
-        )
-        return context.get_dummy_value()
+    ``best`` receives the least sum of each cell of the tile, row by row, and ``runs`` the first
+    ``k`` of the first run of `RUN` of them that has it; both are of the dtype of ``c``. ``marks``
+    receives a word for each vector of the tile, with a bit for each lane whose distance fell.
+    """
+    arguments = c, types.intp, types.intp, a, types.intp, b, types.intp, types.intp
+    return types.void(*arguments, best, runs, marks), _emit_tile
 
-    return signature, codegen
+
+def _emit_tile(context, builder, signature, args):
+    emit = _TileEmitter(context, builder, signature.args[0].dtype)
+    c, row, column, a, a_offset, b, b_offset, depth, *places = args
+    kinds = signature.args[8:]
+    emit.relax(
+        emit.rows_of(signature.args[0], c, row, column),
+        emit.element(signature.args[3], a, a_offset),
+        emit.element(signature.args[5], b, b_offset),
+        depth,
+        [emit.element(*array, _INDEX(0)) for array in zip(kinds, places, strict=True)],
+    )
+    return context.get_dummy_value()
 
 
 class _TileEmitter:
     """Writes one register tile into a function under construction."""
 
-    def __init__(self, context: Any, builder: Any, dtype: Any, *, hops: bool) -> None:
+    def __init__(self, context: Any, builder: Any, dtype: Any) -> None:
         self.context = context
         self.builder = builder
         self.is_float = isinstance(dtype, types.Float)
-        self.shape = tile_shape(str(dtype), hops=hops)
+        self.shape = tile_shape(str(dtype))
         self.vector = ir.VectorType(context.get_value_type(dtype), self.shape.lanes)
         self.one = self._opaque_one() if self.is_float and _uses_fma() else None
-        self.folds = _folds(str(dtype), hops=hops)
+        self.folds = _folds(str(dtype))
+        self.cells = [(r, v) for r in range(self.shape.rows) for v in range(self.shape.vectors)]
 
     def element(self, array_type: Any, array: Any, offset: Any) -> Any:
-        """Return the address of an element of a packed panel."""
+        """Return the address of an element of an array."""
         data = self.context.make_array(array_type)(self.context, self.builder, array).data
         return self.builder.gep(data, [offset])
 
-    def rows_of(self, array_type: Any, array: Any, row: Any, column: Any, vector: Any) -> Any:
-        """Return the addresses of the tile's vectors in a C-contiguous matrix."""
+    def rows_of(self, array_type: Any, array: Any, row: Any, column: Any) -> Any:
+        """Return the addresses of the tile's vectors in a C-contiguous matrix, by cell."""
         view = self.context.make_array(array_type)(self.context, self.builder, array)
         width = cgutils.unpack_tuple(self.builder, view.shape)[1]
         corner = self.builder.add(self.builder.mul(row, width), column)
@@ -189,35 +189,76 @@ class _TileEmitter:
             self.builder.add(corner, self.builder.mul(width, _INDEX(r)))
             for r in range(self.shape.rows)
         ]
-        columns = [_INDEX(v * self.shape.lanes) for v in range(self.shape.vectors)]
-        return [
-            [
-                vector_at(self.builder, view.data, self.builder.add(first, column), vector)
-                for column in columns
-            ]
-            for first in rows
-        ]
+        return {
+            (r, v): vector_at(
+                self.builder,
+                view.data,
+                self.builder.add(rows[r], _INDEX(v * self.shape.lanes)),
+                self.vector,
+            )
+            for r, v in self.cells
+        }
 
-    def relax(self, tiles: list[Any], left: list[Any], right: Any, depth: Any) -> None:
+    def relax(self, tile: Any, left: Any, right: Any, depth: Any, marks: list[Any]) -> None:
         """Emit ``for k in range(depth)`` over the accumulators; ``depth`` is at least 1.
 
-        ``tiles`` and ``left`` hold the distances first and the next hops, if carried, second.
+        ``marks`` are the addresses of what `relax_tile_marking` leaves, or none.
         """
-        builder, shape = self.builder, self.shape
-        cells = [(r, v) for r in range(shape.rows) for v in range(shape.vectors)]
-        for tile in tiles:
-            for r, v in cells:
-                # It is written when the loop ends.
-                prefetch(builder, tile[r][v], is_written=True)
-        worst = self._worst()
-        start = [dict.fromkeys(cells, worst)]
-        if len(tiles) == 2:
-            hop_vector = tiles[1][0][0].type.pointee
-            start.append(dict.fromkeys(cells, ir.Constant(hop_vector, [0] * shape.lanes)))
+        builder = self.builder
+        for cell in self.cells:
+            # It is written when the loop ends.
+            prefetch(builder, tile[cell], is_written=True)
+        empty = dict.fromkeys(self.cells, self._worst())
+        if not marks:
+            least = self._relax_run(empty, left, right, _INDEX(0), depth)
+        else:
+            least = self._relax_runs(empty, left, right, depth, marks)
+        for cell in self.cells:
+            known = self._load(tile[cell])
+            better = self._less(least[cell], known)
+            builder.store(builder.select(better, least[cell], known), tile[cell], align=self._align)
+            if marks:
+                self._store_mark(better, marks[2], cell)
 
+    def _relax_runs(self, start: Any, left: Any, right: Any, depth: Any, marks: Any) -> Any:
+        """Emit the loop over runs; return the accumulators."""
+        builder = self.builder
+        best, runs = (
+            {cell: self._scratch_at(base, cell) for cell in self.cells} for base in marks[:2]
+        )
+        for cell in self.cells:
+            builder.store(start[cell], best[cell], align=self._align)
+        before = builder.block
+        loop, after = (builder.append_basic_block(name) for name in ("run", "ran"))
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        first = builder.phi(_INDEX)
+        accumulators = {cell: builder.phi(self.vector) for cell in self.cells}
+        last = builder.add(first, _INDEX(RUN))
+        end = builder.select(builder.icmp_signed("<", last, depth), last, depth)
+        least = self._relax_run(accumulators, left, right, first, end)
+        number = everywhere(builder, self._number(first), self.shape.lanes)
+        for cell in self.cells:
+            fell = self._less(least[cell], self._load(best[cell]))
+            run = builder.select(fell, number, self._load(runs[cell]))
+            builder.store(run, runs[cell], align=self._align)
+            builder.store(least[cell], best[cell], align=self._align)
+        first.add_incoming(_INDEX(0), before)
+        first.add_incoming(last, builder.block)
+        for cell in self.cells:
+            accumulators[cell].add_incoming(start[cell], before)
+            accumulators[cell].add_incoming(least[cell], builder.block)
+        builder.cbranch(builder.icmp_signed("<", last, depth), loop, after)
+        builder.position_at_end(after)
+        return least
+
+    def _relax_run(self, start: Any, left: Any, right: Any, first: Any, end: Any) -> Any:
+        """Emit ``for k in range(first, end)``, at least once; return the accumulators."""
+        builder, shape = self.builder, self.shape
+        bases = [left]
         if self.folds:
             # Of equal addresses LLVM makes one load, and it folds none that serves two additions.
-            left = [self._opaque_address(left[0]) for _ in range(shape.vectors)]
+            bases = [self._opaque_address(left) for _ in range(shape.vectors)]
         before = builder.block
         loop = builder.append_basic_block("relax")
         after = builder.append_basic_block("relaxed")
@@ -225,44 +266,55 @@ class _TileEmitter:
 
         builder.position_at_end(loop)
         k = builder.phi(_INDEX)
-        accumulators = [
-            {cell: builder.phi(value.type) for cell, value in values.items()} for values in start
-        ]
+        accumulators = {cell: builder.phi(self.vector) for cell in self.cells}
         b_row = [
             self._load(self._vector_at(right, k, v * shape.lanes)) for v in range(shape.vectors)
         ]
-        updated: list[dict[tuple[int, int], Any]] = [{} for _ in tiles]
+        least = {}
         for r in range(shape.rows):
             offset = builder.add(builder.mul(k, _INDEX(shape.rows)), _INDEX(r))
             broadcast = [
                 everywhere(builder, builder.load(builder.gep(base, [offset])), shape.lanes)
-                for base in left
+                for base in bases
             ]
-            a = broadcast if self.folds else broadcast[:1] * shape.vectors
-            hop = [] if self.folds else broadcast[1:]
+            a = broadcast if self.folds else broadcast * shape.vectors
             for v in range(shape.vectors):
                 candidate = self._add(a[v], b_row[v], r, v)
-                current = accumulators[0][r, v]
+                current = accumulators[r, v]
                 better = self._less(candidate, current)
-                updated[0][r, v] = builder.select(better, candidate, current)
-                if hop:
-                    updated[1][r, v] = builder.select(better, hop[0], accumulators[1][r, v])
+                least[r, v] = builder.select(better, candidate, current)
         k_next = builder.add(k, _INDEX(1))
-        k.add_incoming(_INDEX(0), before)
+        k.add_incoming(first, before)
         k.add_incoming(k_next, loop)
-        for phis, first, later in zip(accumulators, start, updated, strict=True):
-            for cell in cells:
-                phis[cell].add_incoming(first[cell], before)
-                phis[cell].add_incoming(later[cell], loop)
-        builder.cbranch(builder.icmp_signed("<", k_next, depth), loop, after)
-
+        for cell in self.cells:
+            accumulators[cell].add_incoming(start[cell], before)
+            accumulators[cell].add_incoming(least[cell], loop)
+        builder.cbranch(builder.icmp_signed("<", k_next, end), loop, after)
         builder.position_at_end(after)
-        for cell in cells:
-            better = self._less(updated[0][cell], self._load(tiles[0][cell[0]][cell[1]]))
-            for tile, values in zip(tiles, updated, strict=True):
-                address = tile[cell[0]][cell[1]]
-                merged = builder.select(better, values[cell], self._load(address))
-                builder.store(merged, address, align=_element_bytes(merged.type))
+        return least
+
+    def _scratch_at(self, base: Any, cell: tuple[int, int]) -> Any:
+        """Return the address of a cell's vector in a tile of its own, row by row."""
+        r, v = cell
+        place = _INDEX(r * self.shape.columns + v * self.shape.lanes)
+        return vector_at(self.builder, base, place, self.vector)
+
+    def _store_mark(self, better: Any, marks: Any, cell: tuple[int, int]) -> None:
+        builder, lanes = self.builder, self.shape.lanes
+        bits = builder.zext(builder.bitcast(better, ir.IntType(lanes)), _INDEX)
+        place = builder.gep(marks, [_INDEX(cell[0] * self.shape.vectors + cell[1])])
+        builder.store(bits, place)
+
+    def _number(self, index: Any) -> Any:
+        """Return an index as a number of the tile's dtype."""
+        element = self.vector.element
+        if self.is_float:
+            return self.builder.sitofp(index, element)
+        return self.builder.trunc(index, element) if element.width < _INDEX.width else index
+
+    @property
+    def _align(self) -> int:
+        return _element_bytes(self.vector)
 
     def _worst(self) -> Any:
         """Return the vector that every candidate beats."""
@@ -317,7 +369,7 @@ class _TileEmitter:
 
     def _load(self, address: Any) -> Any:
         # Rows of a matrix of any width start anywhere: only element alignment can be promised.
-        return self.builder.load(address, align=_element_bytes(address.type.pointee))
+        return self.builder.load(address, align=self._align)
 
 
 def _constant(value, *argument_types):
@@ -327,18 +379,14 @@ def _constant(value, *argument_types):
     return types.intp(*argument_types), codegen
 
 
-def _is_none(numba_type) -> bool:
-    return isinstance(numba_type, types.NoneType)
-
-
 def _uses_fma() -> bool:
     unit = vector_unit()
     return unit.fused_multiply_add and unit.asm_class is not None
 
 
-def _folds(dtype: DTypeLike, *, hops: bool) -> bool:
+def _folds(dtype: DTypeLike) -> bool:
     """Tell whether additions take ``a`` from memory: AVX-512 has that for 32 and 64 bits."""
-    return vector_unit().name == "AVX-512" and np.dtype(dtype).itemsize >= 4 and not hops
+    return vector_unit().name == "AVX-512" and np.dtype(dtype).itemsize >= 4
 
 
 def _element_bytes(vector: Any) -> int:

@@ -17,10 +17,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from warpladder.device.kernel_cache import cached
-from warpladder.device.llvm import transposed, vector_at
+from warpladder.device.llvm import data_of, transposed, vector_at
 from warpladder.device.subroutines import subroutine
 
-__all__ = ["are_mirrored", "mirror_rows", "transpose"]
+__all__ = ["are_mirrored", "mirror_rows", "transpose", "turn"]
 
 # Rows and columns of a square; of 16, numbers of 32 and 64 bits take 1 to 1.6 times as long.
 _SIDE = 8
@@ -43,6 +43,22 @@ def _mirror_square(typingctx, matrix, row, column):
         return context.get_dummy_value()
 
     return types.void(matrix, types.intp, types.intp), codegen
+
+
+@intrinsic
+def _turn_square(typingctx, matrix, row, column, target, at, pitch):
+    """Copy the square at (row, column) to an array, transposed; rows there are ``pitch`` apart."""
+
+    def codegen(context, builder, signature, args):
+        lines = _Square(context, builder, signature, args)
+        data = data_of(context, builder, signature, args, 3)
+        for number, line in enumerate(lines.columns(args[1], args[2])):
+            place = builder.add(args[4], builder.mul(args[5], _INDEX(number)))
+            builder.store(line, vector_at(builder, data, place, lines.kind), align=lines.align)
+        return context.get_dummy_value()
+
+    arguments = matrix, types.intp, types.intp, target, types.intp, types.intp
+    return types.void(*arguments), codegen
 
 
 @intrinsic
@@ -101,6 +117,18 @@ def transpose(matrix, i0, i1, j0, j1):
     for r in range(i0, i1):
         for c in range(j_end if r < i_end else j0, j1):
             matrix[c, r] = matrix[r, c]
+
+
+@subroutine(counted=False)
+def turn(matrix, i0, i1, j0, j1, target, at, pitch):
+    """Copy rows ``[i0, i1)`` of columns ``[j0, j1)`` to an array, column by column."""
+    i_end, j_end = i1 - (i1 - i0) % _SIDE, j1 - (j1 - j0) % _SIDE
+    for i in range(i0, i_end, _SIDE):
+        for j in range(j0, j_end, _SIDE):
+            _turn_square(matrix, i, j, target, at + (j - j0) * pitch + i - i0, pitch)
+    for i in range(i0, i1):
+        for j in range(j_end if i < i_end else j0, j1):
+            target[at + (j - j0) * pitch + i - i0] = matrix[i, j]
 
 
 @subroutine(counted=False)
