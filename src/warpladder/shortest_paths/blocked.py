@@ -59,15 +59,11 @@ __all__ = ["close_range", "close_team"]
 def close_range(matrix, carry, low, high, panel, pad, half):
     """Close the square block ``[low, high)`` of a matrix in place, on this thread alone.
 
-    With ``half`` only what is on and below its diagonal is read, but all of it is written.
+    With ``half`` only distances on and below its diagonal are read, but all are written.
     """
     dist, _ = matrix
     rows, columns = tile_rows(dist), tile_columns(dist)
     span = high - low
-    if carry is not None and half:
-        # Blocks are small: what half of them would spare is little.
-        mirror_rows(dist, low, high, low)
-        half = False
     left = operand(matrix, carry, round_up(max(span, panel), rows) * panel)
     right = operand(matrix, carry, (span + 2 * columns) * panel)
     right_diagonal = operand(matrix, carry, round_up(panel, columns) * panel)
