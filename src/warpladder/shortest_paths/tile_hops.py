@@ -7,11 +7,11 @@ less in the end, the intermediate is looked for in the last run in which its sum
 whose sum is that distance. It is the one that a strict improvement in order of k would have taken,
 so the hops are the same.
 
-Of 2,048 vertices with random weights, the worst case, six panels change 15.5 million cells, of 25.
-On one core of an AMD EPYC (Zen 4, 2026-11-27) float32 takes 290 ms so, 170 without next hops, and
-took 390 with hops beside each relaxation. To look for one takes some 5 ns there, most of it for
-memory: the column of the operand lies in the second-level cache at best. To fetch those lines, or
-those of hops, before a strip is relaxed changed nothing that could be measured.
+Of 2,048 vertices with random weights, six panels change 15.5 million cells, of 25 million. On one
+core of an AMD EPYC (Zen 4, 2026-11-27) float32 takes 290 ms so, 170 without next hops, and took 390
+with hops beside each relaxation. To look for one takes some 5 ns there, most of it for memory: the
+column of the operand lies in the second-level cache at best. To fetch those lines, or those of
+hops, before a strip is relaxed changed nothing that could be measured.
 
 In half of a symmetric matrix that intermediate is on the way back, too: both next hops are taken.
 That makes 4,096 vertices 1.5 to 1.6 times as fast as all of the matrix, by two cores.
