@@ -3,8 +3,8 @@
 A tile reads its operands front to back: ``left`` in *strips* of a few rows and ``right`` in strips
 of a few vectors, k by k. With next hops, sums are looked for once more where a distance fell; for
 that each row of ``left`` and each column of ``right`` also lies there as one piece, ``panel``
-numbers apart, as do the next hops of both. So an operand is three arrays, of which the last two are
-empty where next hops are not wanted.
+numbers apart, as do the next hops of both. So an operand is three arrays, of which the last two
+hold nothing where next hops are not wanted (one has room for a run).
 """
 
 from __future__ import annotations
