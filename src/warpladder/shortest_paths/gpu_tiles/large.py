@@ -54,20 +54,70 @@ def relax_step(best, left, right, k, y, x):
 
 
 @cuda.jit(device=True)
-def load_slab(lefts, rights, left, right, row, column, first_left, first_right, t):
-    """Bring some columns of a tile's rows, transposed, and as many rows of its columns."""
+def relax_slab(best, left, right, y, x):
+    """Relax the thread's cells through all rows of both operands."""
+    for step in range(0, DEPTH, 8):
+        k = step & 8
+        relax_step(best, left, right, k, y, x)
+        relax_step(best, left, right, k + 1, y, x)
+        relax_step(best, left, right, k + 2, y, x)
+        relax_step(best, left, right, k + 3, y, x)
+        relax_step(best, left, right, k + 4, y, x)
+        relax_step(best, left, right, k + 5, y, x)
+        relax_step(best, left, right, k + 6, y, x)
+        relax_step(best, left, right, k + 7, y, x)
+
+
+@cuda.jit(device=True)
+def load_left(lefts, left, row, first, t):
+    """Bring some columns of a tile's rows, transposed."""
     # Two threads bring the eight entries of a row that are a sector.
     i, k = t >> 1, (t & 1) << 2
-    near = load_four(lefts, row + i, first_left + k)
-    far = load_four(lefts, row + i, first_left + k + 8)
-    below, j = t >> 5, (t & 31) << 2
-    upper = load_four(rights, first_right + below, column + j)
-    lower = load_four(rights, first_right + below + 8, column + j)
+    near = load_four(lefts, row + i, first + k)
+    far = load_four(lefts, row + i, first + k + 8)
     for u in range(4):
         left[k + u, i] = near[u]
         left[k + u + 8, i] = far[u]
+
+
+@cuda.jit(device=True)
+def load_right(rights, right, first, column, t):
+    """Bring as many rows of a tile's columns."""
+    below, j = t >> 5, (t & 31) << 2
+    upper = load_four(rights, first + below, column + j)
+    lower = load_four(rights, first + below + 8, column + j)
+    for u in range(4):
         right[below, j + u] = upper[u]
         right[below + 8, j + u] = lower[u]
+
+
+@cuda.jit(device=True)
+def load_cells(best, target, row, column, y, x):
+    """Take the thread's cells of a tile into registers."""
+    # Read before anything is written: a load behind a store would have to wait for it, as the
+    # compiler cannot know that they are of different cells. For 8,192 vertices that took 45.3 ms on
+    # an H200, cell by cell in the end; this takes 42.6, with operands 16 bytes at a time 41.3.
+    for r in range(8):
+        i = row + cell_of(y, r)
+        for c in range(0, 8, 4):
+            cells = load_four(target, i, column + cell_of(x, c))
+            for u in range(4):
+                best[r, c + u] = cells[u]
+
+
+@cuda.jit(device=True)
+def store_cells(best, target, row, column, y, x):
+    """Write the thread's cells of a tile."""
+    # Addresses are found anew. Kept over all relaxations they would cost registers, so the compiler
+    # must not see that it has them. The times above are of two words of shared memory in place of
+    # the shuffles, which spill less: 8,192 vertices take 41.0 ms, in float32 49.1 in place of 49.9.
+    row = cuda.shfl_sync(EVERYBODY, int32(row), 0)
+    column = cuda.shfl_sync(EVERYBODY, int32(column), 0)
+    for r in range(8):
+        i = row + cell_of(y, r)
+        for c in range(0, 8, 4):
+            cells = best[r, c], best[r, c + 1], best[r, c + 2], best[r, c + 3]
+            store_four(target, i, column + cell_of(x, c), cells)
 
 
 @cuda.jit(device=True)
@@ -83,38 +133,11 @@ def relax_tile(target, lefts, rights, row, column, pivots):
     # The mask tells the compiler that no index is negative.
     t = cuda.threadIdx.x & (THREADS - 1)
     y, x = place_of(t)
-    # Read before anything is written: a load behind a store would have to wait for it, as the
-    # compiler cannot know that they are of different cells. For 8,192 vertices that took 45.3 ms on
-    # an H200, cell by cell in the end; this takes 42.6, with operands 16 bytes at a time 41.3.
-    for r in range(8):
-        i = row + cell_of(y, r)
-        for c in range(0, 8, 4):
-            cells = load_four(target, i, column + cell_of(x, c))
-            for u in range(4):
-                best[r, c + u] = cells[u]
+    load_cells(best, target, row, column, y, x)
     for first in range(0, depth, DEPTH):
-        load_slab(
-            lefts, rights, left, right, row, column, first_left + first, first_right + first, t
-        )
+        load_left(lefts, left, row, first_left + first, t)
+        load_right(rights, right, first_right + first, column, t)
         cuda.syncthreads()
-        for step in range(0, DEPTH, 8):
-            k = step & 8
-            relax_step(best, left, right, k, y, x)
-            relax_step(best, left, right, k + 1, y, x)
-            relax_step(best, left, right, k + 2, y, x)
-            relax_step(best, left, right, k + 3, y, x)
-            relax_step(best, left, right, k + 4, y, x)
-            relax_step(best, left, right, k + 5, y, x)
-            relax_step(best, left, right, k + 6, y, x)
-            relax_step(best, left, right, k + 7, y, x)
+        relax_slab(best, left, right, y, x)
         cuda.syncthreads()
-    # Addresses are found anew. Kept over all relaxations they would cost registers, so the compiler
-    # must not see that it has them. The times above are of two words of shared memory in place of
-    # the shuffles, which spill less: 8,192 vertices take 41.0 ms, in float32 49.1 in place of 49.9.
-    row = cuda.shfl_sync(EVERYBODY, int32(row), 0)
-    column = cuda.shfl_sync(EVERYBODY, int32(column), 0)
-    for r in range(8):
-        i = row + cell_of(y, r)
-        for c in range(0, 8, 4):
-            cells = best[r, c], best[r, c + 1], best[r, c + 2], best[r, c + 3]
-            store_four(target, i, column + cell_of(x, c), cells)
+    store_cells(best, target, row, column, y, x)
