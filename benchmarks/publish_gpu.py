@@ -95,8 +95,31 @@ def _engine_table(results: dict[str, Any]) -> list[str]:
         f"{ceiling:.1f} T/s for int32. A first call takes "
         f"{results['cold_start_seconds']:.0f} s where nothing is compiled yet."
     )
+    if "tagged" in results:
+        lines += ["", *_tagged_table(results)]
     if "undirected" in results:
         lines += ["", *_undirected_table(results)]
+    return lines
+
+
+def _tagged_table(results: dict[str, Any]) -> list[str]:
+    """Return what next hops take where distances leave room for tags, and where they do not."""
+    rows = [
+        [
+            row["case"],
+            f"{row['heaviest']:,}",
+            three_digits(row["ms"]),
+            three_digits(row["small_tiles_ms"]),
+        ]
+        for row in results["tagged"]
+    ]
+    heads = "with next hops, vertices", "heaviest edge", "kernels, ms", "without tags, ms"
+    lines = markdown_table(heads, rows)
+    lines.append(
+        f"\n{_measured(results, 'tagged')}, kernels alone. Next hops are found in the lowest bits "
+        "of int32 distances that are surely below 4,194,303, whatever the edges weigh; where they "
+        "are not, as without tags, and to look for that is included."
+    )
     return lines
 
 

@@ -53,6 +53,17 @@ SPILLS = {
         ("shortest-paths/resident-tiles", "close_in_registers", target): most
         for target, most in {(7, 5): 700, (8, 0): 32, (10, 0): 700}.items()
     },
+    # Where tags are looked at, once for 128 relaxations of a cell; and a closed tile's, once.
+    **{
+        ("shortest-paths/tagged-distances", kernel, target): most
+        for kernel, targets, most in (
+            ("close_tagged_diagonal", [(7, 5), (8, 0)], 128),
+            ("close_tagged_diagonal", [(9, 0)], 8),
+            ("relax_tagged_cross", [(7, 5), (8, 0)], 76),
+            ("relax_tagged_rest", [(7, 5), (8, 0)], 28),
+        )
+        for target in targets
+    },
     # Operands come 16 bytes at a time, and some of their addresses are spilled around the hot loop:
     # once for 1,024 relaxations. On an H200 float32 takes 49.2 ms for 8,192 vertices so, and 51.7
     # number by number, without a spill. For 7.5 and 8.0 that has not been timed.

@@ -17,6 +17,7 @@ from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves, small_rounds, whole
 from warpladder.shortest_paths.gpu.halves import close_half
 from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
+from warpladder.shortest_paths.gpu.tagged_rounds import close_in_tagged_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles import small
 from warpladder.shortest_paths.gpu_tiles.large import TILE
@@ -65,8 +66,7 @@ HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1]]
     ("tiles", "dtype"),
     [
         (deep_rounds.SINGLES, "int32"),
-        *large((whole._PAIRS, "int16"), (halves._STRIPS, "float32")),
-        (halves._TILES, "int32"),
+        *large((whole._PAIRS, "int16"), (halves._STRIPS, "float32"), (halves._TILES, "int32")),
         (halves._PAIRS, "int16"),
         *zip(SMALL, ["float64", "int64"], strict=True),
     ],
@@ -115,7 +115,7 @@ def in_small_rounds(_n: int, dtype: str, hops: bool, _depth: int) -> bool:
 #: Three tiles in a row, so that a round of two has a rest; and one, which has not even panels.
 CHOSEN = {
     *((130, "int32", True, 2), (130, "float64", False, 2)),
-    *((33, "int32", True, 2), (130, "int64", True, 1)),
+    (33, "int32", True, 2),
 }
 
 
@@ -149,6 +149,7 @@ def test_small_tiles_in_deep_rounds(
         *(("singles", 47, 1), ("singles", 48, 2), ("singles", 127, 2), ("singles", 128, 4)),
         *(("pairs", 95, 1), ("pairs", 96, 2)),
         *(("wide", 47, 1), ("wide", 48, 2), ("wide", 95, 2), ("hops", 95, 2), ("hops", 96, 8)),
+        *(("tags", 47, 1), ("tags", 48, 2), ("tags", 128, 4)),
     ],
 )
 def test_many_tiles_are_taken_in_deep_rounds(method: Any, tiles: int, depth: int) -> None:
@@ -204,6 +205,7 @@ class Streams:
         self.named: list[tuple[str, int, int]] = []
         self.host = Queue()
         self.streams: list[Queue] = []
+        self.properties = SimulatedDevice().properties
 
     def stream(self, *, urgent: bool = False) -> Queue:
         self.streams.append(Queue(urgent=urgent))
@@ -237,6 +239,7 @@ class Streams:
         name = kernel.py_func.__name__
         name = name.replace("_small_diagonal", "_diagonal").replace("_small_", "_deep_")
         name = name.replace("mirror_small", "mirror_all")
+        name = name.replace("_tagged_diagonal", "_diagonal").replace("_tagged_", "_deep_")
         if name in {"relax_cross", "relax_rest"}:
             # Of `overlapped-panels`, which takes one tile of the diagonal in a round.
             name = name.replace("_", "_deep_")
@@ -263,6 +266,9 @@ def touched(
     match kernel:
         case "close_diagonal":
             tiles = {(pivot, pivot)}
+            return tiles, tiles
+        case "make_room" | "read_notes":
+            tiles = {(i, j) for i in every for j in every}
             return tiles, tiles
         case "mirror_all":
             below = {(i, j) for i in every for j in range(i)}
@@ -339,6 +345,19 @@ def test_launches_of_small_tiles_are_in_order(half: bool, depth: int, tiles: int
     matrix = np.empty((tiles * small.TILE, tiles * small.TILE), np.int64)
     close_in_small_tiles(device, matrix, None, depth, 1e9, half=half)
     assert (launches_beside_others(device) > 0) == (tiles > 2 * depth)
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.parametrize("tiles", [1, 4, 7])
+def test_launches_of_tagged_tiles_are_in_order(half: bool, depth: int, tiles: int) -> None:
+    device = Streams(tiles)
+    matrix = np.empty((tiles * TILE, tiles * TILE), np.int32)
+    close_in_tagged_tiles(device, matrix, matrix, depth, 9, half=half)  # type: ignore[arg-type]
+    assert (launches_beside_others(device) > 0) == (tiles > 2 * depth)
+    # Notes are mirrored with the distances, and read after that.
+    mirrors = ["mirror_all"] * 2 if half and tiles > 1 else []
+    assert [name for name, _, _ in device.named][-1 - len(mirrors) :] == [*mirrors, "read_notes"]
 
 
 @pytest.mark.parametrize("tiles", [1, 2, 3, 24])

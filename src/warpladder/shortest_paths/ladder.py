@@ -52,6 +52,7 @@ from warpladder.shortest_paths.rungs import (
     sequential_cpu,
     small_n_one_block,
     strided_cells,
+    tagged_distances,
 )
 from warpladder.shortest_paths.wrong import (
     cleared_flags,
@@ -97,6 +98,7 @@ LADDER = Ladder(
         # Many rounds in one launch, and the paths.
         one_launch.RUNG,
         one_launch_next_hops.RUNG,
+        tagged_distances.RUNG,
         resident_tiles.RUNG,
         # And where there is little to do.
         small_n_one_block.RUNG,

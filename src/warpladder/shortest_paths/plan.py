@@ -28,7 +28,8 @@ __all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 _SPARSE_FROM = 512
 # Below this nothing is gained: Floyd-Warshall takes 0.1 ms.
 _SEARCHED_FROM = 64
-# Floyd-Warshall with next hops takes about so many times as long: 1.6 to 1.7 on CPUs, 1.9 on a GPU.
+# Floyd-Warshall with next hops takes up to so many times as long: 1.6 to 1.7 on CPUs; on a GPU 1.9,
+# or hardly longer where the engine finds them with tags, which depends on the weights.
 _WITH_NEXT_HOPS = 2
 # The arcs of a matrix are listed twice, beside the distances.
 _ARC_BYTES = 8

@@ -150,6 +150,11 @@ ANSWERS = {
         the hop is right as long as following it is as long as the distance says. An oracle that
         names one path would have to have the same taste, so the task compares lengths."""
     ),
+    "tagged-distances": Answer(
+        """What was known before needs a tag, too, and the least: there are 129. With 257 of them it
+        takes nine bits, which leave 21 for a distance: it has to be below 2**21 - 1 = 2,097,151,
+        half as long as with eight."""
+    ),
     "resident-tiles": Answer(
         """2,048: there are 264 places, and 16 tiles in a row are 256. With 17 they would be 289. So
         8 places are left free."""

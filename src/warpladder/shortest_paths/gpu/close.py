@@ -4,8 +4,9 @@ Small matrices are closed as in the rung `one-launch`, or as in `resident-tiles`
 enough tiles of 4 bytes to fill the GPU and all fit into its registers; large ones as in
 `deep-rounds`: int32 and float32 one number at a time, int16 in pairs where the GPU has instructions
 for that, and as int32 where not. Numbers of 8 bytes and all with next hops keep to small tiles, in
-deep rounds too where the matrix is large. Of a symmetric matrix that is closed in rounds half of
-the tiles is enough, as told in `halves`.
+deep rounds too where the matrix is large; but where distances of int32 leave room for tags, large
+tiles find next hops with them, as in `tagged-distances`. Of a symmetric matrix that is closed in
+rounds half of the tiles is enough, as told in `halves`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import numpy as np
 
 from warpladder.device.grids import round_up
 from warpladder.shortest_paths.gpu.halves import close_half
+from warpladder.shortest_paths.gpu.length_bound import all_below
 from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
+from warpladder.shortest_paths.gpu.tagged_rounds import close_in_tagged_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
-from warpladder.shortest_paths.gpu_tiles import large, small
+from warpladder.shortest_paths.gpu_tiles import large, small, tagged
 from warpladder.shortest_paths.rungs.one_launch import close_at_once
 from warpladder.shortest_paths.rungs.resident_tiles import close_resident, most_tiles
 
@@ -68,12 +71,16 @@ _PAIRS_FROM = (9, 0)
 #    6,144 (96)     59.7  54.0  52.7  52.2     65.0     31.1  28.5  27.5  28.0
 #    8,192 (128)     140   128   124   123      152     72.0  65.8  63.8  63.5
 _IN_SMALL_TILES = (96, 8), (48, 2)
+_IN_LARGE_TILES = (128, 4), (48, 2)
 _DEPTHS = {
-    "singles": ((128, 4), (48, 2)),
+    "singles": _IN_LARGE_TILES,
     "pairs": ((96, 2),),
     "wide": _IN_SMALL_TILES,
     "hops": _IN_SMALL_TILES,
+    "tags": _IN_LARGE_TILES,
 }
+# Of large tiles in a row, with next hops.
+_TAGS_FROM = 20
 # Of small tiles in a row; with fewer the host is longer at the launches than the GPU at its work.
 # Whole calls, ms in rounds and in one launch: with next hops 2.47 and 2.10 at 1,536, 2.13 and 2.29
 # at 1,700; of float64 2.55 and 2.37, 2.54 and 2.75.
@@ -87,7 +94,8 @@ class Plan(NamedTuple):
     ----------
     method
         "one launch" and "resident" as these rungs, the others in deep rounds: "singles" and "pairs"
-        of large tiles, "wide" numbers and "hops" of small ones.
+        of large tiles, "wide" numbers and "hops" of small ones; "tags" of large ones where all
+        distances are short enough, and where not as "hops".
     side
         Of the matrix, filled up to whole tiles.
     dtype
@@ -95,7 +103,7 @@ class Plan(NamedTuple):
         take two instructions where int32 takes one.
     """
 
-    method: Literal["one launch", "resident", "singles", "pairs", "wide", "hops"]
+    method: Literal["one launch", "resident", "singles", "pairs", "wide", "hops", "tags"]
     side: int
     dtype: np.dtype[Any]
 
@@ -110,8 +118,13 @@ class Plan(NamedTuple):
         return small.TILE if self.method in {"one launch", "wide", "hops"} else large.TILE
 
 
-def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Plan:
+def plan_for(
+    device: Device, n: int, dtype: np.dtype[Any], *, carry: bool, tags: bool = True
+) -> Plan:
     """Return how n vertices are closed, with next hops if ``carry``.
+
+    Without ``tags``, next hops are looked up in small tiles: whoever has found some before keeps
+    them so.
 
     Examples
     --------
@@ -127,6 +140,8 @@ def plan_for(device: Device, n: int, dtype: np.dtype[Any], *, carry: bool) -> Pl
         if _RESIDENT_FROM * places <= (side // large.TILE) ** 2 <= places:
             return Plan("resident", side, single)
     narrow = round_up(n, small.TILE)
+    if carry and tags and single == np.int32 and side >= _TAGS_FROM * large.TILE:
+        return Plan("tags", side, single)
     if (carry or dtype.itemsize > 4) and narrow >= _SMALL_ROUNDS_FROM * small.TILE:
         return Plan("hops" if carry else "wide", narrow, single)
     if carry or dtype.itemsize > 4 or n <= _ONE_LAUNCH_UP_TO:
@@ -145,6 +160,7 @@ def close(
     progress: Callable[[float], None] | None = None,
     *,
     half: bool = False,
+    n: int | None = None,
 ) -> None:
     """Replace weights by distances, in place.
 
@@ -158,19 +174,27 @@ def close(
         As the plan says, C-contiguous; free of negative cycles; at most 0 on the diagonal, also of
         vertices that only fill up.
     hops
-        Next hops to carry along, of the same shape, int32; or None.
+        Next hops to carry along, of the same shape, int32; or None. With "tags" those of edges.
     no_path
         What stands where there is no edge; twice it fits the dtype.
     progress
         Called now and then with the fraction done.
     half
         Whether the weights are the same as their transpose, bit for bit, and the plan takes half.
+    n
+        How many of the vertices do not only fill up; by default all may.
 
     Notes
     -----
     ``side**3`` relaxations, or half as many with the same bits. The last launch may still be at
     work on return.
     """
+    if plan.method == "tags":
+        limit = min(no_path, tagged.MOST)
+        if all_below(device, dist, n or plan.side, no_path, limit):
+            close_in_tagged_tiles(device, dist, hops, depth_of(plan), no_path, progress, half=half)
+            return
+        plan = plan._replace(method="hops")
     if plan.method == "one launch":
         close_at_once(device, dist, hops, no_path)
     elif plan.tile == small.TILE:

@@ -83,7 +83,7 @@ def floyd_warshall(
     if carry:
         blocks = min(plan.side, 32 * device.properties.multiprocessors)
         device.launch(write_first_hops, blocks, THREADS, matrix, links, no_path)
-    close(device, plan, matrix, links, no_path, progress, half=half)
+    close(device, plan, matrix, links, no_path, progress, half=half, n=n)
     download(device, matrix, dist)
     if carry:
         download(device, links, hops)

@@ -211,7 +211,7 @@ class _Rounds:
 
         self._no_path = inner_no_path(host.dist.dtype).item()
         self._product = Product(device, dtype, carry=carry, no_path=self._no_path)
-        self._plan = plan_for(device, sizes.block, dtype, carry=carry)
+        self._plan = plan_for(device, sizes.block, dtype, carry=carry, tags=False)
         self._rows = device.empty((sizes.block, sizes.width), dtype)
         self._closed = part(sizes.block, sizes.block)
         self._lefts = part(sizes.band, sizes.block)

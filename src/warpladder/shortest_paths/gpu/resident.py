@@ -190,7 +190,7 @@ def solve_there(
         blocks = min(plan.side, 32 * device.properties.multiprocessors)
         if hops is not None:
             device.launch(write_first_hops, blocks, THREADS, matrix, hops, no_path)
-        close(device, plan, matrix, hops, no_path, options.progress, half=half)
+        close(device, plan, matrix, hops, no_path, options.progress, half=half, n=n)
         links = found if hops is None else hops
         device.launch(export_rows, blocks, THREADS, matrix, links, dist, found, no_path, outer)
         if not look_first:

@@ -1,8 +1,9 @@
-"""Closing a large matrix in deep rounds of small tiles: numbers of 8 bytes, and all with next hops.
+"""Closing a large matrix in deep rounds of small tiles: numbers of 8 bytes, and with next hops.
 
 The tiles are those of `one-launch`. A matrix that is not large is closed in one launch, which
 spares the launches; of a large one each round loads and stores every tile, and takes `depth` tiles
-of the diagonal so that there are fewer rounds. Next hops are looked up slab by slab, as there.
+of the diagonal so that there are fewer rounds. Next hops are looked up slab by slab, as there;
+those of short distances of int32 are found faster by `tagged_rounds`.
 
 Of a symmetric matrix half of the tiles is relaxed, with next hops too. These are not symmetric,
 but a path and the way back go through the same vertex: (i, j) improves through k where (j, i) does,

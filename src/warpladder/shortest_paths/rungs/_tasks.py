@@ -46,6 +46,7 @@ __all__ = [
     "DISTANCES_OVERLAPPED",
     "DISTANCES_UNDIRECTED",
     "LENGTHS_ALONG_HOPS",
+    "LENGTHS_ALONG_HOPS_BY_TILES",
     "NEXT_HOPS",
     "Weights",
     "first_hops",
@@ -272,6 +273,10 @@ LENGTHS_ALONG_HOPS = replace(
     work=_work_with_hops,
     # Of paths that are equally short a kernel may take any.
     compared=lambda problem, found: (found[0], lengths_by_hops(problem, *found)),
+)
+
+LENGTHS_ALONG_HOPS_BY_TILES = replace(
+    LENGTHS_ALONG_HOPS, sizes=(*_ONE_TILE, 130, 260), simulated=(0, 33, 130)
 )
 
 NEXT_HOPS = replace(

@@ -11,9 +11,9 @@ Expect: two loads per cell and one per row. At n = 128 a row is 1 + 4 * 2 = 9 re
 4 * 3 = 12; at n = 2048 it is 129 instead of 192, a third less. The rest is row k, which caches
 hold, and the cell itself, which is the traffic that no rearrangement of one step can save.
 
-Found: faster than the rung below, and slower than one further down. On an NVIDIA H200 (2026-11-26),
+Found: faster than the rung below, and slower than one further down. On an NVIDIA H200 (2026-11-27),
 at n = 2048, it takes 34.1 ms and `grid-sync` 46.2 ms; but `row-blocks`, which shares the entry in
-2048 launches, takes 30.5 ms. As many requests; it is the barrier of the grid that costs more than
+2048 launches, takes 30.4 ms. As many requests; it is the barrier of the grid that costs more than
 the launches.
 
 Source: CF E
@@ -105,9 +105,9 @@ RUNG = Rung(
     found=(
         Found(
             "NVIDIA H200",
-            "2026-11-26",
+            "2026-11-27",
             2048,
-            (("pivot-in-register", 34.1), ("grid-sync", 46.2), ("row-blocks", 30.5)),
+            (("pivot-in-register", 34.1), ("grid-sync", 46.2), ("row-blocks", 30.4)),
         ),
     ),
 )
