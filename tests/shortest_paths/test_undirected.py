@@ -43,9 +43,7 @@ def directed(monkeypatch):
     return answer
 
 
-@pytest.mark.parametrize(
-    ("n", "dtype"), only(lambda _, dtype: dtype in {"int16", "float32"}, SIZES, DTYPES)
-)
+@pytest.mark.parametrize(("n", "dtype"), only(lambda _, dtype: dtype == "float32", SIZES, DTYPES))
 def test_half_has_the_bits_of_the_whole(n, dtype, directed):
     # Few enough edges for detours and, in one corner, pairs without a path.
     weights = both_ways(random_weights(n, dtype, density=3 / n, seed=n))
