@@ -53,7 +53,7 @@ _CASES = (
     *((n, "float32", True) for n in (8192,)),
 )
 #: With next hops, by what weights are multiplied: n and the factors. The least leave room for tags
-#: whatever the paths are, the next do as their lengths are looked into, the last do not.
+#: whatever the paths are, the next do where their lengths are looked into, the last do not.
 _TAGGED = tuple((n, factor) for n in (2560, 8192) for factor in (1, 1000, 100_000))
 #: Closed by half and, beside it, as if they were digraphs.
 _UNDIRECTED = (

@@ -62,7 +62,7 @@ CHOSEN = {
     (130, "int16", False, (2, False)),
     (130, "float32", False, (2, False)),
     (130, "int32", True, (2, False)),
-    (130, "float64", False, (1, False)),
+    (130, "float64", True, (1, False)),
 }
 
 

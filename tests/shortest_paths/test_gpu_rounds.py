@@ -14,14 +14,15 @@ from oracles import DTYPES, as_float, check_hops, distances, random_weights
 import warpladder as wl
 from choosing import large, only
 from warpladder.shortest_paths.gpu import close as closing
-from warpladder.shortest_paths.gpu import halves, small_rounds, whole
+from warpladder.shortest_paths.gpu import halves, small_rounds, tagged_rounds, whole
 from warpladder.shortest_paths.gpu.halves import close_half
 from warpladder.shortest_paths.gpu.small_rounds import close_in_small_tiles
 from warpladder.shortest_paths.gpu.tagged_rounds import close_in_tagged_tiles
 from warpladder.shortest_paths.gpu.whole import close_whole
 from warpladder.shortest_paths.gpu_tiles import small
 from warpladder.shortest_paths.gpu_tiles.large import TILE
-from warpladder.shortest_paths.rungs import deep_rounds, overlapped_panels
+from warpladder.shortest_paths.gpu_tiles.tagged import BITS
+from warpladder.shortest_paths.rungs import deep_rounds, overlapped_panels, tagged_distances
 from warpladder.shortest_paths.rungs.overlapped_panels import overlap_rounds
 from warpladder.simulator import SimulatedDevice
 
@@ -47,7 +48,9 @@ def relaxed(
 
 
 def operands_of(gpu: SimulatedDevice, tiles: deep_rounds.Tiles, dist: Any) -> deep_rounds.Operands:
-    """Return what the engine gives these kernels, without next hops."""
+    """Return what the engine gives these kernels, without next hops but where they have tags."""
+    if tiles in TAGGED:
+        return deep_rounds.Operands(*[(dist, gpu.full(dist.shape, -1, np.int32))] * 3)
     if tiles in SMALL:
         given = dist, gpu.empty((1, 1), np.int32), 1e9
         return deep_rounds.Operands(given[:2], given, given)
@@ -59,7 +62,8 @@ def operands_of(gpu: SimulatedDevice, tiles: deep_rounds.Tiles, dist: Any) -> de
 
 
 SMALL = [small_rounds._TILES[8, False], small_rounds._HALVES[8, False]]
-HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1]]
+TAGGED = [tagged_distances.TAGGED, tagged_rounds._HALF]
+HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1], TAGGED[1]]
 
 
 @pytest.mark.parametrize(
@@ -69,8 +73,13 @@ HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1]]
         *large((whole._PAIRS, "int16"), (halves._STRIPS, "float32"), (halves._TILES, "int32")),
         (halves._PAIRS, "int16"),
         *zip(SMALL, ["float64", "int64"], strict=True),
+        *large((TAGGED[0], "int32")),
+        (TAGGED[1], "int32"),
     ],
-    ids=["whole", "whole-pairs", "strips", "tiles", "half-pairs", "small", "half-small"],
+    ids=[
+        *("whole", "whole-pairs", "strips", "tiles", "half-pairs", "small", "half-small"),
+        *("tagged", "half-tagged"),
+    ],
 )
 def test_one_launch_relaxes_its_tiles_and_no_others(tiles: deep_rounds.Tiles, dtype: str) -> None:
     """Rows and columns of a round, those of the next one and the rest, of four tiles in a row."""
@@ -78,6 +87,8 @@ def test_one_launch_relaxes_its_tiles_and_no_others(tiles: deep_rounds.Tiles, dt
     count, side = 4, small.TILE if tiles in SMALL else TILE
     weights = np.random.default_rng(5).integers(1, 2000, (count * side, count * side))
     given = np.minimum(weights, weights.T).astype(dtype)
+    if tiles in TAGGED:
+        given <<= BITS
     halved = tiles in HALVED
     some = [(i, j) for i in range(count) for j in range(count) if i >= j or not halved]
 

@@ -131,7 +131,7 @@ def recording_of(ladder: str) -> Recording | None:
     --------
     >>> recorded = recording_of("shortest-paths")
     >>> recorded.title, recorded.all_of("flag-barrier")[0].n
-    ('recorded on NVIDIA H200, 2026-11-26', 2048)
+    ('recorded on NVIDIA H200, 2026-11-27', 2048)
     >>> recording_of("a ladder that nobody has run") is None
     True
     """

@@ -37,7 +37,7 @@ from warpladder.shortest_paths.gpu_tiles.large import (
     store_cells,
 )
 
-__all__ = ["BITS", "MOST", "close_tile", "first_step", "relax_tile"]
+__all__ = ["BITS", "MOST", "NOTED", "close_tile", "earlier_note", "relax_tile"]
 
 #: Of a tag: 0, or one of the 128 vertices of a tile.
 BITS = 8
@@ -46,6 +46,8 @@ TAGS = (1 << BITS) - 1
 MOST = (1 << (30 - BITS)) - 1
 #: The note of vertex 0; of others it is less by as much. What is not noted is -1.
 NOTED = NO_HOP - 1
+#: That are followed before a cell takes over what it came to.
+NOTES_AT_A_TIME = 8
 
 _PUBLISHED = (2, TILE)
 
@@ -155,12 +157,14 @@ def close_tile(dist, notes, corner):
 
 
 @cuda.jit(device=True)
-def first_step(notes, i, j, is_path):
-    """Return the next hop from i to j, by the notes of row i; -1 if there is no path."""
-    note, last = notes[i, j], j
-    while note <= NOTED:
-        last = NOTED - note
-        note = notes[i, last]
-    if note >= 0:
-        return note
-    return int32(last) if is_path else int32(NO_HOP)
+def earlier_note(notes, i, note):
+    """Return the note that one comes to from another one in row ``i``, some notes back in time.
+
+    And whether there are more behind it.
+    """
+    for _ in range(NOTES_AT_A_TIME):
+        before = notes[i, NOTED - note]
+        if before > NOTED:
+            return note, False
+        note = before
+    return note, notes[i, NOTED - note] <= NOTED
