@@ -41,6 +41,7 @@ __all__ = ["BITS", "MOST", "NOTED", "close_tile", "earlier_note", "relax_tile"]
 
 #: Of a tag: 0, or one of the 128 vertices of a tile.
 BITS = 8
+#: Where it is in a number.
 TAGS = (1 << BITS) - 1
 #: What stands for "no path", above all distances: twice it, with a tag, fits 32 bits.
 MOST = (1 << (30 - BITS)) - 1

@@ -94,6 +94,7 @@ def go_back(notes, i):
     go_on = 1
     while go_on:
         go_on = 0
+        # As often for every thread, or some would not come to the barriers.
         for first in range(cuda.threadIdx.x, n + cuda.threadIdx.x, _CELLS * THREADS):
             for u in range(_CELLS):
                 j = first + u * THREADS
