@@ -74,6 +74,17 @@ def test_nothing_is_made_for_python_and_c(data):
             assert (one.fndesc.llvm_cfunc_wrapper_name in code) is has_them
 
 
+def test_no_machine_code_is_made(data):
+    """What calls it has its code; that of its own would lie at an address."""
+    for make, has_it in ((njit, True), (subroutine, False)):
+        function = make(after_zeros)
+        caller = ask(function)
+        assert caller(data, 1) == (2, 4, 2, 2)
+        for one in function.overloads.values():
+            name = one.fndesc.llvm_func_name
+            assert (one.library.get_pointer_to_function(name) != 0) is has_it
+
+
 @pytest.mark.parametrize("is_compiled", [False, True])
 def test_from_python_it_is_refused(data, is_compiled):
     scanner = subroutine(after_zeros)

@@ -8,6 +8,7 @@ from numba import njit
 from oracles import DTYPES
 
 from choosing import large
+from warpladder.device.stretches import copy_block
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.packing import operand, pack_left, pack_right
 from warpladder.shortest_paths.tile_hops import scratch_tile, take_hops
@@ -23,9 +24,9 @@ def _relax(matrix, full, half, below, cells, k0, k1, panel, pad):
     tile, best, runs, marks = scratch
     pack_left(matrix, full, i0, i1, k0, k1, panel, pad, left)
     pack_right(matrix, full, half, k0, k1, j0, j1, panel, pad, right, 0)
-    tile[: i1 - i0, : j1 - j0] = matrix[0][i0:i1, j0:j1]
+    copy_block(matrix[0], i0, j0, tile, 0, 0, i1 - i0, j1 - j0)
     relax_tile_marking(tile, 0, 0, left[0], 0, right[0], 0, k1 - k0, best, runs, marks)
-    matrix[0][i0:i1, j0:j1] = tile[: i1 - i0, : j1 - j0]
+    copy_block(tile, 0, 0, matrix[0], i0, j0, i1 - i0, j1 - j0)
     take_hops(matrix[1], half, below, i0, i1, j0, j1, left, 0, right, 0, panel, scratch)
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.bits import lowest
 from warpladder.device.kernel_cache import cached
+from warpladder.device.stretches import copy_stretch, row_stretch, stretch
 from warpladder.device.subroutines import subroutine
 from warpladder.device.team import finish_task, is_aborted, next_task, report_progress
 from warpladder.shortest_paths.arcs import MANY, has_many, marked, present_rows
@@ -107,7 +108,7 @@ def search_bit_rows(
         for s in range(number * batch, min((number + 1) * batch, n)):
             level = _search(rows, s, targets, front, found, reached, distances, step, no_path)
             deepest[worker] = max(deepest[worker], level)
-            dist[s] = distances[:n]
+            copy_stretch(stretch(distances, 0, n), row_stretch(dist, s, 0, n))
         report_progress(state, finish_task(state) + 1)
         number = next_task(state)
 

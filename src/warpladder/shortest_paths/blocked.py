@@ -38,8 +38,10 @@ from __future__ import annotations
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
-from warpladder.device.subroutines import constants_as_numbers, subroutine
+from warpladder.device.stretches import copy_block
+from warpladder.device.subroutines import subroutine
 from warpladder.device.team import barrier, finish_task, is_aborted, next_task, report_progress
+from warpladder.shortest_paths.diagonal import close_block
 from warpladder.shortest_paths.packing import operand, pack_left, pack_right, round_up
 from warpladder.shortest_paths.tile_hops import scratch_tile, take_hops
 from warpladder.shortest_paths.tiles import (
@@ -53,9 +55,7 @@ from warpladder.shortest_paths.transposed import mirror_rows, transpose
 __all__ = ["close_range", "close_team"]
 
 
-@constants_as_numbers
-@cached
-@njit(nogil=True)
+@subroutine
 def close_range(matrix, carry, low, high, panel, pad, half):
     """Close the square block ``[low, high)`` of a matrix in place, on this thread alone.
 
@@ -73,7 +73,7 @@ def close_range(matrix, carry, low, high, panel, pad, half):
         k1 = min(k0 + panel, high)
         if half:
             mirror_rows(dist, k0, k1, k0)
-        _close_diagonal(matrix, carry, k0, k1)
+        close_block(matrix, carry, k0, k1)
         if k1 - k0 == span:
             return
         pack_left(matrix, carry, k0, k1, k0, k1, panel, pad, left)
@@ -169,35 +169,6 @@ def close_team(
         while task * chunk < n and not is_aborted(state):
             mirror_rows(dist, task * chunk, min((task + 1) * chunk, n), 0)
             task = next_task(state)
-
-
-@subroutine(counted=False)
-def _close_diagonal(matrix, carry, k0, k1):
-    """Floyd-Warshall by the book on a block that stays in the first-level cache."""
-    dist, hops = matrix
-    for k in range(k0, k1):
-        via = dist[k, k0:k1]
-        for i in range(k0, k1):
-            through = dist[i, k]
-            row = dist[i, k0:k1]
-            # Stores on both outcomes, so that the compiler can use vectors.
-            if carry is None:
-                for j in range(k1 - k0):
-                    candidate = dist.dtype.type(through + via[j])
-                    better = candidate < row[j]
-                    row[j] = candidate if better else row[j]
-            else:
-                _relax_row(row, hops[i, k0:k1], through, hops[i, k], via)
-
-
-# Within the loop above LLVM finds no vectors: 96 vertices take 1,030 us so, and 113 as it is here.
-@subroutine(counted=False)
-def _relax_row(row, hop_row, through, hop, via):
-    for j in range(row.size):
-        candidate = row.dtype.type(through + via[j])
-        better = candidate < row[j]
-        row[j] = candidate if better else row[j]
-        hop_row[j] = hop if better else hop_row[j]
 
 
 @subroutine(counted=False)
@@ -307,9 +278,9 @@ def _relax(dist, carry, i0, i1, j0, j1, left, left_at, right, at, depth, scratch
         _relax_whole(dist, carry, i0, j0, left, left_at, right, at, depth, scratch)
         return
     edge = scratch[0]
-    _copy_block(dist, i0, j0, edge, 0, 0, i1 - i0, j1 - j0)
+    copy_block(dist, i0, j0, edge, 0, 0, i1 - i0, j1 - j0)
     _relax_whole(edge, carry, 0, 0, left, left_at, right, at, depth, scratch)
-    _copy_block(edge, 0, 0, dist, i0, j0, i1 - i0, j1 - j0)
+    copy_block(edge, 0, 0, dist, i0, j0, i1 - i0, j1 - j0)
 
 
 @subroutine(counted=False)
@@ -319,14 +290,3 @@ def _relax_whole(dist, carry, i, j, left, left_at, right, at, depth, scratch):
     else:
         _, best, runs, marks = scratch
         relax_tile_marking(dist, i, j, left, left_at, right, at, depth, best, runs, marks)
-
-
-@subroutine(counted=False)
-def _copy_block(source, i0, j0, target, i1, j1, height, width):
-    for i in range(height):
-        # Rows, not cells by two indices: those may be negative, which is asked of each. On one core
-        # n = 200 is 1.13 times as fast so, n = 512 1.04 times.
-        row = source[i0 + i, j0 : j0 + width]
-        into = target[i1 + i, j1 : j1 + width]
-        for j in range(width):
-            into[j] = row[j]

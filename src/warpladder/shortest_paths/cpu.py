@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
 from warpladder.device.team import new_state, run_team
-from warpladder.shortest_paths.blocked import close_range, close_team
+from warpladder.shortest_paths.batch_cpu import close_graphs
+from warpladder.shortest_paths.blocked import close_team
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.packing import make_operand
 from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
@@ -41,6 +42,8 @@ _SHARE_OF_HALF = 0.57
 # 16 cores, n = 1000: 16 workers take 23 ms and 8 of them 17; there must be a panel for each.
 _ROWS_PER_WORKER = 128
 _INNER_PANEL = PANEL_UNIT // 2
+# As a batch of one graph, of which no second version has to be compiled.
+_ONE = np.ones(1, np.bool_)
 # Rows per task: many tasks, so that a slower core takes fewer; each re-reads the packed row panel.
 _CHUNK = 48
 
@@ -69,7 +72,7 @@ def floyd_warshall(
     no_path = inner_no_path(dist.dtype)
     if n <= SERIAL_UP_TO:
         panel = PANEL_UNIT if n > PANEL_UNIT else _INNER_PANEL
-        close_range((dist, hops), carry, 0, n, panel, no_path, False)
+        close_graphs(dist[None], hops[None], carry, panel, no_path, _ONE, 0, 1)
         return ""
 
     half = is_symmetric(dist)

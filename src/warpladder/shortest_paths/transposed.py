@@ -20,10 +20,11 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.llvm import data_of, transposed, vector_at
 from warpladder.device.subroutines import subroutine
 
-__all__ = ["are_mirrored", "mirror_rows", "transpose", "turn"]
+__all__ = ["SIDE", "Square", "are_mirrored", "mirror_rows", "transpose", "turn"]
 
-# Rows and columns of a square; of 16, numbers of 32 and 64 bits take 1 to 1.6 times as long.
-_SIDE = 8
+SIDE = 8
+"""Rows and columns of a square; of 16, numbers of 32 and 64 bits take 1 to 1.6 times as long."""
+
 # Of what is read before the next lines are begun. And the rows that are mirrored at a time, where
 # the triangle on the diagonal is left to be moved one by one.
 _BLOCK, _ROWS = 128, 32
@@ -36,7 +37,7 @@ def _mirror_square(typingctx, matrix, row, column):
     """Copy the square at (row, column) to (column, row), transposed; they do not overlap."""
 
     def codegen(context, builder, signature, args):
-        lines = _Square(context, builder, signature, args)
+        lines = Square(context, builder, signature, args)
         row, column = args[1:]
         for number, line in enumerate(lines.columns(row, column)):
             builder.store(line, lines.at(column, row, number), align=lines.align)
@@ -50,7 +51,7 @@ def _turn_square(typingctx, matrix, row, column, target, at, pitch):
     """Copy the square at (row, column) to an array, transposed; rows there are ``pitch`` apart."""
 
     def codegen(context, builder, signature, args):
-        lines = _Square(context, builder, signature, args)
+        lines = Square(context, builder, signature, args)
         data = data_of(context, builder, signature, args, 3)
         for number, line in enumerate(lines.columns(args[1], args[2])):
             place = builder.add(args[4], builder.mul(args[5], _INDEX(number)))
@@ -69,19 +70,19 @@ def _differs(typingctx, matrix, row, column):
     """
 
     def codegen(context, builder, signature, args):
-        lines = _Square(context, builder, signature, args)
+        lines = Square(context, builder, signature, args)
         row, column = args[1:]
         unlike = ir.Constant(lines.kind, None)
         for number, line in enumerate(lines.columns(row, column)):
             other = builder.load(lines.at(column, row, number), align=lines.align)
             unlike = builder.or_(unlike, builder.xor(line, other))
-        whole = ir.IntType(_SIDE * lines.kind.element.width)
+        whole = ir.IntType(SIDE * lines.kind.element.width)
         return builder.icmp_unsigned("!=", builder.bitcast(unlike, whole), whole(0))
 
     return types.boolean(matrix, types.intp, types.intp), codegen
 
 
-class _Square:
+class Square:
     """Reads and places the rows of squares of a C-contiguous matrix."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
@@ -89,7 +90,7 @@ class _Square:
         view = context.make_array(array)(context, builder, args[0])
         self._builder, self._data = builder, view.data
         self._width = cgutils.unpack_tuple(builder, view.shape)[1]
-        self.kind = ir.VectorType(context.get_value_type(array.dtype), _SIDE)
+        self.kind = ir.VectorType(context.get_value_type(array.dtype), SIDE)
         self.align = array.dtype.bitwidth // 8
 
     def at(self, row: Any, column: Any, number: int) -> Any:
@@ -98,21 +99,22 @@ class _Square:
         first = builder.mul(builder.add(row, _INDEX(number)), self._width)
         return vector_at(builder, self._data, builder.add(first, column), self.kind)
 
-    def columns(self, row: Any, column: Any) -> list[Any]:
-        """Return the columns of a square as vectors."""
-        places = (self.at(row, column, number) for number in range(_SIDE))
+    def columns(self, row: Any, column: Any, rows: int = SIDE) -> list[Any]:
+        """Return the columns of a square as vectors; past ``rows`` their lanes have anything."""
+        places = (self.at(row, column, number) for number in range(rows))
         lines = [self._builder.load(place, align=self.align) for place in places]
+        lines += lines[:1] * (SIDE - rows)
         return transposed(self._builder, lines)
 
 
 @subroutine(counted=False)
 def transpose(matrix, i0, i1, j0, j1):
     """Copy rows ``[i0, i1)`` of columns ``[j0, j1)`` to where rows and columns change places."""
-    i_end, j_end = i1 - (i1 - i0) % _SIDE, j1 - (j1 - j0) % _SIDE
+    i_end, j_end = i1 - (i1 - i0) % SIDE, j1 - (j1 - j0) % SIDE
     for i in range(i0, i_end, _BLOCK):
         for j in range(j0, j_end, _BLOCK):
-            for c in range(j, min(j + _BLOCK, j_end), _SIDE):
-                for r in range(i, min(i + _BLOCK, i_end), _SIDE):
+            for c in range(j, min(j + _BLOCK, j_end), SIDE):
+                for r in range(i, min(i + _BLOCK, i_end), SIDE):
                     _mirror_square(matrix, r, c)
     for r in range(i0, i1):
         for c in range(j_end if r < i_end else j0, j1):
@@ -122,9 +124,9 @@ def transpose(matrix, i0, i1, j0, j1):
 @subroutine(counted=False)
 def turn(matrix, i0, i1, j0, j1, target, at, pitch):
     """Copy rows ``[i0, i1)`` of columns ``[j0, j1)`` to an array, column by column."""
-    i_end, j_end = i1 - (i1 - i0) % _SIDE, j1 - (j1 - j0) % _SIDE
-    for i in range(i0, i_end, _SIDE):
-        for j in range(j0, j_end, _SIDE):
+    i_end, j_end = i1 - (i1 - i0) % SIDE, j1 - (j1 - j0) % SIDE
+    for i in range(i0, i_end, SIDE):
+        for j in range(j0, j_end, SIDE):
             _turn_square(matrix, i, j, target, at + (j - j0) * pitch + i - i0, pitch)
     for i in range(i0, i1):
         for j in range(j_end if i < i_end else j0, j1):
@@ -148,10 +150,10 @@ def are_mirrored(bits: Any, i0: Any, i1: Any) -> Any:
     """Return whether rows ``[i0, i1)`` equal the columns, as far as the diagonal."""
     for i in range(i0, i1, _BLOCK):
         end = min(i + _BLOCK, i1)
-        i_end, j_end = end - (end - i) % _SIDE, i - i % _SIDE
+        i_end, j_end = end - (end - i) % SIDE, i - i % SIDE
         for j in range(0, j_end, _BLOCK):
-            for c in range(j, min(j + _BLOCK, j_end), _SIDE):
-                for r in range(i, i_end, _SIDE):
+            for c in range(j, min(j + _BLOCK, j_end), SIDE):
+                for r in range(i, i_end, SIDE):
                     if _differs(bits, r, c):
                         return False
         for r in range(i, end):
