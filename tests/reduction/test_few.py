@@ -103,6 +103,51 @@ def test_few_numbers_beside_a_mask(op, dtype):
         check(numbers(dtype, 6).reshape(3, 2), op, where=mask)
 
 
+@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("argmax", "i4"), ("l2", "f8")])
+def test_numbers_that_do_not_lie_one_after_the_other(op, dtype):
+    """They are seen to, also by a call that has met others of their dtype."""
+    for size in (1, 2, 600, 140_000):
+        values = numbers(dtype, 2 * size)
+        check(values, op)
+        halves, turned = values[::2], np.asfortranarray(values.reshape(2, size))
+        moved = np.zeros(values.nbytes + 1, np.uint8)[1:].view(dtype)
+        moved[:] = values
+        assert moved.flags.aligned is False
+        others = (halves, values[::-1], turned, turned[:, ::2], moved, moved[::2], values[:0:-3])
+        for other in (*others, values.astype(values.dtype.newbyteorder()), values.reshape(2, -1)):
+            check(other, op)
+            other.flags.writeable = False
+            check(other, op)
+            expected = wl.reduce(other.astype(dtype, order="C"), op)
+            np.testing.assert_allclose(wl.reduce(other, op), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["i1", *large("u1", "i2", "u2", "i4", "u4", "i8", "u8")])
+def test_extrema_that_no_number_exceeds(dtype):
+    """What follows them is not looked at; what they were before they were found is not kept."""
+    limits = np.iinfo(dtype)
+    calls = (("min", np.min), ("argmin", np.argmin), ("max", np.max), ("argmax", np.argmax))
+    for low_at, high_at in ((0, 20_000), (9000, 100), (5000, 5001), (20_000, 20_001)):
+        values = np.random.default_rng(3).integers(limits.min + 1, limits.max, 20_002, dtype)
+        values[low_at::7], values[high_at::5] = limits.min, limits.max
+        mask = np.arange(values.size) > min(low_at, high_at)
+        for rows in (values, values.reshape(2, -1), values.reshape(-1, 2)):
+            for op, function in calls:
+                for axis in (None, *range(rows.ndim)):
+                    np.testing.assert_array_equal(
+                        wl.reduce(rows, op, axis=axis), function(rows, axis=axis)
+                    )
+        for names in (("min", "max"), ("argmax", "min")):
+            for marks in (None, mask):
+                kept = values if marks is None else values[marks]
+                first = 0 if marks is None else min(low_at, high_at) + 1
+                expected = [
+                    dict(calls)[name](kept) + (first if name.startswith("arg") else 0)
+                    for name in names
+                ]
+                assert list(wl.reduce(values, names, where=marks)) == expected
+
+
 ONE_TILE = (
     *(("sum", "f4"), ("argmax", "f4"), ("l2", "f8"), ("nanmax", "f8")),
     *large(("var", "f4"), ("mean", "i8"), ("prod", "f4"), ("any", "i1")),

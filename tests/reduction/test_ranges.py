@@ -321,6 +321,18 @@ def test_products_of_powers_of_two_are_exact(powers, negative):
     assert found == (-expected if negative and power > 1023 else expected)
 
 
+@pytest.mark.parametrize("at", [0, 4095, 4096, 12_300, 28_671])
+def test_norms_whose_squares_do_not_fit_in_one_block(at):
+    """Whatever came before and comes after; twice, as memory is used again."""
+    values = np.zeros(7 * 4096)
+    for others, number in ((0.0, 1e-200), (1.0, 1e200), (0.0, 1e200), (1e-200, 1.0)) * 2:
+        values[:], values[at] = others, number
+        np.testing.assert_allclose(wl.reduce(values, "l2"), number, rtol=1e-15)
+        rows = np.stack([values, np.ones_like(values)])
+        expected = [number, 7**0.5 * 64]
+        np.testing.assert_allclose(wl.reduce(rows, "l2", axis=1), expected, rtol=1e-15)
+
+
 @pytest.mark.parametrize("axis", [0, 1])
 def test_norms_of_float32_whose_squares_do_not_fit_it(axis):
     """Alone in a block, beside others, and zeros."""

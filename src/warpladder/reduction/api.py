@@ -24,7 +24,7 @@ from warpladder.reduction.answers import (
 )
 from warpladder.reduction.chunks import Chunks
 from warpladder.reduction.cpu import accumulate
-from warpladder.reduction.few import answer, answer_of_few, known_ways
+from warpladder.reduction.few import answer_of_few, known_ways
 from warpladder.reduction.intake import (
     StoredRow,
     as_axes,
@@ -35,7 +35,7 @@ from warpladder.reduction.intake import (
     check_axes_of_indices,
     check_dtype,
 )
-from warpladder.reduction.layout import NO_MASK, TILE_BYTES
+from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
 from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
@@ -241,13 +241,13 @@ def reduce(
         and (accuracy is _FAST or type(accuracy) is str)
         and (ddof is _NO_DDOF or (type(ddof) is int and 0 <= ddof <= 1))
         and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))
-        and values.flags.carray
     ):
-        if axis is None and where is None and keepdims is False and values.nbytes <= TILE_BYTES:
-            known = known_ways.get((op, id(values.dtype))) if accuracy is _FAST else None
-            way = known or answer(op, values.dtype, accuracy, False)
-            found = way(values, NO_MASK, ddof)
-        else:
+        found = None
+        if axis is None and where is None and keepdims is False and accuracy is _FAST:
+            way = known_ways.get((op, id(values.dtype)))
+            if way is not None:
+                found = way(values, NO_MASK, ddof)
+        if found is None and values.flags.carray:
             found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
         if found is not None:
             return found

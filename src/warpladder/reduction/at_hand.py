@@ -13,26 +13,28 @@ from numpy.typing import NDArray
 
 from warpladder.device.standby import MOST_PIECES
 
-__all__ = ["states_at_hand", "views_of_one"]
+__all__ = ["Lent", "states_at_hand", "views_of_one"]
 
 Lent = tuple[Any, ...]
+"""States, and what is made of them once."""
 
 
 def states_at_hand(
     first: NDArray[Any], views: Callable[[memoryview, NDArray[Any]], Lent]
-) -> tuple[Callable[[], Lent], Callable[[Lent], None]]:
-    """Return what lends states that have seen nothing, as given, and what takes them back.
+) -> tuple[Callable[[], Lent], list[Lent]]:
+    """Return what lends states that have seen nothing, as given, and those that lie ready.
 
     Lent are their bytes, themselves, and what ``views`` makes of all the bytes there are and of the
     states. There is room for those of `MOST_PIECES` stretches of one row. Each call takes some that
-    lie ready, so that calls in several threads have their own.
+    lie ready, so that calls in several threads have their own, and adds them again in the end. What
+    makes states new itself takes some from there.
 
     Examples
     --------
-    >>> take, give_back = states_at_hand(np.zeros(2), lambda memory, states: (states[1:],))
+    >>> take, ready = states_at_hand(np.zeros(2), lambda memory, states: (states[1:],))
     >>> lent = _, states, last = take()
     >>> last[0] = 5.0
-    >>> give_back(lent)
+    >>> ready.append(lent)
     >>> take() is lent, states.tolist()
     (True, [0.0, 0.0])
     """
@@ -51,7 +53,7 @@ def states_at_hand(
         lent[0][:] = raw
         return lent
 
-    return take, ready.append
+    return take, ready
 
 
 def views_of_one(

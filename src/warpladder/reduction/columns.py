@@ -302,11 +302,15 @@ def column_kernel(spec: FoldSpec) -> Any:
                             offset[j] += d
                             deviation[j] += d * d
                 if has_moments and is_float:
-                    # What is no constant, where squares vanished.
+                    # What is no constant, where squares vanished. By loops: expressions of arrays
+                    # take Numba a second more to compile.
+                    have_vanished = False
                     for j in range(run):
                         moves[j] = not LEAST_SQUARE <= deviation[j] <= LARGEST_SQUARE
-                    if np.any(moves[:run] & (deviation[:run] == 0)):
-                        moves[:run] &= deviation[:run] != 0
+                        have_vanished |= moves[j] & (deviation[j] == 0)
+                    if have_vanished:
+                        for j in range(run):
+                            moves[j] &= deviation[j] != 0
                         for i in range(begin, end):
                             line = data[start + i * pitch : start + i * pitch + run]
                             for j in range(run):

@@ -144,7 +144,9 @@ def fold_kernel(spec: FoldSpec) -> Any:
     least, largest = bounds(element)
     block_size = spec.block
     until_some, until_none = spec.until == "some", spec.until == "none"
-    until_extremes = spec.until == "extremes"
+    # No later element is ahead of these.
+    ends_at_bounds = not is_float and spec.is_of_extrema
+    greatest = element(1) if spec.values == "bool" else largest
     has = spec.folds.__contains__
     has_total, has_whole, has_product = has("total"), has("whole"), has("product")
     has_low, has_high, has_low_at, has_high_at = map(has, ("low", "high", "low_at", "high_at"))
@@ -176,7 +178,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
         for k in range(rows):
             row = states[k]
             begin_of_row = k * pitch
-            blocks = 0
+            blocks, is_extreme = 0, False
             low_begin, high_begin = -1, -1
             for begin in range(begin_of_row, begin_of_row + length, block_size):
                 end = min(begin + block_size, begin_of_row + length)
@@ -318,9 +320,16 @@ def fold_kernel(spec: FoldSpec) -> Any:
                             tiny = squares_of(block, marks, masked, skip_nan, SCALE)
                         if squares > LARGEST_SQUARE:
                             huge = squares_of(block, marks, masked, skip_nan, 1 / SCALE)
-                        push(stack[2], blocks, tiny)
-                        push(stack[4], blocks, huge)
-                        push(stack[3], blocks, 0.0 if tiny + huge > 0 else squares)
+                        if tiny + huge > 0:
+                            squares = np.float64(0)
+                            if not is_extreme:
+                                # All before were zeros.
+                                is_extreme = True
+                                stack[2], stack[4] = 0.0, 0.0
+                        if is_extreme:
+                            push(stack[2], blocks, tiny)
+                            push(stack[4], blocks, huge)
+                        push(stack[3], blocks, squares)
                     else:
                         push(stack[3], blocks, squares)
                 if has_moments:
@@ -351,7 +360,11 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 blocks += 1
                 if (until_some or until_none) and found:
                     break
-                if until_extremes and (not has_low or row.low == 0) and (not has_high or row.high):
+                if (
+                    ends_at_bounds
+                    and (not has_low or row.low == least)
+                    and (not has_high or row.high >= greatest)
+                ):
                     break
 
             if has_real_total:
@@ -360,7 +373,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 row.absolute += drain(stack[1], blocks)
             if has_square:
                 row.square += drain(stack[3], blocks)
-                if may_be_extreme:
+                if may_be_extreme and is_extreme:
                     row.tiny_square += drain(stack[2], blocks)
                     row.huge_square += drain(stack[4], blocks)
             end_of_row = begin_of_row + length

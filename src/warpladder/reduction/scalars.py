@@ -16,7 +16,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from warpladder.device.llvm import call_outside
-from warpladder.device.subroutines import subroutine
+from warpladder.device.subroutines import PartOfOthers, subroutine
 
 __all__ = [
     "RULES",
@@ -65,7 +65,12 @@ def compiled(function: _Function) -> _Function:
     compiled ones what no other process has: loops made for a set of folds may have only the former
     among their variables.
     """
-    options = {"nogil": True, "fastmath": False, "no_cfunc_wrapper": True}
+    options = {
+        "nogil": True,
+        "fastmath": False,
+        "no_cfunc_wrapper": True,
+        "pipeline_class": PartOfOthers,
+    }
     overload(function, jit_options=options, strict=False)(lambda *_: function)
     return function
 
