@@ -71,7 +71,7 @@ HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1], TAGGED[1]]
     [
         (deep_rounds.SINGLES, "int32"),
         *large((whole._PAIRS, "int16"), (halves._STRIPS, "float32"), (halves._TILES, "int32")),
-        (halves._PAIRS, "int16"),
+        *large((halves._PAIRS, "int16")),
         *zip(SMALL, ["float64", "int64"], strict=True),
         *large((TAGGED[0], "int32")),
         (TAGGED[1], "int32"),
