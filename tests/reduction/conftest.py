@@ -16,10 +16,16 @@ def _as_if_not_called(request: pytest.FixtureRequest) -> Iterator[None]:
     """How arrays are cut is remembered; with other sizes of tiles it is not to be."""
     changes_sizes = "monkeypatch" in request.fixturenames
     if changes_sizes:
-        few._answer_to.cache_clear()
+        _forget_ways()
     yield
     if changes_sizes:
-        few._answer_to.cache_clear()
+        _forget_ways()
+
+
+def _forget_ways() -> None:
+    few.known_ways.clear()
+    for remembered in (few.answer, few._answer_to):
+        remembered.cache_clear()
 
 
 @pytest.fixture(scope="module")

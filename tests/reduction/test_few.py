@@ -116,10 +116,43 @@ def test_numbers_that_do_not_lie_one_after_the_other(op, dtype):
         others = (halves, values[::-1], turned, turned[:, ::2], moved, moved[::2], values[:0:-3])
         for other in (*others, values.astype(values.dtype.newbyteorder()), values.reshape(2, -1)):
             check(other, op)
+            check(other, op, keepdims=True)
             other.flags.writeable = False
             check(other, op)
+            check(other, op, keepdims=True)
             expected = wl.reduce(other.astype(dtype, order="C"), op)
             np.testing.assert_allclose(wl.reduce(other, op), expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("axis", [None, 0])
+def test_one_number_of_many(axis):
+    """It is C-contiguous whatever its stride is, and misaligned where it is that."""
+    values = np.arange(1, 21, dtype="f4")
+    for one in (values[3::20], values[3:4][::-1], np.broadcast_to(values[3], 1)):
+        for op in ("sum", "max", "argmax", "l2", "var"):
+            check(one, op, axis=axis)
+            check(one, op, axis=axis, keepdims=True)
+
+
+def test_numbers_that_may_not_be_written_are_not_compiled_for():
+    """Where the answer takes the long way, in the end, as those near the ends of their range do."""
+    values = np.array([1e200, 1.0])
+    check(values, "l2")
+    (part,) = make_plan(parse_ops("l2"), values.dtype, None, "fast", masked=False).parts
+    versions = len(part.loop.signatures)
+    values.flags.writeable = False
+    check(values, "l2")
+    assert len(part.loop.signatures) == versions
+
+
+def test_truths_that_settle_extrema():
+    for low_at, high_at in ((0, 9000), (9000, 0), (5000, 5001)):
+        for kind in (np.zeros, np.ones):
+            values = kind(12_000, bool)
+            values[low_at], values[high_at] = False, True
+            for op in ("min", "max", "argmin", "argmax"):
+                assert wl.reduce(values, op) == getattr(np, op)(values)
+            assert list(wl.reduce(values, ("min", "max"))) == [values.min(), values.max()]
 
 
 @pytest.mark.parametrize("dtype", ["i1", *large("u1", "i2", "u2", "i4", "u4", "i8", "u8")])

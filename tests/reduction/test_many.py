@@ -29,16 +29,6 @@ def _many_tiles(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 14)
     monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 14)
     monkeypatch.setattr(cpu, "worker_count", lambda: 3)
-    # What is known of one tile goes by what that is.
-    forget_ways()
-    yield
-    forget_ways()
-
-
-def forget_ways():
-    few.known_ways.clear()
-    for remembered in (few.answer, few._answer_to):
-        remembered.cache_clear()
 
 
 def numbers(dtype, shape, seed=0):

@@ -42,7 +42,7 @@ class _NoMachineCode:
         return getattr(self._codegen, name)
 
     def set_env(self, name: str, env: Any) -> None:
-        """Let go of surroundings, of which functions that Numba keeps on disk have none either."""
+        """Let go of surroundings; what needs them says `subroutine`."""
 
 
 class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -52,11 +52,6 @@ class _LinkedLibrary(JITCodeLibrary):  # type: ignore[misc]
     def codegen(self) -> Any:
         """See `numba.core.codegen.CodeLibrary`."""
         return _NoMachineCode(self._codegen)
-
-    def get_pointer_to_function(self, name: str) -> int:  # noqa: ARG002 - there is none
-        """See `numba.core.codegen.JITCodeLibrary`."""
-        self._ensure_finalized()
-        return 0
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -77,6 +72,9 @@ def subroutine(
     function: Callable[..., Any] | None = None, *, counted: bool = True, **options: Any
 ) -> Any:
     """Compile a function for compiled callers alone; to call it from Python is a `TypeError`.
+
+    It may raise exceptions of constants, but none of what is known at run time only, nor print:
+    that takes what Numba keeps with machine code of its own.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from warpladder.reduction.answers import (
 )
 from warpladder.reduction.chunks import Chunks
 from warpladder.reduction.cpu import accumulate
-from warpladder.reduction.few import answer_of_few, known_ways
+from warpladder.reduction.few import answer, answer_of_few, known_ways
 from warpladder.reduction.intake import (
     StoredRow,
     as_axes,
@@ -243,10 +243,10 @@ def reduce(
         and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))
     ):
         found = None
-        if axis is None and where is None and keepdims is False and accuracy is _FAST:
-            way = known_ways.get((op, id(values.dtype)))
-            if way is not None:
-                found = way(values, NO_MASK, ddof)
+        if axis is None and where is None and keepdims is False:
+            known = known_ways.get((op, id(values.dtype))) if accuracy is _FAST else None
+            way = known or answer(op, values.dtype, accuracy, False)
+            found = way(values, NO_MASK, ddof)
         if found is None and values.flags.carray:
             found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
         if found is not None:

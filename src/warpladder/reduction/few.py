@@ -153,7 +153,8 @@ def _kept(way: Way, shape: tuple[int, ...]) -> Way:
     """Return the way to an array of a shape that has the one result of another."""
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
-        return np.asarray(way(array, marks, ddof)).reshape(shape)
+        found = way(array, marks, ddof)
+        return None if found is None else np.asarray(found).reshape(shape)
 
     return run
 
@@ -178,9 +179,10 @@ def _loop(
 
 @_remembered
 def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
-    """Return the way to the one result of an operation on a C-contiguous array that is one tile.
+    """Return the way to the one result of an operation on an array that is one tile.
 
-    It is the long one where numbers are not in this machine's byte order.
+    What lies otherwise than C-contiguous, or is more than a tile, has none here; nor have numbers
+    that are not in this machine's byte order.
 
     Raises
     ------
@@ -190,9 +192,12 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     if not values.isnative:
         return _long_way
     plan = _plan(op, values, accuracy, masked)
+    most = layout.TILE_BYTES // values.itemsize
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
+        if n > most or not array.flags.carray:
+            return None
         states = plan.new(1)
         plan.add(Tile(as_stored(array.ravel()), marks.ravel(), 1, n, n), 0, states)
         results = plan.finish(states, 1, n, ddof)
@@ -206,7 +211,6 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     part, is_stored = plan.parts[0], values.char not in "e?"
     loop, together = _loop(op, values, accuracy, masked), together_for(part)
     fold, given, _ = (None, 0, None) if masked else one_row(part)
-    most = layout.TILE_BYTES // values.itemsize
     least_shared = most + 1 if together is None else together.least_of_one
     field, finished, rare = one_field(plan)
     take, ready = states_at_hand(part.new(1), views_of_one(field, plan.dtypes[0]))
@@ -233,8 +237,7 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
         if fold is None or not is_stored or n >= least_shared or array.ndim != 1:
             if not array.flags.carray:
                 return None
-            if array.ndim != 1:
-                row = array.ravel()
+            row = array if array.ndim == 1 else array.ravel()
         if not is_stored:
             row = as_stored(row)
             if plan.counts_truths:
@@ -247,6 +250,7 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
             except IndexError:
                 kept = take()
             if not fold(given, kept[-1], row):
+                ready.append(kept)
                 return None
         _, states, found, place, words, _ = kept
         if field is None or not n or (rare and (words[one_word] or words[other_word])):

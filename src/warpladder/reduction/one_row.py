@@ -9,7 +9,6 @@ call on eight numbers a loop's seven arguments, and the copy of a state, were a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +21,7 @@ from warpladder.device.subroutines import entry_for
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import NO_MASK
-from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.part import Part
 
 __all__ = ["OneRow", "one_row"]
 
@@ -39,7 +38,8 @@ def _fold_one_row(fixed, state, data):  # type: ignore[no-untyped-def]
     size, whatever they are.
     """
     place, size, itemsize = place_of(data), data.size, data.itemsize
-    if data.strides[0] != itemsize or place % itemsize:
+    # Of no more than one element the stride says nothing.
+    if (size > 1 and data.strides[0] != itemsize) or place % itemsize:
         return False
     words = read_at(fixed, _WORDS)
     for word in range(words):
@@ -75,9 +75,10 @@ class OneRow(NamedTuple):
     fixed: NDArray[np.int64]
 
 
-@cache
-def one_row(part: FoldPart) -> OneRow:
-    """Return what folds rows without a mask."""
+def one_row(part: Part) -> OneRow:
+    """Return what folds rows without a mask by the loop that a part has."""
+    if part in _known:
+        return _known[part]
     sample, state = as_stored(np.empty(0, part.spec.values)), part.new(1)
     words = state.view(np.int64).ravel()
     fixed = np.empty(_NEW + words.size, np.int64)
@@ -85,4 +86,8 @@ def one_row(part: FoldPart) -> OneRow:
     fixed[_WORDS] = words.size
     fixed[_NEW:] = words
     fold = entry_for(_fold_one_row, 1, 1, np.empty(0, f"u{sample.itemsize}"))
-    return OneRow(fold, fixed.ctypes.data, fixed)
+    return _known.setdefault(part, OneRow(fold, fixed.ctypes.data, fixed))
+
+
+# For good: who calls has no more than the address of what is fixed.
+_known: dict[Part, OneRow] = {}

@@ -83,7 +83,8 @@ class FoldSpec(NamedTuple):
         Elements per block.
     until
         What a row may be left at, as no later element changes the answer: ``some`` element that is
-        not 0, ``none``: one that is, ``extremes``: all that booleans can be; else empty.
+        not 0, ``none``: one that is, ``extremes``: all that booleans can be; else empty. Extrema of
+        integers end within a tile at what none exceeds, in any case.
     """
 
     folds: frozenset[str]
