@@ -54,8 +54,6 @@ def cached(function: _Compiled) -> _Compiled:
         return function
     if isinstance(dispatcher, CPUDispatcher):
         _name_apart(dispatcher.py_func)
-        # No C code calls it: half of what is made for other callers.
-        dispatcher.targetoptions["no_cfunc_wrapper"] = True
     try:
         dispatcher.enable_caching()
     except RuntimeError:
