@@ -24,6 +24,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
+from warpladder.device.compiler_flags import compare_what_is_set
 from warpladder.device.one_compiler import alone
 from warpladder.errors import KernelCacheWarning
 
@@ -54,6 +55,7 @@ def cached(function: _Compiled) -> _Compiled:
         return function
     if isinstance(dispatcher, CPUDispatcher):
         _name_apart(dispatcher.py_func)
+        compare_what_is_set(dispatcher)
     try:
         dispatcher.enable_caching()
     except RuntimeError:

@@ -29,6 +29,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.errors import ForceLiteralArg
 
+from warpladder.device.compiler_flags import compare_what_is_set
+
 __all__ = ["PartOfOthers", "constants_as_numbers", "entry_for", "subroutine"]
 
 
@@ -103,6 +105,7 @@ def subroutine(
     name = function.__qualname__
     options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     dispatcher: Any = njit(nogil=True, pipeline_class=PartOfOthers, **options)(function)
+    compare_what_is_set(dispatcher)
 
     def keep(compiled: Any) -> None:
         # Not among what calls from Python find: there is nothing that they could jump to.
