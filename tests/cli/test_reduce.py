@@ -172,6 +172,7 @@ def test_standard_input_that_may_be_either(monkeypatch, capsys):
         assert "standard input looks like text; give --column 0" in capsys.readouterr().err
 
 
+@pytest.mark.large
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_stays_bounded(tmp_path):
     """A file of 400 MB takes less than a quarter of that beyond what loading Numba takes.

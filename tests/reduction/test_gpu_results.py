@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import warpladder as wl
-from choosing import large
+from choosing import by_pairs, large
 from warpladder.device import libraries
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import api, prepare, ready
@@ -279,22 +279,23 @@ def test_blocks_that_add_exactly_more_than_one_row(
     np.testing.assert_array_equal(host(found), values.sum(axis=1))
 
 
-@pytest.mark.parametrize(
-    "pieces",
-    # A thread has none, one or more whole batches of loads, and some elements beside them.
-    [
-        *(Pieces(True, 1, length, 256) for length in (8, 9, 24, 33)),
-        *(Pieces(True, 1, length, 64) for length in (31, 32, 70)),
-        *(Pieces(True, each, 72, 64) for each in (2, 3)),
-        Pieces(True, 3, 24, 256),
-        Pieces(True, 3, 300, 8),
-        *(Pieces(False, 1, length, 32) for length in (200, 700)),
-        *(Pieces(False, each, 2500, 256) for each in (1, 2)),
-    ],
-    ids=lambda pieces: "-".join(map(str, pieces)),
+# A thread has none, one or more whole batches of loads, and some elements beside them.
+DIVISIONS = (
+    *(Pieces(True, 1, length, 256) for length in (8, 9, 24, 33)),
+    *(Pieces(True, 1, length, 64) for length in (31, 32, 70)),
+    *(Pieces(True, each, 72, 64) for each in (2, 3)),
+    Pieces(True, 3, 24, 256),
+    Pieces(True, 3, 300, 8),
+    *(Pieces(False, 1, length, 32) for length in (200, 700)),
+    *(Pieces(False, each, 2500, 256) for each in (1, 2)),
 )
-@pytest.mark.parametrize("which", ["all", "masked", "numbers"])
-@pytest.mark.parametrize("groups", [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("groups", "which", "pieces"),
+    by_pairs((1, 2), ("all", "masked", "numbers"), DIVISIONS),
+    ids=lambda value: "-".join(map(str, value)) if isinstance(value, Pieces) else None,
+)
 def test_rows_however_they_are_divided(
     strict_gpu: SimulatedDevice,
     monkeypatch: pytest.MonkeyPatch,

@@ -56,12 +56,9 @@ def undirected(n: int, dtype: str) -> NDArray[Any]:
 SIZES = (260, 130, 256, 384)
 #: How many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles.
 WAYS = [(1, False), (2, False), (2, True), (3, False)]
-#: In rounds, without next hops and with them; int32 and float32 take the same way. Three tiles in a
-#: row take three times as long; which of them wait for which is seen below without running them.
-CHOSEN = {
-    (130, "float32", False, (2, False)),
-    (130, "int32", True, (2, False)),
-}
+#: In rounds, with next hops, which go along with distances. Three tiles in a row take three times
+#: as long; which of them wait for which is seen below without running them.
+CHOSEN = {(130, "int32", True, (2, False))}
 
 
 def makes_a_difference(n: int, dtype: str, hops: bool, way: tuple[int, bool]) -> bool:
