@@ -56,7 +56,7 @@ def floyd_warshall(
     Half of a symmetric matrix is enough, unless it is small. The other half is its mirror image, of
     the same bits as if both were computed; `blocked` tells why. On two cores that is 1.6 to 1.8
     times as fast for 2,048 vertices, 1.8 to 2 times for 4,096 and more, and less for fewer; with
-    next hops 1.4 and 1.5 to 1.6 times.
+    next hops 1.4 to 1.5 and 1.4 to 1.6 times.
 
     Parameters
     ----------

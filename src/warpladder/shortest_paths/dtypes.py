@@ -97,7 +97,9 @@ def exact_array_of(given: Any, name: str, kind: str) -> NDArray[Any]:
         An integer would not be what it was.
     """
     array = array_of(given, name, kind)
-    if array.dtype.kind not in "fO" or not (isinstance(given, list | tuple) or is_table(given)):
+    if array is given or array.dtype.kind not in "fO":
+        return array
+    if not (isinstance(given, list | tuple) or is_table(given)):
         return array
     if array.dtype == object:
         # NumPy keeps integers beyond 64 bits.

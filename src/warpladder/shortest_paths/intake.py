@@ -37,6 +37,9 @@ def as_graph(graph: Any, no_edge: float = np.inf) -> Graph | Batch:
     InputTypeError
         It is nothing that can be taken for a graph.
     """
+    if type(graph) is np.ndarray and graph.ndim == 2 and graph.dtype != object:
+        # What most give: what is asked below takes 3 us, of 60 that a call with ten vertices takes.
+        return Graph.from_matrix(graph, no_edge=no_edge)
     graph = adopted(graph)
     if is_on_gpu(graph):
         return _on_gpu(graph, no_edge)
