@@ -346,7 +346,8 @@ def _engine(device: Device | None, given: Edges | Matrix, options: Options) -> _
 
     workers = cpu.workers_for(given.n)
     cores = f"{workers} CPU core{'s' if workers > 1 else ''} ({vector_unit().name})"
-    return _Engine(cores, cpu.floyd_warshall, partial(cpu.seconds, half=both_ways))
+    estimate = partial(cpu.seconds, half=both_ways, carry=carry)
+    return _Engine(cores, cpu.floyd_warshall, estimate)
 
 
 def _by_searches(

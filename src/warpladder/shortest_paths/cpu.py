@@ -39,6 +39,8 @@ _VERTEX_SECONDS = 2e-6
 _VERTEX_SECONDS_OF_TEAM = 7e-6
 # Of the time that the relaxations of a whole matrix take: tiles on the diagonal stay whole.
 _SHARE_OF_HALF = 0.57
+# Times as long, with next hops: 1.5 to 1.7.
+_WITH_NEXT_HOPS = 1.7
 # 16 cores, n = 1000: 16 workers take 23 ms and 8 of them 17; there must be a panel for each.
 _ROWS_PER_WORKER = 128
 _INNER_PANEL = PANEL_UNIT // 2
@@ -102,13 +104,13 @@ def workers_for(n: int) -> int:
     return min(worker_count(), n // _ROWS_PER_WORKER) if n > SERIAL_UP_TO else 1
 
 
-def seconds(n: int, dtype: np.dtype[Any], *, half: bool = False) -> float:
-    """Estimate the time of `floyd_warshall`, where ``half`` for a symmetric matrix."""
+def seconds(n: int, dtype: np.dtype[Any], *, half: bool = False, carry: bool = False) -> float:
+    """Estimate the time of `floyd_warshall`; ``half``: of a symmetric matrix, ``carry``: hops."""
     workers = worker_count() if n > SERIAL_UP_TO else 1
     rate = _RELAXATIONS_PER_VECTOR_BYTE * vector_unit().bytes * 4 / dtype.itemsize * workers
     beside = n * (_VERTEX_SECONDS_OF_TEAM if n > SERIAL_UP_TO else _VERTEX_SECONDS)
     relaxations = n**3 * (_SHARE_OF_HALF if half and n > SERIAL_UP_TO else 1)
-    return float(relaxations / rate + beside)
+    return float(relaxations / rate * (_WITH_NEXT_HOPS if carry else 1) + beside)
 
 
 def _panel_height(n: int) -> int:

@@ -28,9 +28,6 @@ __all__ = ["Method", "choose_method", "default_dtype", "searches_for"]
 _SPARSE_FROM = 512
 # Below this nothing is gained: Floyd-Warshall takes 0.1 ms.
 _SEARCHED_FROM = 64
-# Floyd-Warshall with next hops takes up to so many times as long: 1.6 to 1.7 on CPUs; on a GPU 1.9,
-# or hardly longer where the engine finds them with tags, which depends on the weights.
-_WITH_NEXT_HOPS = 2
 # The arcs of a matrix are listed twice, beside the distances.
 _ARC_BYTES = 8
 _LITTLE_MEMORY = 1 << 26
@@ -163,7 +160,7 @@ def choose_method(
                 f'multiples {dtype.name} holds; use "auto"'
             )
         return Method(asked, "as asked", searches)
-    by_blocks = seconds(given.n, dtype) * (_WITH_NEXT_HOPS if next_hops else 1)
+    by_blocks = seconds(given.n, dtype)
     if searches is not None:
         by_levels = searches.seconds(dtype, next_hops=next_hops)
         if by_levels < by_blocks:
