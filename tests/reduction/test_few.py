@@ -12,7 +12,7 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import layout
+from warpladder.reduction import few, layout
 from warpladder.reduction.columns import LINES, lines_joined
 from warpladder.reduction.copies import FEW, copied
 from warpladder.reduction.layout import NO_MASK, Tile
@@ -224,6 +224,24 @@ def test_more_than_a_tile_has_the_bits_of_the_long_way(op, dtype, shape, axis):
     # Of these nothing is known beforehand.
     values.flags.writeable = False
     np.testing.assert_array_equal(short, wl.reduce(values, op, axis=axis))
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "is_direct"),
+    [
+        *(("max", "i1", True), ("sum", "u1", True), ("prod", "f4", True), ("argmax", "f4", False)),
+        *large(("any", "i1", True), ("mean", "i8", True), ("nanmax", "f8", True)),
+        *large(("var", "f8", False), ("min", "u2", True)),
+    ],
+)
+def test_more_rows_than_a_tile_has_across(monkeypatch, op, dtype, is_direct):
+    """Where a loop leaves results alone they are made at once, else tile by tile."""
+    monkeypatch.setattr(layout, "MOST_ROWS_ACROSS", 1000)
+    way = few._answer_along(op, np.dtype(dtype), (8, 5003), 0, "fast", False, False)
+    assert (way is not None) is is_direct
+    for values in kinds(dtype, 8 * 5003):
+        check(values.reshape(8, 5003), op, axis=0)
+        check(values[: 3 * 8 * 1201].reshape(3, 8, 1201), op, axis=1)
 
 
 def test_columns_that_are_copied_in_more_than_one_tile():

@@ -296,8 +296,6 @@ def _answer_along(
     is_copied = side > 1 and not is_across
     if side > 1 and (length == 1 or length > layout.COLUMNS_ACROSS):
         return None
-    if is_across and rows > layout.MOST_ROWS_ACROSS:
-        return None
     if is_copied and length > layout.COPIED_COLUMNS and not is_few:
         return None
     # Of rows that lie across none takes a time of its own.
@@ -359,7 +357,8 @@ def _answer_along(
             return _way_to_field(loop, part.new(rows), length, field, left)
     direct = way_across(plan, rows, length, side) if is_across and is_stored else None
     if direct is None:
-        return run
+        # The fields of more rows would be more memory than the elements.
+        return None if is_across and rows > layout.MOST_ROWS_ACROSS else run
 
     is_flat = len(left) == 1
 
