@@ -138,6 +138,19 @@ def test_work_in_time_is_counted(asked):
     assert asked.team._words[standby._IN_TIME] == before + 1
 
 
+def test_the_board_is_free_while_nobody_is_at_work(asked):
+    assert asked.team.is_free()
+    asked.summon()
+    assert asked.team.is_free()
+    asked(hang, 2, patience=0)
+    assert not asked.team.is_free()
+    asked.dismiss()
+    assert asked.team.is_free()
+    asked.team._words[standby._LOCK] = 1
+    assert not asked.team.is_free()
+    asked.team._words[standby._LOCK] = 0
+
+
 def test_who_hangs_is_not_waited_for_and_nobody_disturbs_it(asked):
     asked.summon()
     began = monotonic()

@@ -9,8 +9,10 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.device.standby import CLOSED, Standby
-from warpladder.reduction import shared_lines
+from warpladder.device import standby
+from warpladder.device.standby import CLOSED, GIVEN, Standby
+from warpladder.reduction import lines as lines_module
+from warpladder.reduction import shared_lines, shared_rows
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.line_results import leaving_results
@@ -42,7 +44,7 @@ def _somebody_is_there(monkeypatch):
 def lines_of(op, dtype, workers=3):
     plan = leaving_results(make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_lines, "worker_count", lambda: workers)
+        patch.setattr(lines_module, "worker_count", lambda: workers)
         found = Lines(plan.parts[0].spec)
     return found, getattr(plan.parts[0], "how", FIELDS)
 
@@ -145,3 +147,7 @@ def test_small_tiles_are_not_shared(monkeypatch):
     for columns in (2559, 2560):
         wl.reduce(np.ones((256, columns), np.int16), "max", axis=0)
     assert asked == [256 * 2560 * 2]
+
+
+def test_what_a_task_is_given_has_room_on_the_board():
+    assert max(shared_lines._COLUMNS, shared_rows._STEP_COLUMNS) < standby._TICKETS - GIVEN

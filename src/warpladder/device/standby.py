@@ -65,8 +65,8 @@ _MOST_WORKERS = 8
 _APART = 16
 _LOCK, _PIECES, _TASK, _WORKERS, _PATIENCE, _IN_TIME, _QUESTION, _CROWDED = range(8)
 GIVEN = _APART
-"""Where on the board stands what a task is given, up to 16 words."""
-_TICKETS = GIVEN + _APART
+"""Where on the board stands what a task is given, up to 32 words."""
+_TICKETS = GIVEN + 2 * _APART
 _TAKEN = _TICKETS + _APART * _MOST_WORKERS
 _WORDS = _TAKEN + MOST_PIECES
 
@@ -220,7 +220,8 @@ class Standby:
         self._words = np.zeros(_WORDS, np.int64)
         self.board = self._words.ctypes.data
         self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
-        self.attended = self._tickets[1:2]
+        self.attended, self._others = self._tickets[1:2], self._tickets[1:]
+        self._lock = self._words.data[_LOCK : _LOCK + 1]
         self._places = self._words.data[_TICKETS + 1 : _TAKEN : _APART]
         self.crowded = self._words.data[_CROWDED : _CROWDED + 1]
         self._words[_QUESTION] = place_of_question()
@@ -266,6 +267,10 @@ class Standby:
                         if not is_summoned:
                             self._tickets[worker] = _ABSENT
         return is_long
+
+    def is_free(self) -> bool:
+        """Tell whether nobody is at a piece of work."""
+        return not self._lock[0] and max(self._others) <= _WAITING
 
     def _is_summoned(self, worker: int, of_caller: int) -> bool:
         """Wake the thread of a worker elsewhere than on the caller's processor; tell whether."""

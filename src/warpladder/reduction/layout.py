@@ -200,7 +200,7 @@ class ArrayRows:
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
         """Return a tile; a copy goes to buffers, which the next call may use again."""
-        tile = self._in_memory(rows, columns)
+        tile = self.in_memory(rows, columns)
         if tile is not None:
             return tile
         count, length = rows.end - rows.begin, columns.end - columns.begin
@@ -220,14 +220,14 @@ class ArrayRows:
         """
         begin, places = _address(self._values), {}
         for rows, columns in product(self.row_spans(), self.column_spans()):
-            tile = self._in_memory(rows, columns)
+            tile = self.in_memory(rows, columns)
             if tile is None:
                 return None
             before = (_address(tile.data) - begin) // self._dtype.itemsize
             places[rows.begin, columns.begin] = slice(before, None), tile[2:]
         return partial(_Moved, self, places)
 
-    def _in_memory(self, rows: Span, columns: Span) -> Tile | None:
+    def in_memory(self, rows: Span, columns: Span) -> Tile | None:
         """Return a tile of the array's own memory, None where it does not lie so."""
         count, length = rows.end - rows.begin, columns.end - columns.begin
         if self._whole is not None:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.environment import worker_count
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.columns import lines_joined
@@ -31,9 +32,10 @@ from warpladder.reduction.line_kernel import (
 )
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LARGEST_PRODUCT, LEAST_PRODUCT, LOW_WORD, outdoes
-from warpladder.reduction.shared_lines import Found, together_of_lines
+from warpladder.reduction.shared_lines import Found, LinesTogether
 from warpladder.reduction.short_rows import fold_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
+from warpladder.reduction.together import Together
 
 __all__ = ["Lines", "Moments", "lines_for", "takes_lines", "turns"]
 
@@ -61,8 +63,10 @@ def turns(spec: FoldSpec, rows: int, length: int) -> bool:
 
 
 @cache
-def lines_for(spec: FoldSpec) -> Lines | Range | Moments:
+def lines_for(spec: FoldSpec, *, shares: bool = True) -> Lines | Range | Moments:
     """Return what goes through tiles for a set of folds; see `takes_lines`.
+
+    It ``shares`` large ones among those who stand by, if they are there.
 
     Examples
     --------
@@ -72,15 +76,16 @@ def lines_for(spec: FoldSpec) -> Lines | Range | Moments:
     array([3, 0, 2], dtype=int8)
     """
     if spec.folds == _RANGE:
-        return Range(spec)
-    return Moments(spec) if takes_deviations(spec) else Lines(spec)
+        return Range(spec, shares=shares)
+    return Moments(spec) if takes_deviations(spec) else Lines(spec, shares=shares)
 
 
 class Range:
     """Both extrema, one after the other."""
 
-    def __init__(self, spec: FoldSpec) -> None:
-        self._each = [Lines(spec._replace(folds=frozenset({fold}))) for fold in ("low", "high")]
+    def __init__(self, spec: FoldSpec, *, shares: bool) -> None:
+        specs = [spec._replace(folds=frozenset({fold})) for fold in ("low", "high")]
+        self._each = [Lines(each, shares=shares) for each in specs]
 
     def fields(self, tile: Tile) -> Fields | None:
         """See `Lines`."""
@@ -90,6 +95,10 @@ class Range:
 
     def merged(self, fields: Fields, later: Fields) -> None:
         """See `Lines`: records serve better."""
+
+    def sharing(self, tile: Tile) -> Together | None:
+        """See `Lines`."""
+        return self._each[0].sharing(tile)
 
 
 class Moments:
@@ -106,6 +115,9 @@ class Moments:
     def merged(self, fields: Fields, later: Fields) -> None:
         """See `Lines`: records serve better."""
 
+    def sharing(self, tile: Tile) -> None:
+        """See `Lines`: this thread goes through it alone."""
+
 
 class Lines:
     """A fold alone: what its loop finds of a tile that lies across, or whose rows are short.
@@ -114,9 +126,11 @@ class Lines:
     ----------
     spec
         The fold, and of what.
+    shares
+        See `lines_for`.
     """
 
-    def __init__(self, spec: FoldSpec) -> None:
+    def __init__(self, spec: FoldSpec, *, shares: bool = True) -> None:
         self._spec = spec
         (self._fold,) = spec.folds
         self.kernel, self._kind, self._in_two_words = lines_kernel(spec)
@@ -125,7 +139,9 @@ class Lines:
         self._no_results, self.none = np.empty(0, self._results), np.empty(0, self._kind)
         self._marks = np.uint8 if is_extreme_of_some(spec) else np.int64
         self.element = np.dtype(element_type(spec.values))
-        self.together = together_of_lines(self.kernel, self.element, self.room)
+        self.together = None
+        if shares and (workers := worker_count()) > 1:
+            self.together = LinesTogether(self.kernel, self.element, self.room, workers)
 
     def fields(self, tile: Tile) -> Fields | None:
         """Return the fields of all rows of a tile, None where records serve better.
@@ -183,6 +199,14 @@ class Lines:
             _join(fold, (old, _NOTHING, _NOTHING), (new, _NOTHING, _NOTHING))
         fields["count"] = fields["count"] + later["count"]
         return fields
+
+    def sharing(self, tile: Tile) -> Together | None:
+        """Return what a tile that lies across is gone through by together with who stands by.
+
+        It is None where this thread goes through it alone.
+        """
+        takes = self.together is not None and self.together.takes(tile.rows * tile.length)
+        return self.together if takes and lines_joined(tile) == 1 else None
 
     def results(self, tile: Tile, how: int) -> NDArray[Any] | None:
         """Return the results of all rows of a tile, None where fields are to be made first.

@@ -114,6 +114,10 @@ class Part(ABC):
         """Return the part that answers these operations alone: it may settle sooner."""
         return self
 
+    def alone(self) -> Part:
+        """Return the part whose `complete` leaves who stands by to others."""
+        return self
+
     @abstractmethod
     def fields(self, states: Any, counts: NDArray[np.int64]) -> Fields:
         """Return the fields of rows of which ``counts`` elements count."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
 from operator import itemgetter
@@ -32,9 +32,13 @@ __all__ = ["CompensatedPart", "CustomPart", "ExactPart", "FoldPart"]
 
 @dataclass(frozen=True)
 class FoldPart(Part):
-    """Any of `states.FOLDS`, the count of elements, ``root``, and ``spread`` where it is needed."""
+    """Any of `states.FOLDS`, the count of elements, ``root``, and ``spread`` where it is needed.
+
+    What goes through lines `shares` a tile among those who stand by, if they are there.
+    """
 
     spec: FoldSpec
+    shares: bool = field(default=True, kw_only=True)
 
     @property
     def takes_columns(self) -> bool:
@@ -69,7 +73,8 @@ class FoldPart(Part):
     @cached_property
     def by_lines(self) -> Any:
         """What goes through tiles by lines, None where nothing does."""
-        return lines.lines_for(self.spec) if lines.takes_lines(self.spec) else None
+        takes = lines.takes_lines(self.spec)
+        return lines.lines_for(self.spec, shares=self.shares) if takes else None
 
     def add(self, tile: Tile, first: int, states: Any) -> None:
         """See `Part`."""
@@ -158,6 +163,10 @@ class FoldPart(Part):
         if self.spec.values == "bool" and self.spec.is_of_extrema:
             until = until or "extremes"
         return FoldPart(self.spec._replace(until=until))
+
+    def alone(self) -> Part:
+        """See `Part`."""
+        return replace(self, shares=False)
 
     def is_settled(self, states: Any) -> bool:
         """See `Part`."""

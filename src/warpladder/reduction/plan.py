@@ -106,6 +106,11 @@ class Plan:
             part.add(tile, first, state)
         return states
 
+    @cached_property
+    def alone(self) -> Plan:
+        """The plan whose `complete` leaves who stands by to others."""
+        return replace(self, parts=tuple(part.alone() for part in self.parts))
+
     def mergeable(self, found: Sequence[Any]) -> list[Any]:
         """Return as states what `complete` has found."""
         return [part.mergeable(each) for part, each in zip(self.parts, found, strict=True)]

@@ -14,7 +14,6 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from warpladder.device.environment import worker_count
 from warpladder.device.kernel_cache import cached
 from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.standby import CLOSED, GIVEN, MOST_PIECES, is_opened, share
@@ -23,7 +22,7 @@ from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.together import Together
 
-__all__ = ["Found", "LinesTogether", "Room", "together_of_lines"]
+__all__ = ["Found", "LinesTogether", "Room"]
 
 #: For each row a number and, where the loop leaves it, another word and how many elements count.
 #: The words may also be one for each piece. Last the results, where it makes these in their place.
@@ -177,9 +176,3 @@ class LinesTogether(Together):
         fixed[_RESULT_BYTES] = results.itemsize
         self._same = fixed.ctypes.data
         self._fold = entry_for(_fold_together, 1, 1, 1, few, *[1] * 11)
-
-
-def together_of_lines(kernel: Any, values: np.dtype[Any], room: Room) -> LinesTogether | None:
-    """Return `LinesTogether`, None where there are no others."""
-    workers = worker_count()
-    return LinesTogether(kernel, values, room, workers) if workers > 1 else None

@@ -34,6 +34,11 @@ class Together(ABC):
         # The least that a byte has taken.
         self._pace = _SLOW
 
+    def is_attended(self) -> bool:
+        """Tell whether others are there, and free, for the tiles of work that is long."""
+        team = self._team(_LONG)
+        return team is not None and team.is_free()
+
     def _team(self, size: int) -> Standby | None:
         """Return the board if others are there for a tile of so many bytes, else None."""
         team = self._standby
