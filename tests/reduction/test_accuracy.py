@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 import warpladder as wl
 from choosing import large
 from warpladder.device.simd import vector_unit
-from warpladder.reduction import cpu, layout
+from warpladder.reduction import jobs, layout
 
 EXACT_OPS = ("sum", "mean", "var", "std", "l1", "l2")
 DTYPES = ("f4", "f8", *large("f2"))
@@ -192,7 +192,7 @@ def test_reproducible_bits_for_any_order_layout_cores_and_tiles(dtype, monkeypat
     monkeypatch.setattr(layout, "TILE_BYTES", 4096)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     for number, form in enumerate(forms):
-        monkeypatch.setattr(cpu, "worker_count", lambda n=number % 4 + 1: n)
+        monkeypatch.setattr(jobs, "worker_count", lambda n=number % 4 + 1: n)
         assert bits(wl.reduce(form, EXACT_OPS, accuracy="reproducible")) == expected, number
     # A sum of sums along one axis is not exact, but each of them is that of the row.
     rows = wl.reduce(cube, axis=(0, 2), accuracy="reproducible")

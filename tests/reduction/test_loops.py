@@ -11,7 +11,7 @@ from numba import njit
 import warpladder as wl
 from choosing import large
 from warpladder.device.simd import vector_unit
-from warpladder.reduction import cpu, layout
+from warpladder.reduction import jobs, layout
 from warpladder.reduction.blocks import is_kept
 
 
@@ -21,7 +21,7 @@ def test_truth_is_settled_early_and_right(dtype, monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 15)
     n = 70_001
     for workers in (1, 3):
-        monkeypatch.setattr(cpu, "worker_count", lambda n=workers: n)
+        monkeypatch.setattr(jobs, "worker_count", lambda n=workers: n)
         for at in (0, 1, 16_383, 16_384, 33_333, n - 1):
             some = np.zeros(n, dtype)
             some[at] = 1
@@ -50,7 +50,7 @@ def test_extremes_of_booleans_are_settled_early_and_right(monkeypatch, alone):
     n = 40_001
     ops = ("min", "max", "argmin", "argmax")
     for workers in (1, 3):
-        monkeypatch.setattr(cpu, "worker_count", lambda n=workers: n)
+        monkeypatch.setattr(jobs, "worker_count", lambda n=workers: n)
         for at in (0, 1, 1023, 1024, 9000, n - 1):
             for values in (np.arange(n) == at, np.arange(n) != at, np.arange(n) >= at):
                 for op in alone:

@@ -9,7 +9,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import api, cpu, few, layout, many
+from warpladder.reduction import api, cpu, few, jobs, layout, many
 
 pytestmark = pytest.mark.usefixtures("_many_tiles")
 
@@ -28,7 +28,7 @@ SHAPES = ((40_001,), (300, 700), (3, 70_000), (40_000, 3), (70, 50, 30), (6, 40,
 def _many_tiles(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 1 << 14)
     monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 14)
-    monkeypatch.setattr(cpu, "worker_count", lambda: 3)
+    monkeypatch.setattr(jobs, "worker_count", lambda: 3)
 
 
 def numbers(dtype, shape, seed=0):

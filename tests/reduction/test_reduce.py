@@ -14,7 +14,7 @@ import pytest
 import warpladder as wl
 from choosing import large
 from warpladder.device import crew
-from warpladder.reduction import cpu, layout
+from warpladder.reduction import cpu, jobs, layout
 from warpladder.reduction.gpu import finish
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.ops import parse_ops
@@ -429,7 +429,7 @@ def test_tiles_and_cores_change_nothing(monkeypatch, tile):
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     answers = []
     for workers in (1, 4):
-        monkeypatch.setattr(cpu, "worker_count", lambda n=workers: n)
+        monkeypatch.setattr(jobs, "worker_count", lambda n=workers: n)
         answers.append(wl.reduce(values, OPS))
     assert answers[0] == answers[1]
     assert answers[0].argmax == whole.argmax == 777
@@ -442,16 +442,16 @@ def test_progress(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 1024)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     for workers in (1, 3):
-        monkeypatch.setattr(cpu, "worker_count", lambda n=workers: n)
+        monkeypatch.setattr(jobs, "worker_count", lambda n=workers: n)
         seen = []
         wl.reduce(np.ones(100_000), ("sum",), progress=seen.append)
         assert seen[-1] == 1
         assert all(a <= b for a, b in pairwise(seen))
 
 
-@pytest.mark.parametrize("kind", [cpu._Sheet, cpu._Job])
+@pytest.mark.parametrize("kind", [jobs.Sheet, jobs.Job])
 def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch, kind):
-    jobs = []
+    held = []
 
     class HeldUp:
         def submit(self, once):
@@ -460,16 +460,16 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch, kind):
             with job._changed:
                 number = job.total - job.left
                 job.left -= 1
-            jobs.append(job)
-            if kind is cpu._Sheet:
+            held.append(job)
+            if kind is jobs.Sheet:
                 # What it has written by then is in nobody's way.
                 job._loop(*job._calls[number])
 
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
-    monkeypatch.setattr(cpu, "worker_count", lambda: 3)
+    monkeypatch.setattr(jobs, "worker_count", lambda: 3)
     monkeypatch.setattr(crew, "_crew", lambda _: HeldUp())
-    if kind is cpu._Job:
+    if kind is jobs.Job:
         monkeypatch.setattr(cpu, "_MOST_STATES", 0)
     values = numbers(40_001, "f8")
     seen = []
@@ -482,14 +482,14 @@ def test_a_thread_that_is_held_up_is_not_waited_for(monkeypatch, kind):
     np.testing.assert_array_equal(found.max, rows.max(axis=1))
     np.testing.assert_allclose(found.sum, rows.sum(axis=1))
     assert (found.count_nonzero == 100).all()
-    assert {type(job) for job in jobs} == {kind}
+    assert {type(job) for job in held} == {kind}
 
 
 def test_tiles_come_in_while_an_early_answer_is_made(monkeypatch):
     """Other threads may still be at tiles behind the one that settled it."""
 
     class Calls(list):
-        job: cpu._Sheet
+        job: jobs.Sheet
 
         def __getitem__(self, number):
             self.job._found[self.job.total + len(self.job._found)] = None
@@ -502,8 +502,8 @@ def test_tiles_come_in_while_an_early_answer_is_made(monkeypatch):
         concluded.append(job)
 
     concluded = []
-    conclude = cpu._Sheet._conclude
-    monkeypatch.setattr(cpu._Sheet, "_conclude", conclude_meanwhile)
+    conclude = jobs.Sheet._conclude
+    monkeypatch.setattr(jobs.Sheet, "_conclude", conclude_meanwhile)
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
     values = np.zeros(200_000, np.int8)
@@ -518,11 +518,11 @@ def test_what_a_late_thread_brings_is_not_taken():
     rows = layout.ArrayRows(np.ones((4, 100)), [1], None, np.dtype("f8"), ordered=False)
     plan = make_plan(parse_ops("sum"), np.dtype("f8"), None, "fast", False)
     (run,) = rows.row_spans()
-    job = cpu._Job(plan, rows, [run], rows.column_spans(), lambda *_: taken.append(1), 0)
+    job = jobs.Job(plan, rows, [run], rows.column_spans(), lambda *_: taken.append(1), 0)
     for _ in range(2):
         job._accumulate(0, {})
     assert taken == [1]
-    late = cpu._Job(plan, rows, [run], rows.column_spans(), lambda *_: taken.append(2), 0)
+    late = jobs.Job(plan, rows, [run], rows.column_spans(), lambda *_: taken.append(2), 0)
     late.stop()
     late._accumulate(0, {})
     assert taken == [1]
@@ -537,7 +537,7 @@ def test_threads_that_take_no_more_work(monkeypatch):
             raise RuntimeError("cannot schedule new futures after shutdown")
 
     monkeypatch.setattr(layout, "TILE_BYTES", 8192)
-    monkeypatch.setattr(cpu, "worker_count", lambda: 3)
+    monkeypatch.setattr(jobs, "worker_count", lambda: 3)
     monkeypatch.setattr(crew, "_crew", lambda _: Ended())
     values = numbers(40_001, "f8")
     # One by its name takes a way that has no threads.
@@ -615,7 +615,7 @@ def test_a_second_process_compiles_nothing_and_has_the_same_bits(tmp_path):
 def test_an_error_in_a_worker_is_raised(monkeypatch):
     monkeypatch.setattr(layout, "TILE_BYTES", 1024)
     monkeypatch.setattr(layout, "_TILES", 1 << 30)
-    monkeypatch.setattr(cpu, "worker_count", lambda: 2)
+    monkeypatch.setattr(jobs, "worker_count", lambda: 2)
 
     def stop(done):
         raise KeyboardInterrupt

@@ -14,7 +14,7 @@ from numba import njit
 import warpladder as wl
 from choosing import large
 from warpladder import errors
-from warpladder.reduction import cpu, intake
+from warpladder.reduction import intake, jobs
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states
 from warpladder.simulator import SimulatedDevice
 
@@ -160,7 +160,7 @@ def test_files_that_are_none(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not cut a file that is mapped")
 def test_a_file_that_is_cut_short_meanwhile(tmp_path, monkeypatch):
     """Where it is seen in time; nothing before the cut is touched after it."""
-    monkeypatch.setattr(cpu, "worker_count", lambda: 1)
+    monkeypatch.setattr(jobs, "worker_count", lambda: 1)
     monkeypatch.setattr(intake, "_STRETCH_BYTES", 1 << 16)
     path = tmp_path / "numbers.npy"
     np.save(path, np.ones(100_000))
