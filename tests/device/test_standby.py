@@ -138,17 +138,29 @@ def test_work_in_time_is_counted(asked):
     assert asked.team._words[standby._IN_TIME] == before + 1
 
 
-def test_the_board_is_free_while_nobody_is_at_work(asked):
-    assert asked.team.is_free()
+def test_the_board_is_free_while_all_stand_by_and_nobody_is_at_work(asked):
+    assert not asked.team.is_free()
     asked.summon()
     assert asked.team.is_free()
     asked(hang, 2, patience=0)
     assert not asked.team.is_free()
     asked.dismiss()
-    assert asked.team.is_free()
-    asked.team._words[standby._LOCK] = 1
     assert not asked.team.is_free()
-    asked.team._words[standby._LOCK] = 0
+
+
+def test_the_board_is_not_free_while_it_is_locked_or_some_are_absent():
+    team = Standby(3)
+    waiting = standby._WAITING
+    for lock, tickets, is_free in (
+        (0, [waiting, waiting], True),
+        (1, [waiting, waiting], False),
+        (0, [waiting, standby._ABSENT], False),
+        (0, [waiting, standby._AT_WORK], False),
+    ):
+        team._words[standby._LOCK] = lock
+        for worker, ticket in enumerate(tickets, start=1):
+            team._tickets[worker] = ticket
+        assert team.is_free() is is_free
 
 
 def test_who_hangs_is_not_waited_for_and_nobody_disturbs_it(asked):
@@ -293,7 +305,7 @@ class TestSummons:
     def test_nobody_for_a_while_after_work_that_was_done_twice_too_often(self, clock):
         for in_time, is_there in ((0, True), (standby._ENOUGH, True), (standby._ENOUGH - 1, False)):
             clock.team._words[standby._IN_TIME] += in_time
-            clock.team.keep("arrays", standby._LATE)
+            clock.team.keep("arrays", standby.LATE)
             assert clock.team.is_attended(True) is is_there
             clock.team._tickets[1] = standby._ABSENT
         clock.now += standby._REST_OF_ALL

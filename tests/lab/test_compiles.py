@@ -106,11 +106,10 @@ def allowed_spills():
     return SPILLS | (OLD_SPILLS if tuple(map(int, release.groups())) < (13, 1) else {})
 
 
-#: What calls run, and what else is large: compiled by default, for one target.
+#: What calls run: compiled by default, for one target.
 TOPS = {
-    "shortest-paths/register-tiles",
-    *("reduction/tuned", "reduction/one-word-finish", "advection/tuned", "primer/local-array"),
-    "overlap-join/inverted-index",
+    *("shortest-paths/register-tiles", "reduction/tuned"),
+    *("overlap-join/inverted-index", "advection/tuned"),
 }
 
 

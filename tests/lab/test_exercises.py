@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from choosing import large
 from warpladder.errors import InputError
 from warpladder.lab.exercises.attempt import judge_attempt, open_attempt
 from warpladder.lab.exercises.exercise import BEGIN, END, between_marks, file_name
@@ -115,7 +116,9 @@ def test_what_is_judged_is_the_rung_and_not_what_the_copy_says_of_it(tmp_path):
     ("rung", "written", "solved"),
     [
         # Blocks add what others have added already, which leaves the same sums.
-        ("vector-add-grid-stride", "for i in range(cuda.grid(1), n, cuda.blockDim.x):", False),
+        *large(
+            ("vector-add-grid-stride", "for i in range(cuda.grid(1), n, cuda.blockDim.x):", False)
+        ),
         # An instruction more than the rung's own line, and the same branch.
         ("divergence-by-warp", "if (cuda.threadIdx.x // 32) % 2 == 0:", True),
     ],

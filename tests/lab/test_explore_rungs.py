@@ -114,6 +114,7 @@ def test_rungs_that_differ_are_not_timed(monkeypatch):
         run("pitch", 2, gpu_sizes=(3,), gpu=TimedSimulator())
 
 
+@pytest.mark.large
 def test_the_barrier_is_needed(monkeypatch):
     # A random order takes as long as the others and shows nothing that they do not; nor do the six
     # warps of each block that have no columns.

@@ -579,6 +579,7 @@ def test_rows_that_do_not_touch_are_not_a_tile_each(step):
     np.testing.assert_allclose(wl.reduce(values, axis=1), values.sum(axis=1), rtol=1e-6)
 
 
+@pytest.mark.large
 def test_a_second_process_compiles_nothing_and_has_the_same_bits(tmp_path):
     program = (
         "import gc, numpy as np, warpladder as wl\n"

@@ -133,6 +133,23 @@ def test_what_others_did_not_finish_is_done_alone(monkeypatch):
     assert [each.size for each in found] == [0, 0, 0, 400]
 
 
+def test_what_others_are_at_is_kept_where_the_caller_is_interrupted(monkeypatch):
+    lines, how = lines_of("sum", "f4")
+    tile, kept = Tile(np.arange(1200, dtype="f4"), NO_MASK, 400, 3, 400, 400), []
+    shared(lines, tile, how)
+
+    def interrupted(*_given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lines.together, "_fold", interrupted)
+    monkeypatch.setattr(Standby, "keep", lambda _, what, answer: kept.append((what, answer)))
+    with pytest.raises(KeyboardInterrupt):
+        lines.results(tile, how)
+    (((data, _), answer),) = kept
+    assert data is tile.data
+    assert answer == standby.LATE
+
+
 def test_one_worker_shares_with_nobody():
     lines, how = lines_of("sum", "f4", workers=1)
     assert lines.together is None
@@ -150,4 +167,6 @@ def test_small_tiles_are_not_shared(monkeypatch):
 
 
 def test_what_a_task_is_given_has_room_on_the_board():
-    assert max(shared_lines._COLUMNS, shared_rows._STEP_COLUMNS) < standby._TICKETS - GIVEN
+    # Up to the ticket of the first who has one.
+    room = standby._TICKETS + standby._APART - GIVEN
+    assert max(shared_lines._COLUMNS, shared_rows._STEP_COLUMNS) < room

@@ -20,7 +20,12 @@ TILES = 1 << 14
 # By lines, which leave results or fields, in two words, in two loops; by rows; of one row.
 CASES = (
     *((("sum", "f4"), 0), (("max", "i1"), 0), (("ptp", "i4"), 0), (("sum", "f4"), 1)),
-    *((("argmax", "f8"), 1), (("sum", "f8"), None), (("argmin", "i4"), None)),
+    *(
+        (("argmax", "f8"), 1),
+        (("sum", "f8"), None),
+        (("argmin", "i4"), None),
+        (("nansum", "f8"), 0),
+    ),
     *large((("l2", "f8"), 0), (("mean", "i8"), 0), (("var", "f4"), 1), (("l2", "f8"), 1)),
     *large((("max", "f4"), None), (("mean", "i8"), None)),
 )
@@ -143,6 +148,16 @@ def test_the_rest_is_dealt_out_where_the_board_is_somebody_elses(
     assert (len(shared), len(dealt_out)) == (before, min(cpu._ROWS_SHARED_FROM - 1, tiles - before))
 
 
+@pytest.mark.usefixtures("free")
+def test_no_more_are_called_than_there_are_tiles_left(dealt_out, free):
+    plan, values = plan_for("sum", "f4"), numbers("f4", (4, 5000))
+    _, tiles = reduced(plan, values)
+    dealt_out.clear()
+    free += [True] * (tiles - 1) + [False]
+    reduced(plan, values)
+    assert len(dealt_out) == 1
+
+
 @pytest.mark.parametrize(
     ("axis", "workers"), [(0, cpu._LINES_SHARED_FROM), (1, cpu._ROWS_SHARED_FROM)]
 )
@@ -161,14 +176,48 @@ def test_few_workers_are_dealt_out_tiles(axis, workers, shared, dealt_out, monke
     assert shared
 
 
-@pytest.mark.usefixtures("free", "dealt_out")
-@pytest.mark.parametrize("at", [0, 20_000, 40_000])
-def test_an_answer_that_is_settled_early(at):
-    plan, values = plan_for("any", "i1"), np.zeros(40_001, "i1")
-    for expected in (False, False, True, True):
-        values[at] = expected
-        found, _ = reduced(plan, values, None)
-        assert found.tolist() == [expected]
+@pytest.mark.usefixtures("free")
+def test_rows_of_many_states_share_no_more_than_their_tile(shared, dealt_out, monkeypatch):
+    monkeypatch.setattr(cpu, "_MOST_STATES", 0)
+    plan, values = plan_for("sum", "f4"), numbers("f4", SHAPES[1])
+    expected, tiles = reduced(plan, values, 1)
+    dealt_out.clear()
+    found, _ = reduced(plan, values, 1)
+    assert found.tobytes() == expected.tobytes()
+    assert (len(shared), dealt_out) == (tiles, [])
+    # Others are waited for as long as so many bytes take.
+    assert sum(size for _, size, *_ in shared) == values.nbytes
+
+
+@pytest.mark.usefixtures("free")
+def test_columns_that_count_from_another(shared, dealt_out):
+    plan, values = plan_for("argmin", "i4"), numbers("i4", SHAPES[None])
+    found = []
+    for _ in range(2):
+        dealt_out.clear()
+        cpu.accumulate(
+            plan, rows_for(plan, values, None), lambda _, states: found.append(states), first=7
+        )
+    assert shared
+    assert not dealt_out
+    for states in found:
+        assert plan.finish(states, 1, values.size + 7, 0)[0] == values.argmin() + 7
+
+
+def test_few_tiles_of_lines_are_shared_by_any(shared, monkeypatch, free, dealt_out):
+    """Of so few nobody is dealt out any."""
+    monkeypatch.setattr(layout, "PARALLEL_FROM", 1 << 30)
+    for module in (cpu, jobs):
+        monkeypatch.setattr(module, "PARALLEL_FROM", 1 << 30)
+    for workers in (1, 2):
+        for module in (cpu, jobs):
+            monkeypatch.setattr(module, "worker_count", lambda n=workers: n)
+        plan, values = plan_for("sum", "f4"), numbers("f4", SHAPES[0])
+        for _ in range(2):
+            found, _ = reduced(plan, values)
+            np.testing.assert_array_equal(found, values.sum(axis=0))
+        assert bool(shared) is (workers > 1)
+    assert not dealt_out
 
 
 def test_what_is_not_shared(monkeypatch):

@@ -74,8 +74,7 @@ HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1], TAGGED[1]]
         *large((whole._PAIRS, "int16"), (halves._STRIPS, "float32"), (halves._TILES, "int32")),
         *large((halves._PAIRS, "int16")),
         *zip(SMALL, ["float64", "int64"], strict=True),
-        *large((TAGGED[0], "int32")),
-        (TAGGED[1], "int32"),
+        *large(*((tiles, "int32") for tiles in TAGGED)),
     ],
     ids=[
         *("whole", "whole-pairs", "strips", "tiles", "half-pairs", "small", "half-small"),
@@ -125,10 +124,7 @@ def in_small_rounds(_n: int, dtype: str, hops: bool, _depth: int) -> bool:
 
 
 #: Three tiles in a row, so that a round of two has a rest; and one, which has not even panels.
-CHOSEN = {
-    *((130, "int32", True, 2), (130, "float64", False, 2)),
-    (33, "int32", True, 2),
-}
+CHOSEN = {(130, "float64", False, 2), (33, "int32", True, 2)}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracles import absent, as_float
 
 import warpladder as wl
-from choosing import large
+from choosing import by_pairs, large
 from warpladder import errors
 from warpladder.shortest_paths import elimination, level_hops, plan
 from warpladder.shortest_paths import hop_counts as engine
@@ -134,9 +134,10 @@ def test_long_thin_graphs_are_searched_one_by_one():
 class TestManyArcs:
     """Graphs with at least one arc for 16 pairs."""
 
-    @pytest.mark.parametrize("n", [1, 2, 63, 64, 65, 511, 512, 513])
-    @pytest.mark.parametrize("share", [0.1, 0.5, 1])
-    @pytest.mark.parametrize("directed", [True, False])
+    @pytest.mark.parametrize(
+        ("n", "share", "directed"),
+        by_pairs([1, 2, 63, 64, 65, 511, 512, 513], [0.1, 0.5, 1], [True, False]),
+    )
     def test_random_ones(self, n, share, directed):
         present = np.random.default_rng(n).random((n, n)) < share
         # One that no arc leads to, one from which none leads, one alone.

@@ -194,7 +194,8 @@ TILED = [
 ELSEWHERE = [
     rung
     for rung in QUICK
-    if rung.name.endswith(("-int16", "-float32")) or rung.name in {"half-tiles", "deep-rounds"}
+    if rung.name.endswith(("-int16", "-float32"))
+    or rung.name in {"half-tiles", "deep-rounds", "tagged-distances"}
 ]
 
 

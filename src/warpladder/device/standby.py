@@ -48,6 +48,7 @@ __all__ = [
     "CLOSED",
     "DONE",
     "GIVEN",
+    "LATE",
     "MOST_PIECES",
     "Standby",
     "is_opened",
@@ -66,14 +67,15 @@ _APART = 16
 _LOCK, _PIECES, _TASK, _WORKERS, _PATIENCE, _IN_TIME, _QUESTION, _CROWDED = range(8)
 GIVEN = _APART
 """Where on the board stands what a task is given, up to 32 words."""
-_TICKETS = GIVEN + 2 * _APART
+# The caller, worker 0, has no ticket: what would be its place is room for what is given.
+_TICKETS = GIVEN + _APART
 _TAKEN = _TICKETS + _APART * _MOST_WORKERS
 _WORDS = _TAKEN + MOST_PIECES
 
 # What a worker's ticket says. The word that follows says on which processor it was last.
 _ABSENT, _WAITING, _CALLED, _AT_WORK = range(4)
 
-DONE, CLOSED, _LATE = range(3)
+DONE, CLOSED, LATE = range(3)
 """What came of work: it is done; the board was closed; somebody was not waited for."""
 
 # Seconds: how long a worker stands by, and how long one is waited for after any work. To summon one
@@ -185,7 +187,7 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
     if left:
         store(board, _IN_TIME, load(board, _IN_TIME) + 1)
     store(board, _LOCK, 0)
-    return DONE if left else _LATE
+    return DONE if left else LATE
 
 
 class _Thread:
@@ -220,13 +222,14 @@ class Standby:
         self._words = np.zeros(_WORDS, np.int64)
         self.board = self._words.ctypes.data
         self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
-        self.attended, self._others = self._tickets[1:2], self._tickets[1:]
-        self._lock = self._words.data[_LOCK : _LOCK + 1]
+        self.attended, self._lock = self._tickets[1:2], self._words.data[_LOCK : _LOCK + 1]
         self._places = self._words.data[_TICKETS + 1 : _TAKEN : _APART]
         self.crowded = self._words.data[_CROWDED : _CROWDED + 1]
         self._words[_QUESTION] = place_of_question()
         self.workers = self._words[_WORKERS] = min(workers, _MOST_WORKERS)
         self._helpers, self._changes = range(1, self.workers), RLock()
+        self._others = self._tickets[1 : self.workers]
+        self._all_waiting = [_WAITING] * len(self._helpers)
         self._threads: dict[int, _Thread] = {}
         self._stand_by = entry_for(_stand_by, 1, 1, 1)
         self._rate = self._rounds_per_second()
@@ -269,8 +272,8 @@ class Standby:
         return is_long
 
     def is_free(self) -> bool:
-        """Tell whether nobody is at a piece of work."""
-        return not self._lock[0] and max(self._others) <= _WAITING
+        """Tell whether all stand by, and nobody is at a piece of work."""
+        return not self._lock[0] and self._others.tolist() == self._all_waiting
 
     def _is_summoned(self, worker: int, of_caller: int) -> bool:
         """Wake the thread of a worker elsewhere than on the caller's processor; tell whether."""
@@ -301,7 +304,7 @@ class Standby:
 
     def keep(self, what: Any, answer: int) -> None:
         """Keep what work goes on with, whose answer was not `DONE`, until no thread is at it."""
-        if answer != _LATE:
+        if answer != LATE:
             return
         with self._changes:
             self._kept = what

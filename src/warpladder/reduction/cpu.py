@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.reduction.cascade import Taker
 from warpladder.reduction.jobs import Job, Sheet, pieces_of, work_at
-from warpladder.reduction.layout import NO_MASK, ArrayRows, Rows, Span
+from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, ArrayRows, Rows, Span
 from warpladder.reduction.line_results import leaving_results
 from warpladder.reduction.lines import turns
 from warpladder.reduction.parts import FoldPart
@@ -120,7 +120,9 @@ def _tiles_shared(plan: Plan, rows: Rows, runs: list[Span], columns: list[Span])
     part, workers = plan.parts[0], worker_count()
     if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(rows, ArrayRows)):
         return None
-    if not (runs and columns) or workers < _LINES_SHARED_FROM or plan.counts_truths:
+    # Of fewer tiles nobody is dealt out any.
+    least = _LINES_SHARED_FROM if len(runs) * len(columns) >= PARALLEL_FROM else 2
+    if not (runs and columns) or workers < least or plan.counts_truths:
         return None
     tile = rows.in_memory(runs[0], columns[0])
     if tile is None or tile.rows * tile.length * tile.data.itemsize > _SHARED_UP_TO:

@@ -37,12 +37,13 @@ def work_at(
     each other's way.
     """
     buffers: Buffers = {}
-    helpers, most = 0, min(worker_count() - 1, job.left) if job.total >= PARALLEL_FROM else 0
+    helpers, most = 0, worker_count() - 1 if job.total >= PARALLEL_FROM else 0
+    job.shares = together is not None
     began = perf_counter()
     try:
         while job.left:
-            if helpers < most and (together is None or not together.is_attended()):
-                helpers = most
+            if most and not helpers and (together is None or not together.is_attended()):
+                helpers = min(most, job.left)
                 job.shares = False
                 for _ in range(helpers):
                     in_background(job.run_all)
@@ -74,7 +75,7 @@ class Job:
         self._runs, self._columns = runs, columns
         self._found: dict[int, Any] = {}
         self._changed = Condition()
-        self._is_over, self.shares = False, True
+        self._is_over = self.shares = False
         self.total = self.left = self._needed = len(self._runs) * max(len(self._columns), 1)
 
     @property
@@ -167,7 +168,7 @@ class Job:
 
 
 class Piece(NamedTuple):
-    """A tile of a `Sheet`: where its elements begin, how they lie, and which states are its."""
+    """A tile of a `Sheet`: where its elements are, how they lie, and which states are its."""
 
     elements: slice
     lies: tuple[int, int, int, int]
@@ -192,6 +193,8 @@ def pieces_of(
 
 class Sheet(Job):
     """Tiles that lie in memory as a loop takes them: all that it is called with is made at first.
+
+    Where tiles are shared, each has other states.
 
     While a tile of megabytes goes through a core, what Python works with leaves its caches: of 16
     tiles of 4 MB each took 0.036 ms beside its loop. Where so little is left to do it takes 0.001.
@@ -249,11 +252,11 @@ class Sheet(Job):
         width, count, states = len(self._columns), self._rows.count, self._states
         # Not all that is found: where an answer was settled early, others may still be at tiles.
         needed = range(self._needed)
-        repeated = [n for n in needed if self._found[n] is not self._calls[n][-1]]
-        if repeated:
-            # Whoever is at it still may write into the old ones.
+        elsewhere = [n for n in needed if self._found[n] is not self._calls[n][-1]]
+        if elsewhere:
+            # Shared, or done again: whoever is at it still may write into the old ones.
             states = states.copy()
-            for number in repeated:
+            for number in elsewhere:
                 run, place = divmod(number, width)
                 span, at = self._runs[run], place * count
                 states[at + span.begin : at + span.end] = self._found[number]

@@ -224,7 +224,7 @@ class ArrayRows:
             if tile is None:
                 return None
             before = (_address(tile.data) - begin) // self._dtype.itemsize
-            places[rows.begin, columns.begin] = slice(before, None), tile[2:]
+            places[rows.begin, columns.begin] = slice(before, before + tile.data.size), tile[2:]
         return partial(_Moved, self, places)
 
     def in_memory(self, rows: Span, columns: Span) -> Tile | None:
@@ -232,8 +232,8 @@ class ArrayRows:
         count, length = rows.end - rows.begin, columns.end - columns.begin
         if self._whole is not None:
             data, mask, _, _, pitch, _ = self._whole
-            begin = rows.begin * pitch + columns.begin
-            return Tile(data[begin:], mask[begin:], count, length, pitch)
+            begin, end = rows.begin * pitch + columns.begin, (rows.end - 1) * pitch + columns.end
+            return Tile(data[begin:end], mask[begin:end], count, length, pitch)
         if self._stacks and count % self._together == 0 and length == self.length:
             line = self._line_pitch()
             assert line is not None  # noqa: S101 - or there would be no stacks
@@ -336,8 +336,8 @@ class _Moved:
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:  # noqa: ARG002 - see `Rows`
         """Return a tile."""
-        tail, lies = self._places[rows.begin, columns.begin]
-        return Tile(self._data[tail], NO_MASK, *lies)
+        part, lies = self._places[rows.begin, columns.begin]
+        return Tile(self._data[part], NO_MASK, *lies)
 
 
 def _address(array: NDArray[Any]) -> int:

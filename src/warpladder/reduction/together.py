@@ -7,7 +7,7 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
-from warpladder.device.standby import DONE, Standby, standby
+from warpladder.device.standby import DONE, LATE, Standby, standby
 
 __all__ = ["Together"]
 
@@ -35,7 +35,10 @@ class Together(ABC):
         self._pace = _SLOW
 
     def is_attended(self) -> bool:
-        """Tell whether others are there, and free, for the tiles of work that is long."""
+        """Tell whether others are there, and free, for the tiles of work that is long.
+
+        As where a tile is shared, they are summoned, and what it takes is made ready.
+        """
         team = self._team(_LONG)
         return team is not None and team.is_free()
 
@@ -60,15 +63,20 @@ class Together(ABC):
         Others are waited for as long as such a tile takes at its best. After that they may go on
         for a while with what is kept.
         """
-        if size <= _BRIEF:
-            answer = self._fold(team.board, self._same, 0, *given)
-        else:
-            began = perf_counter()
-            answer = self._fold(team.board, self._same, team.rounds(self._pace * size), *given)
-            if answer == DONE:
-                self._pace = min(self._pace, (perf_counter() - began) / size)
+        # Where an interrupt takes the answer's place.
+        answer = LATE
+        try:
+            if size <= _BRIEF:
+                answer = self._fold(team.board, self._same, 0, *given)
+            else:
+                began = perf_counter()
+                answer = self._fold(team.board, self._same, team.rounds(self._pace * size), *given)
+                if answer == DONE:
+                    self._pace = min(self._pace, (perf_counter() - began) / size)
+        finally:
+            if answer != DONE:
+                team.keep(kept, answer)
         if answer != DONE:
-            team.keep(kept, answer)
             return False
         if team.crowded[0]:
             team.spread()
