@@ -34,14 +34,28 @@ def by_pairs(*factors: Sequence[Any]) -> list[Any]:
     The others are for the large tests. What goes wrong for one value, or for two together, is seen
     by default; there are as many combinations as the two longest factors have pairs, or few more.
     """
-    every = list(product(*factors))
+    chosen = set(meeting(*factors))
+    return [
+        pytest.param(*one, marks=() if one in chosen else pytest.mark.large)
+        for one in product(*factors)
+    ]
+
+
+def meeting(
+    *factors: Sequence[Any], where: Callable[..., bool] = lambda *_: True
+) -> list[tuple[Any, ...]]:
+    """Return so many combinations that any two values of two factors meet, where they ever do.
+
+    For tests of which all combinations would take the large tests minutes.
+    """
+    every = [one for one in product(*factors) if where(*one)]
     missing = {pair for one in every for pair in _pairs(one)}
-    chosen = set()
+    chosen = []
     while missing:
         best = max(every, key=lambda one: len(missing & _pairs(one)))
-        chosen.add(best)
+        chosen.append(best)
         missing -= _pairs(best)
-    return [pytest.param(*one, marks=() if one in chosen else pytest.mark.large) for one in every]
+    return chosen
 
 
 def _pairs(values: tuple[Any, ...]) -> set[Any]:

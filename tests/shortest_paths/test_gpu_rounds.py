@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracles import DTYPES, as_float, check_hops, distances, random_weights
 
 import warpladder as wl
-from choosing import large, only
+from choosing import large, meeting
 from warpladder.shortest_paths.gpu import close as closing
 from warpladder.shortest_paths.gpu import halves, small_rounds, tagged_rounds, whole
 from warpladder.shortest_paths.gpu.halves import close_half
@@ -119,20 +119,24 @@ def test_one_launch_relaxes_its_tiles_and_no_others(tiles: deep_rounds.Tiles, dt
 # ---- small tiles ---------------------------------------------------------------------------------
 
 
-def in_small_rounds(_n: int, dtype: str, hops: bool, _depth: int) -> bool:
-    return hops or dtype.endswith("64")
-
-
 #: Three tiles in a row, so that a round of two has a rest; and one, which has not even panels.
-CHOSEN = {(130, "float64", False, 2), (33, "int32", True, 2)}
+CHOSEN = [(130, "float64", False, 2), (33, "int32", True, 2)]
+
+
+def in_small_rounds(n: int, dtype: str, hops: bool, depth: int) -> bool:
+    return (hops or dtype.endswith("64")) and (n, dtype, hops, depth) not in CHOSEN
 
 
 @pytest.mark.parametrize(
     ("n", "dtype", "hops", "depth"),
-    only(
-        lambda *one: one in CHOSEN, (260, 33, 64, 130), DTYPES, [False, True], [1, 2, 3],
-        where=in_small_rounds,
-    ),
+    [
+        *CHOSEN,
+        *large(
+            *meeting(
+                (260, 33, 64, 130), DTYPES, [False, True], [1, 2, 3], where=in_small_rounds
+            )
+        ),
+    ],
 )  # fmt: skip
 def test_small_tiles_in_deep_rounds(
     monkeypatch: pytest.MonkeyPatch, n: int, dtype: str, hops: bool, depth: int
