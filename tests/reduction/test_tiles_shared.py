@@ -148,7 +148,6 @@ def test_the_rest_is_dealt_out_where_the_board_is_somebody_elses(
     assert (len(shared), len(dealt_out)) == (before, min(cpu._ROWS_SHARED_FROM - 1, tiles - before))
 
 
-@pytest.mark.usefixtures("free")
 def test_no_more_are_called_than_there_are_tiles_left(dealt_out, free):
     plan, values = plan_for("sum", "f4"), numbers("f4", (4, 5000))
     _, tiles = reduced(plan, values)
