@@ -40,6 +40,12 @@ def count(given, piece):
 
 
 @njit(nogil=True)
+def note_turn(given, piece):
+    words = read_at(given, 0)
+    write_at(words, _BEGUN + piece, fetch_add(words, _MET, 1))
+
+
+@njit(nogil=True)
 def meet(given, piece):
     """Be at a piece while another worker is at the other one."""
     words = read_at(given, 0)
@@ -68,10 +74,10 @@ def ask(board, task, counts, pieces, patience):
 
 
 class Asked:
-    """A board of two workers, and what tasks count."""
+    """A board, and what tasks count."""
 
-    def __init__(self):
-        self.team, self.counts = Standby(2), np.zeros(_BEGUN + MOST_PIECES, np.int64)
+    def __init__(self, workers=2):
+        self.team, self.counts = Standby(workers), np.zeros(_BEGUN + MOST_PIECES, np.int64)
 
     def __call__(self, task, pieces, patience=_AS_LONG_AS_IT_TAKES):
         self.counts[:] = 0
@@ -125,6 +131,22 @@ def test_each_piece_is_done_once(asked, pieces):
         check()
     asked.dismiss()
     check()
+
+
+def test_every_other_call_goes_back():
+    """What came last lies in the caches of a core still."""
+    alone, begun = Asked(workers=1), []
+    for _ in range(3):
+        assert alone(note_turn, 5) == DONE
+        begun.append(alone.begun[:5])
+    assert sorted(begun[:2]) == [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0]]
+    assert begun[2] == begun[0]
+
+
+def test_a_worker_begins_with_pieces_of_its_own():
+    team = Asked(workers=3)
+    turns = [team.begun[:6] for _ in range(2) if team(note_turn, 6) == DONE]
+    assert sorted(turns) == [[0, 1, 2, 3, 4, 5], [1, 0, 3, 2, 5, 4]]
 
 
 def test_who_stands_by_is_at_work_beside_the_caller(asked):
@@ -214,6 +236,7 @@ def said(asked):
 def test_the_caller_leaves_the_processor_of_who_stands_by(asked, said, monkeypatch):
     left = []
     monkeypatch.setattr(standby, "leave", left.append)
+    monkeypatch.setattr(standby, "perf_counter", lambda: 100.0)
     asked.summon()
     asked.team.spread()
     assert left == [3]

@@ -85,8 +85,8 @@ def test_stretches_of_a_row(op, dtype):
         alone, found = states_of(op, dtype, tile, first=11)
         assert found.tobytes() == alone.tobytes()
         states, kept = part_of(op, dtype).new(MOST_PIECES), object()
-        # All but the first are anything.
-        states[1:] = np.frombuffer(bytes([7]) * states.itemsize, states.dtype)[0]
+        # All are anything.
+        states[:] = np.frombuffer(bytes([7]) * states.itemsize, states.dtype)[0]
         assert together(op, dtype).folds_one(tile.data, NO_MASK, states.ctypes.data, kept) is True
         alone = part_of(op, dtype).complete(tile, 0)
         assert states[:1].tobytes() == alone.tobytes()
@@ -148,16 +148,17 @@ def test_what_others_did_not_finish_is_done_alone(monkeypatch):
     values = numbers("i8", 1 << 19)
     asked, kept = [], []
 
-    def refuse(*arguments):
-        asked.append(arguments)
+    def refuse(states):
+        asked.append(states)
         # Somebody was at work.
-        memset(arguments[5], 7, 8)
+        memset(states, 7, 8)
         return CLOSED
 
     expected = wl.reduce(values, "mean")
     assert [wl.reduce(values, "mean") for _ in range(2)] == [expected] * 2
     mean = shared_rows.together_for(part_of("mean", "i8"))
-    monkeypatch.setattr(mean, "_fold", refuse)
+    monkeypatch.setattr(mean, "_fold", lambda *given: refuse(given[5]))
+    monkeypatch.setattr(mean, "_fold_one", lambda *given: refuse(given[3]))
     monkeypatch.setattr(Standby, "keep", lambda _, what, answer: kept.append((what, answer)))
     assert wl.reduce(values, "mean") == expected
     assert wl.reduce(values.reshape(2, -1), "mean", axis=1).mean() == expected

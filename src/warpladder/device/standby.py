@@ -42,12 +42,21 @@ from warpladder.device.native import call_at, code_of
 from warpladder.device.processors import keep_off, leave, place_of_question, processor
 from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.waiting import LOOKS, pause, wait_a_moment
-from warpladder.device.words import WORD_BYTES, exchanged_if, load, store
+from warpladder.device.words import (
+    WORD_BYTES,
+    exchanged_if,
+    fetch_add,
+    load,
+    read_at,
+    store,
+    write_at,
+)
 
 __all__ = [
     "CLOSED",
     "DONE",
     "GIVEN",
+    "GIVEN_WORDS",
     "LATE",
     "MOST_PIECES",
     "Standby",
@@ -64,15 +73,17 @@ _MOST_WORKERS = 8
 
 # The board. What is written while work goes on has two cache lines to itself.
 _APART = 16
-_LOCK, _PIECES, _TASK, _WORKERS, _PATIENCE, _IN_TIME, _QUESTION, _CROWDED = range(8)
+_LOCK, _PIECES, _TASK, _WORKERS, _PATIENCE, _IN_TIME, _QUESTION, _CROWDED, _IS_BACK = range(9)
 GIVEN = _APART
-"""Where on the board stands what a task is given, up to 32 words."""
-# The caller, worker 0, has no ticket: what would be its place is room for what is given.
-_TICKETS = GIVEN + _APART
-_TAKEN = _TICKETS + _APART * _MOST_WORKERS
-_WORDS = _TAKEN + MOST_PIECES
+"""Where on the board stands what a task is given, up to `GIVEN_WORDS`."""
+GIVEN_WORDS = 2 * _APART
+# A worker's ticket, its processor, and how many of its own pieces are taken. The caller is worker
+# 0, whose ticket nobody looks at.
+_TICKETS = GIVEN + GIVEN_WORDS
+_PLACE, _TAKEN = 1, 2
+_WORDS = _TICKETS + _APART * _MOST_WORKERS
 
-# What a worker's ticket says. The word that follows says on which processor it was last.
+# What a ticket says.
 _ABSENT, _WAITING, _CALLED, _AT_WORK = range(4)
 
 DONE, CLOSED, LATE = range(3)
@@ -107,17 +118,18 @@ def _processor(board: Any) -> Any:
 
 @subroutine
 def _work(board: Any, worker: Any) -> None:
-    """Take pieces as long as there are any."""
-    pieces, task = load(board, _PIECES), load(board, _TASK)
-    given = board + GIVEN * WORD_BYTES
-    begin = pieces * worker // load(board, _WORKERS)
-    for number in range(pieces):
-        piece = begin + number
-        if piece >= pieces:
-            piece -= pieces
-        # To try takes a cache line from all others, to look does not.
-        if not load(board, _TAKEN + piece) and exchanged_if(board, _TAKEN + piece, 0, 1):
-            call_at(task, (given, piece))
+    """Take pieces as long as there are any: a worker's own, then those of the workers after it."""
+    workers, pieces, task = load(board, _WORKERS), load(board, _PIECES), load(board, _TASK)
+    given, is_back = board + GIVEN * WORD_BYTES, load(board, _IS_BACK)
+    for turn in range(worker, worker + workers):
+        owner = turn if turn < workers else turn - workers
+        begin, end = pieces * owner // workers, pieces * (owner + 1) // workers
+        taken = _ticket(owner) + _TAKEN
+        # To take one takes a cache line from all others, to look does not.
+        while load(board, taken) < end - begin:
+            piece = fetch_add(board, taken, 1)
+            if piece < end - begin:
+                call_at(task, (given, end - 1 - piece if is_back else begin + piece))
 
 
 @cached
@@ -125,12 +137,12 @@ def _work(board: Any, worker: Any) -> None:
 def _stand_by(board, worker, rounds):
     """Do what is asked for, until for so many rounds it was nothing; return how often it was."""
     ticket, asked, idle = _ticket(worker), 0, 0
-    store(board, ticket + 1, _processor(board))
+    store(board, ticket + _PLACE, _processor(board))
     while True:
         state = load(board, ticket)
         if state == _CALLED and exchanged_if(board, ticket, _CALLED, _AT_WORK):
             _work(board, worker)
-            store(board, ticket + 1, _processor(board))
+            store(board, ticket + _PLACE, _processor(board))
             store(board, ticket, _WAITING)
             asked += 1
             idle = 0
@@ -164,17 +176,19 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
     `Standby.keep` has to know.
     """
     workers = load(board, _WORKERS)
-    for piece in range(pieces):
-        store(board, _TAKEN + piece, 0)
-    store(board, _PIECES, pieces)
-    store(board, _TASK, task)
+    # Nobody reads these before it is called, which stands in order with all.
+    write_at(board, _PIECES, pieces)
+    write_at(board, _TASK, task)
+    write_at(board, _IS_BACK, 1 - read_at(board, _IS_BACK))
+    for worker in range(workers):
+        write_at(board, _ticket(worker) + _TAKEN, 0)
     for worker in range(1, workers):
         exchanged_if(board, _ticket(worker), _WAITING, _CALLED)
     _work(board, 0)
     left, place = max(load(board, _PATIENCE), patience), _processor(board)
     for worker in range(1, workers):
         ticket = _ticket(worker)
-        is_here = place >= 0 and load(board, ticket + 1) == place
+        is_here = place >= 0 and load(board, ticket + _PLACE) == place
         if is_here and load(board, ticket) != _ABSENT:
             store(board, _CROWDED, place + 1)
         exchanged_if(board, ticket, _CALLED, _WAITING)
@@ -221,9 +235,9 @@ class Standby:
     def __init__(self, workers: int) -> None:
         self._words = np.zeros(_WORDS, np.int64)
         self.board = self._words.ctypes.data
-        self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
+        self._tickets = self._words.data[_TICKETS::_APART]
         self.attended, self._lock = self._tickets[1:2], self._words.data[_LOCK : _LOCK + 1]
-        self._places = self._words.data[_TICKETS + 1 : _TAKEN : _APART]
+        self._places = self._words.data[_TICKETS + _PLACE :: _APART]
         self.crowded = self._words.data[_CROWDED : _CROWDED + 1]
         self._words[_QUESTION] = place_of_question()
         self.workers = self._words[_WORKERS] = min(workers, _MOST_WORKERS)

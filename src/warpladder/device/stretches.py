@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
@@ -19,7 +20,7 @@ from numba.np.arrayobj import populate_array
 from warpladder.device.llvm import data_of
 from warpladder.device.subroutines import subroutine
 
-__all__ = ["copy_block", "copy_stretch", "row_stretch", "stretch"]
+__all__ = ["copy_block", "copy_stretch", "on_stack", "row_stretch", "stretch"]
 
 
 def _view(context: Any, builder: Any, kind: Any, data: Any, size: Any) -> Any:
@@ -73,6 +74,25 @@ def copy_stretch(typingctx, source, target):
         return context.get_dummy_value()
 
     return types.void(source, target), codegen
+
+
+def on_stack(size: int) -> Any:
+    """Return what gives compiled code an array of so many float64, there until it returns.
+
+    To ask Numba for one and give it back takes 0.1 us.
+    """
+    kind = types.Array(types.float64, 1, "C")
+
+    @intrinsic
+    def room(typingctx):
+        def codegen(context, builder, signature, args):
+            place = cgutils.alloca_once(builder, ir.ArrayType(ir.DoubleType(), size))
+            data = builder.bitcast(place, ir.DoubleType().as_pointer())
+            return _view(context, builder, kind, data, context.get_constant(types.intp, size))
+
+        return kind(), codegen
+
+    return room
 
 
 @subroutine(counted=False)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.device.stretches import on_stack
 from warpladder.device.subroutines import subroutine
 from warpladder.reduction.scalars import compiled, half_to_float, strict
 
@@ -20,6 +21,7 @@ __all__ = [
     "drain",
     "element_type",
     "is_kept",
+    "new_stack",
     "numbers",
     "numbers_among",
     "push",
@@ -98,6 +100,10 @@ def numbers(block: Any, buffer: Any) -> Any:
         buffer[count] = v
         count += v == v  # noqa: PLR0124 - NaN is not itself
     return buffer[:count]
+
+
+new_stack = on_stack(64)
+"""Return what a pairwise sum is kept in, of up to 2^64 numbers."""
 
 
 @strict

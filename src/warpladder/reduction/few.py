@@ -212,22 +212,19 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     loop, together = _loop(op, values, accuracy, masked), together_for(part)
     fold, given, _ = (None, 0, None) if masked else one_row(part)
     least_shared = most + 1 if together is None else together.least_of_one
+    fold_shared: Any = None if together is None else together.folds_one
     field, finished, rare = one_field(plan)
     take, ready = states_at_hand(part.new(1), views_of_one(field, plan.dtypes[0]))
     # Of two words at the most, one may be twice here.
     one_word, other_word = (rare * 2)[:2] or (0, 0)
 
-    def fold_otherwise(row: NDArray[Any], marks: NDArray[np.bool_]) -> Lent:
-        """Return states of a row that is gone through beside a mask, or together with others."""
-        n, mask, is_done = row.size, marks.ravel(), None
-        kept = _, states, _, _, _, address = take()
-        if together is not None and n >= least_shared:
-            is_done = together.folds_one(row, mask, address, kept)
-            if is_done is False:
-                # A thread may write into these still.
-                kept = _, states, *_ = take()
+    def fold_beside_mask(row: NDArray[Any], marks: NDArray[np.bool_]) -> Lent:
+        n, mask, kept = row.size, marks.ravel(), take()
+        is_done = n >= least_shared and fold_shared(row, mask, kept[-1], kept)
+        if is_done is None:
+            kept = take()
         if not is_done:
-            loop(row, mask, 1, n, n, 0, states)
+            loop(row, mask, 1, n, n, 0, kept[1])
         return kept
 
     def run_fast(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
@@ -242,14 +239,18 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
             row = as_stored(row)
             if plan.counts_truths:
                 row = plain_truths(row)
-        if fold is None or n >= least_shared:
-            kept = fold_otherwise(row, marks)
+        if fold is None:
+            kept = fold_beside_mask(row, marks)
         else:
             try:
                 kept = ready.pop()
             except IndexError:
                 kept = take()
-            if not fold(given, kept[-1], row):
+            is_done = n >= least_shared and fold_shared(row, NO_MASK, kept[-1], kept)
+            if is_done is None:
+                # A thread may write into these still.
+                kept = take()
+            if not (is_done or fold(given, kept[-1], row)):
                 ready.append(kept)
                 return None
         _, states, found, place, words, _ = kept

@@ -33,6 +33,7 @@ from warpladder.reduction.blocks import (
     drain,
     element_type,
     is_kept,
+    new_stack,
     push,
     widened,
 )
@@ -73,8 +74,6 @@ from warpladder.reduction.scalars import (
 from warpladder.reduction.states import FoldSpec, shift_type
 
 __all__ = ["fold_kernel"]
-
-_LEVELS = 64
 
 
 @subroutine(fastmath={"contract"})
@@ -160,7 +159,6 @@ def fold_kernel(spec: FoldSpec) -> Any:
     has_real_total = has_total and is_real
     # What float32 squared cannot be, float64 is: no other squares than its own leave its range.
     has_single_squares = has_square and real is np.float32
-    in_pairs = has_real_total or has_absolute or has_square
 
     # What it calls has to be global: with a compiled function among the variables of this scope,
     # no process would find in the cache on disk what another one compiled.
@@ -170,8 +168,12 @@ def fold_kernel(spec: FoldSpec) -> Any:
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
         if is_half:
             buffer = np.empty(min(block_size, length), element)
-        if in_pairs:
-            stack = np.empty((5, _LEVELS))
+        if has_real_total:
+            totals = new_stack()
+        if has_absolute:
+            absolutes = new_stack()
+        if has_square:
+            tinies, squares_of_blocks, huges = new_stack(), new_stack(), new_stack()
         if has_extrema_of_floats:
             # What was widened lies in the caches.
             by_twos = is_half or data.size <= most_by_twos
@@ -286,7 +288,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     if size == 0:
                         continue
                 if has_real_total:
-                    push(stack[0], blocks, np.float64(total))
+                    push(totals, blocks, np.float64(total))
                 elif has_total:
                     row.total += total
                 if has_whole:
@@ -309,7 +311,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     row.high = high
                     high_begin = begin
                 if has_absolute:
-                    push(stack[1], blocks, np.float64(absolute))
+                    push(absolutes, blocks, np.float64(absolute))
                 if has_square:
                     squares = np.float64(square)
                     if has_single_squares and not least_square <= squares <= largest_square:
@@ -325,13 +327,13 @@ def fold_kernel(spec: FoldSpec) -> Any:
                             if not is_extreme:
                                 # All before were zeros.
                                 is_extreme = True
-                                stack[2], stack[4] = 0.0, 0.0
+                                tinies[:], huges[:] = 0.0, 0.0
                         if is_extreme:
-                            push(stack[2], blocks, tiny)
-                            push(stack[4], blocks, huge)
-                        push(stack[3], blocks, squares)
+                            push(tinies, blocks, tiny)
+                            push(huges, blocks, huge)
+                        push(squares_of_blocks, blocks, squares)
                     else:
-                        push(stack[3], blocks, squares)
+                        push(squares_of_blocks, blocks, squares)
                 if has_moments:
                     near, scale = apart(shift), 1.0
                     distance, squared = np.float64(offset), np.float64(deviation)
@@ -368,14 +370,14 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     break
 
             if has_real_total:
-                row.total += drain(stack[0], blocks)
+                row.total += drain(totals, blocks)
             if has_absolute:
-                row.absolute += drain(stack[1], blocks)
+                row.absolute += drain(absolutes, blocks)
             if has_square:
-                row.square += drain(stack[3], blocks)
+                row.square += drain(squares_of_blocks, blocks)
                 if may_be_extreme and is_extreme:
-                    row.tiny_square += drain(stack[2], blocks)
-                    row.huge_square += drain(stack[4], blocks)
+                    row.tiny_square += drain(tinies, blocks)
+                    row.huge_square += drain(huges, blocks)
             end_of_row = begin_of_row + length
             if has_low_at and low_begin >= 0:
                 end = min(low_begin + block_size, end_of_row)

@@ -161,7 +161,7 @@ class LinesTogether(Together):
         places = (each.ctypes.data for each in found)
         step = -(-panels // MOST_PIECES)
         given = data.view(np.uint8), rows, length, pitch, width, *places, how, step, columns
-        return found if self._shares(team, size, given, (data, found)) else None
+        return found if self._shares(team, size, self._fold, given, (data, found)) else None
 
     def _make_ready(self) -> None:
         """See `Together`."""

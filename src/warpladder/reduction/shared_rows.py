@@ -58,8 +58,8 @@ _NEVER = 1 << 62
 _FOLD, _ITEMSIZE, _STATE_BYTES, _SAME = range(4)
 _DATA, _SIZE, _MASK, _MARKS, _STATES, _ROWS, _LENGTH, _PITCH, _FIRST = range(_SAME, _SAME + 9)
 _STEP_ROWS, _STEP_COLUMNS = range(_SAME + 9, _SAME + 11)
-# What else is the same for all tiles.
-_TASK, _BLOCK, _MERGE, _FIXED = range(_SAME, _SAME + 4)
+# What else is the same for all tiles, and a state that has seen nothing.
+_TASK, _BLOCK, _MERGE, _NEW = range(_SAME, _SAME + 4)
 
 
 @cached
@@ -100,23 +100,51 @@ def _fold_together(board, fixed, patience, data, mask, states, rows, length, pit
     if not is_opened(board):
         return CLOSED
     given = board + GIVEN * WORD_BYTES
-    for each in range(_SAME):
-        write_at(given, each, read_at(fixed, each))
-    write_at(given, _DATA, place_of(data))
-    write_at(given, _SIZE, data.size)
+    _give(given, fixed, place_of(data), data.size, states, rows, length, pitch)
     write_at(given, _MASK, place_of(mask))
     write_at(given, _MARKS, mask.size)
+    write_at(given, _FIRST, first)
+    if rows == 1:
+        return _share_one(board, fixed, states, length, patience)
+    step = (rows + MOST_PIECES - 1) // MOST_PIECES
+    write_at(given, _STEP_ROWS, step)
+    write_at(given, _STEP_COLUMNS, 0)
+    return share(board, read_at(fixed, _TASK), (rows + step - 1) // step, patience)
+
+
+@cached
+@njit(nogil=True)
+def _fold_one_together(board, fixed, patience, states, data):
+    """Do that for one row without a mask, whatever is in any state before."""
+    if not is_opened(board):
+        return CLOSED
+    given, n = board + GIVEN * WORD_BYTES, data.size
+    _give(given, fixed, place_of(data), n, states, 1, n, n)
+    write_at(given, _MARKS, 0)
+    write_at(given, _FIRST, 0)
+    for word in range(read_at(fixed, _STATE_BYTES) // WORD_BYTES):
+        write_at(states, word, read_at(fixed, _NEW + word))
+    return _share_one(board, fixed, states, n, patience)
+
+
+@subroutine
+def _give(
+    given: Any, fixed: Any, place: Any, size: Any, states: Any, rows: Any, length: Any, pitch: Any
+) -> None:
+    for each in range(_SAME):
+        write_at(given, each, read_at(fixed, each))
+    write_at(given, _DATA, place)
+    write_at(given, _SIZE, size)
     write_at(given, _STATES, states)
     write_at(given, _ROWS, rows)
     write_at(given, _LENGTH, length)
     write_at(given, _PITCH, pitch)
-    write_at(given, _FIRST, first)
-    task = read_at(fixed, _TASK)
-    if rows > 1:
-        step = (rows + MOST_PIECES - 1) // MOST_PIECES
-        write_at(given, _STEP_ROWS, step)
-        write_at(given, _STEP_COLUMNS, 0)
-        return share(board, task, (rows + step - 1) // step, patience)
+
+
+@subroutine
+def _share_one(board: Any, fixed: Any, states: Any, length: Any, patience: Any) -> Any:
+    """Fold the stretches of one row, and merge what came of them."""
+    given = board + GIVEN * WORD_BYTES
     step = _LEAST_BLOCKS * read_at(fixed, _BLOCK)
     while step * MOST_PIECES < length:
         step *= 2
@@ -126,7 +154,7 @@ def _fold_together(board, fixed, patience, data, mask, states, rows, length, pit
     words = read_at(fixed, _STATE_BYTES) // WORD_BYTES
     for word in range(words, pieces * words):
         write_at(states, word, read_at(states, word - words))
-    answer = share(board, task, pieces, patience)
+    answer = share(board, read_at(fixed, _TASK), pieces, patience)
     if answer == DONE:
         _merge(read_at(fixed, _MERGE), states, pieces, read_at(fixed, _STATE_BYTES))
     return answer
@@ -180,16 +208,17 @@ class RowsTogether(Together):
     ) -> bool | None:
         """Fold a tile of one row into the first of `MOST_PIECES` states at an address.
 
-        Return None where nobody is there, False where others may be at work still with what is
-        ``kept``.
+        Return False where nobody is there, None where others may be at work still with what is
+        ``kept``. Without a mask it does not matter what is in the state before.
         """
-        size = data.nbytes
+        size, n = data.nbytes, data.size
         team = self._team(size)
         if team is None:
-            return None
-        n = data.size
-        given = data, mask, states, 1, n, n, 0
-        return self._shares(team, size, given, (data, mask, kept))
+            return False
+        if mask.size:
+            given = data, mask, states, 1, n, n, 0
+            return self._shares(team, size, self._fold, given, (data, mask, kept)) or None
+        return self._shares(team, size, self._fold_one, (states, data), (data, kept)) or None
 
     def _folds(
         self, team: Standby, tile: Tile, first: int, states: NDArray[Any], address: int
@@ -197,12 +226,14 @@ class RowsTogether(Together):
         """Fold a tile into states that are at an address; tell whether it was done."""
         data, mask, rows, length, pitch, _ = tile
         given = data, mask, address, rows, length, pitch, first
-        return self._shares(team, data.nbytes, given, (data, mask, states))
+        return self._shares(team, data.nbytes, self._fold, given, (data, mask, states))
 
     def _make_ready(self) -> None:
         """See `Together`."""
         part, one, itemsize = self._part, self._part.new(1), self._sample.itemsize
-        fixed = self._fixed = np.zeros(_FIXED, np.int64)
+        new = one.view(np.int64).ravel()
+        fixed = self._fixed = np.zeros(_NEW + new.size, np.int64)
+        fixed[_NEW:] = new
         fixed[_FOLD] = address_of(part.loop, self._sample, NO_MASK, 1, 1, 1, 0, one)
         fixed[_MERGE] = address_of(merge_kernel(part.spec), one, one)
         fixed[_TASK] = address_of(_fold_piece, 1, 1)
@@ -212,6 +243,7 @@ class RowsTogether(Together):
         # It looks at no element, and at no dtype. A view as bytes takes 0.2 us.
         words = np.empty(0, f"u{itemsize}")
         self._fold = entry_for(_fold_together, 1, 1, 1, words, NO_MASK, 1, 1, 1, 1, 0)
+        self._fold_one = entry_for(_fold_one_together, 1, 1, 1, 1, words)
 
 
 @cache

@@ -57,8 +57,10 @@ class Together(ABC):
                 team = self._standby
         return team if team.attended[0] or team.is_attended(size >= _LONG) else None
 
-    def _shares(self, team: Standby, size: int, given: tuple[Any, ...], kept: Any) -> bool:
-        """Go through a tile of so many bytes; tell whether it was done.
+    def _shares(
+        self, team: Standby, size: int, fold: Any, given: tuple[Any, ...], kept: Any
+    ) -> bool:
+        """Go through a tile of so many bytes by a compiled function; tell whether it was done.
 
         Others are waited for as long as such a tile takes at its best. After that they may go on
         for a while with what is kept.
@@ -67,10 +69,10 @@ class Together(ABC):
         answer = LATE
         try:
             if size <= _BRIEF:
-                answer = self._fold(team.board, self._same, 0, *given)
+                answer = fold(team.board, self._same, 0, *given)
             else:
                 began = perf_counter()
-                answer = self._fold(team.board, self._same, team.rounds(self._pace * size), *given)
+                answer = fold(team.board, self._same, team.rounds(self._pace * size), *given)
                 if answer == DONE:
                     self._pace = min(self._pace, (perf_counter() - began) / size)
         finally:
