@@ -167,4 +167,4 @@ def test_small_tiles_are_not_shared(monkeypatch):
 
 
 def test_what_a_task_is_given_has_room_on_the_board():
-    assert max(shared_lines._COLUMNS, shared_rows._STEP_COLUMNS) < GIVEN_WORDS
+    assert max(shared_lines._COLUMNS, shared_rows._STEP) < GIVEN_WORDS

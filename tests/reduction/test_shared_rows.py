@@ -10,7 +10,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.device.standby import CLOSED, MOST_PIECES, Standby
+from warpladder.device.standby import _PIECES, CLOSED, MOST_PIECES, Standby
 from warpladder.reduction import shared_rows
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import NO_MASK, Tile
@@ -103,6 +103,23 @@ def test_what_is_never_cut(op, dtype):
 def test_runs_of_rows(op, dtype, rows, length, pitch):
     alone, found = states_of(op, dtype, tile_of(op, dtype, rows, length, pitch))
     assert found.tobytes() == alone.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [("sum", "f4"), ("argmax", "f4"), *large(("l2", "f8"), ("nanmax", "f8"), ("prod", "i8"))],
+)
+@pytest.mark.parametrize(
+    ("rows", "length", "pitch", "pieces"),
+    [(2, 70, 70, 2), (3, 32 * BLOCK, 32 * BLOCK, 12), (8, 3 * BLOCK, 3 * BLOCK + 5, 16)],
+)
+def test_few_rows_are_cut_as_well(op, dtype, rows, length, pitch, pieces):
+    tile = tile_of(op, dtype, rows, length, pitch)
+    alone, found = states_of(op, dtype, tile, first=3)
+    assert found.tobytes() == alone.tobytes()
+    # Blocks of other dtypes are longer.
+    board = together(op, dtype)._standby._words
+    assert board[_PIECES] == pieces or part_of(op, dtype).spec.block != BLOCK
 
 
 def test_no_row_but_the_tiles_own_is_folded():

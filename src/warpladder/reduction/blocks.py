@@ -18,6 +18,7 @@ from warpladder.reduction.scalars import compiled, half_to_float, strict
 __all__ = [
     "bounds",
     "chosen",
+    "count_numbers",
     "drain",
     "element_type",
     "is_kept",
@@ -87,12 +88,18 @@ def chosen(block: Any, mask: Any, buffer: Any) -> Any:
 
 
 @strict
-def numbers(block: Any, buffer: Any) -> Any:
-    """Return the elements that are not NaN; the block may be the buffer itself."""
+def count_numbers(block: Any) -> Any:
+    """Return how many elements are not NaN."""
     kept = 0
     for i in range(block.size):
         kept += block[i] == block[i]
-    if kept == block.size:
+    return kept
+
+
+@strict
+def numbers(block: Any, buffer: Any) -> Any:
+    """Return the elements that are not NaN; the block may be the buffer itself."""
+    if count_numbers(block) == block.size:
         return block
     count = 0
     for i in range(block.size):

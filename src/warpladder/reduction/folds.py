@@ -30,6 +30,7 @@ from warpladder.device.specialised import specialised
 from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import (
     bounds,
+    count_numbers,
     drain,
     element_type,
     is_kept,
@@ -123,6 +124,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     """
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
     is_chosen = masked or skip_nan
+    # An extremum that is any number says that there was one.
+    is_counted = masked or (skip_nan and not spec.is_of_extrema)
     is_real = spec.sums != "int64"
     is_wide = spec.values in {"int64", "uint64"}
     element = element_type(spec.values)
@@ -168,10 +171,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     def fold(data, mask, rows, length, pitch, first, states):  # type: ignore[no-untyped-def]
         if is_half:
             buffer = np.empty(min(block_size, length), element)
-        if has_real_total:
-            totals = new_stack()
-        if has_absolute:
-            absolutes = new_stack()
+        if has_real_total or has_absolute:
+            totals, absolutes = new_stack(), new_stack()
         if has_square:
             tinies, squares_of_blocks, huges = new_stack(), new_stack(), new_stack()
         if has_extrema_of_floats:
@@ -222,7 +223,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                 if has_exponential:
                     peak = lowest = 0.0 if never else -np.inf
 
-                if is_chosen:
+                if is_counted:
                     count = np.int32(0)
                 left = block.size
                 if has_extrema_of_floats:
@@ -239,6 +240,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     kept = True
                     if is_chosen:
                         kept = is_kept(block, marks, i, masked, skip_nan)
+                    if is_counted:
                         count = np.int32(count + np.int32(kept))
                     if has_total:
                         total = lanes(total + select(kept, lanes(v), lanes(0)))
@@ -268,10 +270,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         deviation += d * d
                     if has_nonzero:
                         nonzero = counters(nonzero + counters((v != 0) & kept))
-                    if until_some:
-                        found |= (v != 0) & kept
-                    if until_none:
-                        found |= (v == 0) & kept
+                    if until_some or until_none:
+                        found |= ((v == 0) == until_none) & kept
                     if has_exponential:
                         peak = maximum(peak, select(kept, np.float64(v), lowest))
 
@@ -283,10 +283,12 @@ def fold_kernel(spec: FoldSpec) -> Any:
                         high = largest_of_all
 
                 size = block.size
-                if is_chosen:
+                if is_counted:
                     size = np.int64(count)
-                    if size == 0:
-                        continue
+                elif skip_nan and ((has_low and low == largest) or (has_high and high == least)):
+                    size = count_numbers(block)
+                if is_chosen and size == 0:
+                    continue
                 if has_real_total:
                     push(totals, blocks, np.float64(total))
                 elif has_total:
@@ -348,10 +350,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     add_moments(states, k, size, later, may_be_extreme)
                 if has_nonzero:
                     row.nonzero += nonzero
-                if until_some:
-                    row.nonzero += found
-                if until_none:
-                    row.nonzero += size - found
+                if until_some or until_none:
+                    row.nonzero += found if until_some else size - found
                 if has_exponential:
                     new_peak = maximum(row.peak, peak)
                     if new_peak != -np.inf:

@@ -57,7 +57,7 @@ _NEVER = 1 << 62
 # What a task is given: first what is the same for all tiles, then of a tile, and how it is cut.
 _FOLD, _ITEMSIZE, _STATE_BYTES, _SAME = range(4)
 _DATA, _SIZE, _MASK, _MARKS, _STATES, _ROWS, _LENGTH, _PITCH, _FIRST = range(_SAME, _SAME + 9)
-_STEP_ROWS, _STEP_COLUMNS = range(_SAME + 9, _SAME + 11)
+_CUTS, _STEP = range(_SAME + 9, _SAME + 11)
 # What else is the same for all tiles, and a state that has seen nothing.
 _TASK, _BLOCK, _MERGE, _NEW = range(_SAME, _SAME + 4)
 
@@ -65,14 +65,15 @@ _TASK, _BLOCK, _MERGE, _NEW = range(_SAME, _SAME + 4)
 @cached
 @njit(nogil=True)
 def _fold_piece(given, piece):
-    """Fold some of a tile's rows, or a stretch of its one row."""
+    """Fold some of a tile's rows, or a stretch of one."""
     rows, length, pitch = read_at(given, _ROWS), read_at(given, _LENGTH), read_at(given, _PITCH)
-    step_rows, step_columns = read_at(given, _STEP_ROWS), read_at(given, _STEP_COLUMNS)
-    row, column = piece * step_rows, piece * step_columns
-    if step_rows:
-        rows, state = min(step_rows, rows - row), row
+    cuts, step = read_at(given, _CUTS), read_at(given, _STEP)
+    if cuts:
+        row, column = piece // cuts, piece % cuts * step
+        rows, length, state = 1, min(step, length - column), piece
     else:
-        length, state = min(step_columns, length - column), piece
+        row, column = piece * step, 0
+        rows, state = min(step, rows - row), row
     begin = row * pitch + column
     itemsize, state_bytes = read_at(given, _ITEMSIZE), read_at(given, _STATE_BYTES)
     place, size = read_at(given, _DATA) + begin * itemsize, read_at(given, _SIZE) - begin
@@ -91,11 +92,11 @@ def _fold_piece(given, piece):
 @cached
 @njit(nogil=True)
 def _fold_together(board, fixed, patience, data, mask, states, rows, length, pitch, first):
-    """Fold the rows of a tile, or the stretches of one, into states; return what `share` does.
+    """Fold the rows of a tile into as many states, the first of several; return what `share` does.
 
     The board, what is fixed and the states are given by their addresses, the elements as whole
-    numbers of their size, whatever they are. Of one row only the first state need have seen
-    nothing.
+    numbers of their size, whatever they are. There is room for `MOST_PIECES` states. Those of many
+    rows have seen nothing.
     """
     if not is_opened(board):
         return CLOSED
@@ -104,27 +105,25 @@ def _fold_together(board, fixed, patience, data, mask, states, rows, length, pit
     write_at(given, _MASK, place_of(mask))
     write_at(given, _MARKS, mask.size)
     write_at(given, _FIRST, first)
-    if rows == 1:
-        return _share_one(board, fixed, states, length, patience)
+    if 2 * rows <= MOST_PIECES and read_at(fixed, _BLOCK):
+        return _share_stretches(board, fixed, states, rows, length, patience)
     step = (rows + MOST_PIECES - 1) // MOST_PIECES
-    write_at(given, _STEP_ROWS, step)
-    write_at(given, _STEP_COLUMNS, 0)
+    write_at(given, _CUTS, 0)
+    write_at(given, _STEP, step)
     return share(board, read_at(fixed, _TASK), (rows + step - 1) // step, patience)
 
 
 @cached
 @njit(nogil=True)
 def _fold_one_together(board, fixed, patience, states, data):
-    """Do that for one row without a mask, whatever is in any state before."""
+    """Do that for one row without a mask."""
     if not is_opened(board):
         return CLOSED
     given, n = board + GIVEN * WORD_BYTES, data.size
     _give(given, fixed, place_of(data), n, states, 1, n, n)
     write_at(given, _MARKS, 0)
     write_at(given, _FIRST, 0)
-    for word in range(read_at(fixed, _STATE_BYTES) // WORD_BYTES):
-        write_at(states, word, read_at(fixed, _NEW + word))
-    return _share_one(board, fixed, states, n, patience)
+    return _share_stretches(board, fixed, states, 1, n, patience)
 
 
 @subroutine
@@ -142,21 +141,27 @@ def _give(
 
 
 @subroutine
-def _share_one(board: Any, fixed: Any, states: Any, length: Any, patience: Any) -> Any:
-    """Fold the stretches of one row, and merge what came of them."""
-    given = board + GIVEN * WORD_BYTES
-    step = _LEAST_BLOCKS * read_at(fixed, _BLOCK)
-    while step * MOST_PIECES < length:
+def _share_stretches(
+    board: Any, fixed: Any, states: Any, rows: Any, length: Any, patience: Any
+) -> Any:
+    """Fold the stretches of few rows, and merge what came of each row's."""
+    given, step = board + GIVEN * WORD_BYTES, _LEAST_BLOCKS * read_at(fixed, _BLOCK)
+    while step * (MOST_PIECES // rows) < length:
         step *= 2
-    write_at(given, _STEP_ROWS, 0)
-    write_at(given, _STEP_COLUMNS, step)
-    pieces = (length + step - 1) // step
+    cuts = (length + step - 1) // step
+    write_at(given, _CUTS, cuts)
+    write_at(given, _STEP, step)
     words = read_at(fixed, _STATE_BYTES) // WORD_BYTES
-    for word in range(words, pieces * words):
-        write_at(states, word, read_at(states, word - words))
-    answer = share(board, read_at(fixed, _TASK), pieces, patience)
+    for piece in range(rows * cuts):
+        for word in range(words):
+            write_at(states, piece * words + word, read_at(fixed, _NEW + word))
+    answer = share(board, read_at(fixed, _TASK), rows * cuts, patience)
     if answer == DONE:
-        _merge(read_at(fixed, _MERGE), states, pieces, read_at(fixed, _STATE_BYTES))
+        for row in range(rows):
+            merged = states + row * cuts * words * WORD_BYTES
+            _merge(read_at(fixed, _MERGE), merged, cuts, words * WORD_BYTES)
+            for word in range(words):
+                write_at(states, row * words + word, read_at(merged, word))
     return answer
 
 
@@ -199,7 +204,7 @@ class RowsTogether(Together):
         team = self._team(tile.data.nbytes)
         if team is None:
             return None
-        states: NDArray[Any] = self._part.new(tile.rows if tile.rows > 1 else MOST_PIECES)
+        states: NDArray[Any] = self._part.new(max(tile.rows, MOST_PIECES))
         is_done = self._folds(team, tile, first, states, states.ctypes.data)
         return states[: tile.rows] if is_done else None
 
@@ -209,7 +214,7 @@ class RowsTogether(Together):
         """Fold a tile of one row into the first of `MOST_PIECES` states at an address.
 
         Return False where nobody is there, None where others may be at work still with what is
-        ``kept``. Without a mask it does not matter what is in the state before.
+        ``kept``. It does not matter what is in the states before.
         """
         size, n = data.nbytes, data.size
         team = self._team(size)
@@ -238,7 +243,7 @@ class RowsTogether(Together):
         fixed[_MERGE] = address_of(merge_kernel(part.spec), one, one)
         fixed[_TASK] = address_of(_fold_piece, 1, 1)
         fixed[_ITEMSIZE], fixed[_STATE_BYTES] = itemsize, one.itemsize
-        fixed[_BLOCK] = part.spec.block
+        fixed[_BLOCK] = part.spec.block if _may_be_cut(part.spec) else 0
         self._same = fixed.ctypes.data
         # It looks at no element, and at no dtype. A view as bytes takes 0.2 us.
         words = np.empty(0, f"u{itemsize}")
