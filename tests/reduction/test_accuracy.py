@@ -172,6 +172,8 @@ def test_reproducible_with_what_is_no_number():
             assert np.isnan(found.var)
     values = np.array([1.0, np.nan, 2.0])
     assert wl.reduce(values, ("nansum", "nanvar"), accuracy="reproducible") == (3, 0.25)
+    # What finds an extremum counts for the others.
+    assert wl.reduce(values, ("nanmin", "nanmean"), accuracy="reproducible") == (1, 1.5)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

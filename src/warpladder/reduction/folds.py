@@ -125,7 +125,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
     is_chosen = masked or skip_nan
     # An extremum that is any number says that there was one.
-    is_counted = masked or (skip_nan and not spec.is_of_extrema)
+    is_counted = masked or (skip_nan and spec.counted)
     is_real = spec.sums != "int64"
     is_wide = spec.values in {"int64", "uint64"}
     element = element_type(spec.values)

@@ -348,8 +348,10 @@ def _parts(
         needs = needs - sums
     elif accuracy == "compensated" and not is_single:
         for fold in sorted(sums & {"total", "absolute"}):
-            spec = CompensatedSpec(values.name, fold == "absolute", masked, skip_nan)
-            parts.append(CompensatedPart(spec))
+            is_absolute = fold == "absolute"
+            parts.append(
+                CompensatedPart(CompensatedSpec(values.name, is_absolute, masked, skip_nan))
+            )
             needs = needs - {fold}
     if needs or masked or skip_nan:
         compute = "int64" if not is_real else "float64"
@@ -362,8 +364,10 @@ def _parts(
             block = BLOCK if accuracy == "fast" else _SMALL_BLOCK
         if needs & {"low_at", "high_at"}:
             block = min(block, _INDEXED_BLOCK)
-        spec_of_folds = FoldSpec(frozenset(needs), values.name, compute, masked, skip_nan, block)
-        parts.append(FoldPart(spec_of_folds))
+        spec = FoldSpec(frozenset(needs), values.name, compute, masked, skip_nan, block)
+        # For an extremum it takes to see one number, for what other parts make to count all.
+        are_seen = bool(needs) and spec.is_of_extrema and not parts
+        parts.append(FoldPart(spec._replace(counted=not are_seen)))
     return parts
 
 

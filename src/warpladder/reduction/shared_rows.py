@@ -1,8 +1,8 @@
 """One tile of rows gone through by several threads, with the bits that one leaves.
 
 To wake threads takes as long as to add a megabyte, but some may stand by (`device.standby`). Rows
-are dealt out in runs. One row is cut where its blocks' sums are joined pairwise anyway, so that the
-states of its stretches, merged pairwise in turn, are what one loop over all of it leaves: a stretch
+are dealt out in runs. Few are cut where blocks' sums are joined pairwise anyway, so that the states
+of a row's stretches, merged pairwise in turn, are what one loop over all of it leaves: a stretch
 has a power of two of blocks. That is so of sums, extrema and counts. It is not where blocks without
 a number to count are left out of the pairs, nor of deviations, which are from the mean of all that
 went before.

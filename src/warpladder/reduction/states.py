@@ -85,6 +85,9 @@ class FoldSpec(NamedTuple):
         What a row may be left at, as no later element changes the answer: ``some`` element that is
         not 0, ``none``: one that is, ``extremes``: all that booleans can be; else empty. Extrema of
         integers end within a tile at what none exceeds, in any case.
+    counted
+        Whether elements that are not NaN have to be counted where NaNs do not count; else the count
+        of a row says no more than whether there are any.
     """
 
     folds: frozenset[str]
@@ -94,6 +97,7 @@ class FoldSpec(NamedTuple):
     skip_nan: bool = False
     block: int = BLOCK
     until: str = ""
+    counted: bool = True
 
     @property
     def is_of_extrema(self) -> bool:
