@@ -96,6 +96,11 @@ def test_what_does_not_count_leaves_no_trace(dtype):
     infinite[:4000] = np.nan
     found = wl.reduce(infinite, nan_ops)
     assert (found.nanmin, found.nanargmin, found.nanmax) == (np.inf, 4000, np.inf)
+    # Blocks with no number come first.
+    blocks = np.repeat(infinite, 5)
+    assert wl.reduce(blocks, ("nanmin", "nanargmin")) == (np.inf, 20_000)
+    assert wl.reduce(-blocks, ("nanmax", "nanargmax")) == (-np.inf, 20_000)
+    assert np.isnan(wl.reduce(blocks[:20_000], "nanmax"))
     assert wl.reduce(-infinite, ("nanmax", "nanargmax"), where=np.arange(5000) > 4500) == (
         -np.inf,
         4501,
