@@ -24,7 +24,7 @@ and 4 MB of float64: 25, 45 and 55 while threads were woken as the system does i
 so; 17 to 18, 35 and 64 by one thread.
 
 Measured on a Xeon of which this process had 2 and 8 cores (`benchmarks/standby.py`), in us: sums of
-4 MB of float32 66 and 42, by one thread alone 137 and 173. Where others keep all cores busy, such
+4 MB of float32 84 and 33, by one thread alone 168 and 164. Where others keep all cores busy, such
 calls took between a third less and half as much again.
 """
 
