@@ -56,8 +56,9 @@ test-without-numba-cuda: $(PLAIN_READY)  ## kernels on the CUDA target that Numb
 	  src/warpladder/simulator src/warpladder/device src/warpladder/lab
 
 # What old versions warn of has been mended in newer ones.
-test-oldest: $(OLDEST_READY)  ## the test suite with the oldest versions that pyproject.toml allows
-	$(OLDEST_VENV)/bin/python -m pytest -q -n auto --dist loadfile --override-ini filterwarnings=default
+test-oldest: $(OLDEST_READY)  ## every test with the oldest versions that pyproject.toml allows
+	$(OLDEST_VENV)/bin/python -m pytest -q -n auto --dist loadfile --first-and-last \
+	  --override-ini filterwarnings=default
 
 test-large: $(READY)  ## what the test suite leaves out: more combinations, minutes, gigabytes
 	$(BIN)/python -m pytest -q -n auto --dist loadfile -m large

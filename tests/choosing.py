@@ -1,4 +1,7 @@
-"""Which of a test's parameters are taken by default, and which by `make test-large` alone."""
+"""Which of a test's parameters are taken by default, and which by `make test-large` alone.
+
+And which are taken with the oldest versions of libraries.
+"""
 
 from __future__ import annotations
 
@@ -56,6 +59,19 @@ def meeting(
         chosen.append(best)
         missing -= _pairs(best)
     return chosen
+
+
+def first_and_last(names: Sequence[str]) -> list[str]:
+    """Return the names of the first and the last case of each test.
+
+    Of tests of ladders and of the simulator all: a case of theirs is a kernel, or what one may say.
+    """
+    cases: dict[str, list[str]] = {}
+    for name in names:
+        test = name.partition("[")[0]
+        own = "/simulator/" in test or "_ladder.py::" in test
+        cases.setdefault(name if own else test, []).append(name)
+    return [name for every in cases.values() for name in dict.fromkeys((every[0], every[-1]))]
 
 
 def _pairs(values: tuple[Any, ...]) -> set[Any]:

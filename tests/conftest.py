@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from choosing import first_and_last
+
 # First, since tests say `from numba import cuda`: it decides whose target that is.
 from warpladder.device.numba_target import FRONT_END
 
@@ -29,6 +31,16 @@ def _garbage_of_other_files_is_gone() -> None:
     gc.freeze()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let all tests be run with fewer of their parameters."""
+    parser.addoption(
+        "--first-and-last",
+        action="store_true",
+        help="of each test's cases the first and the last: what another version of a library "
+        "changes is seen in these; all where a case is a kernel, or what kernels may say",
+    )
+
+
 def pytest_report_header() -> str:
     """Say whose CUDA target the tests run on."""
     why = f" ({FRONT_END.why_not})" if FRONT_END.why_not else ""
@@ -45,8 +57,16 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     return None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give large tests time on slow machines; skip what needs numba-cuda where it is not in use."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Give large tests time on slow machines; skip what needs numba-cuda where it is not in use.
+
+    When it is settled which of them are run, the cases between the first and the last may go.
+    """
+    if config.getoption("--first-and-last"):
+        kept = set(first_and_last([item.nodeid for item in items]))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+        items[:] = [item for item in items if item.nodeid in kept]
     for item in items:
         if item.get_closest_marker("large"):
             item.add_marker(pytest.mark.timeout(_LARGE_SECONDS))

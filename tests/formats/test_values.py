@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
-from choosing import large
+from choosing import by_pairs, large
 from warpladder.errors import FileFormatError, InputError, InputTypeError
 from warpladder.formats import value_columns, value_parquet
 from warpladder.formats.values import StoredArray, open_values
@@ -86,9 +86,10 @@ def test_memory_maps(tmp_path):
     assert wl.reduce(mapped, ("min", "argmax")) == (VALUES.min(), VALUES.argmax())
 
 
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", " "])
+@pytest.mark.parametrize(
+    ("packed", "end", "delimiter"),
+    by_pairs([False, True], ["\n", "\r\n"], [",", ";", "\t", " "]),
+)
 def test_text(tmp_path, packed, end, delimiter, monkeypatch):
     monkeypatch.setattr(value_columns, "_CHUNK_BYTES", 1000)
     path = tmp_path / ("table.txt.gz" if packed else "table.txt")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import warpladder as wl
-from choosing import only
+from choosing import by_pairs, only
 from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu, frequencies, groups, plan, slices
 from warpladder.overlap_join.coding import coded
@@ -147,9 +147,10 @@ def sets_of(n: int, universe: int, most: int, seed: int, odds: float = 1.0) -> S
     return Sets(starts, np.concatenate(rows))
 
 
-@pytest.mark.parametrize("n", [ROWS - 1, ROWS, ROWS + 1, 2 * ROWS + 607])
-@pytest.mark.parametrize("masks", [0, 37, 300])
-@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    ("n", "masks", "at_once"),
+    by_pairs([ROWS - 1, ROWS, ROWS + 1, 2 * ROWS + 607], [0, 37, 300], [False, True]),
+)
 def test_rows_of_several_panels(n: int, masks: int, at_once: bool) -> None:
     check(sets_of(n, 300, 25, n), masks, 3, at_once=at_once)
 
@@ -203,9 +204,9 @@ def test_what_is_met_at_once_is_what_counting_finds(
             np.testing.assert_array_equal(one, same)
 
 
-@pytest.mark.parametrize("masks", [0, 1, 7, 40])
-@pytest.mark.parametrize("threshold", [1, 2, 3])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    ("masks", "threshold", "threads"), by_pairs([0, 1, 7, 40], [1, 2, 3], [1, 3])
+)
 def test_rows_are_listed_as_they_were_given(
     masks: int, threshold: int, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

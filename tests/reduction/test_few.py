@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
-from choosing import large
+from choosing import large, only
 from warpladder.errors import InputError, InputTypeError
 from warpladder.reduction import few, layout
 from warpladder.reduction.columns import LINES, lines_joined
@@ -82,7 +82,8 @@ def test_few_numbers(op, dtype):
 
 # Over lines each has a loop of its own, which takes a second to compile.
 @pytest.mark.parametrize(
-    ("op", "dtype"), [*PAIRS[:4], *PAIRS[6:8], *large(*PAIRS[4:6], *PAIRS[8:10]), *PAIRS[10:]]
+    ("op", "dtype"),
+    [PAIRS[0], PAIRS[3], PAIRS[7], *large(*PAIRS[1:3], *PAIRS[4:7], *PAIRS[8:10]), *PAIRS[10:]],
 )
 def test_few_numbers_over_an_axis(op, dtype):
     for shape in ((5, 7, 3), (33, 2), (40, 70), (1, 4), (4, 1), (31,), (0, 3), (3, 0), (2, 3, 1)):
@@ -106,7 +107,7 @@ def test_few_numbers_beside_a_mask(op, dtype):
         check(numbers(dtype, 6).reshape(3, 2), op, where=mask)
 
 
-@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("argmax", "i4"), ("l2", "f8")])
+@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("l2", "f8"), *large(("argmax", "i4"))])
 def test_numbers_that_do_not_lie_one_after_the_other(op, dtype):
     """They are seen to, also by a call that has met others of their dtype."""
     for size in (1, 2, 600, 140_000):
@@ -185,8 +186,8 @@ def test_extrema_that_no_number_exceeds(dtype):
 
 
 ONE_TILE = (
-    *(("sum", "f4"), ("argmax", "f4"), ("l2", "f8"), ("nanmax", "f8")),
-    *large(("var", "f4"), ("mean", "i8"), ("prod", "f4"), ("any", "i1")),
+    *(("sum", "f4"), ("l2", "f8"), ("nanmax", "f8")),
+    *large(("argmax", "f4"), ("var", "f4"), ("mean", "i8"), ("prod", "f4"), ("any", "i1")),
 )
 
 
@@ -292,8 +293,16 @@ def test_whole_lines_are_as_records(op, dtype):
 
 
 MERGED = (
-    *(("sum", "f4"), ("prod", "f4"), ("l2", "f8"), ("min", "f4"), ("nansum", "f4"), ("mean", "i8")),
-    *large(("sum", "i1"), ("prod", "i8"), ("max", "u8"), ("count_nonzero", "f8"), ("any", "i4")),
+    *(("sum", "f4"), ("l2", "f8"), ("min", "f4"), ("mean", "i8")),
+    *large(
+        ("prod", "f4"),
+        ("nansum", "f4"),
+        ("sum", "i1"),
+        ("prod", "i8"),
+        ("max", "u8"),
+        ("count_nonzero", "f8"),
+        ("any", "i4"),
+    ),
 )
 
 
@@ -367,7 +376,7 @@ def test_extrema_of_nothing_over_lines(op, dtype):
                 np.testing.assert_array_equal(plan.finish(states, side, length, 0)[0], expected)
 
 
-@pytest.mark.parametrize("op", ["min", "nanmin", *large("max", "nanmax")])
+@pytest.mark.parametrize("op", ["min", *large("nanmin", "max", "nanmax")])
 def test_the_last_of_zeros_of_both_signs_over_lines(op):
     """As in other loops, so that it is the same beside other operations."""
     for lines in (2, 70, 2 * LINES):
@@ -487,8 +496,14 @@ def test_copies_of_several_axes_against_memory(shape):
             np.testing.assert_array_equal(found, whole.sum(axes, where=mask))
 
 
-@pytest.mark.parametrize("dtype", ["i1", "f2", "f4", "f8"])
-@pytest.mark.parametrize("side", range(1, 10))
+@pytest.mark.parametrize(
+    ("side", "dtype"),
+    only(
+        lambda side, dtype: side == 9 or (dtype == "f4") == (side % 2 == 1),
+        range(1, 10),
+        ["i1", "f2", "f4", "f8"],
+    ),
+)
 def test_copies_of_few_columns(dtype, side):
     """Of up to eight numbers that lie one after the other, vectors are sorted by shuffles."""
     lines = FEW // side + 1

@@ -73,7 +73,8 @@ HALVED = [halves._STRIPS, halves._TILES, halves._PAIRS, SMALL[1], TAGGED[1]]
         *large((deep_rounds.SINGLES, "int32")),
         *large((whole._PAIRS, "int16"), (halves._STRIPS, "float32"), (halves._TILES, "int32")),
         *large((halves._PAIRS, "int16")),
-        *zip(SMALL, ["float64", "int64"], strict=True),
+        (SMALL[0], "float64"),
+        *large((SMALL[1], "int64")),
         *large(*((tiles, "int32") for tiles in TAGGED)),
     ],
     ids=[
