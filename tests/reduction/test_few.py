@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, product
+from math import prod
 
 import numpy as np
 import pytest
@@ -91,6 +92,31 @@ def test_few_numbers_over_an_axis(op, dtype):
             for axis in (0, 1, -1, len(shape)):
                 check(values.reshape(shape), op, axis=axis)
             check(values.reshape(shape), op, axis=0, keepdims=True)
+
+
+JOINED = (
+    *(("sum", "f4"), ("mean", "f4"), ("prod", "f8"), ("l2", "f8")),
+    *large(*product(("sum", "mean", "prod", "l2"), ("i1", "u8", "i8"))),
+    *large(("prod", "f4"), ("l2", "f4"), ("sum", "f8"), ("mean", "f8")),
+)
+
+
+@pytest.mark.parametrize(("op", "dtype"), JOINED)
+def test_lines_that_are_joined_without_fields(op, dtype):
+    """Two of them, four and more, with nothing left over; and with a line that is."""
+    for shape in ((32, 32), (256, 2), (64, 3), (1, 320, 7), (3000, 1, 3), (65, 3)):
+        for values in kinds(dtype, prod(shape)):
+            check(values.reshape(shape), op, axis=len(shape) - 2 if shape[-2] > 1 else 0)
+    if dtype == "f8":
+        # Parts vanish, overflow or lose digits, and come back with what they are joined to.
+        for sizes in ((-200, 200, -200, 200), (-160, 150, -155, 150), (-310, 20, 20, 20)):
+            values = np.ones((64, 2))
+            values[:4] = 1.1 * 10.0 ** np.array(sizes)[:, None]
+            check(values, op, axis=0)
+            # Two lines of one part.
+            values[4] = 1.1e-115
+            values[0] = 1.1e-200
+            check(values, op, axis=0)
 
 
 @pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("nanmax", "f8"), *large(*PAIRS[:10])])

@@ -346,7 +346,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                         done[j] = answers[j] / counted[j]
                     else:
                         done[j] = answers[j] / length
-            elif may_leave and not joins:
+            elif may_leave and (is_product or not joins):
                 for j in range(run):
                     size = abs(answers[j])
                     is_inside &= (size >= least_size) & (size <= largest_size)
@@ -359,6 +359,7 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 if has_left:
                     second[0] = True
                     return
+        are_inside = True
         while rows > rows_left:
             rows //= 2
             for j in range(rows):
@@ -374,7 +375,14 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                     counts[j] += counts[rows + j]
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
-        if may_leave and joins:
+            if is_product and may_leave:
+                # One that has left its range may come back, with other bits.
+                for j in range(rows):
+                    size = abs(first[j])
+                    are_inside &= (size >= least_size) & (size <= largest_size)
+        if is_product and may_leave:
+            second[0] |= not are_inside
+        elif may_leave and joins:
             for j in range(rows):
                 size = abs(first[j])
                 is_inside = least_size <= size <= largest_size

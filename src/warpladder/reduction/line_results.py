@@ -30,6 +30,7 @@ from warpladder.reduction.lines import Lines, Moments, takes_lines, turns
 from warpladder.reduction.ops import OPS, Field, Op
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
+from warpladder.reduction.quiet import quietly
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["leaving_results", "way_across"]
@@ -101,9 +102,12 @@ def way_across(
         how, place = part.how, -1
     elif not _is_left(plan.requests[0].op, part):
         return None
-    is_joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, side, side)) > 1
-    if is_joined and (length > _FEW_LINES or _rounds(part.spec)):
-        return None
+    joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, side, side))
+    if joined > 1 and (length > _FEW_LINES or _rounds(part.spec)):
+        is_whole = length % joined == 0 and part.spec.folds <= {"total", "product", "square"}
+        if how == FIELDS or not is_whole or part.spec.skip_nan:
+            return None
+        return _way_joined(lines, how, plan.dtypes[0], rows, length, joined)
     loop, room, may_leave, dtype = lines.loop, lines.room, lines.may_leave, plan.dtypes[0]
     is_of_some = is_extreme_of_some(part.spec)
     together = lines.together
@@ -123,6 +127,32 @@ def way_across(
             return None
         result = found[place]
         return result if result.dtype is dtype else result.view(dtype)
+
+    return way
+
+
+def _way_joined(
+    lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, joined: int
+) -> Callable[[NDArray[Any]], NDArray[Any] | None]:
+    """Return `way_across` where so many lines are taken as one, and none is left over.
+
+    A float64 sum of 32 x 32 over its first axis takes 4 us so, and 8 through fields.
+    """
+    loop, room, may_leave = lines.loop, lines.room, lines.may_leave
+    wide, fewer = rows * joined, length // joined
+
+    def way(data: NDArray[Any]) -> NDArray[Any] | None:
+        found = kept, left_range, _, _ = room(wide, 1, FIELDS)
+        loop(data, wide, fewer, wide, wide, rows, *found, FIELDS)
+        if may_leave and left_range[0]:
+            return None
+        result = kept[:rows]
+        if how == MEANS:
+            result = result / length
+        elif how == ROOTS:
+            result = np.sqrt(result)
+        # A view would keep what was joined.
+        return quietly(result.astype, dtype)
 
     return way
 
