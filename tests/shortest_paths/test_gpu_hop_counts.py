@@ -63,7 +63,9 @@ def test_random_graphs_of_awkward_sizes(gpu, n, directed):
     check(gpu, n, random_edges(n, 3 * n, seed=n), directed=directed)
 
 
-@pytest.mark.parametrize("ends", [path(70), star(150), (star(150)[1], star(150)[0])])
+@pytest.mark.parametrize(
+    "ends", [path(70), star(150), (star(150)[1], star(150)[0]), *large((path(40),))]
+)
 @pytest.mark.parametrize("directed", [True, False])
 def test_paths_and_stars(gpu, ends, directed):
     """More levels than four digits say; a vertex with many arcs into it, out of it, or both."""

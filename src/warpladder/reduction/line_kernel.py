@@ -376,7 +376,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
                 else:
                     first[j] = joined(first[j], first[rows + j], 1, 1)
             if is_product and may_leave:
-                # One that has left its range may come back, with other bits.
+                # One that has left its range may come back, with other bits; so may a part of it,
+                # which is why parts have been looked at above.
                 for j in range(rows):
                     size = abs(first[j])
                     are_inside &= (size >= least_size) & (size <= largest_size)
