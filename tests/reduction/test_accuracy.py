@@ -232,6 +232,23 @@ def test_reproducible_for_integers(dtype):
     assert found.var == pytest.approx(float(numbers.var(dtype=np.longdouble)), rel=1e-15)
 
 
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", ["u1", *large("?", "i4")])
+def test_all_that_count_are_counted_for_exact_sums(dtype, masked):
+    """Nothing beside them counts what they divide by, or an extremum that no number exceeds."""
+    random = np.random.default_rng(2)
+    numbers = random.integers(0, 2 if dtype == "?" else 256, 70_000).astype(dtype)
+    where = random.random(numbers.size) < 0.6 if masked else None
+    kept = (numbers if where is None else numbers[where]).astype("f8")
+    for op in ("var", "std", "mean", "l2"):
+        expected = pytest.approx(math.sqrt(kept @ kept) if op == "l2" else getattr(kept, op)())
+        for others in ((), ("min",), ("max", "min"), ("any",)):
+            options = {"where": where, "accuracy": "reproducible"}
+            if op == "mean":
+                options["dtype"] = "f8"
+            assert wl.reduce(numbers, (*others, op), **options)[-1] == expected, others
+
+
 def test_products_of_integers_are_exact_in_any_case():
     values = np.random.default_rng(1).integers(-(2**31), 2**31, 5000)
     assert wl.reduce(values, "prod", accuracy="reproducible") == values.prod()

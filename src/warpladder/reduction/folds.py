@@ -147,7 +147,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
     block_size = spec.block
     until_some, until_none = spec.until == "some", spec.until == "none"
     # No later element is ahead of these.
-    ends_at_bounds = not is_float and spec.is_of_extrema
+    ends_at_bounds = not is_float and spec.is_of_extrema and not spec.counted
     greatest = element(1) if spec.values == "bool" else largest
     has = spec.folds.__contains__
     has_total, has_whole, has_product = has("total"), has("whole"), has("product")

@@ -366,7 +366,7 @@ def _parts(
             block = min(block, _INDEXED_BLOCK)
         spec = FoldSpec(frozenset(needs), values.name, compute, masked, skip_nan, block)
         # For an extremum it takes to see one number, for what other parts make to count all.
-        are_seen = bool(needs) and spec.is_of_extrema and not parts
+        are_seen = spec.is_of_extrema and not parts
         parts.append(FoldPart(spec._replace(counted=not are_seen)))
     return parts
 

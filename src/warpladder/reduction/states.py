@@ -84,10 +84,10 @@ class FoldSpec(NamedTuple):
     until
         What a row may be left at, as no later element changes the answer: ``some`` element that is
         not 0, ``none``: one that is, ``extremes``: all that booleans can be; else empty. Extrema of
-        integers end within a tile at what none exceeds, in any case.
+        integers end within a tile at what none exceeds, unless elements are counted.
     counted
-        Whether elements that are not NaN have to be counted where NaNs do not count; else the count
-        of a row says no more than whether there are any.
+        Whether elements that count have to be counted; else the count of a row may say no more than
+        whether there are any.
     """
 
     folds: frozenset[str]
@@ -102,7 +102,7 @@ class FoldSpec(NamedTuple):
     @property
     def is_of_extrema(self) -> bool:
         """Whether all that is kept is the least and the largest value, and where they are."""
-        return self.folds <= _EXTREMA
+        return bool(self.folds) and self.folds <= _EXTREMA
 
 
 def shift_type(values: str) -> Any:
