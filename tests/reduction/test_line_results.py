@@ -7,6 +7,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
+from warpladder.reduction import layout
 from warpladder.reduction.finishers import array_maker
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_results import leaving_results
@@ -15,9 +16,10 @@ from warpladder.reduction.plan import make_plan
 
 CASES = (
     *(("sum", "f4"), ("mean", "i8"), ("mean", "i1"), ("prod", "f8"), ("l2", "f4"), ("sum", "u8")),
-    *(("nanmean", "f4"), ("nansum", "f8")),
+    *(("nanmean", "f4"), ("nansum", "f8"), ("nanl1", "f4")),
     *large(("sum", "f8"), ("sum", "i4"), ("mean", "f8"), ("mean", "f4"), ("mean", "u8")),
     *large(("prod", "f4"), ("prod", "i4"), ("l2", "f8"), ("nanprod", "f8"), ("nansum", "f4")),
+    *large(("l1", "f4"), ("l1", "f8"), ("l1", "i1"), ("l1", "u8")),
 )
 # Panels, lines and columns: of one block and of several, with each number of lines beyond fours.
 SHAPES = ((1, 1, 33), (1, 2, 5000), (2, 3, 31), (3, 4, 64), (2, 1029, 40), (2, 514, 3))
@@ -63,7 +65,7 @@ def test_results_are_those_of_fields(op, dtype, shape):
     assert into.tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("op", ["max", "argmax", "any", "count_nonzero", "ptp", "l1"])
+@pytest.mark.parametrize("op", ["max", "argmax", "any", "all", "count_nonzero", "ptp"])
 def test_of_others_fields_are_left(op):
     plan = plan_for(op, "f4")
     assert leaving_results(plan) is plan
@@ -80,7 +82,8 @@ def test_results_of_another_dtype_are_made_of_fields():
 def test_small_arrays_over_their_first_axis(dtype, length):
     values = np.random.default_rng(length).random((length, 40)).astype(dtype)
     values[1, 3], values[:, 4], values[2, 5] = np.nan, np.nan, np.inf
-    for op in ("max", "nanmax", "any", "sum"):
+    values[3, 6], values[length - 1, 7] = 0.0, -0.0
+    for op in ("max", "nanmax", "any", "all", "ptp", "nanptp", "l1", "sum"):
         (expected,) = wl.reduce(values, (op,), axis=0)
         found = wl.reduce(values, op, axis=0)
         assert found.dtype == expected.dtype
@@ -88,6 +91,67 @@ def test_small_arrays_over_their_first_axis(dtype, length):
         kept = wl.reduce(values, op, axis=0, keepdims=True)
         assert kept.tobytes() == found.tobytes()
         assert kept.shape == (1, 40)
+
+
+@pytest.mark.parametrize("dtype", ["i1", "f4", *large("?", "i8", "u2", "f8")])
+@pytest.mark.parametrize("shape", [(2, 700), (33, 5), (514, 40), (3, 20_000), (9000, 3)])
+def test_truths_ranges_and_absolute_sums_over_the_first_axis(dtype, shape):
+    values = np.random.default_rng(7).integers(1, 2 if dtype == "?" else 60, shape).astype(dtype)
+    for line in (0, 1, shape[0] // 2, shape[0] - 1):
+        values[line, line % shape[1]] = 0
+    found = wl.reduce(values, "all", axis=0)
+    assert found.dtype == np.bool_
+    np.testing.assert_array_equal(found, values.all(axis=0))
+    # Beside others it is found another way; so it is where there are more tiles.
+    np.testing.assert_array_equal(wl.reduce(values, ("max", "all"), axis=0)[1], found)
+    if dtype != "?":
+        np.testing.assert_array_equal(wl.reduce(values, "ptp", axis=0), np.ptp(values, axis=0))
+        negative = values if dtype == "u2" else -values
+        sums = wl.reduce(negative, "l1", axis=0)
+        np.testing.assert_allclose(sums, values.sum(axis=0, dtype="f8"), rtol=1e-5)
+        assert sums.tobytes() == wl.reduce(negative, ("l1", "argmax"), axis=0)[0].tobytes()
+
+
+def test_truths_of_more_than_one_tile(monkeypatch):
+    values = np.ones((4000, 40), "i1")
+    values[[0, 1999, 3999], [1, 2, 3]] = 0
+    monkeypatch.setattr(layout, "TILE_BYTES", 1 << 14)
+    np.testing.assert_array_equal(wl.reduce(values, ("all",), axis=0)[0], values.all(axis=0))
+    np.testing.assert_array_equal(wl.reduce(values[:, ::2], "all", axis=0), values.all(axis=0)[::2])
+
+
+def test_ranges_over_the_first_axis_that_their_dtype_cannot_hold():
+    values = np.zeros((3, 50), "i1")
+    values[:, 7] = [100, -28, 0]
+    with pytest.raises(wl.InputError, match="ptp is 128, which int8 cannot hold"):
+        wl.reduce(values, "ptp", axis=0)
+    assert wl.reduce(values, "ptp", axis=0, dtype="u1")[7] == 128
+    infinite = np.array([[np.inf, 1.0], [np.inf, np.nan], [1.0, 0.0]], "f4")
+    np.testing.assert_array_equal(wl.reduce(infinite, "ptp", axis=0), [np.inf, np.nan])
+    np.testing.assert_array_equal(wl.reduce(infinite[:2], "nanptp", axis=0), [np.nan, 0.0])
+
+
+@pytest.mark.parametrize("dtype", ["f4", *large("f8", "i2", "?", "f2")])
+def test_rows_of_one_element(dtype):
+    """They are their own sums and extrema, wherever the axis is."""
+    values = np.random.default_rng(11).integers(-3, 4, 2600).astype(dtype)
+    if values.dtype.kind == "f":
+        values[:6] = np.nan, np.inf, -np.inf, -0.0, np.finfo(dtype).max, np.finfo(dtype).tiny
+    shapes = {1: (2600, 1), 0: (1, 2600), -1: (26, 100, 1), -2: (52, 1, 50)}
+    ops = ["sum", "prod", "mean", "min", "l1", "l2", "all", "argmax", "count_nonzero", "var"]
+    if values.dtype.kind == "f":
+        ops += ["nansum", "nanmin", "nanvar", "nanl2"]
+    for op in ops if dtype != "?" else ["sum", "min", "all"]:
+        # Not as many as are turned.
+        expected = [
+            wl.reduce(values[i : i + 1].reshape(1, 1), op, axis=1) for i in range(0, 2600, 5)
+        ]
+        for axis, shape in shapes.items():
+            for given in (values.reshape(shape), values.repeat(2)[::2].reshape(shape)):
+                found = wl.reduce(given, op, axis=axis)
+                assert found.shape == np.squeeze(given, axis=axis).shape
+                np.testing.assert_array_equal(found.ravel()[::5], np.concatenate(expected), op)
+                assert found.dtype == expected[0].dtype
 
 
 @pytest.mark.parametrize(("small", "large"), [(3, 1030), (1030, 3), (600, 700)])

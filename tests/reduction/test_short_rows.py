@@ -85,6 +85,5 @@ def test_few_or_long_rows_are_not_turned():
     assert not lines.turns(part.spec, lines._LEAST_TURNED // 4 - 1, 4)
     assert lines.turns(part.spec, lines._LEAST_TURNED // 4, 4)
     assert not lines.turns(part.spec, 10_000, SHORT)
-    assert not lines.turns(part.spec, 10_000, 1)
     indexed = make_plan(parse_ops("argmax"), np.dtype("f4"), None, "fast", False).parts[0]
     assert not lines.turns(indexed.spec, 10_000, 4)

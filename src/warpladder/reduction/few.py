@@ -86,10 +86,8 @@ def answer_of_few(
         marks = where
     if axis is not None and type(axis) is not int:
         return None
-    masked = where is not None
-    return _answer_to(op, values.dtype, shape, axis, accuracy, masked, keepdims)(
-        values, marks, ddof
-    )
+    way = _answer_to(op, values.dtype, shape, axis, accuracy, where is not None, keepdims)
+    return way(values, marks, ddof)
 
 
 def _long_way(_array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> None:
@@ -285,7 +283,9 @@ def _answer_along(
 ) -> Way | None:
     """Return the way to the results over one of several axes, None where it is not one tile."""
     plan = _plan(op, values, accuracy, masked)
-    length, side = shape[axis], prod(shape[axis + 1 :])
+    length = shape[axis]
+    # Rows of one element lie one after the other, whichever axis that is.
+    side = prod(shape[axis + 1 :]) if length > 1 else 1
     rows = prod(shape) // length
     left = shape[:axis] + (1,) * keepdims + shape[axis + 1 :]
     size = rows * length * values.itemsize
@@ -295,7 +295,7 @@ def _answer_along(
     is_few = is_index and side < layout.SHORT
     is_across = side > 1 and plan.takes_columns and not is_few
     is_copied = side > 1 and not is_across
-    if side > 1 and (length == 1 or length > layout.COLUMNS_ACROSS):
+    if length > layout.COLUMNS_ACROSS and side > 1:
         return None
     if is_copied and length > layout.COPIED_COLUMNS and not is_few:
         return None

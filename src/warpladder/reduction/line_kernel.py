@@ -65,9 +65,11 @@ def _kind(spec: FoldSpec) -> Any:
     if fold in {"low", "high"}:
         return element_type(spec.values)
     if fold == "nonzero":
-        # Whether there is one takes a byte.
-        return np.uint8 if spec.until == "some" else np.int64
-    return np.int64 if spec.sums == "int64" and fold != "square" else np.float64
+        # Whether there is one, or all are, takes a byte.
+        return np.uint8 if spec.until else np.int64
+    return (
+        np.int64 if spec.sums == "int64" and fold in {"total", "whole", "product"} else np.float64
+    )
 
 
 @strict
@@ -93,7 +95,7 @@ def _are_squares_lost(
 def results_type(spec: FoldSpec) -> Any:
     """Return the type of the results that the loop can leave, None where it leaves none."""
     (fold,) = spec.folds
-    if fold not in {"total", "whole", "product", "square"}:
+    if fold not in {"total", "whole", "product", "square", "absolute"}:
         return None
     if fold != "whole" and spec.values == "float32":
         return np.float32
@@ -113,33 +115,34 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
     is in the first-level cache: `SUMS` and the like, `MEANS`, or `ROOTS`.
     """
     (fold,) = spec.folds
-    skip_nan, until_some = spec.skip_nan, spec.until == "some"
+    skip_nan, until_some, until_none = spec.skip_nan, spec.until == "some", spec.until == "none"
     is_total, is_whole, is_product = fold == "total", fold == "whole", fold == "product"
-    is_low, is_high, is_nonzero = fold == "low", fold == "high", fold == "nonzero"
+    is_low, is_high, is_absolute = fold == "low", fold == "high", fold == "absolute"
     is_of_some = is_extreme_of_some(spec)
     is_counted = skip_nan and not is_of_some
     may_leave = may_leave_range(spec)
-    least_size, largest_size = LEAST_SQUARE, LARGEST_SQUARE
-    if is_product:
-        least_size, largest_size = LEAST_PRODUCT, LARGEST_PRODUCT
-    is_square = fold == "square"
+    of_products, of_squares = (LEAST_PRODUCT, LARGEST_PRODUCT), (LEAST_SQUARE, LARGEST_SQUARE)
+    least_size, largest_size = of_products if is_product else of_squares
+    is_square, is_nonzero = fold == "square", fold == "nonzero"
     in_two_words = is_whole and spec.values in {"int64", "uint64"}
     element, kind = element_type(spec.values), _kind(spec)
     # What a block of lines is added in, as in `columns`.
     lanes = kind
-    if is_total:
+    if is_total or (is_absolute and spec.sums != "int64"):
         lanes = np.dtype(spec.sums).type
-    elif is_nonzero and not until_some:
+    elif is_nonzero and not spec.until:
         lanes = np.int32
     is_left_as_added = lanes is kind and not is_whole
-    is_left_as_result = results_type(spec) is kind and (is_total or is_product)
-    is_added_as_result = results_type(spec) is lanes and is_total
+    is_sum = is_total or is_absolute
+    is_left_as_result = results_type(spec) is kind and (is_sum or is_product)
+    is_added_as_result = results_type(spec) is lanes and is_sum
     least, largest = bounds(element)
-    neutral = lanes(largest if is_low else least if is_high else is_product)
+    begins_with_one = is_product or until_none
+    neutral = lanes(largest if is_low else least if is_high else begins_with_one)
     block_size = min(spec.block, LINES)
     strip_size = _STRIP_BYTES // max(lanes().itemsize, kind().itemsize)
     is_extreme = is_low or is_high
-    adds_nothing = element(np.nan if skip_nan else neutral if is_extreme else is_product)
+    adds_nothing = element(np.nan if skip_nan else neutral if is_extreme else begins_with_one)
     leaves_results = results_type(spec) is not None
 
     @compiled
@@ -153,9 +156,10 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             if skip_nan:
                 return either(v == v, square, neutral)  # noqa: PLR0124 - NaN is not itself
             return square
+        number = abs(lanes(v)) if is_absolute else lanes(v)
         if skip_nan:
-            return either(v == v, lanes(v), neutral)  # noqa: PLR0124 - NaN is not itself
-        return lanes(v)
+            return either(v == v, number, neutral)  # noqa: PLR0124 - NaN is not itself
+        return number
 
     @compiled
     def with_next(kept, v):  # type: ignore[no-untyped-def]
@@ -172,6 +176,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             return kept * taken(v)
         if until_some:
             return kept | taken(v)
+        if until_none:
+            return kept & taken(v)
         return lanes(kept + taken(v))
 
     @compiled
@@ -185,6 +191,8 @@ def lines_kernel(spec: FoldSpec) -> tuple[Any, Any, bool]:
             return old * new
         if until_some:
             return old | new
+        if until_none:
+            return old & new
         return kind(old + kind(new))
 
     @compiled

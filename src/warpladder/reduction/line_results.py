@@ -26,7 +26,7 @@ from warpladder.reduction.line_kernel import (
     is_extreme_of_some,
     results_type,
 )
-from warpladder.reduction.lines import Lines, Moments, takes_lines, turns
+from warpladder.reduction.lines import Lines, Moments, Range, takes_lines, turns
 from warpladder.reduction.ops import OPS, Field, Op
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
@@ -38,7 +38,8 @@ __all__ = ["leaving_results", "way_across"]
 # So many are gone through in less time than others take to be joined: 32 x 32 in 2 us, not 5.
 _FEW_LINES = 128
 
-_WAYS = {"total": SUMS, "product": SUMS, "root": ROOTS}
+_SUMS = {"total", "product", "absolute", "square"}
+_WAYS = {"total": SUMS, "product": SUMS, "absolute": SUMS, "root": ROOTS}
 
 
 @dataclass(frozen=True)
@@ -94,22 +95,33 @@ def way_across(
     It is that of `leaving_results` with nothing around its loop, and of extrema; None where there
     is none, and returns None where fields are to be made first.
     """
-    part = plan.parts[0]
-    if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(part.by_lines, Lines)):
+    part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
+    if not (plan.is_plain and isinstance(part, FoldPart)):
         return None
-    lines, how, place = part.by_lines, FIELDS, 0
+    if isinstance(part.by_lines, Range) and op is OPS["ptp"]:
+        return _way_to_range(part.by_lines, dtype, rows, length, side)
+    if not isinstance(part.by_lines, Lines):
+        return None
     if isinstance(part, _ResultsPart):
-        how, place = part.how, -1
-    elif not _is_left(plan.requests[0].op, part):
-        return None
+        return _way(part.by_lines, part.how, dtype, rows, length, side)
+    if _is_left(op, part):
+        return _way(part.by_lines, FIELDS, dtype, rows, length, side)
+    return None
+
+
+def _way(
+    lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, side: int
+) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
+    """Return `way_across` by one loop, which leaves results, or fields that are results."""
+    spec, place = lines.spec, 0 if how == FIELDS else -1
     joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, side, side))
-    if joined > 1 and (length > _FEW_LINES or _rounds(part.spec)):
-        is_whole = length % joined == 0 and part.spec.folds <= {"total", "product", "square"}
-        if how == FIELDS or not is_whole or part.spec.skip_nan:
+    if joined > 1 and (length > _FEW_LINES or _rounds(spec)):
+        is_whole = length % joined == 0 and spec.folds <= _SUMS
+        if how == FIELDS or not is_whole or spec.skip_nan:
             return None
-        return _way_joined(lines, how, plan.dtypes[0], rows, length, joined)
-    loop, room, may_leave, dtype = lines.loop, lines.room, lines.may_leave, plan.dtypes[0]
-    is_of_some = is_extreme_of_some(part.spec)
+        return _way_joined(lines, how, dtype, rows, length, joined)
+    loop, room, may_leave = lines.loop, lines.room, lines.may_leave
+    is_of_some = is_extreme_of_some(spec)
     together = lines.together
     if together is not None and not together.takes(rows * length):
         together = None
@@ -127,6 +139,26 @@ def way_across(
             return None
         result = found[place]
         return result if result.dtype is dtype else result.view(dtype)
+
+    return way
+
+
+def _way_to_range(
+    lines: Range, dtype: np.dtype[Any], rows: int, length: int, side: int
+) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
+    """Return `way_across` by a loop for either extremum; integers may not hold what it finds."""
+    to_low, to_high = (_way(each, FIELDS, dtype, rows, length, side) for each in lines.each)
+    if to_low is None or to_high is None:
+        return None
+
+    def way(data: NDArray[Any]) -> NDArray[Any] | None:
+        low = to_low(data)
+        high = None if low is None else to_high(data)
+        if low is None or high is None:
+            return None
+        # Integers are subtracted modulo the range of their dtype.
+        found: NDArray[Any] = quietly(np.subtract, high, low, high)
+        return None if dtype.kind == "i" and found.min() < 0 else found
 
     return way
 
@@ -165,9 +197,9 @@ def _rounds(spec: FoldSpec) -> bool:
 
 def _is_left(op: Any, part: FoldPart) -> bool:
     """Tell whether what is left for each row is the result, bit by bit."""
-    is_any = op is OPS["any"] and part.spec.until == "some"
+    is_truth = part.spec.folds == {"nonzero"} and part.spec.until != ""
     is_field = isinstance(op, Op) and isinstance(op.finish, Field)
-    return is_any or (is_field and part.spec.folds <= {"low", "high", "nonzero"})
+    return is_truth or (is_field and part.spec.folds <= {"low", "high", "nonzero"})
 
 
 def _are_alike(made: np.dtype[Any], wanted: np.dtype[Any]) -> bool:

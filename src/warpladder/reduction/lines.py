@@ -37,7 +37,7 @@ from warpladder.reduction.short_rows import fold_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
 from warpladder.reduction.together import Together
 
-__all__ = ["Lines", "Moments", "lines_for", "takes_lines", "turns"]
+__all__ = ["Lines", "Moments", "Range", "lines_for", "takes_lines", "turns"]
 
 # Elements from which short rows are turned.
 _LEAST_TURNED = 2048
@@ -51,7 +51,7 @@ _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 @cache
 def takes_lines(spec: FoldSpec) -> bool:
     """Return whether there is such a loop for a set of folds."""
-    folds = {"total", "whole", "product", "low", "high", "nonzero", "square"}
+    folds = {"total", "whole", "product", "low", "high", "nonzero", "absolute", "square"}
     is_one = (len(spec.folds) == 1 and spec.folds <= folds) or spec.folds == _RANGE
     is_one &= not spec.masked and spec.values != "float16"
     return is_one or takes_deviations(spec)
@@ -59,7 +59,7 @@ def takes_lines(spec: FoldSpec) -> bool:
 
 def turns(spec: FoldSpec, rows: int, length: int) -> bool:
     """Return whether so many rows of a length, which do not lie across, are turned for it."""
-    return 1 < length < SHORT and rows * length >= _LEAST_TURNED and takes_lines(spec)
+    return 0 < length < SHORT and rows * length >= _LEAST_TURNED and takes_lines(spec)
 
 
 @cache
@@ -81,15 +81,15 @@ def lines_for(spec: FoldSpec, *, shares: bool = True) -> Lines | Range | Moments
 
 
 class Range:
-    """Both extrema, one after the other."""
+    """Both extrema, one after the other: ``each`` of them is found by its own loop."""
 
     def __init__(self, spec: FoldSpec, *, shares: bool) -> None:
         specs = [spec._replace(folds=frozenset({fold})) for fold in ("low", "high")]
-        self._each = [Lines(each, shares=shares) for each in specs]
+        self.each = [Lines(each, shares=shares) for each in specs]
 
     def fields(self, tile: Tile) -> Fields | None:
         """See `Lines`."""
-        low, high = (each.fields(tile) for each in self._each)
+        low, high = (each.fields(tile) for each in self.each)
         assert low is not None and high is not None  # noqa: S101, PT018 - only what rounds is left
         return low | high
 
@@ -98,7 +98,7 @@ class Range:
 
     def sharing(self, tile: Tile) -> Together | None:
         """See `Lines`."""
-        return self._each[0].sharing(tile)
+        return self.each[0].sharing(tile)
 
 
 class Moments:
@@ -131,7 +131,7 @@ class Lines:
     """
 
     def __init__(self, spec: FoldSpec, *, shares: bool = True) -> None:
-        self._spec = spec
+        self.spec = spec
         (self._fold,) = spec.folds
         self.kernel, self._kind, self._in_two_words = lines_kernel(spec)
         self.may_leave = may_leave_range(spec)
@@ -149,7 +149,7 @@ class Lines:
         It lies across, or its rows are short: then they are turned. The count is one number where
         it is the same for all rows. Lines are joined as in `columns`.
         """
-        spec, fold, length = self._spec, self._fold, tile.length
+        spec, fold, length = self.spec, self._fold, tile.length
         joined = lines_joined(tile) if tile.across else 1
         if joined == 1:
             found = self.found(tile, FIELDS)
@@ -178,6 +178,9 @@ class Lines:
         if fold == "product":
             # Of what is in range, and of integers, the power of two is 0.
             return {"count": counts, fold: first, "exponent": np.zeros(1, np.int64)}
+        if spec.until == "none":
+            # How many are not 0 is asked for where others follow; all, or too few, says as much.
+            first = first * np.int64(length)
         return {"count": counts, fold: first}
 
     def merged(self, fields: Fields, later: Fields) -> Fields | None:
@@ -186,7 +189,7 @@ class Lines:
         None where records serve better, which take in the same.
         """
         fold = self._fold
-        if self._spec.skip_nan or fold == "whole":
+        if self.spec.skip_nan or fold == "whole":
             return None
         old, new = fields[fold], later[fold]
         if fold == "product" and self.may_leave:
@@ -196,7 +199,7 @@ class Lines:
                 return None
             fields[fold] = product
         else:
-            _join(fold, (old, _NOTHING, _NOTHING), (new, _NOTHING, _NOTHING))
+            _join(self.spec, (old, _NOTHING, _NOTHING), (new, _NOTHING, _NOTHING))
         fields["count"] = fields["count"] + later["count"]
         return fields
 
@@ -226,9 +229,9 @@ class Lines:
 
     def found(self, tile: Tile, how: int) -> Found:
         """Return what the loop finds of each row of a tile of which none are joined."""
-        data, _, rows, length, pitch, width = tile
-        if not width:
+        if not tile.across and tile.length > 1:
             return fold_short_rows(self.kernel, self.room, tile, how)
+        data, _, rows, length, pitch, width = tile = tile if tile.across else turned(tile)
         found = None
         if self.together is not None:
             found = self.together(data, rows, length, pitch, width, how)
@@ -251,7 +254,7 @@ class Lines:
             return self.none, second, _NOTHING, np.empty(rows, self._results)
         if self._in_two_words:
             second = np.empty(rows, np.int64)
-        counts: NDArray[Any] = np.zeros(rows, self._marks) if self._spec.skip_nan else _NOTHING
+        counts: NDArray[Any] = np.zeros(rows, self._marks) if self.spec.skip_nan else _NOTHING
         return np.empty(rows, self._kind), second, counts, self._no_results
 
     def _joined(self, tile: Tile, joined: int) -> Found:
@@ -262,12 +265,13 @@ class Lines:
         if lines * joined < length:
             left = length - lines * joined
             rest = Tile(data[lines * joined * pitch :], mask, rows, left, pitch, width)
-            _join(self._fold, found[:3], self.found(rest, FIELDS)[:3])
+            _join(self.spec, found[:3], self.found(rest, FIELDS)[:3])
         return found
 
 
-def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]) -> None:
+def _join(spec: FoldSpec, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]) -> None:
     """Let what is left of rows take in that of their later elements, as `rules` does."""
+    (fold,) = spec.folds
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
     if fold in {"low", "high"}:
         # Where nothing counts stands what all are ahead of.
@@ -281,7 +285,7 @@ def _join(fold: str, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[An
         old_high += new_high + (old >> 32)
         old &= LOW_WORD
     elif old.dtype == np.uint8:
-        old |= new
+        (np.bitwise_or if spec.until == "some" else np.bitwise_and)(old, new, out=old)
     else:
         if fold == "square":
             old_high |= new_high

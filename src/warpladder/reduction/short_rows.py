@@ -61,6 +61,8 @@ def fold_short_rows(kernel: Any, room: Room, tile: Tile, how: int) -> Found:
 def turned(tile: Tile) -> Tile:
     """Return all rows of a tile without a mask so that they lie across, which is a copy.
 
+    But of one element each, one after the other, they do so as they are.
+
     Examples
     --------
     >>> tile = turned(Tile(np.array([1, 2, 0, 3, 4, 0]), NO_MASK, 2, 2, 3))
@@ -68,6 +70,8 @@ def turned(tile: Tile) -> Tile:
     ([1, 3, 2, 4], (2, 2, 2, 2))
     """
     data, _, rows, length, pitch, _ = tile
+    if length == pitch == 1:
+        return tile._replace(pitch=rows, across=rows)
     if _is_known(tile):
         words = data.view(f"u{data.itemsize}")
         across = np.empty(rows * length, words.dtype)
