@@ -6,9 +6,9 @@ A cell is checked against its peers, then timed in turn with them, in one proces
 time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
 1 we are slower. Cells below 1 are timed again after all others, up to five times, since who shares
 the machine may take a core, or the way to memory, for as long as many cells take; of all times the
-least of each contender counts. Peers: NumPy
-(for l2 ``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is
-installed, bottleneck. ``--only`` times the cells that have a text in their names, and writes
+least of each contender counts. Peers: NumPy (for l1 and l2
+``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is installed,
+bottleneck. ``--only`` times the cells that have a text in their names, and writes
 nothing.
 """
 
@@ -30,8 +30,8 @@ import warpladder as wl
 from report import Target, interleave, print_table, print_targets, repeated, write_results
 
 _OPERATIONS = (
-    *("sum", "prod", "min", "max", "argmax", "mean", "var", "any", "count_nonzero", "l2"),
-    *("nansum", "nanmax"),
+    *("sum", "prod", "min", "max", "ptp", "argmax", "mean", "var", "any", "all"),
+    *("count_nonzero", "l1", "l2", "nansum", "nanmax"),
 )
 _MASKED_OPERATIONS = ("sum", "max", "mean", "var", "any", "l2")
 _DTYPES = ("int8", "int32", "int64", "float32", "float64")
@@ -165,8 +165,11 @@ def _drawn(dtype: str, size: int) -> NDArray[Any]:
 def _numbers(cell: Cell) -> NDArray[Any]:
     values = _drawn(cell.dtype, math.prod(cell.shape)).reshape(cell.shape)
     # A truth is settled by the first element that decides; a product is not to overflow.
-    if cell.operation in {"any", "prod"}:
-        return np.full_like(values, cell.operation == "prod")
+    if cell.operation in {"any", "all", "prod"}:
+        return np.full_like(values, cell.operation != "any")
+    if cell.operation == "ptp" and cell.dtype == "int8":
+        # A range that int8 cannot hold is refused.
+        return values // 2
     if cell.operation.startswith("nan"):
         values = values.copy()
         # No side is a multiple of 11: no row has only NaNs.
@@ -176,7 +179,8 @@ def _numbers(cell: Cell) -> NDArray[Any]:
 
 def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> dict[str, Task]:
     operation, axis = cell.operation, cell.axis
-    function = np.linalg.norm if operation == "l2" else getattr(np, operation)
+    norms = {"l1": partial(np.linalg.norm, ord=1), "l2": np.linalg.norm}
+    function: Any = norms.get(operation) or getattr(np, operation)
     if mask is not None:
         peers: dict[str, Task] = {"values[mask]": lambda: function(values[mask])}
         if operation != "l2":
