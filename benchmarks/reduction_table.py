@@ -6,10 +6,9 @@ A cell is checked against its peers, then timed in turn with them, in one proces
 time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
 1 we are slower. Cells below 1 are timed again after all others, up to five times, since who shares
 the machine may take a core, or the way to memory, for as long as many cells take; of all times the
-least of each contender counts. Peers: NumPy (for l1 and l2
-``numpy.linalg.norm``; beside a mask ``where=`` and ``values[mask]``) and, where it is installed,
-bottleneck. ``--only`` times the cells that have a text in their names, and writes
-nothing.
+least of each contender counts. Peers: NumPy (for l1 and l2 ``numpy.linalg.norm``; beside a mask
+``where=`` and ``values[mask]``) and, where it is installed, bottleneck. ``--only`` times the
+cells that have a text in their names, and writes nothing.
 """
 
 from __future__ import annotations

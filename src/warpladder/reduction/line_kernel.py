@@ -67,9 +67,8 @@ def _kind(spec: FoldSpec) -> Any:
     if fold == "nonzero":
         # Whether there is one, or all are, takes a byte.
         return np.uint8 if spec.until else np.int64
-    return (
-        np.int64 if spec.sums == "int64" and fold in {"total", "whole", "product"} else np.float64
-    )
+    is_exact = spec.sums == "int64" and fold in {"total", "whole", "product"}
+    return np.int64 if is_exact else np.float64
 
 
 @strict
