@@ -92,8 +92,8 @@ def way_across(
 ) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
     """Return the way from all elements of rows, of which ``side`` lie abreast, to their results.
 
-    It is that of `leaving_results` with nothing around its loop, and of extrema; None where there
-    is none, and returns None where fields are to be made first.
+    It is that of `leaving_results` with nothing around its loop, and of extrema, their ranges and
+    truths; None where there is none, and returns None where fields are to be made first.
     """
     part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
     if not (plan.is_plain and isinstance(part, FoldPart)):

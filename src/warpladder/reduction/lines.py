@@ -231,7 +231,8 @@ class Lines:
         """Return what the loop finds of each row of a tile of which none are joined."""
         if not tile.across and tile.length > 1:
             return fold_short_rows(self.kernel, self.room, tile, how)
-        data, _, rows, length, pitch, width = tile = tile if tile.across else turned(tile)
+        tile = tile if tile.across else turned(tile)
+        data, _, rows, length, pitch, width = tile
         found = None
         if self.together is not None:
             found = self.together(data, rows, length, pitch, width, how)
