@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import cycle, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -177,7 +177,8 @@ def test_any_cut(n: int, steps: int, systems: int, kinds: str, tile: int, worker
         ("lax-friedrichs", "float32", 4),
         ("mc", "float32", 8),
         *large(("five", "float64", 2)),
-        *large(*meeting([*RULES, *OTHER_RULES], ["float32", "float64"], [2, 4, 8, 16])),
+        *large(*meeting(RULES, ["float32", "float64"], [2, 4, 8, 16])),
+        *large(*zip(OTHER_RULES, cycle(["float32", "float64"]), cycle([16, 4, 2]), strict=False)),
     ],
 )
 def test_rows_in_strips_of_any_number(

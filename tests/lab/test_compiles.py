@@ -1,7 +1,7 @@
-"""Every kernel of every ladder compiles for one generation of GPUs, and for another by turns.
+"""Every kernel of every ladder compiles for one of four generations of GPUs, by turns.
 
-Without spills, but for those that are named: they compile for all four. By default what calls run
-compiles for one; the rest is for the large tests.
+Without spills, but for those that are named: they compile for all four, as does what calls run. By
+default that is compiled for one; the rest is for the large tests.
 """
 
 from __future__ import annotations
@@ -116,12 +116,10 @@ TOPS = {
 
 #: Of which it is said what they do for which target.
 NAMED = {path for path, *_ in (*SPILLS, *OLD_SPILLS, *TOO_LARGE)}
-OTHER_TARGETS = [target for target in TARGETS if target != (9, 0)]
 
 
 def is_compiled(path, target):
-    by_turns = OTHER_TARGETS[list(RUNGS).index(path) % len(OTHER_TARGETS)]
-    return path in TOPS | NAMED or target in ((9, 0), by_turns)
+    return path in TOPS | NAMED or target == TARGETS[list(RUNGS).index(path) % len(TARGETS)]
 
 
 @needs_tools

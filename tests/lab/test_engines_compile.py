@@ -281,7 +281,7 @@ OTHER_CALLS = [
     *((kernels_of_rounds, dtype) for dtype in ("int16", "int32", "float32")),
     (kernels_of_tagged_rounds,),
     *((kernels_of_small_rounds, dtype, False) for dtype in ("int64", "float64")),
-    *((kernels_of_small_rounds, dtype, True) for dtype in ("int32", "float32", "int64", "float64")),
+    *((kernels_of_small_rounds, dtype, True) for dtype in ("float32", "float64")),
     (kernels_of_shortest_paths, "float64", True, 600),
     *(
         (kernels_of_hop_counts, dtype)

@@ -19,10 +19,10 @@ HUGE = float(np.finfo(np.float64).max)
 
 def variance_of(values, ddof=0):
     """Return the exact variance."""
-    numbers = [Fraction(v) for v in values.tolist()]
+    numbers = values.tolist() if values.dtype.kind in "iu" else [*map(Fraction, values.tolist())]
     n = len(numbers)
-    mean = sum(numbers) / n
-    return sum((v - mean) ** 2 for v in numbers) / (n - ddof)
+    # Without the mean, so that of integers no fraction is made but the last.
+    return Fraction(n * sum(v * v for v in numbers) - sum(numbers) ** 2, n * (n - ddof))
 
 
 def root_of(fraction):

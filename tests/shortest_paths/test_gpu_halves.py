@@ -51,9 +51,9 @@ def undirected(n: int, dtype: str) -> NDArray[Any]:
 
 # ---- the same bits -------------------------------------------------------------------------------
 
-#: Two tiles in a row and three, of the small ones three and five: from three on a round has a rest
+#: Three tiles in a row and two, of the small ones five and four: from three on a round has a rest
 #: while the next one begins, which small tiles do by default.
-SIZES = (260, 130, 256, 384)
+SIZES = (260, 256)
 #: How many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles.
 WAYS = [(1, False), (2, False), (2, True), (3, False)]
 #: In rounds, with next hops, which go along with distances. Three tiles in a row take three times
@@ -72,7 +72,7 @@ def makes_a_difference(n: int, dtype: str, hops: bool, way: tuple[int, bool]) ->
         CHOSEN,
         *large(
             *meeting(
-                SIZES, ["float32", "int16", "int32", "float64"], [False, True], WAYS,
+                SIZES, ["float32", "int16", "float64"], [False, True], WAYS,
                 where=makes_a_difference,
             )
         ),

@@ -7,7 +7,6 @@ import pytest
 from numba import cuda
 
 import warpladder as wl
-from choosing import large
 from warpladder.errors import KernelFaultError, TooLargeError
 from warpladder.lab.verify import verify
 from warpladder.shortest_paths.gpu.close import plan_for
@@ -34,12 +33,11 @@ def test_four_tiles_stay_in_their_places():
     assert np.array_equal(found.dist_matrix, expected.dist_matrix)
 
 
-# The large tests of all rungs have nine tiles of int32.
-@pytest.mark.parametrize("task", large(DISTANCES_FLOAT32), ids=lambda task: task.name)
-def test_nine_tiles_have_some_that_wait_for_both_panels(task):
-    problem = task.make(260, 3)
+@pytest.mark.large
+def test_nine_tiles_have_some_that_wait_for_both_panels():
+    problem = DISTANCES_FLOAT32.make(260, 3)
     found = resident_tiles.run(SimulatedDevice(counters=False), problem)
-    assert np.array_equal(found, task.oracle(problem))
+    assert np.array_equal(found, DISTANCES_FLOAT32.oracle(problem))
 
 
 def test_more_tiles_than_places_are_refused():

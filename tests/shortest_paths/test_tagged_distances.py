@@ -80,8 +80,10 @@ CHOSEN = (130, "int16", 2, True)
         CHOSEN,
         *large(
             *meeting(
-                (130, 1, 33, 128, 260, 384, 512), ["int32", "int16"], [1, 2, 3], [False, True],
-                where=lambda *one: one != CHOSEN and (one[0] < 512 or one[2] == 2),
+                (130, 1, 33, 128, 260, 512), ["int32", "int16"], [1, 2, 3], [False, True],
+                where=lambda n, *one: (
+                    (n, *one) != CHOSEN and (n < 512 or one == ("int32", 2, True))
+                ),
             )
         ),
     ],
