@@ -102,6 +102,17 @@ def test_custom_operations_along_axes_and_beside_others():
     assert wl.reduce(values, AFFINE, accuracy="reproducible") == composed(values.ravel())
 
 
+def test_identities_are_told_apart_by_their_bits():
+    def add(a, b):
+        return a + b
+
+    zero, below, whole = (wl.AssociativeOp(add, identity=one) for one in (0.0, -0.0, 0))
+    assert len({zero, below, whole}) == 3
+    assert wl.AssociativeOp(add, identity=0.0) == zero
+    signs = [bool(np.signbit(wl.reduce(np.empty(0), op))) for op in (zero, below, whole, below)]
+    assert signs == [False, True, False, True]
+
+
 def test_custom_operations_that_cannot_be():
     with pytest.raises(InputTypeError, match=r"function: .* not int"):
         wl.AssociativeOp(3, identity=0)

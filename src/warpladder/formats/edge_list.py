@@ -25,6 +25,12 @@ _DIRECTION = re.compile(r"\b(un)?directed graph\b|^%\s*(sym)\b", re.IGNORECASE)
 # What the column `Type` of a table of Gephi's says of each edge.
 _DIRECTIONS = {"directed": True, "undirected": False}
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+#: What networkx's write_edgelist writes where it is not told otherwise.
+_DICTIONARY = re.compile(r"\s*\S+\s+\S+\s+\{.*\}\s*")
+_NO_DICTIONARY = (
+    "an edge without a dictionary, as networkx's write_weighted_edgelist and "
+    "write_edgelist(data=False) write it"
+)
 #: The character between the columns of a table with a header, by the file's extension.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -54,6 +60,8 @@ def read_edge_list(
         return EdgeTable(columns[0], columns[1], None, 0, None, directed)
 
     if delimiter is None:
+        if _DICTIONARY.fullmatch(file.lines[first]):
+            raise file.error(first, _NO_DICTIONARY)
         delimiter = _delimiter_of(file.lines[first])
         if delimiter == ",":
             _refuse_decimal_commas(file, first)
@@ -91,6 +99,7 @@ def read_edge_list(
     are_numbers = columns[chosen.source].size and columns[chosen.source].dtype != object
     if not are_numbers:
         _refuse_doubtful_comments(file, first + 1, layout, chosen.weight)
+        _refuse_neighbours(file, first, layout)
     sources, targets, labels, n = number_vertices(columns[chosen.source], columns[chosen.target])
     # With two columns an edge looks like the header that is written here.
     if is_found and len(tokens) == 2 and tokens != _HEADER[:2] and {*tokens} & {*(labels or ())}:
@@ -188,6 +197,14 @@ def _refuse_doubtful_comments(
             if layout.delimiter or weight is None or is_number(fields[weight]):
                 expected = f"a blank after the {text[0]} of a comment, or a name in quotes"
                 raise file.error(index, expected)
+
+
+def _refuse_neighbours(file: TextFile, first: int, layout: Layout) -> None:
+    """Refuse '2 {}' below a vertex, of which an edge to a vertex of that name would be made."""
+    if layout.delimiter is None and len(layout.fields) == 2:
+        for index, line in enumerate(file.lines[first:], first):
+            if line.split()[1:] == ["{}"]:
+                raise file.error(index, _NO_DICTIONARY)
 
 
 def _is_header(file: TextFile, first: int, layout: Layout) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from inspect import isfunction
 from keyword import iskeyword
@@ -65,8 +65,10 @@ class AssociativeOp:
     """
 
     function: Callable[[Any, Any], Any]
-    identity: Any
+    identity: Any = field(compare=False)
     name: str = ""
+    #: By which identities are told apart: 0.0, -0.0 and 0 are equal numbers.
+    _identity_bits: tuple[str, bytes] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the parts, and find a name."""
@@ -77,6 +79,8 @@ class AssociativeOp:
             raise InputTypeError(f"identity={self.identity!r} is no real number of 64 bits")
         if isinstance(self.identity, np.ndarray):
             object.__setattr__(self, "identity", self.identity[()])
+        given = np.asarray(self.identity)
+        object.__setattr__(self, "_identity_bits", (given.dtype.str, given.tobytes()))
         try:
             hash(self.function)
         except TypeError:
