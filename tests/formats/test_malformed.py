@@ -132,6 +132,7 @@ MALFORMED = [
     ("txt", "# c\n1 2 3,5\n2 3 4,5\n", 2, "decimals need points", "'1 2 3'"),
     ("csv", "\n1 2,5\n", 2, "delimiter=','", "'1 2'"),
     ("txt", "a b 3,5\n", 1, "put a name in quotes", "'a b 3'"),
+    ("csv", "a;24,b,14\n", 1, "not both (put a name in quotes", "'a;24,b,14'"),
     ("txt", "a b 2 -3,5\n", 1, "decimals need points", "'a b 2 -3'"),
     ("csv", "40.7 -74.0,42.3 -71.1,5\n", 1, "in quotes", "'40.7 -74.0'"),
     ("tntp", "", 1, "<END OF METADATA>", "the end of the file"),

@@ -65,6 +65,8 @@ def read_edge_list(
         delimiter = _delimiter_of(file.lines[first])
         if delimiter == ",":
             _refuse_decimal_commas(file, first)
+        if delimiter == ";":
+            _refuse_doubtful_semicolon(file, first)
     else:
         delimiter = _checked(delimiter)
     has_quotes = delimiter is None and _may_have_quotes(file.lines[first:])
@@ -181,6 +183,21 @@ def _refuse_decimal_commas(file: TextFile, first: int) -> None:
             "in quotes, or in Python give delimiter=',')"
         )
         raise file.error(first, expected, quoted(odd))
+
+
+def _refuse_doubtful_semicolon(file: TextFile, first: int) -> None:
+    """Refuse 'a;6,b,20', of which a semicolon makes two fields and commas a whole edge.
+
+    Who puts a field in quotes means it so.
+    """
+    line = file.lines[first]
+    fields = line.split(",")
+    if '"' not in line and line.count(";") == 1 and len(fields) == 3 and is_number(fields[-1]):
+        expected = (
+            "commas or a semicolon between fields, not both (put a name in quotes, or in Python "
+            "give delimiter=)"
+        )
+        raise file.error(first, expected)
 
 
 def _refuse_doubtful_comments(
