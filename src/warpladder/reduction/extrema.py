@@ -12,9 +12,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from warpladder.reduction.scalars import loose, max_number, maximum, min_number, minimum
+from warpladder.reduction.scalars import loose, max_number, maximum, min_number, minimum, strict
 
-__all__ = ["BY_TWOS_FROM", "extrema_by_twos", "extrema_with_nan", "most_bytes_by_twos"]
+__all__ = [
+    "BY_TWOS_FROM",
+    "beyond_a_line",
+    "extrema_by_twos",
+    "extrema_with_nan",
+    "most_bytes_by_twos",
+]
 
 BY_TWOS_FROM = 256
 """Numbers of a block from which two are taken at a time.
@@ -23,6 +29,7 @@ BY_TWOS_FROM = 256
 comparison, 2.3.
 """
 
+_LINE_BYTES = 64
 # What is larger does not lie in the second-level cache of such a core.
 _MOST_ON_ZEN = 1 << 19
 
@@ -41,6 +48,17 @@ def most_bytes_by_twos() -> int:
 
     name = config.CPU_NAME or llvm.get_host_cpu_name()
     return _MOST_ON_ZEN if name.startswith("znver") else 1 << 62
+
+
+@strict
+def beyond_a_line(data: Any, at: Any) -> Any:
+    """Return how many elements before this one a line of the caches begins.
+
+    Vectors that end in another line are read at less than the rate: the largest of 131,072 int16
+    in the second-level cache took 5.4 us where NumPy's allocation began between lines, and 3.9
+    where it did not; blocks of which all but the first begin with a line take 4.2 and 4.1.
+    """
+    return (data.ctypes.data + at * data.itemsize) % _LINE_BYTES // data.itemsize
 
 
 @loose

@@ -27,7 +27,6 @@ from numba import njit
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
-from warpladder.device.subroutines import subroutine
 from warpladder.reduction.blocks import (
     bounds,
     count_numbers,
@@ -38,8 +37,10 @@ from warpladder.reduction.blocks import (
     push,
     widened,
 )
+from warpladder.reduction.exponentials import exponentials
 from warpladder.reduction.extrema import (
     BY_TWOS_FROM,
+    beyond_a_line,
     extrema_by_twos,
     extrema_with_nan,
     most_bytes_by_twos,
@@ -62,10 +63,7 @@ from warpladder.reduction.rules import (
     times,
 )
 from warpladder.reduction.scalars import (
-    as_bits,
-    as_float,
     difference,
-    loose,
     max_number,
     maximum,
     min_number,
@@ -75,44 +73,6 @@ from warpladder.reduction.scalars import (
 from warpladder.reduction.states import FoldSpec, shift_type
 
 __all__ = ["fold_kernel"]
-
-
-@subroutine(fastmath={"contract"})
-def _exp(x: Any) -> Any:
-    """Return exp(x) for x <= 0 within 1.5 units in the last place, in code that becomes vectors.
-
-    It is 2^k times the exponential of what is left, at most ln(2) / 2, by its Taylor series.
-    """
-    rounder = 6755399441055744.0
-    shifted = x * 1.4426950408889634 + rounder
-    k = shifted - rounder
-    r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10
-    p = 1.6059043836821613e-10
-    p = p * r + 2.08767569878681e-9
-    p = p * r + 2.505210838544172e-8
-    p = p * r + 2.755731922398589e-7
-    p = p * r + 2.7557319223985893e-6
-    p = p * r + 2.48015873015873e-5
-    p = p * r + 1.984126984126984e-4
-    p = p * r + 1.388888888888889e-3
-    p = p * r + 8.333333333333333e-3
-    p = p * r + 4.1666666666666664e-2
-    p = p * r + 1.6666666666666666e-1
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
-    # The lowest bits of the shifted number hold k; what is less than normal numbers counts as 0.
-    power = as_float((as_bits(shifted) << 52) + 0x3FF0000000000000)
-    return p * power if x > -708.0 else 0.0
-
-
-@loose
-def _exponentials(block: Any, marks: Any, masked: Any, skip_nan: Any, peak: Any) -> Any:
-    total = 0.0
-    for i in range(block.size):
-        power = _exp(np.float64(block[i]) - peak)
-        total += power if is_kept(block, marks, i, masked, skip_nan) else 0.0
-    return total
 
 
 @cache
@@ -148,6 +108,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     until_some, until_none = spec.until == "some", spec.until == "none"
     # No later element is ahead of these.
     ends_at_bounds = not is_float and spec.is_of_extrema and not spec.counted
+    # Any blocks leave the same extrema; sums would be made in another order.
+    begins_lines = spec.is_of_extrema and not is_half
     greatest = element(1) if spec.values == "bool" else largest
     has = spec.folds.__contains__
     has_total, has_whole, has_product = has("total"), has("whole"), has("product")
@@ -183,8 +145,10 @@ def fold_kernel(spec: FoldSpec) -> Any:
             begin_of_row = k * pitch
             blocks, is_extreme = 0, False
             low_begin, high_begin = -1, -1
-            for begin in range(begin_of_row, begin_of_row + length, block_size):
-                end = min(begin + block_size, begin_of_row + length)
+            ahead = beyond_a_line(data, begin_of_row) if begins_lines and length > block_size else 0
+            for start in range(begin_of_row - ahead, begin_of_row + length, block_size):
+                begin = max(start, begin_of_row)
+                end = min(start + block_size, begin_of_row + length)
                 block, marks = data[begin:end], mask[begin:end]
                 if is_half:
                     block = widened(block, buffer)
@@ -356,7 +320,7 @@ def fold_kernel(spec: FoldSpec) -> Any:
                     new_peak = maximum(row.peak, peak)
                     if new_peak != -np.inf:
                         row.scaled = rescaled(row.scaled, row.peak, new_peak)
-                        row.scaled += _exponentials(block, marks, masked, skip_nan, new_peak)
+                        row.scaled += exponentials(block, marks, masked, skip_nan, new_peak)
                         row.peak = new_peak
                 row.count += size
                 blocks += 1
