@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numba import config
 
+import warpladder as wl
 from choosing import large
 from warpladder.reduction import extrema, folds
 from warpladder.reduction.layout import NO_MASK
@@ -47,6 +48,29 @@ def test_both_ways_leave_the_same_states(op, dtype, monkeypatch):
     if op == "ptp":
         np.testing.assert_array_equal(by_twos["low"], rows.min(axis=1))
         np.testing.assert_array_equal(by_twos["high"], rows.max(axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["i1", *large("i4", "f4"), "f8"])
+def test_rows_may_begin_anywhere_in_a_line_of_the_caches(dtype):
+    block, length = 4096, 2 * 4096 + 33
+    wide = np.zeros((2, length + 200), dtype)
+    # Beyond the rows there are others.
+    wide[...] = 100
+    for begin in range(0, 64 // wide.itemsize, max(1, 4 // wide.itemsize)):
+        rows = wide[:, begin + 1 : begin + 1 + length]
+        ahead = rows.ctypes.data % 64 // rows.itemsize
+        for place in (0, block - ahead - 1, block - ahead, block - 1, block, length - 1):
+            rows[...] = np.arange(length) % 7
+            rows[0, place] = rows[1, length - 1 - place] = 50
+            rows[:, 5] = -50
+            found = wl.reduce(rows, ("argmax", "argmin", "ptp"), axis=1)
+            assert found.argmax.tolist() == rows.argmax(axis=1).tolist()
+            assert found.argmin.tolist() == rows.argmin(axis=1).tolist()
+            assert found.ptp.tolist() == [100, 100]
+            # The first of equal ones.
+            rows[0, place // 2] = 50
+            assert wl.reduce(rows[0], "argmax") == rows[0].argmax()
+        wide[...] = 100
 
 
 @pytest.mark.parametrize(
