@@ -35,7 +35,7 @@ _OPERATIONS = (
 _MASKED_OPERATIONS = ("sum", "max", "mean", "var", "any", "l2")
 _DTYPES = ("int8", "int32", "int64", "float32", "float64")
 _SMALL, _IN_CACHE, _MIDDLE = 1 << 10, 1 << 16, 1 << 20
-_SHAPES: dict[tuple[int, ...], tuple[int | None, ...]] = {
+_SHAPES: dict[tuple[int, ...], tuple[int | tuple[int, ...] | None, ...]] = {
     (_SMALL,): (None,),
     (32, 32): (0, 1),
     (_IN_CACHE,): (None,),
@@ -45,7 +45,13 @@ _SHAPES: dict[tuple[int, ...], tuple[int | None, ...]] = {
     (8, 2_000_000): (0, 1),
     (1 << 18, 3): (0, 1),
     (3, 1 << 17): (0, 1),
+    # Of each channel of images; of rows of a cube.
+    (32, 64, 28, 28): ((0, 2, 3),),
+    (8, 3, 256, 256): ((0, 2, 3),),
+    (100, 100, 100): ((0, 2),),
 }
+# What NumPy has not over several axes.
+_OF_ONE_AXIS = ("argmax", "l1", "l2")
 _OF_BOTTLENECK = {
     **dict.fromkeys(("sum", "nansum"), "nansum"),
     **dict.fromkeys(("max", "nanmax"), "nanmax"),
@@ -66,12 +72,12 @@ Task = Callable[[], Any]
 
 
 class Cell(NamedTuple):
-    """An operation on numbers of a dtype, over an axis, perhaps with one more option."""
+    """An operation on numbers of a dtype, over axes, perhaps with one more option."""
 
     operation: str
     dtype: str
     shape: tuple[int, ...]
-    axis: int | None
+    axis: int | tuple[int, ...] | None
     masked: bool = False
     keepdims: bool = False
 
@@ -80,7 +86,8 @@ class Cell(NamedTuple):
         """All of it in words."""
         sides = f"2^{math.log2(self.shape[0]):.0f}"
         if self.axis is not None:
-            sides = f"{' x '.join(map(str, self.shape))} axis {self.axis}"
+            axes = " ".join(map(str, np.atleast_1d(self.axis)))
+            sides = f"{' x '.join(map(str, self.shape))} axis {axes}"
         option = " masked" * self.masked + " keepdims" * self.keepdims
         return f"{self.operation} {self.dtype} {sides}{option}"
 
@@ -131,6 +138,8 @@ def _cells() -> Iterator[Cell]:
         for axis in axes:
             for dtype in _DTYPES:
                 for operation in _OPERATIONS:
+                    if isinstance(axis, tuple) and operation in _OF_ONE_AXIS:
+                        continue
                     # What is no float has no NaN to skip.
                     if dtype.startswith("float") or not operation.startswith("nan"):
                         yield Cell(operation, dtype, shape, axis)
@@ -190,7 +199,7 @@ def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> 
     peers = {"numpy": partial(function, values, axis=axis, **options)}
     if (
         _bottleneck() is not None
-        and not cell.keepdims
+        and not (cell.keepdims or isinstance(axis, tuple))
         and operation in _OF_BOTTLENECK
         and cell.dtype != "int8"
     ):

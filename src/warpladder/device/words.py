@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from warpladder.device.llvm import data_of
@@ -17,6 +18,7 @@ from warpladder.device.llvm import data_of
 __all__ = [
     "WORD",
     "WORD_BYTES",
+    "copy_at",
     "exchanged_if",
     "fetch_add",
     "fetch_max",
@@ -29,12 +31,25 @@ __all__ = [
 ]
 
 WORD, WORD_BYTES = ir.IntType(64), 8
+_BYTES = ir.IntType(8).as_pointer()
 
 
 def _address(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     if isinstance(signature.args[0], types.Integer):
         return word_at(builder, *args[:2])
     return builder.gep(data_of(context, builder, signature, args, 0), [args[1]])
+
+
+@intrinsic
+def copy_at(typingctx, place, source, size):
+    """Copy so many bytes from an address to another; neither is written while it is read."""
+
+    def codegen(context, builder, signature, args):
+        into, given = (builder.inttoptr(args[n], _BYTES) for n in range(2))
+        cgutils.raw_memcpy(builder, into, given, args[2], 1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
 
 
 @intrinsic

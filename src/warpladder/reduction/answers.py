@@ -21,8 +21,10 @@ from warpladder.reduction.plan import Plan
 
 __all__ = [
     "Outs",
+    "are_axes",
     "as_keepdims",
     "as_outs",
+    "axes_of",
     "check_outs",
     "named",
     "naming",
@@ -41,6 +43,28 @@ def as_keepdims(keepdims: Any) -> bool:
     if isinstance(keepdims, np.bool_):
         return bool(keepdims)
     raise InputTypeError(f"keepdims={keepdims!r} must be True or False")
+
+
+def are_axes(axis: Any) -> bool:
+    """Tell whether these are several numbers of axes, and of no type but Python's own."""
+    return type(axis) is tuple and all(type(one) is int for one in axis)
+
+
+def axes_of(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:
+    """Return axes counted from 0, in order; None where they are not axes, or one is there twice.
+
+    Examples
+    --------
+    >>> axes_of((-1, 0), 3), axes_of(None, 2), axes_of(2, 2), axes_of((0, -2), 2)
+    ((0, 2), (0, 1), None, None)
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    if not given or not all(-ndim <= one < ndim for one in given):
+        return None
+    found = tuple(sorted({one % ndim for one in given}))
+    return found if len(found) == len(given) else None
 
 
 def shape_left(shape: Sequence[int], axes: Sequence[int], *, keepdims: bool) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from warpladder.reduction.line_results import leaving_results
 from warpladder.reduction.lines import turns
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
+from warpladder.reduction.runs import InRuns, alike, takes_runs
 from warpladder.reduction.shared_rows import complete_together, together_for
 from warpladder.reduction.together import Together
 
@@ -63,6 +64,9 @@ def accumulate(
     """
     if isinstance(rows, ArrayRows):
         rows.allow_stacks()
+    if isinstance(rows, ArrayRows) and takes_runs(plan, rows):
+        work_at(InRuns(plan, rows, take, first), progress)
+        return
     runs = list(rows.row_spans())
     # No row has columns, of which there may be more than memory has room for.
     columns = rows.column_spans() if runs else []
@@ -89,6 +93,8 @@ def accumulator_for(
     It is called with their elements as they lie there, and with what takes runs of rows. How they
     are cut is found here, and no element read. It is None where tiles would be copied.
     """
+    if takes_runs(plan, lies_alike):
+        return alike(plan, lies_alike)
     lies_alike.allow_stacks()
     columns, runs = lies_alike.column_spans(), list(lies_alike.row_spans())
     whole = lies_alike.whole

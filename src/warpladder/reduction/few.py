@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from warpladder.call import check_option
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction import layout
+from warpladder.reduction.answers import are_axes, axes_of
 from warpladder.reduction.at_hand import Lent, states_at_hand, views_of_one
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
@@ -84,7 +85,7 @@ def answer_of_few(
         ):
             return None
         marks = where
-    if axis is not None and type(axis) is not int:
+    if not (axis is None or type(axis) is int or are_axes(axis)):
         return None
     way = _answer_to(op, values.dtype, shape, axis, accuracy, where is not None, keepdims)
     return way(values, marks, ddof)
@@ -99,23 +100,22 @@ def _answer_to(
     op: str | np.ufunc,
     values: np.dtype[Any],
     shape: tuple[int, ...],
-    axis: int | None,
+    axis: int | tuple[int, ...] | None,
     accuracy: str,
     masked: bool,
     keepdims: bool,
 ) -> Way:
-    """Return the way to the result over an axis, or all, of arrays of a shape."""
+    """Return the way to the result over an axis, several, or all, of arrays of a shape."""
     size, ndim = prod(shape), len(shape)
-    if not (values.isnative and size):
+    axes = axes_of(axis, ndim)
+    if axes is None or not (values.isnative and size):
         return _long_way
-    if axis is not None and not -ndim <= axis < ndim:
+    if type(axis) is tuple and _plan(op, values, accuracy, masked).ordered:
         return _long_way
-    way: Way | None
-    if axis is not None and ndim > 1:
-        axes: tuple[int, ...] = (axis % ndim,)
-        way = _answer_along(op, values, shape, axis % ndim, accuracy, masked, keepdims)
-    else:
-        axes = tuple(range(ndim))
+    way: Way | None = None
+    if len(axes) == 1 < ndim:
+        way = _answer_along(op, values, shape, axes[0], accuracy, masked, keepdims)
+    elif len(axes) == ndim:
         way = _answer_flat(op, values, shape, accuracy, masked, keepdims)
     if way is None:
         plan = _plan(op, values, accuracy, masked)

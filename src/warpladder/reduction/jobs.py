@@ -144,13 +144,7 @@ class Job:
         if not self._columns:
             states = self._plan.new(span.end - span.begin)
         else:
-            columns = self._columns[column]
-            tile = self._rows.tile(span, columns, buffers)
-            begin = self._first + columns.begin
-            if self.shares:
-                states = complete_together(self._plan, tile, begin)
-            else:
-                states = self._plan.alone.complete(tile, begin)
+            states = self._states_of(span, self._columns[column], buffers)
         if len(self._columns) > 1:
             is_settled = len(self._runs) == 1 and self._plan.is_settled(states)
         with self._changed:
@@ -165,6 +159,14 @@ class Job:
                 # No tile after this one changes the answer.
                 self.left, self._needed = 0, min(self._needed, number + 1)
             self._changed.notify()
+
+    def _states_of(self, span: Span, columns: Span, buffers: Buffers) -> list[Any]:
+        """Return what serves as states of the rows of a tile."""
+        tile = self._rows.tile(span, columns, buffers)
+        begin = self._first + columns.begin
+        if self.shares:
+            return complete_together(self._plan, tile, begin)
+        return self._plan.alone.complete(tile, begin)
 
 
 class Piece(NamedTuple):

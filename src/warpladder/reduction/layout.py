@@ -166,6 +166,7 @@ class ArrayRows:
         self._dtype = dtype
         self.count = prod(self._values.shape[: self._kept])
         self.length = prod(self._values.shape[self._kept :])
+        self.itemsize = dtype.itemsize
         self._whole = self._as_it_lies()
         self._is_across = self._whole is None and self._runs_across()
         self._together = self._rows_together() if across and self._is_across else 1
@@ -188,10 +189,10 @@ class ArrayRows:
         """Let tiles that lie across have more than one panel."""
         self._stacks = self._may_lie_across and self._line_pitch() is not None
 
-    def row_spans(self) -> Iterator[Span]:
-        """Yield the runs of rows that make tiles, in order."""
+    def row_spans(self, most: int = 0) -> Iterator[Span]:
+        """Yield the runs of rows that make tiles, in order; or of ``most`` rows each."""
         shape = self._values.shape[: self._kept] if self._whole is None else (self.count,)
-        return _spans(shape, self._tile_shape()[0])
+        return _spans(shape, most or self._tile_shape()[0])
 
     def column_spans(self) -> list[Span]:
         """Return the runs of columns that make tiles, in order."""
@@ -249,6 +250,13 @@ class ArrayRows:
             return None
         tile = self._as_lines(self._values[rows.slices + columns.slices])
         return tile and tile._replace(rows=count, length=length, across=count)
+
+    def copied_part(self, rows: tuple[slice, ...]) -> tuple[NDArray[Any], int] | None:
+        """Return rows that would be copied, unless converted too, and how many axes are rows."""
+        part = self._values[rows]
+        is_plain = part.dtype == self._dtype and part.flags.aligned and self._where is None
+        is_copied = self._whole is None and not self._may_lie_across
+        return (part, self._kept) if is_plain and is_copied else None
 
     def _tile_shape(self) -> tuple[int, int]:
         elements = self._tile_bytes // self._dtype.itemsize

@@ -40,7 +40,13 @@ from warpladder.reduction.plan import Plan
 from warpladder.reduction.states import FoldSpec, merge_kernel
 from warpladder.reduction.together import Together
 
-__all__ = ["RowsTogether", "complete_together", "together_for"]
+__all__ = [
+    "RowsTogether",
+    "complete_together",
+    "may_be_cut",
+    "merge_stretches",
+    "together_for",
+]
 
 # Bytes from which it pays where threads stand by. What is less lies in the caches of the caller's
 # core alone. Calls in a loop by two cores of an EPYC and by one, in us: sums, maxima and norms of
@@ -159,14 +165,14 @@ def _share_stretches(
     if answer == DONE:
         for row in range(rows):
             merged = states + row * cuts * words * WORD_BYTES
-            _merge(read_at(fixed, _MERGE), merged, cuts, words * WORD_BYTES)
+            merge_stretches(read_at(fixed, _MERGE), merged, cuts, words * WORD_BYTES)
             for word in range(words):
                 write_at(states, row * words + word, read_at(merged, word))
     return answer
 
 
 @subroutine
-def _merge(merge: Any, states: Any, pieces: Any, state_bytes: Any) -> None:
+def merge_stretches(merge: Any, states: Any, pieces: Any, state_bytes: Any) -> None:
     """Merge the states of neighbouring stretches pairwise, until the first has taken in all."""
     apart = 1
     while apart < pieces:
@@ -192,7 +198,7 @@ class RowsTogether(Together):
         self._sample = as_stored(np.empty(0, part.spec.values))
         self._least_of_rows = _LEAST_SHARED // self._sample.itemsize
         least_of_one = _LEAST_OF_ONE // self._sample.itemsize
-        self.least_of_one = least_of_one if _may_be_cut(part.spec) else _NEVER
+        self.least_of_one = least_of_one if may_be_cut(part.spec) else _NEVER
 
     def takes(self, rows: int, length: int) -> bool:
         """Tell whether it pays for so many rows of a length."""
@@ -243,7 +249,7 @@ class RowsTogether(Together):
         fixed[_MERGE] = address_of(merge_kernel(part.spec), one, one)
         fixed[_TASK] = address_of(_fold_piece, 1, 1)
         fixed[_ITEMSIZE], fixed[_STATE_BYTES] = itemsize, one.itemsize
-        fixed[_BLOCK] = part.spec.block if _may_be_cut(part.spec) else 0
+        fixed[_BLOCK] = part.spec.block if may_be_cut(part.spec) else 0
         self._same = fixed.ctypes.data
         # It looks at no element, and at no dtype. A view as bytes takes 0.2 us.
         words = np.empty(0, f"u{itemsize}")
@@ -269,7 +275,7 @@ def complete_together(plan: Plan, tile: Tile, first: int) -> list[Any]:
     return plan.complete(tile, first)
 
 
-def _may_be_cut(spec: FoldSpec) -> bool:
+def may_be_cut(spec: FoldSpec) -> bool:
     """Tell whether one row's state has the same bits when it is made of those of stretches."""
     exact = {"whole", "low", "high", "low_at", "high_at", "nonzero"}
     rounded = {"absolute", "square"}

@@ -1,0 +1,208 @@
+"""Rows whose elements lie in runs, as those of each channel of images do, gone through as they lie.
+
+Of an array of images x channels x height x width, reduced over all axes but that of channels, a row
+has one run of height x width elements in each image. To copy rows first takes longer than to reduce
+them. Where a row's state is that of its stretches, merged pairwise (`shared_rows`), each stretch is
+folded by itself: in its own place where a run holds it, else from a buffer that stays in the
+first-level cache. So the bits are those of a copy.
+
+By two cores of a Xeon sums of float32, 32 x 64 x 28 x 28 over all axes but the second, take 0.36 ms
+in place of 1.3 (NumPy 0.45), the largest of 8 x 3 x 256 x 256 0.16 in place of 1.1 (NumPy 0.24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.device.environment import worker_count
+from warpladder.device.native import address_of
+from warpladder.device.subroutines import entry_for
+from warpladder.reduction.cascade import Taker
+from warpladder.reduction.copies import Buffers, as_stored, lent, step_of
+from warpladder.reduction.jobs import Job
+from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, SHORT, TILE_BYTES, ArrayRows, Span
+from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.plan import Plan
+from warpladder.reduction.run_kernel import (
+    DATA,
+    UNITS,
+    fold_alone,
+    fold_piece,
+    fold_together,
+)
+from warpladder.reduction.shared_rows import may_be_cut
+from warpladder.reduction.states import merge_kernel
+from warpladder.reduction.together import Together
+
+__all__ = ["InRuns", "alike", "takes_runs"]
+
+# Bytes of a stretch, a power of two, and of what is dealt out to a thread.
+_STRETCH, _DEALT_OUT = 1 << 15, 1 << 22
+# Bytes of a row and of a run from which it pays. Sums of 32,768 float32 in each of 8 rows took, in
+# us by two cores of a Xeon, 151 in runs of 16 bytes, 62 of 64 and 43 of 256, of copies 552, 310 and
+# 270; in each of 20,000 rows of 32 bytes as long as of copies, of 10,000 of 128 bytes half as long.
+_LEAST_ROW, _LEAST_RUN = 1 << 7, 1 << 4
+# Bytes from which it pays where threads stand by.
+_LEAST_SHARED = 1 << 20
+
+
+class _Runs(NamedTuple):
+    """Element i of row k is ``data[k * pitch + i // run * skip + i % run]``."""
+
+    data: NDArray[Any]
+    rows: int
+    length: int
+    pitch: int
+    run: int
+    skip: int
+
+
+def takes_runs(plan: Plan, rows: ArrayRows) -> bool:
+    """Tell whether rows lie in runs, as `InRuns` takes them."""
+    part = plan.parts[0]
+    if len(plan.parts) > 1 or plan.counts_truths or not isinstance(part, FoldPart):
+        return False
+    # What ends early in a stretch may go on in the next.
+    copied = rows.copied_part(()) if may_be_cut(part.spec._replace(until="")) else None
+    return copied is not None and _as_runs(*copied) is not None
+
+
+class InRuns(Job):
+    """The rows of a matrix that lie in runs: all at once, or many dealt out to several threads.
+
+    Their columns are cut as for copies, and merged as those are.
+    """
+
+    def __init__(self, plan: Plan, rows: ArrayRows, take: Taker, first: int) -> None:
+        size = rows.count * rows.length * rows.itemsize
+        most = rows.count if size <= TILE_BYTES else max(rows.count * _DEALT_OUT // size, 1)
+        spans = list(rows.row_spans(most))
+        super().__init__(plan, rows, spans, [Span(0, rows.length)], take, first)
+        # Each thread that is dealt out some does them alone.
+        shares = len(spans) < PARALLEL_FROM
+        self._ways = {span.begin: _Way(plan, rows, span, first, shares=shares) for span in spans}
+
+    def _states_of(self, span: Span, columns: Span, buffers: Buffers) -> list[Any]:  # noqa: ARG002 - see `Job`
+        way = self._ways[span.begin]
+        return [way(way.data)]
+
+
+def alike(plan: Plan, rows: ArrayRows) -> Callable[[NDArray[Any], Taker], None] | None:
+    """Return what goes through matrices that lie as one does, all at once, in other memory.
+
+    It is called with their elements as they lie there. It is None for what is dealt out.
+    """
+    if rows.count * rows.length * rows.itemsize > TILE_BYTES:
+        return None
+    (span,) = rows.row_spans(rows.count)
+    way = _Way(plan, rows, span, 0, shares=True)
+    # Of a matrix that nobody is to read.
+    del way.data
+
+    def run(data: NDArray[Any], take: Taker) -> None:
+        take(span, [way(data)])
+
+    return run
+
+
+class _Way:
+    """What is called with the elements of some rows, as they lie in memory; returns their states.
+
+    Attributes
+    ----------
+    data
+        The elements of the rows that it was made of.
+    """
+
+    def __init__(
+        self, plan: Plan, rows: ArrayRows, span: Span, first: int, *, shares: bool
+    ) -> None:
+        copied, (part,) = rows.copied_part(span.slices), plan.parts
+        tile = copied and _as_runs(*copied)
+        assert tile is not None  # noqa: S101 - some rows lie as all do
+        self.data, self._rows, self._part = tile.data, tile.rows, part
+        itemsize = tile.data.itemsize
+        self._ends = np.array([span.end for span in rows.column_spans()])
+        self._size, self._units = tile.rows * tile.length * itemsize, tile.rows * self._ends.size
+        stretch = max(_STRETCH // (part.spec.block * itemsize), 1) * part.spec.block
+        fold, merge, new = _fixed_for(part)
+        self._given = np.array([
+            *(fold, merge, new.ctypes.data, new.nbytes, itemsize, 0, tile.rows, tile.pitch),
+            *(tile.run, tile.skip, first, stretch, self._ends.ctypes.data, self._ends.size, 0, 0),
+        ])  # fmt: skip
+        pays = shares and self._units > 1 and self._size >= _LEAST_SHARED
+        self._together = together_in_runs(part) if pays else None
+
+    def __call__(self, data: NDArray[Any]) -> NDArray[Any]:
+        if self._together is not None:
+            given, states = self._describe(data)
+            if self._together(given, self._size, (data, given, self._ends, states)):
+                return states[: self._rows]
+        # Others may be at work still with what they were given.
+        given, states = self._describe(data)
+        fold_alone(given.ctypes.data)
+        return states[: self._rows]
+
+    def _describe(self, data: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        """Return what loops are given, and room for the states of all units."""
+        given, states = self._given.copy(), self._part.new(self._units)
+        given[DATA], given[UNITS] = data.ctypes.data, states.ctypes.data
+        return given, states
+
+
+def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
+    """Return an array whose first axes are rows as runs, where it pays."""
+    size = part.itemsize
+    sides = [*zip(part.shape[kept:], part.strides[kept:], strict=True)]
+    run, inner = 1, len(sides)
+    while inner and (sides[inner - 1][0] == 1 or sides[inner - 1][1] == run * size):
+        inner -= 1
+        run *= sides[inner][0]
+    outer = part.shape[kept : kept + inner], part.strides[kept : kept + inner]
+    skip, pitch = step_of(*outer, run * size), step_of(part.shape[:kept], part.strides[:kept], size)
+    length = prod(part.shape[kept:])
+    is_short = run < 2 or run * size < _LEAST_RUN or length < SHORT or length * size < _LEAST_ROW
+    if is_short or skip is None or pitch is None:
+        return None
+    if skip < 0 or pitch < 0 or skip % size or pitch % size:
+        return None
+    rows, skip, pitch = prod(part.shape[:kept]), skip // size, pitch // size
+    extent = (rows - 1) * pitch + (length // run - 1) * skip + run
+    return _Runs(lent(part, extent), rows, length, pitch, run, skip)
+
+
+class RunsTogether(Together):
+    """What goes through rows in runs together with who stands by."""
+
+    def __call__(self, given: NDArray[np.int64], size: int, kept: Any) -> bool:
+        """Fold what is described, of so many bytes; tell whether it was done."""
+        team = self._team(size)
+        return team is not None and self._shares(team, size, self._fold, (given.ctypes.data,), kept)
+
+    def _make_ready(self) -> None:
+        """See `Together`."""
+        self._same = address_of(fold_piece, 1, 1)
+        self._fold = entry_for(fold_together, 1, 1, 1, 1)
+
+
+# Of each loop its own: how long others are waited for hangs on how fast it is.
+@cache
+def together_in_runs(part: FoldPart) -> RunsTogether | None:  # noqa: ARG001 - see above
+    """Return what folds runs together with others, None where there is no other thread."""
+    workers = worker_count()
+    return RunsTogether(workers) if workers > 1 else None
+
+
+@cache
+def _fixed_for(part: FoldPart) -> tuple[int, int, NDArray[np.int64]]:
+    """Return the addresses of the loop and of what merges states, and a state that is new."""
+    sample, one = as_stored(np.empty(0, part.spec.values)), part.new(1)
+    fold = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, one)
+    new: NDArray[np.int64] = one.view(np.int64).ravel()
+    return fold, address_of(merge_kernel(part.spec), one, one), new

@@ -1,0 +1,174 @@
+"""Rows that lie in runs: what goes through them as they lie leaves the bits of a copy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import warpladder as wl
+from choosing import large
+from warpladder.reduction import cpu, few, layout, runs
+
+
+def forget() -> None:
+    few.known_ways.clear()
+    for remembered in (few.answer, few._answer_to):
+        remembered.cache_clear()
+
+
+def copied(values: NDArray[Any], op: Any, **options: Any) -> Any:
+    """Return the answer that is found in copies of the rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cpu, "takes_runs", lambda *_: False)
+        forget()
+        found = wl.reduce(values, op, **options)
+    forget()
+    return found
+
+
+def same(one: Any, other: Any) -> bool:
+    return np.asarray(one).tobytes() == np.asarray(other).tobytes()
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Return a list of how many rows, and elements of each, are gone through as they lie."""
+    noted, call = [], runs._Way.__call__
+
+    def noting(way: Any, data: Any) -> Any:
+        noted.append((way._rows, way._size // way._rows // data.itemsize))
+        return call(way, data)
+
+    monkeypatch.setattr(runs._Way, "__call__", noting)
+    return noted
+
+
+def numbers(dtype: str, shape: tuple[int, ...], seed: int = 0) -> NDArray[Any]:
+    rng = np.random.default_rng(seed)
+    if dtype == "?":
+        return rng.random(shape) < 1e-5
+    if np.dtype(dtype).kind == "f":
+        return (rng.standard_normal(shape) * 3).astype(dtype)
+    return rng.integers(-90, 90, shape).astype(dtype)
+
+
+CASES = [
+    ("f4", "sum"), ("f8", "mean"), ("i4", "max"),
+    *large(
+        ("f2", "sum"), ("f2", "max"), ("f4", "l2"), ("f4", "l1"), ("f4", "argmax"), ("f8", "ptp"),
+        ("f8", "l2"), ("i1", "sum"), ("i1", "min"), ("i2", "prod"), ("i8", "mean"),
+        ("f4", "nanmax"), ("u1", "argmin"), ("f8", "count_nonzero"), ("u4", "l2"), ("i8", "l1"),
+        ("u8", "sum"),
+        ("f4", "any"), ("i4", "all"), ("?", "any"), ("?", "max"),
+    ),
+]  # fmt: skip
+#: Axes that stay between others that go: long runs and short ones, whole stretches and odd ones.
+SHAPES = [
+    ((3, 2, 8192), (0, 2)),
+    ((5, 3, 8191), (0, 2)),
+    ((5, 3, 4097), (0, 2)),
+    ((7, 4, 1031), (0, 2)),
+    ((40, 5, 33, 29), (0, 2, 3)),
+    ((6, 3, 5, 7, 301), (0, 3, 4)),
+    ((2, 2, 100_003), (0, 2)),
+    ((3000, 5, 17), (0, 2)),
+]
+
+
+@pytest.mark.parametrize(("dtype", "op"), CASES)
+@pytest.mark.parametrize(("shape", "axes"), SHAPES)
+def test_bits_are_those_of_copies(
+    taken: list[tuple[int, int]], dtype: str, op: str, shape: tuple[int, ...], axes: tuple[int, ...]
+) -> None:
+    values = numbers(dtype, shape)
+    if op.startswith("arg"):
+        # Of one row: places along several axes that are not all have no order.
+        values, axes = values[:, 0], tuple(range(len(shape) - 1))
+    expected = copied(values, op, axis=axes)
+    assert not taken
+    forget()
+    found = wl.reduce(values, op, axis=axes)
+    # The second time how it lies is known, where it is an array without gaps.
+    again = wl.reduce(values, op, axis=axes)
+    length = math.prod(values.shape[axis] for axis in axes)
+    assert taken == [(values.size // length, length)] * 2
+    assert same(found, expected)
+    assert same(again, expected)
+    assert np.shape(found) == np.shape(expected)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("dealt", [False, True])
+def test_by_several_threads(monkeypatch: pytest.MonkeyPatch, workers: int, dealt: bool) -> None:
+    values = numbers("f4", (40, 3, 9000))
+    expected = copied(values, "sum", axis=(0, 2))
+    if dealt:
+        monkeypatch.setattr(runs, "TILE_BYTES", 1 << 20)
+        monkeypatch.setattr(runs, "_DEALT_OUT", 1 << 19)
+    monkeypatch.setattr(runs, "worker_count", lambda: workers)
+    runs.together_in_runs.cache_clear()
+    forget()
+    for _ in range(30):
+        assert same(wl.reduce(values, "sum", axis=(0, 2)), expected)
+    runs.together_in_runs.cache_clear()
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    shape=st.tuples(
+        st.sampled_from([7, 4, 3, 1]), st.sampled_from([5, 3, 2, 1]),
+        st.one_of(st.sampled_from([3001, 4096, 4097, 8000]), st.integers(1, 9000)),
+    ),
+    begin=st.integers(0, 40), step=st.sampled_from([1, 1, 2, -1]), cached=st.integers(12, 18),
+    axes=st.sampled_from([(0, 2), (0, 2), (0, 1), (1, 2), None]), seed=st.integers(0, 99),
+)  # fmt: skip
+def test_any_part_of_an_array(
+    shape: tuple[int, ...], begin: int, step: int, cached: int, axes: Any, seed: int
+) -> None:
+    """Rows of an array's part, cut into tiles of any size; backwards and with steps, too."""
+    whole = numbers("f8", (shape[0], shape[1] + 1, shape[2] + 50), seed)
+    part = whole[:, : shape[1], begin : begin + shape[2]][::step]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "CACHED_BYTES", 1 << cached)
+        expected = copied(part, "sum", axis=axes)
+        assert same(wl.reduce(part, "sum", axis=axes), expected)
+    forget()
+
+
+@pytest.mark.parametrize(
+    ("values", "options"),
+    [
+        (numbers("f4", (20, 3, 500))[..., ::2], {}),
+        (numbers("f4", (20, 3, 500)), {"where": np.ones((20, 3, 500), bool)}),
+        (numbers("f4", (20, 3, 500)).astype(">f4"), {}),
+        (numbers("f4", (20, 3, 3)), {}),
+        (numbers("f4", (4, 3, 7)), {}),
+    ],
+    ids=["with gaps", "with a mask", "in another order", "in short runs", "few"],
+)
+def test_what_is_copied(
+    taken: list[tuple[int, int]], values: NDArray[Any], options: dict[str, Any]
+) -> None:
+    forget()
+    found = wl.reduce(values, "sum", axis=(0, 2), **options)
+    assert np.allclose(found, values.sum(axis=(0, 2), dtype="f8"), rtol=1e-5, atol=1e-3)
+    assert not taken
+
+
+def test_axes_are_looked_at_before_an_answer_is_remembered() -> None:
+    values = numbers("f4", (20, 3, 500))
+    forget()
+    expected = wl.reduce(values, "sum", axis=(0, 2))
+    for axes in ((2, 0), (-1, 0), (-3, -1)):
+        assert same(wl.reduce(values, "sum", axis=axes), expected)
+    assert wl.reduce(values, "sum", axis=(0, 2), keepdims=True).shape == (1, 3, 1)
+    for bad in ((0, 0), (0, 3), (0, -3), (0, 1.0), ("0", 2)):
+        for _ in range(2):
+            with pytest.raises((wl.InputError, wl.InputTypeError), match="axis"):
+                wl.reduce(values, "sum", axis=bad)
