@@ -172,3 +172,41 @@ def test_axes_are_looked_at_before_an_answer_is_remembered() -> None:
         for _ in range(2):
             with pytest.raises((wl.InputError, wl.InputTypeError), match="axis"):
                 wl.reduce(values, "sum", axis=bad)
+
+
+@pytest.mark.parametrize("op", ["sum", *large("var", "argmax", "l2", "nanmax")])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(30, 40, 25), *large(((20, 1500, 9),), ((10, 11, 300),))])
+def test_small_panels_are_copied_together(
+    monkeypatch: pytest.MonkeyPatch, op: str, axis: int, shape: tuple[int, ...]
+) -> None:
+    whole = numbers("f4", (shape[0] + 3, shape[1] + 5, shape[2] + 7))
+    part = whole[1:-2, 2:-3, 3:-4]
+    found = wl.reduce(part, op, axis=axis)
+    noted = []
+
+    def each_by_itself(rows: layout.ArrayRows) -> bool:
+        noted.append(rows.count)
+        return False
+
+    monkeypatch.setattr(layout.ArrayRows, "is_scattered", each_by_itself)
+    assert same(wl.reduce(part, op, axis=axis), found)
+    assert noted
+    expected = np.linalg.norm(part, axis=axis) if op == "l2" else getattr(np, op)(part, axis=axis)
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-3)
+
+
+def test_panels_that_are_large_or_few_or_follow_one_another_are_not_scattered() -> None:
+    whole = numbers("f4", (33, 45, 32))
+    for values, axis, is_scattered in (
+        (whole[1:31, 2:42, 3:28], 0, True),
+        (whole[1:31, 2:42, 3:28], 1, True),
+        (whole[:, :40, :25], 2, False),
+        (whole[:8, :40, :25], 1, False),
+        (whole[:, :, :25], 1, False),
+        (whole, 0, False),
+        (numbers("f4", (33, 2000, 70))[:, :, :65], 0, True),
+        (numbers("f4", (20, 2000, 70))[:, 1:, :65], 1, False),
+    ):
+        rows = layout.ArrayRows(values, [axis], None, values.dtype, ordered=False, across=True)
+        assert rows.is_scattered() is is_scattered, (values.shape, axis)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction.copies import Buffers, as_stored, copied, lent, step_of
+from warpladder.reduction.spans import Span, spans_of
 
 __all__ = [
     "CACHED_BYTES",
@@ -57,6 +58,9 @@ CACHED_BYTES = 1 << 20
 
 NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
 
+# Bytes of a panel, and panels, from which a tile for each takes longer than to copy them together.
+_SMALL_PANEL, _FEW_PANELS = 1 << 17, 8
+
 COPIED_COLUMNS = 1024
 """Columns in a tile that has to be copied against the order of memory."""
 
@@ -64,14 +68,6 @@ MOST_ROWS_ACROSS, COLUMNS_ACROSS = 1 << 18, 1 << 20
 """Sides of a tile that lies across, at the most."""
 
 _ROWS_ACROSS = 4096
-
-
-class Span(NamedTuple):
-    """Indices from ``begin`` to ``end`` of a side of the matrix, and the slices that take them."""
-
-    begin: int
-    end: int
-    slices: tuple[slice, ...] = ()
 
 
 class Tile(NamedTuple):
@@ -192,12 +188,12 @@ class ArrayRows:
     def row_spans(self, most: int = 0) -> Iterator[Span]:
         """Yield the runs of rows that make tiles, in order; or of ``most`` rows each."""
         shape = self._values.shape[: self._kept] if self._whole is None else (self.count,)
-        return _spans(shape, most or self._tile_shape()[0])
+        return spans_of(shape, most or self._tile_shape()[0])
 
     def column_spans(self) -> list[Span]:
         """Return the runs of columns that make tiles, in order."""
         shape = self._values.shape[self._kept :] if self._whole is None else (self.length,)
-        return list(_spans(shape, self._tile_shape()[1]))
+        return list(spans_of(shape, self._tile_shape()[1]))
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
         """Return a tile; a copy goes to buffers, which the next call may use again."""
@@ -212,6 +208,12 @@ class ArrayRows:
             marks = self._where[rows.slices + columns.slices]
             mask = copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
         return Tile(as_stored(data), mask, count, length, length)
+
+    def is_scattered(self) -> bool:
+        """Tell whether rows lie side by side in many small panels that are apart."""
+        size = self._together * self.length * self._dtype.itemsize
+        are_many = size <= _SMALL_PANEL and self.count > _FEW_PANELS * self._together
+        return self._may_lie_across and are_many and self._line_pitch() is None
 
     def moved(self) -> Callable[[NDArray[Any]], Rows] | None:
         """Return what makes a matrix that lies as this one does of other memory.
@@ -373,26 +375,3 @@ def _pitch(array: NDArray[Any], kept: int) -> int | None:
     if step != size or pitch is None or pitch < 0 or pitch % size:
         return None
     return pitch // size
-
-
-def _spans(shape: tuple[int, ...], limit: int) -> Iterator[Span]:
-    """Cut all indices of a shape, in C order, into runs of about ``limit`` that are slices."""
-    if 0 in shape:
-        return
-    cut, inner = len(shape), 1
-    while cut and inner * shape[cut - 1] <= limit:
-        cut -= 1
-        inner *= shape[cut]
-    whole = (slice(None),) * (len(shape) - cut)
-    if not cut:
-        yield Span(0, inner, whole)
-        return
-    cut -= 1
-    step = max(limit // inner, 1)
-    begin = 0
-    for outer in product(*map(range, shape[:cut])):
-        for i in range(0, shape[cut], step):
-            j = min(i + step, shape[cut])
-            slices = (*(slice(o, o + 1) for o in outer), slice(i, j), *whole)
-            yield Span(begin, begin + (j - i) * inner, slices)
-            begin += (j - i) * inner
