@@ -41,8 +41,9 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
     most = (longest + stretch - 1) // stretch
     stretches = np.empty(most * state_bytes, np.uint8)
     buffer = np.empty(min(stretch, longest) * itemsize, np.uint8)
-    state = place_of(stretches)
     for unit in range(begin, end):
+        # Asked for here, where both are needed for the next unit: Numba frees what is not.
+        state, copy = place_of(stretches), place_of(buffer)
         row, cut = unit // cuts, unit % cuts
         column, stop = (read_at(ends, cut - 1) if cut else 0), read_at(ends, cut)
         pieces = (stop - column + stretch - 1) // stretch
@@ -51,8 +52,8 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
             within = column % run
             place = data + row * pitch + column // run * skip + within * itemsize
             if within + size > run:
-                _gather(place_of(buffer), place, size, within, run, skip, itemsize)
-                place = place_of(buffer)
+                _gather(copy, place, size, within, run, skip, itemsize)
+                place = copy
             at = state + piece * state_bytes
             copy_at(at, new, state_bytes)
             call_at(
