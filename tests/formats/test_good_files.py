@@ -263,6 +263,11 @@ def test_names_with_blanks_between_commas(
     assert read(tmp_path / "g.csv", content, **options).labels == labels
 
 
+def test_dictionaries_behind_edges_whose_columns_are_given(tmp_path: Path) -> None:
+    table = read(tmp_path / "g.edgelist", "a b {}\nb c {}\n", source=0, target=1)
+    assert (table.labels, table.weights) == (["a", "b", "c"], None)
+
+
 @pytest.mark.parametrize(
     ("content", "labels"),
     [

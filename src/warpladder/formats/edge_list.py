@@ -60,7 +60,8 @@ def read_edge_list(
         return EdgeTable(columns[0], columns[1], None, 0, None, directed)
 
     if delimiter is None:
-        if _DICTIONARY.fullmatch(file.lines[first]):
+        # Who says which columns hold the edges leaves the others out.
+        if source is None and _DICTIONARY.fullmatch(file.lines[first]):
             raise file.error(first, _NO_DICTIONARY)
         delimiter = _delimiter_of(file.lines[first])
         if delimiter == ",":

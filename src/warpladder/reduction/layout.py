@@ -3,7 +3,8 @@
 A reduction over some axes is one of every row of a matrix: its rows are the axes that stay, its
 columns those that go. `ArrayRows` cuts it into *tiles* that accumulators can run along in memory.
 Where the array lies so already, tiles are its own memory; else each is copied to a buffer when its
-turn comes, which also settles byte order, strides and masks that broadcast.
+turn comes, which also settles byte order, strides and masks that broadcast. Some rows that would be
+copied are gone through as they lie (`runs`).
 """
 
 from __future__ import annotations

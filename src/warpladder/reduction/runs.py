@@ -168,7 +168,7 @@ def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
     skip, pitch = step_of(*outer, run * size), step_of(part.shape[:kept], part.strides[:kept], size)
     length = prod(part.shape[kept:])
     is_short = run < 2 or run * size < _LEAST_RUN or length < SHORT or length * size < _LEAST_ROW
-    if is_short or skip is None or pitch is None:
+    if is_short or not part.size or skip is None or pitch is None:
         return None
     if skip < 0 or pitch < 0 or skip % size or pitch % size:
         return None
