@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from warpladder.reduction import few, layout
+from warpladder.reduction import few, layout, views
 from warpladder.reduction.gpu import stream
 from warpladder.simulator import SimulatedDevice
 
@@ -24,7 +24,7 @@ def _as_if_not_called(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def _forget_ways() -> None:
     few.known_ways.clear()
-    for remembered in (few.answer, few._answer_to):
+    for remembered in (few.answer, few.answer_to, views._way_to):
         remembered.cache_clear()
 
 

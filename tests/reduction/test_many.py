@@ -9,7 +9,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import api, cpu, few, jobs, layout, many
+from warpladder.reduction import api, cpu, few, jobs, layout, many, ways
 
 pytestmark = pytest.mark.usefixtures("_many_tiles")
 
@@ -135,12 +135,12 @@ def test_so_many_tiles_are_not_remembered(monkeypatch):
     monkeypatch.setattr(cpu, "_MOST_KEPT", 3)
     values = numbers("f4", (300, 700))
     check(wl.reduce(values, axis=1), long_way(values, "sum", axis=1))
-    way = few._answer_to("sum", values.dtype, values.shape, 1, "fast", False, False)
-    assert way is few._long_way
+    way = few.answer_to("sum", values.dtype, values.shape, 1, "fast", False, False)
+    assert way is ways.long_way
 
 
 def test_what_is_copied_is_not_remembered():
     """No loop goes along lines for exponentials."""
     values = numbers("f4", (300, 700))
-    way = few._answer_to("logsumexp", values.dtype, values.shape, 0, "fast", False, False)
-    assert way is few._long_way
+    way = few.answer_to("logsumexp", values.dtype, values.shape, 0, "fast", False, False)
+    assert way is ways.long_way

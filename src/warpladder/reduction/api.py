@@ -41,6 +41,7 @@ from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.prepare import preparable, prepare
 from warpladder.reduction.ready import is_plain, key_of, ready_call
+from warpladder.reduction.views import answer_of_view
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -249,6 +250,8 @@ def reduce(
             found = way(values, NO_MASK, ddof)
         if found is None and values.flags.carray:
             found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
+        if found is None and where is None:
+            found = answer_of_view(values, op, axis, accuracy, ddof, keepdims)
         if found is not None:
             return found
     key = None

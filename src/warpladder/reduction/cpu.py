@@ -114,6 +114,13 @@ def accumulator_for(
     moved = lies_alike.moved()
     if moved is None:
         return None
+    if len(runs) == len(columns) == 1:
+
+        def run_one(data: NDArray[Any], take: Taker) -> None:
+            tile = moved(data).tile(runs[0], columns[0], {})
+            take(runs[0], complete_together(plan, tile, 0))
+
+        return run_one
 
     def run(data: NDArray[Any], take: Taker) -> None:
         work_at(Job(plan, moved(data), runs, columns, take, 0), None, together)

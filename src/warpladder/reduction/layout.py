@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction.copies import Buffers, as_stored, copied, lent, step_of
 from warpladder.reduction.spans import Span, spans_of
+from warpladder.reduction.turn import Turn
 
 __all__ = [
     "CACHED_BYTES",
@@ -134,6 +135,11 @@ class ArrayRows:
         How often each tile is gone through.
     across
         Whether tiles may lie across.
+
+    Attributes
+    ----------
+    turn
+        What was done to the array: the axes of rows came to be the first.
     """
 
     def __init__(
@@ -147,18 +153,15 @@ class ArrayRows:
         passes: int = 1,
         across: bool = False,
     ) -> None:
-        going = list(axes)
+        going, backwards = list(axes), list[int]()
         self._stacks = False
         if not ordered:
-            backwards = tuple(axis for axis in going if values.strides[axis] < 0)
-            # Of an array without dimensions `flip` makes a number, which is no view of it.
-            if backwards:
-                values = np.flip(values, backwards)
-                where = None if where is None else np.flip(where, backwards)
-            going.sort(key=lambda axis: -values.strides[axis])
+            backwards = [axis for axis in going if values.strides[axis] < 0]
+            going.sort(key=lambda axis: -abs(values.strides[axis]))
         staying = [axis for axis in range(values.ndim) if axis not in going]
-        self._values = values.transpose(staying + going)
-        self._where = None if where is None else where.transpose(staying + going)
+        self.turn = Turn(backwards, staying + going)
+        self._values = self.turn(values)
+        self._where = None if where is None else self.turn(where)
         self._kept = len(staying)
         self._dtype = dtype
         self.count = prod(self._values.shape[: self._kept])

@@ -88,9 +88,11 @@ def leaving_results(plan: Plan) -> Plan:
 
 
 def way_across(
-    plan: Plan, rows: int, length: int, side: int
+    plan: Plan, rows: int, length: int, side: int, pitch: int = 0
 ) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
     """Return the way from all elements of rows, of which ``side`` lie abreast, to their results.
+
+    Lines begin ``pitch`` elements apart, 0 where one follows the other.
 
     It is that of `leaving_results` with nothing around its loop, and of extrema, their ranges and
     truths; None where there is none, and returns None where fields are to be made first.
@@ -99,22 +101,22 @@ def way_across(
     if not (plan.is_plain and isinstance(part, FoldPart)):
         return None
     if isinstance(part.by_lines, Range) and op is OPS["ptp"]:
-        return _way_to_range(part.by_lines, dtype, rows, length, side)
+        return _way_to_range(part.by_lines, dtype, rows, length, side, pitch)
     if not isinstance(part.by_lines, Lines):
         return None
     if isinstance(part, _ResultsPart):
-        return _way(part.by_lines, part.how, dtype, rows, length, side)
+        return _way(part.by_lines, part.how, dtype, rows, length, side, pitch)
     if _is_left(op, part):
-        return _way(part.by_lines, FIELDS, dtype, rows, length, side)
+        return _way(part.by_lines, FIELDS, dtype, rows, length, side, pitch)
     return None
 
 
 def _way(
-    lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, side: int
+    lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
 ) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
     """Return `way_across` by one loop, which leaves results, or fields that are results."""
-    spec, place = lines.spec, 0 if how == FIELDS else -1
-    joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, side, side))
+    spec, place, pitch = lines.spec, 0 if how == FIELDS else -1, pitch or side
+    joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, pitch, side))
     if joined > 1 and (length > _FEW_LINES or _rounds(spec)):
         is_whole = length % joined == 0 and spec.folds <= _SUMS
         if how == FIELDS or not is_whole or spec.skip_nan:
@@ -129,10 +131,10 @@ def _way(
     def way(data: NDArray[Any]) -> NDArray[Any] | None:
         found = None
         if together is not None:
-            found = together(data, rows, length, side, side, how)
+            found = together(data, rows, length, pitch, side, how)
         if found is None:
             found = room(rows, 1, how)
-            loop(data, rows, length, side, side, rows, *found, how)
+            loop(data, rows, length, pitch, side, rows, *found, how)
         if may_leave and np.count_nonzero(found[1]):
             return None
         if is_of_some and np.count_nonzero(found[2]):
@@ -144,10 +146,10 @@ def _way(
 
 
 def _way_to_range(
-    lines: Range, dtype: np.dtype[Any], rows: int, length: int, side: int
+    lines: Range, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
 ) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
     """Return `way_across` by a loop for either extremum; integers may not hold what it finds."""
-    to_low, to_high = (_way(each, FIELDS, dtype, rows, length, side) for each in lines.each)
+    to_low, to_high = (_way(each, FIELDS, dtype, rows, length, side, pitch) for each in lines.each)
     if to_low is None or to_high is None:
         return None
 

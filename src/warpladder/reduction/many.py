@@ -17,11 +17,11 @@ from warpladder.reduction.answers import shape_left
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.cpu import accumulator_for
 from warpladder.reduction.finishers import array_maker
-from warpladder.reduction.layout import Span
+from warpladder.reduction.layout import ArrayRows, Span
 from warpladder.reduction.passes import rows_of
 from warpladder.reduction.plan import Plan
 
-__all__ = ["way_of_many"]
+__all__ = ["stand_in", "way_of_many", "way_through"]
 
 
 def way_of_many(
@@ -37,16 +37,34 @@ def way_of_many(
     It is called with a C-contiguous array of that shape and dtype, with what is no mask, and
     ``ddof``.
     """
-    if plan.masked or not plan.is_plain:
+    if plan.masked:
         return None
-    rows = rows_of(_stand_in(values, shape), axes, None, plan, on_gpu=False)
-    accumulate = accumulator_for(plan, rows)
+    whole = stand_in(values, shape)
+    through = way_through(plan, rows_of(whole, axes, None, plan, on_gpu=False))
+    if through is None:
+        return None
+    left = shape_left(shape, axes, keepdims=keepdims)
+
+    def run(array: NDArray[Any], _marks: Any, ddof: int) -> Any:
+        # An index of () makes a scalar of an array of no dimensions, and leaves others alone.
+        return through(as_stored(array.reshape(-1)), ddof).reshape(left)[()]
+
+    return run
+
+
+def way_through(plan: Plan, rows: ArrayRows) -> Callable[[NDArray[Any], int], NDArray[Any]] | None:
+    """Return what reduces matrices that lie as one does; None where that is done the long way.
+
+    It is called with their elements, as kernels take them and as they lie there, and with
+    ``ddof``; it returns a result for each row.
+    """
+    accumulate = accumulator_for(plan, rows) if plan.is_plain else None
     if accumulate is None:
         return None
     count, length, (dtype,) = rows.count, rows.length, plan.dtypes
-    make, left = array_maker(plan), shape_left(shape, axes, keepdims=keepdims)
+    make = array_maker(plan)
 
-    def run(array: NDArray[Any], _marks: Any, ddof: int) -> Any:
+    def run(data: NDArray[Any], ddof: int) -> NDArray[Any]:
         results = np.empty(count, dtype)
 
         def take(span: Span, states: list[Any]) -> None:
@@ -54,14 +72,25 @@ def way_of_many(
             if make is None or make(states[0], into) is None:
                 (into[...],) = plan.finish(states, len(into), length, ddof)
 
-        accumulate(as_stored(array.reshape(-1)), take)
-        # An index of () makes a scalar of an array of no dimensions, and leaves others alone.
-        return results.reshape(left)[()]
+        accumulate(data, take)
+        return results
 
     return run
 
 
-def _stand_in(values: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return what lies as a C-contiguous array; its memory is one element, and not to be read."""
-    strides = [values.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape))]
-    return np.lib.stride_tricks.as_strided(np.empty(1, values), shape, strides)
+def stand_in(
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    strides: tuple[int, ...] | None = None,
+    *,
+    is_aligned: bool = True,
+) -> NDArray[Any]:
+    """Return what lies as an array does, C-contiguous if no strides are given.
+
+    Its memory is one element, and not to be read.
+    """
+    if strides is None:
+        strides = tuple(values.itemsize * prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    odd = 0 if is_aligned else 1
+    one = np.empty(values.itemsize + odd, np.uint8)[odd:].view(values)
+    return np.lib.stride_tricks.as_strided(one, shape, strides)

@@ -13,8 +13,16 @@ from warpladder.device.host_memory import require_memory
 from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.layout import TILE_BYTES, ArrayRows, Rows, Span
 from warpladder.reduction.plan import Plan
+from warpladder.reduction.turn import back_of, by_memory
 
-__all__ = ["Accumulate", "reduce_array", "reduce_rows", "rows_of"]
+__all__ = [
+    "Accumulate",
+    "is_copied_first",
+    "laid_out",
+    "reduce_array",
+    "reduce_rows",
+    "rows_of",
+]
 
 Accumulate = Callable[..., None]
 """`cpu.accumulate`, or what does so on a GPU."""
@@ -57,29 +65,15 @@ def reduce_array(
     in theirs afterwards: of 128 x 128 x 128 float64 in Fortran order, over any axis, copying what
     lies against the order of memory took five to eight times as long as NumPy.
     """
-    kept = [axis for axis in range(array.ndim) if axis not in axes]
-    order = sorted(kept, key=lambda axis: -abs(array.strides[axis]))
-    backwards = tuple(axis for axis in kept if array.strides[axis] < 0)
-    turned, marks = array, mask
-    # What is broadcast has no order, and may be gone through in the one it was given.
-    is_turned = (order != kept or backwards) and all(
-        array.strides[axis] or array.shape[axis] < 2 for axis in kept
-    )
-    if is_turned:
-        places = iter(order)
-        way = [axis if axis in axes else next(places) for axis in range(array.ndim)]
-        turned = np.flip(array, backwards).transpose(way)
-        marks = None if mask is None else np.flip(mask, backwards).transpose(way)
-    rows = rows_of(turned, axes, marks, plan, on_gpu=run is not accumulate)
+    turn = by_memory(array, axes)
+    marks = None if mask is None else turn(mask)
+    rows = rows_of(turn(array), axes, marks, plan, on_gpu=run is not accumulate)
     results = reduce_rows(run, plan, rows, ddof, progress)
-    if not is_turned:
+    if not turn:
         return results
-    shape = [array.shape[axis] for axis in order]
-    back = [order.index(axis) for axis in kept]
-    flipped = tuple(kept.index(axis) for axis in backwards)
-    return [
-        np.flip(result.reshape(shape).transpose(back), flipped).reshape(-1) for result in results
-    ]
+    back = back_of(turn, axes)
+    shape = [array.shape[axis] for axis in turn.order if axis not in axes]
+    return [back(result.reshape(shape)).reshape(-1) for result in results]
 
 
 def rows_of(
@@ -96,20 +90,33 @@ def rows_of(
     together and make one tile: sums of 100 x 100 x 90 float32 out of 200 x 200 x 100 take 0.9 ms
     over the first axis by two cores of a Xeon, in tiles of their own 4.6.
     """
-
-    def laid_out(values: NDArray[Any]) -> ArrayRows:
-        return ArrayRows(
-            values,
-            axes,
-            mask,
-            array.dtype.newbyteorder("="),
-            ordered=plan.ordered,
-            # Where tiles go over a bus, they are as large as they may be, and lie as they do here.
-            passes=1 if on_gpu else len(plan.parts),
-            across=on_gpu or plan.takes_columns,
-        )
-
-    rows = laid_out(array)
-    if on_gpu or array.nbytes > TILE_BYTES or not rows.is_scattered():
+    rows = laid_out(array, axes, mask, plan, on_gpu=on_gpu)
+    if on_gpu or not is_copied_first(rows, array):
         return rows
-    return laid_out(np.array(array, order="K"))
+    return laid_out(np.array(array, order="K"), axes, mask, plan, on_gpu=on_gpu)
+
+
+def is_copied_first(rows: ArrayRows, array: NDArray[Any]) -> bool:
+    """Tell whether an array is to be copied as it lies, so that its rows make one tile."""
+    return array.nbytes <= TILE_BYTES and rows.is_scattered()
+
+
+def laid_out(
+    array: NDArray[Any],
+    axes: Sequence[int],
+    mask: NDArray[np.bool_] | None,
+    plan: Plan,
+    *,
+    on_gpu: bool,
+) -> ArrayRows:
+    """Return an array as a matrix of which no element is read."""
+    return ArrayRows(
+        array,
+        axes,
+        mask,
+        array.dtype.newbyteorder("="),
+        ordered=plan.ordered,
+        # Where tiles go over a bus, they are as large as they may be, and lie as they do here.
+        passes=1 if on_gpu else len(plan.parts),
+        across=on_gpu or plan.takes_columns,
+    )

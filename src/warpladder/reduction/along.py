@@ -1,0 +1,158 @@
+"""Calls on arrays that make one tile, over one of several axes; see `few`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.reduction import layout
+from warpladder.reduction.at_hand import states_at_hand
+from warpladder.reduction.columns import column_kernel
+from warpladder.reduction.copies import FEW, as_stored, copied
+from warpladder.reduction.finishers import array_maker, one_field
+from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.line_results import leaving_results, way_across
+from warpladder.reduction.lines import turns
+from warpladder.reduction.ops import Op
+from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.plan import Plan, check_mask_leaves_some
+from warpladder.reduction.shared_rows import together_for
+from warpladder.reduction.truths import plain_truths
+from warpladder.reduction.ways import Way, loop_of, most_of_one_tile, plan_of
+
+__all__ = ["answer_along", "is_index"]
+
+# Of more rows it does not matter how their states are made.
+_FEW_ROWS = 256
+
+
+def answer_along(
+    op: str | np.ufunc,
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    axis: int,
+    accuracy: str,
+    masked: bool,
+    keepdims: bool,
+) -> Way | None:
+    """Return the way to the results over one of several axes, None where it is not one tile."""
+    plan = plan_of(op, values, accuracy, masked)
+    length = shape[axis]
+    # Rows of one element lie one after the other, whichever axis that is.
+    side = prod(shape[axis + 1 :]) if length > 1 else 1
+    rows = prod(shape) // length
+    left = shape[:axis] + (1,) * keepdims + shape[axis + 1 :]
+    size = rows * length * values.itemsize
+    are_places = is_index(plan) and size <= layout.CACHED_BYTES
+    # An index is the same however it is found; a few columns are copied in less time than looked
+    # through side by side, with an index for each number.
+    is_few = are_places and side < layout.SHORT
+    is_across = side > 1 and plan.takes_columns and not is_few
+    is_copied = side > 1 and not is_across
+    if length > layout.COLUMNS_ACROSS and side > 1:
+        return None
+    if is_copied and length > layout.COPIED_COLUMNS and not is_few:
+        return None
+    # Of rows that lie across none takes a time of its own.
+    most = layout.CACHED_BYTES if is_copied else most_of_one_tile(plan, 0 if is_across else length)
+    if size > most:
+        return None
+    pitch, width = (side, side) if is_across else (length, 0)
+    make, part = array_maker(plan), plan.parts[0]
+    is_stored = values.char not in "e?"
+    loop = seek = together = None
+    is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
+    if is_across or is_turned:
+        plan = leaving_results(plan)
+        part = plan.parts[0]
+    if plan.is_plain and not is_across and not is_turned:
+        loop = loop_of(op, values, accuracy, masked)
+        together = together_for(part)
+        if together is not None and not together.takes(rows, length):
+            together = None
+    elif is_across and are_places:
+        # An index is the same however lines are joined, which takes longer than few numbers.
+        seek = column_kernel(part.spec)
+
+    def row_by_row(array: NDArray[Any]) -> NDArray[Any]:
+        if not is_copied:
+            return array.ravel()
+        turned = array.reshape(-1, length, side).transpose(0, 2, 1)
+        return turned.ravel() if array.size < FEW else copied(turned, 2, array.dtype, "", {})
+
+    def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        data = row_by_row(array)
+        if not is_stored:
+            data = as_stored(data)
+            if plan.counts_truths:
+                data = plain_truths(data)
+        mask = row_by_row(marks) if masked else marks
+        shared = None if together is None else together(Tile(data, mask, rows, length, pitch), 0)
+        if shared is not None:
+            states = [shared]
+        elif loop is not None:
+            states = [part.new(rows)]
+            loop(data, mask, rows, length, pitch, 0, states[0])
+        elif seek is not None:
+            states = [part.new(rows)]
+            seek(data, rows, length, pitch, width, 0, states[0])
+        else:
+            tile = Tile(data, mask, rows, length, pitch, width)
+            states = [part.complete(tile, 0)] if plan.is_plain else plan.complete(tile, 0)
+        found = None if make is None else make(states[0])
+        if found is None:
+            (found,) = plan.finish(states, rows, length, ddof)
+            if masked:
+                check_mask_leaves_some(plan, [found], lambda: marks, (axis,))
+        return found.reshape(left)
+
+    if loop is not None and together is None and not is_copied and rows <= _FEW_ROWS:
+        field, finished, _ = one_field(plan)
+        if field is not None and finished is None and is_stored:
+            return _way_to_field(loop, part.new(rows), length, field, left)
+    direct = way_across(plan, rows, length, side) if is_across and is_stored else None
+    if direct is None:
+        # The fields of more rows would be more memory than the elements.
+        return None if is_across and rows > layout.MOST_ROWS_ACROSS else run
+
+    is_flat = len(left) == 1
+
+    def run_across(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        found = direct(array.ravel())
+        if found is None:
+            return run(array, marks, ddof)
+        return found if is_flat else found.reshape(left)
+
+    return run_across
+
+
+def _way_to_field(
+    loop: Callable[..., Any],
+    first: NDArray[Any],
+    length: int,
+    field: str,
+    left: tuple[int, ...],
+) -> Way:
+    """Return the way to a field of the states of rows of a length, which is the result as it is."""
+    rows = len(first)
+    take, ready = states_at_hand(first, lambda _, states: (states[field],))
+
+    def way(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
+        kept = _, states, found = take()
+        loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
+        result = found.copy()
+        ready.append(kept)
+        return result.reshape(left)
+
+    return way
+
+
+def is_index(plan: Plan) -> bool:
+    """Tell whether all that is made of the states is the index of an extremum."""
+    op = plan.requests[0].op
+    is_extremum = isinstance(op, Op) and op.result == "index" and not op.is_defined_for_nothing
+    return is_extremum and plan.is_plain

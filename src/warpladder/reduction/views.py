@@ -1,0 +1,232 @@
+"""Calls on arrays that do not lie as `few` takes them: how such a one is taken is found once.
+
+They are columns of tables, every second element, edges cut off, what is turned or mirrored, in
+Fortran order, read-only or in another byte order. Which tiles such an array makes, how to copy it
+and how to put results in order is 0.1 ms of Python, in which NumPy adds 100,000 numbers; it all
+depends on shape and strides alone. So it is found once, by the rules of the long way, for what lies
+alike (`many`); what is left to do is to turn an array, perhaps to copy it, and to go a short way.
+Bits are those of the long way, to which what is rare is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.reduction.along import is_index
+from warpladder.reduction.answers import are_axes, axes_of, shape_left
+from warpladder.reduction.copies import FEW, copied, lent
+from warpladder.reduction.few import answer_to
+from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
+from warpladder.reduction.line_results import leaving_results, way_across
+from warpladder.reduction.many import stand_in, way_through
+from warpladder.reduction.passes import is_copied_first, laid_out
+from warpladder.reduction.plan import Plan
+from warpladder.reduction.runs import takes_runs
+from warpladder.reduction.turn import Turn, back_of, by_memory
+from warpladder.reduction.ways import Way, plan_of, remembered
+
+__all__ = ["answer_of_view"]
+
+_View = Callable[[NDArray[Any], int], Any]
+"""Called with an array and ``ddof``; returns the result of each row, or the one that there is; None
+where the long way has to be gone."""
+
+
+def answer_of_view(
+    values: NDArray[Any],
+    op: str | np.ufunc,
+    axis: Any,
+    accuracy: str,
+    ddof: int,
+    keepdims: bool,
+) -> Any:
+    """Return the result for an array that lies anyhow, None where it is not here.
+
+    Parameters
+    ----------
+    values
+        The array.
+    op, axis, accuracy, keepdims
+        As for `reduce`, not checked yet.
+    ddof
+        0 or 1.
+    """
+    if not (axis is None or type(axis) is int or are_axes(axis)):
+        return None
+    lies = values.shape, values.strides, values.flags.aligned
+    return _way_to(op, values.dtype, lies, axis, accuracy, keepdims)(values, ddof)
+
+
+def _long_way(_array: NDArray[Any], _ddof: int) -> None:
+    """Take the long way."""
+
+
+@remembered
+def _way_to(
+    op: str | np.ufunc,
+    values: np.dtype[Any],
+    lies: tuple[tuple[int, ...], tuple[int, ...], bool],
+    axis: int | tuple[int, ...] | None,
+    accuracy: str,
+    keepdims: bool,
+) -> _View:
+    """Return the way to the result for arrays of a shape and strides, aligned or not."""
+    shape, strides, is_aligned = lies
+    axes = axes_of(axis, len(shape))
+    # What is broadcast has no order in memory.
+    is_broadcast = any(not step and n > 1 for n, step in zip(shape, strides, strict=True))
+    if axes is None or not prod(shape) or is_broadcast:
+        return _long_way
+    whole = stand_in(values, shape, strides, is_aligned=is_aligned)
+    way = _way_of_rows(op, whole, axes, accuracy)
+    if way is None:
+        return _long_way
+    order = by_memory(whole, axes)
+    back, turned = back_of(order, axes), [shape[one] for one in order.order if one not in axes]
+    left = shape_left(shape, axes, keepdims=keepdims)
+
+    def run(array: NDArray[Any], ddof: int) -> Any:
+        found = way(array, ddof)
+        if found is None or not left:
+            return found
+        if back:
+            found = back(found.reshape(turned)).reshape(-1)
+        return np.asarray(found).reshape(left)
+
+    return run
+
+
+class _Laid(NamedTuple):
+    """What is known of how an array lies."""
+
+    plan: Plan
+    #: What lies as the array does, its rows in the order of memory, and with their axes first.
+    whole: NDArray[Any]
+    turned: NDArray[Any]
+    #: What was done to it.
+    turn: Turn
+    rows: ArrayRows
+    #: How many axes are rows.
+    kept: int
+    #: Its rows if they make one tile of its memory, and whether they make one that is a copy.
+    tile: Tile | None
+    is_copied: bool
+
+
+def _way_of_rows(
+    op: str | np.ufunc, whole: NDArray[Any], axes: tuple[int, ...], accuracy: str
+) -> _View | None:
+    """Return the way to the results of rows in the order of memory, for what lies as ``whole``."""
+    native = whole.dtype.newbyteorder("=")
+    plan = plan_of(op, native, accuracy, masked=False)
+    if plan.ordered and 1 < len(axes) < whole.ndim:
+        # There may be no such thing.
+        return None
+    order = by_memory(whole, axes)
+    in_order = order(whole)
+    rows = laid_out(in_order, axes, None, plan, on_gpu=False)
+    is_copied_whole = is_copied_first(rows, in_order)
+    # As what accumulates does, which may cut more into one tile then.
+    rows.allow_stacks()
+    runs, columns = list(rows.row_spans()), rows.column_spans()
+    is_one_tile = len(runs) == len(columns) == 1
+    tile = rows.in_memory(runs[0], columns[0]) if is_one_tile else None
+    turn, kept = order.then(rows.turn), whole.ndim - len(axes)
+    laid = _Laid(plan, whole, turn(whole), turn, rows, kept, tile, is_one_tile and tile is None)
+
+    def short_way(shape: tuple[int, ...], along: tuple[int, ...]) -> Way:
+        one = None if not kept else along[0] if len(along) == 1 else along
+        return answer_to(op, native, shape, one, accuracy, False, False)
+
+    return (
+        _way_as_it_lies(laid, short_way, is_copied_whole)
+        or _way_by_rows(laid, short_way, takes_runs(plan, rows))
+        or _way_in_place(laid)
+    )
+
+
+def _way_as_it_lies(
+    laid: _Laid,
+    short_way: Callable[[tuple[int, ...], tuple[int, ...]], Way],
+    is_copied_whole: bool,
+) -> _View | None:
+    """Return the way of what is C-contiguous if its axes are put in order, or a copy of it."""
+    # All axes in the order of memory, those of rows wherever they are among the others.
+    nest = sorted(range(laid.turned.ndim), key=lambda axis: -laid.turned.strides[axis])
+    along = tuple(place for place, axis in enumerate(nest) if axis >= laid.kept)
+    going = [nest[place] for place in along]
+    is_plain = laid.whole.flags.aligned and laid.whole.dtype.isnative
+    if not is_plain or going != sorted(going):
+        return None
+    dense = laid.turn.then(Turn((), nest))
+    lies = dense(laid.whole)
+    if lies.flags.c_contiguous:
+        way = short_way(lies.shape, along)
+        return lambda array, ddof: way(_writable(dense(array)), NO_MASK, ddof)
+    # Lines that touch are joined in other vectors than lines that do not. Of places that is no
+    # matter.
+    is_taken = laid.tile is not None and (not laid.tile.across or is_index(laid.plan))
+    is_few = is_taken and laid.whole.size <= FEW
+    if is_copied_whole or is_few:
+        way = short_way(lies.shape, along)
+        return lambda array, ddof: way(dense(array).copy(), NO_MASK, ddof)
+    return None
+
+
+def _way_by_rows(
+    laid: _Laid,
+    short_way: Callable[[tuple[int, ...], tuple[int, ...]], Way],
+    is_in_runs: bool,
+) -> _View | None:
+    """Return the way of what is copied row by row, and makes one tile."""
+    whole, rows, kept = laid.whole, laid.rows, laid.kept
+    if not laid.is_copied or (is_in_runs and whole.size > FEW):
+        return None
+    native, shape = whole.dtype.newbyteorder("="), (rows.count, rows.length)[not kept :]
+    way, turn = short_way(shape, (1,)), laid.turn
+    if whole.size < FEW:
+        # `copied` has these copied by NumPy, and takes 1.5 us around it.
+        return lambda array, ddof: way(
+            turn(array).astype(native, "C").reshape(shape), NO_MASK, ddof
+        )
+
+    def run(array: NDArray[Any], ddof: int) -> Any:
+        data = copied(turn(array), kept, native, "data", {})
+        return way(data.reshape(shape), NO_MASK, ddof)
+
+    return run
+
+
+def _way_in_place(laid: _Laid) -> _View | None:
+    """Return the way of what is gone through as it lies."""
+    plan, tile, turn = laid.plan, laid.tile, laid.turn
+    through = way_through(plan, laid.rows)
+    if through is None:
+        return None
+    sides = zip(laid.turned.shape, laid.turned.strides, strict=True)
+    extent = sum((n - 1) * step for n, step in sides) // laid.whole.itemsize + 1
+    direct = None
+    if tile is not None and tile.rows == tile.across and laid.whole.dtype.char not in "e?":
+        lies = tile.rows, tile.length, tile.across, tile.pitch
+        direct = way_across(leaving_results(plan), *lies)
+
+    def run(array: NDArray[Any], ddof: int) -> Any:
+        data = lent(turn(array), extent)
+        found = None if direct is None else direct(data)
+        if found is None:
+            found = through(data, ddof)
+        return found if laid.kept else found[0]
+
+    return run
+
+
+def _writable(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array, or what is called writable in its place."""
+    if array.flags.writeable:
+        return array
+    return lent(array, array.size).view(array.dtype).reshape(array.shape)
