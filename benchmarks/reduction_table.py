@@ -19,6 +19,7 @@ import importlib.metadata
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -50,6 +51,18 @@ _SHAPES: dict[tuple[int, ...], tuple[int | tuple[int, ...] | None, ...]] = {
     (8, 3, 256, 256): ((0, 2, 3),),
     (100, 100, 100): ((0, 2),),
 }
+# Arrays that lie otherwise than their shape says, and shapes that they have.
+_LAYOUTS: dict[str, dict[tuple[int, ...], tuple[int | None, ...]]] = {
+    **dict.fromkeys(
+        ("a column of 8", "every second"),
+        {(_SMALL,): (None,), (_IN_CACHE,): (None,), (_MIDDLE,): (None,)},
+    ),
+    **dict.fromkeys(
+        ("in Fortran order", "edges cut off"),
+        {(32, 32): (None, 0, 1), (1024, 1024): (None, 0, 1)},
+    ),
+}
+_OPERATIONS_OF_LAYOUTS = ("sum", "max", "argmax", "mean")
 # What NumPy has not over several axes.
 _OF_ONE_AXIS = ("argmax", "l1", "l2")
 _OF_BOTTLENECK = {
@@ -80,16 +93,20 @@ class Cell(NamedTuple):
     axis: int | tuple[int, ...] | None
     masked: bool = False
     keepdims: bool = False
+    layout: str = ""
 
     @property
     def name(self) -> str:
         """All of it in words."""
         sides = f"2^{math.log2(self.shape[0]):.0f}"
+        if len(self.shape) > 1:
+            sides = " x ".join(map(str, self.shape))
         if self.axis is not None:
-            axes = " ".join(map(str, np.atleast_1d(self.axis)))
-            sides = f"{' x '.join(map(str, self.shape))} axis {axes}"
+            sides += f" axis {' '.join(map(str, np.atleast_1d(self.axis)))}"
         option = " masked" * self.masked + " keepdims" * self.keepdims
-        return f"{self.operation} {self.dtype} {sides}{option}"
+        return f"{self.operation} {self.dtype} {sides}{option}" + f", {self.layout}" * bool(
+            self.layout
+        )
 
 
 def main() -> None:
@@ -151,6 +168,12 @@ def _cells() -> Iterator[Cell]:
         for operation in _OPERATIONS:
             if dtype.startswith("float") or not operation.startswith("nan"):
                 yield Cell(operation, dtype, (32, 32), 1, keepdims=True)
+    for layout, shapes in _LAYOUTS.items():
+        for shape, axes in shapes.items():
+            for axis, dtype, operation in product(
+                axes, ("float32", "float64"), _OPERATIONS_OF_LAYOUTS
+            ):
+                yield Cell(operation, dtype, shape, axis, layout=layout)
 
 
 @cache
@@ -185,6 +208,22 @@ def _numbers(cell: Cell) -> NDArray[Any]:
     return values
 
 
+def _laid(values: NDArray[Any], layout: str) -> NDArray[Any]:
+    """Return the same numbers as they lie in a part of a larger array, or in another order."""
+    if layout == "in Fortran order":
+        return np.asfortranarray(values)
+    shape, dtype = values.shape, values.dtype
+    if layout == "a column of 8":
+        laid = np.empty((*shape, 8), dtype)[..., 3]
+    elif layout == "every second":
+        laid = np.empty((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
+    else:
+        whole = np.empty([n + 2 for n in shape], dtype)
+        laid = whole[(slice(1, -1),) * len(shape)]
+    laid[...] = values
+    return laid
+
+
 def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> dict[str, Task]:
     operation, axis = cell.operation, cell.axis
     norms = {"l1": partial(np.linalg.norm, ord=1), "l2": np.linalg.norm}
@@ -211,6 +250,7 @@ def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> 
 def _time(cell: Cell) -> dict[str, float]:
     """Check a cell and return the least seconds of ours and of its peers."""
     values = _numbers(cell)
+    values = _laid(values, cell.layout) if cell.layout else values
     mask = np.random.default_rng(6).random(cell.shape) < 0.5 if cell.masked else None
     peers = _peers(cell, values, mask)
     options: dict[str, Any] = {} if mask is None else {"where": mask}
@@ -258,6 +298,7 @@ def _summary(cells: list[Cell], rows: list[dict[str, Any]]) -> list[dict[str, An
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         kind = "masked" if cell.masked else "flat" if cell.axis is None else "with an axis"
+        kind = "views" if cell.layout else kind
         kind += ", kept" * cell.keepdims
         size = math.prod(cell.shape)
         sizes = "2^10" if size == _SMALL else "from 2^16 on"

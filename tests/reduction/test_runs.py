@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import cpu, few, layout, runs
+from warpladder.reduction import cpu, few, layout, runs, views
 
 
 def forget() -> None:
     few.known_ways.clear()
-    for remembered in (few.answer, few._answer_to):
+    for remembered in (few.answer, few.answer_to, views._way_to):
         remembered.cache_clear()
 
 
@@ -46,6 +46,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         return call(way, data)
 
     monkeypatch.setattr(runs._Way, "__call__", noting)
+    # Of a view few elements are copied in less time.
+    monkeypatch.setattr(views, "FEW", 0)
     return noted
 
 
@@ -101,6 +103,42 @@ def test_bits_are_those_of_copies(
     assert same(found, expected)
     assert same(again, expected)
     assert np.shape(found) == np.shape(expected)
+
+
+@pytest.mark.parametrize(("dtype", "op"), CASES)
+def test_elements_that_lie_alone(taken: list[tuple[int, int]], dtype: str, op: str) -> None:
+    """Rows of every second element, or of others; by two threads from some size on."""
+    for shape, part, axis in (
+        ((200_000,), np.s_[1::2], None),
+        ((1_000_003,), np.s_[::3], None),
+        ((2_000_000,), np.s_[::8], 0),
+        ((600, 3, 2), np.s_[..., 1], None),
+        ((3, 70_001), np.s_[:, ::2], 1),
+        ((5, 20_000, 4), np.s_[..., 2], 1),
+        ((300, 140, 2), np.s_[:, :, 0], -1),
+        ((7, 500, 33), np.s_[2:, ::2, 1], 1),
+    ):
+        values = numbers(dtype, shape)[part]
+        expected = copied(values, op, axis=axis)
+        assert not taken
+        for _ in range(2):
+            assert same(wl.reduce(values, op, axis=axis), expected), (shape, part)
+        assert len(taken) == 2
+        taken.clear()
+
+
+def test_cuts_are_finer_where_that_leaves_the_same_pairs() -> None:
+    assert runs._cut_finer([65_536], 8192, 1) == [*range(8192, 65_537, 8192)]
+    assert runs._cut_finer([70_001], 8192, 1) == [*range(8192, 70_000, 8192), 70_001]
+    assert runs._cut_finer([70_001], 8192, 4) == [32_768, 65_536, 70_001]
+    assert runs._cut_finer([70_001], 8192, 16) == [70_001]
+    assert runs._cut_finer([262_144, 300_000], 8192, 1) == [
+        *range(32_768, 300_000, 32_768),
+        300_000,
+    ]
+    assert runs._cut_finer([24_576, 40_000], 8192, 1) == [24_576, 40_000]
+    assert runs._cut_finer([1000, 1500], 8192, 1) == [1000, 1500]
+    assert runs._cut_finer([100], 8192, 1) == [100]
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -190,6 +228,7 @@ def test_small_panels_are_copied_together(
         return False
 
     monkeypatch.setattr(layout.ArrayRows, "is_scattered", each_by_itself)
+    forget()
     assert same(wl.reduce(part, op, axis=axis), found)
     assert noted
     expected = np.linalg.norm(part, axis=axis) if op == "l2" else getattr(np, op)(part, axis=axis)

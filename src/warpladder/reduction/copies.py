@@ -20,6 +20,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.addresses import address
 from warpladder.device.kernel_cache import cached
 
 __all__ = ["FEW", "Buffers", "as_stored", "copied", "is_known", "lent", "step_of", "turn_of"]
@@ -51,14 +52,18 @@ class _Lent:
 
     def __init__(self, array: NDArray[Any], extent: int, before: int) -> None:
         self._owner = array
-        kind = np.dtype(_STORED.get(array.dtype.char, array.dtype))
-        address = array.__array_interface__["data"][0] - before * array.itemsize
+        begin = address(array) if array.size else array.ctypes.data
         self.__array_interface__ = {
             "version": 3,
             "shape": (extent,),
-            "typestr": kind.str,
-            "data": (address, False),
+            "typestr": _stored_as(array.dtype),
+            "data": (begin - before * array.itemsize, False),
         }
+
+
+@cache
+def _stored_as(dtype: np.dtype[Any]) -> str:
+    return np.dtype(_STORED.get(dtype.char, dtype)).str
 
 
 def lent(array: NDArray[Any], extent: int, before: int = 0) -> NDArray[Any]:

@@ -18,12 +18,13 @@ from warpladder.device.subroutines import subroutine
 from warpladder.device.words import WORD_BYTES, copy_at, place_of, read_at, write_at
 from warpladder.reduction.shared_rows import merge_stretches
 
-__all__ = ["DATA", "UNITS", "fold_alone", "fold_piece", "fold_together"]
+__all__ = ["DATA", "UNITS", "fold_alone", "fold_piece", "fold_together", "take_singles"]
 
-# What is given: a loop and its states, how rows lie, how they are cut, and where states go.
+# What is given: a loop and its states, how rows lie, how they are cut, where states go, and what
+# takes elements that lie one by one.
 _FOLD, _MERGE, _NEW, _STATE_BYTES, _ITEMSIZE = range(5)
 DATA, _ROWS, _PITCH, _RUN, _SKIP = range(5, 10)
-_FIRST, _STRETCH, _ENDS, _CUTS, UNITS, _STEP = range(10, 16)
+_FIRST, _STRETCH, _ENDS, _CUTS, UNITS, _TAKE, _STEP = range(10, 17)
 
 
 @subroutine
@@ -51,7 +52,16 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
             size = min(stretch, stop - column)
             within = column % run
             place = data + row * pitch + column // run * skip + within * itemsize
-            if within + size > run:
+            if run == 1:
+                elements = skip // itemsize
+                call_at(
+                    read_at(given, _TAKE),
+                    array_at(copy, size, itemsize)
+                    + array_at(place, (size - 1) * elements + 1, itemsize)
+                    + (elements,),
+                )
+                place = copy
+            elif within + size > run:
                 _gather(copy, place, size, within, run, skip, itemsize)
                 place = copy
             at = state + piece * state_bytes
@@ -66,6 +76,22 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
             column += size
         merge_stretches(merge, state, pieces, state_bytes)
         copy_at(units + unit * state_bytes, state, state_bytes)
+
+
+@cached
+@njit(nogil=True)
+def take_singles(there, data, step):
+    """Copy every so many-th element."""
+    if step == 2:
+        # In vectors, as the compiler knows how many: int8 at four times the rate.
+        for i in range(there.size):
+            there[i] = data[2 * i]
+        return
+    # Indices without a sign are not asked whether they count from the end.
+    at, apart = np.uintp(0), np.uintp(step)
+    for i in range(there.size):
+        there[i] = data[at]
+        at += apart
 
 
 @subroutine

@@ -20,8 +20,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.device.addresses import address
 from warpladder.device.environment import worker_count
 from warpladder.device.native import address_of
+from warpladder.device.standby import MOST_PIECES
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction.cascade import Taker
 from warpladder.reduction.copies import Buffers, as_stored, lent, step_of
@@ -35,6 +37,7 @@ from warpladder.reduction.run_kernel import (
     fold_alone,
     fold_piece,
     fold_together,
+    take_singles,
 )
 from warpladder.reduction.shared_rows import may_be_cut
 from warpladder.reduction.states import merge_kernel
@@ -48,8 +51,9 @@ _STRETCH, _DEALT_OUT = 1 << 15, 1 << 22
 # us by two cores of a Xeon, 151 in runs of 16 bytes, 62 of 64 and 43 of 256, of copies 552, 310 and
 # 270; in each of 20,000 rows of 32 bytes as long as of copies, of 10,000 of 128 bytes half as long.
 _LEAST_ROW, _LEAST_RUN = 1 << 7, 1 << 4
-# Bytes from which it pays where threads stand by.
-_LEAST_SHARED = 1 << 20
+# Bytes from which it pays where threads stand by, and how many an element takes that lies alone:
+# to copy 65,536 float32 of which every second one counts takes 19 us, of eight times as many 60.
+_LEAST_SHARED, _ONE_BYTES, _LINE_BYTES = 1 << 20, 16, 64
 
 
 class _Runs(NamedTuple):
@@ -126,34 +130,62 @@ class _Way:
         copied, (part,) = rows.copied_part(span.slices), plan.parts
         tile = copied and _as_runs(*copied)
         assert tile is not None  # noqa: S101 - some rows lie as all do
-        self.data, self._rows, self._part = tile.data, tile.rows, part
+        self.data, self._rows = tile.data, tile.rows
         itemsize = tile.data.itemsize
-        self._ends = np.array([span.end for span in rows.column_spans()])
-        self._size, self._units = tile.rows * tile.length * itemsize, tile.rows * self._ends.size
         stretch = max(_STRETCH // (part.spec.block * itemsize), 1) * part.spec.block
-        fold, merge, new = _fixed_for(part)
+        # What lies alone takes as long as so many bytes, or as the line it lies in.
+        of_one = min(max(tile.skip * itemsize, _ONE_BYTES), _LINE_BYTES)
+        size = tile.rows * tile.length * (of_one if tile.run == 1 else itemsize)
+        pays = shares and size >= _LEAST_SHARED
+        ends = [span.end for span in rows.column_spans()]
+        if pays:
+            ends = _cut_finer(ends, stretch, tile.rows)
+        self._size, self._ends, self._units = size, np.array(ends), tile.rows * len(ends)
+        fold, merge, take, new = _fixed_for(part)
+        self._kind, self._words = part.new(1).dtype, new.size
         self._given = np.array([
             *(fold, merge, new.ctypes.data, new.nbytes, itemsize, 0, tile.rows, tile.pitch),
-            *(tile.run, tile.skip, first, stretch, self._ends.ctypes.data, self._ends.size, 0, 0),
+            *(tile.run, tile.skip, first, stretch, self._ends.ctypes.data, self._ends.size),
+            *(0, take, 0),
         ])  # fmt: skip
-        pays = shares and self._units > 1 and self._size >= _LEAST_SHARED
-        self._together = together_in_runs(part) if pays else None
+        self._together = together_in_runs(part) if pays and self._units > 1 else None
 
     def __call__(self, data: NDArray[Any]) -> NDArray[Any]:
         if self._together is not None:
-            given, states = self._describe(data)
-            if self._together(given, self._size, (data, given, self._ends, states)):
-                return states[: self._rows]
+            given, units = self._describe(data)
+            if self._together(address(given), self._size, (data, given, self._ends, units)):
+                return self._states_in(units)
         # Others may be at work still with what they were given.
-        given, states = self._describe(data)
-        fold_alone(given.ctypes.data)
+        given, units = self._describe(data)
+        fold_alone(address(given))
+        return self._states_in(units)
+
+    def _states_in(self, units: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the states of rows, which merging has left where those of the first units were."""
+        states: NDArray[Any] = units.view(self._kind)
         return states[: self._rows]
 
-    def _describe(self, data: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def _describe(self, data: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return what loops are given, and room for the states of all units."""
-        given, states = self._given.copy(), self._part.new(self._units)
-        given[DATA], given[UNITS] = data.ctypes.data, states.ctypes.data
-        return given, states
+        given, units = self._given.copy(), np.empty(self._units * self._words, np.int64)
+        given[DATA], given[UNITS] = address(data), address(units)
+        return given, units
+
+
+def _cut_finer(ends: list[int], stretch: int, rows: int) -> list[int]:
+    """Return the ends of more cuts of rows, if there are too few to be dealt out.
+
+    Each has a power of two of stretches, of which there are as many in each cut but the last: so
+    the same states are merged with each other.
+    """
+    stretches = ends[0] // stretch
+    is_even = ends[0] % stretch == 0 and stretches & (stretches - 1) == 0
+    if len(ends) > 1 and not is_even:
+        return ends
+    cut = stretch
+    while rows * -(-ends[-1] // cut) > MOST_PIECES:
+        cut *= 2
+    return [*range(cut, ends[-1], cut), ends[-1]] if cut < ends[0] else ends
 
 
 def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
@@ -167,10 +199,13 @@ def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
     outer = part.shape[kept : kept + inner], part.strides[kept : kept + inner]
     skip, pitch = step_of(*outer, run * size), step_of(part.shape[:kept], part.strides[:kept], size)
     length = prod(part.shape[kept:])
-    is_short = run < 2 or run * size < _LEAST_RUN or length < SHORT or length * size < _LEAST_ROW
+    is_short = (run > 1 and run * size < _LEAST_RUN) or length < SHORT or length * size < _LEAST_ROW
     if is_short or not part.size or skip is None or pitch is None:
         return None
     if skip < 0 or pitch < 0 or skip % size or pitch % size:
+        return None
+    if run == 1 and prod(part.shape[:kept]) > 1 and pitch < skip:
+        # Each line of memory would be fetched for every row.
         return None
     rows, skip, pitch = prod(part.shape[:kept]), skip // size, pitch // size
     extent = (rows - 1) * pitch + (length // run - 1) * skip + run
@@ -180,10 +215,10 @@ def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
 class RunsTogether(Together):
     """What goes through rows in runs together with who stands by."""
 
-    def __call__(self, given: NDArray[np.int64], size: int, kept: Any) -> bool:
-        """Fold what is described, of so many bytes; tell whether it was done."""
+    def __call__(self, given: int, size: int, kept: Any) -> bool:
+        """Fold what is described at an address, of so many bytes; tell whether it was done."""
         team = self._team(size)
-        return team is not None and self._shares(team, size, self._fold, (given.ctypes.data,), kept)
+        return team is not None and self._shares(team, size, self._fold, (given,), kept)
 
     def _make_ready(self) -> None:
         """See `Together`."""
@@ -200,9 +235,11 @@ def together_in_runs(part: FoldPart) -> RunsTogether | None:  # noqa: ARG001 - s
 
 
 @cache
-def _fixed_for(part: FoldPart) -> tuple[int, int, NDArray[np.int64]]:
-    """Return the addresses of the loop and of what merges states, and a state that is new."""
+def _fixed_for(part: FoldPart) -> tuple[int, int, int, NDArray[np.int64]]:
+    """Return the addresses of the loop and of what merges states or takes elements; a new state."""
     sample, one = as_stored(np.empty(0, part.spec.values)), part.new(1)
     fold = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, one)
     new: NDArray[np.int64] = one.view(np.int64).ravel()
-    return fold, address_of(merge_kernel(part.spec), one, one), new
+    words = np.empty(0, f"u{sample.itemsize}")
+    take = address_of(take_singles, words, words, 1)
+    return fold, address_of(merge_kernel(part.spec), one, one), take, new
