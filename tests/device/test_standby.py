@@ -27,8 +27,10 @@ from warpladder.device.words import WORD_BYTES, fetch_add, load, read_at, write_
 
 pytestmark = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="nothing is compiled")
 
-# Words that tasks of these tests share: whether to go, how many met, how often a piece was begun.
+# Words that tasks of these tests share: whether to go, how many met, how often a piece was begun,
+# and who joins in at which turn.
 _GO, _MET, _BEGUN = 0, 1, 2
+_JOINING = _BEGUN + MOST_PIECES
 _ROUNDS = 10_000_000
 # Rounds for which others are waited for where a machine that holds one up must change nothing.
 _AS_LONG_AS_IT_TAKES = 1 << 60
@@ -43,6 +45,17 @@ def count(given, piece):
 def note_turn(given, piece):
     words = read_at(given, 0)
     write_at(words, _BEGUN + piece, fetch_add(words, _MET, 1))
+
+
+@njit(nogil=True)
+def let_join(given, piece):
+    """Note a piece's turn, and begin it; before its end another worker takes pieces, or none."""
+    words = read_at(given, 0)
+    turn = fetch_add(words, _MET, 1)
+    write_at(words, _BEGUN + piece, 100 * read_at(words, _BEGUN + piece) + turn + 1)
+    worker = read_at(words, _JOINING + turn)
+    if worker:
+        standby._work(given - GIVEN * WORD_BYTES, worker)
 
 
 @njit(nogil=True)
@@ -77,16 +90,16 @@ class Asked:
     """A board, and what tasks count."""
 
     def __init__(self, workers=2):
-        self.team, self.counts = Standby(workers), np.zeros(_BEGUN + MOST_PIECES, np.int64)
+        self.team, self.counts = Standby(workers), np.zeros(_JOINING + MOST_PIECES, np.int64)
 
     def __call__(self, task, pieces, patience=_AS_LONG_AS_IT_TAKES):
-        self.counts[:] = 0
+        self.counts[:_JOINING] = 0
         board, at = self.team.board, address_of(task, 1, 1)
         return ask(board, at, self.counts.ctypes.data, pieces, patience)
 
     @property
     def begun(self):
-        return self.counts[_BEGUN:].tolist()
+        return self.counts[_BEGUN:_JOINING].tolist()
 
     @property
     def ticket(self):
@@ -147,6 +160,52 @@ def test_a_worker_begins_with_pieces_of_its_own():
     team = Asked(workers=3)
     turns = [team.begun[:6] for _ in range(2) if team(note_turn, 6) == DONE]
     assert sorted(turns) == [[0, 1, 2, 3, 4, 5], [1, 0, 5, 4, 3, 2]]
+
+
+@pytest.mark.parametrize("workers", range(1, standby._MOST_WORKERS + 1))
+def test_each_piece_is_done_once_whoever_is_there_and_whenever_they_come(workers):
+    team, rng = Asked(workers), np.random.default_rng(workers)
+    for pieces in range(1, MOST_PIECES + 1):
+        # Forward and back. Who joins in nowhere is absent.
+        for _ in range(8):
+            others = rng.permutation(np.arange(1, workers))[: rng.integers(workers)]
+            team.counts[_JOINING:] = 0
+            team.counts[_JOINING + rng.permutation(pieces)[: others.size]] = others[:pieces]
+            assert team(let_join, pieces) == DONE
+            assert sorted(team.begun) == [0] * (MOST_PIECES - pieces) + [*range(1, pieces + 1)]
+
+
+@pytest.mark.parametrize("workers", range(2, standby._MOST_WORKERS + 1))
+def test_who_joins_in_begins_with_the_first_or_the_last_of_its_own(workers):
+    team = Asked(workers)
+    for pieces in range(workers, MOST_PIECES + 1):
+        for worker in range(1, workers):
+            own = range(pieces * worker // workers, pieces * (worker + 1) // workers)
+            team.counts[_JOINING:] = 0
+            team.counts[_JOINING] = worker
+            second = {team.begun.index(2) for _ in range(2) if team(let_join, pieces) == DONE}
+            assert second == {own[0], own[-1]}
+
+
+def test_each_piece_is_done_once_where_one_of_three_others_is_there():
+    team = Asked(workers=4)
+    here = team.team._tickets[1:]
+    team.team._rounds = _AS_LONG_AS_IT_TAKES
+    assert team.team.is_attended(True)
+    here[0] = here[2] = standby._ABSENT
+    try:
+        for _ in range(200):
+            # Of few pieces and then of many: nobody goes by what was taken of those before.
+            for pieces in (1, 5, MOST_PIECES):
+                assert team(count, pieces) == DONE
+                assert team.begun == [1] * pieces + [0] * (MOST_PIECES - pieces)
+    finally:
+        here[1] = standby._ABSENT
+
+
+def test_what_each_worker_writes_has_cache_lines_of_its_own():
+    for _ in range(5):
+        assert Standby(2).board % (standby._APART * WORD_BYTES) == 0
 
 
 def test_who_stands_by_is_at_work_beside_the_caller(asked):

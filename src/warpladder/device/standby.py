@@ -49,6 +49,7 @@ from warpladder.device.waiting import LOOKS, pause, wait_a_moment
 from warpladder.device.words import (
     WORD_BYTES,
     exchanged_if,
+    fetch_add,
     load,
     read_at,
     store,
@@ -74,16 +75,20 @@ MOST_PIECES = 16
 # More share a cache and the way to memory.
 _MOST_WORKERS = 8
 
-# The board. What is written while work goes on has two cache lines to itself.
+# The board. A cache line that another core has written takes 0.1 us to come. So two lines each have
+# what callers alone look at, what hardly ever changes, and each worker; between them stands what is
+# asked for, as close as can be.
 _APART = 16
-_LOCK, _PIECES, _TASK, _WORKERS, _PATIENCE, _IN_TIME, _QUESTION, _CROWDED, _IS_BACK = range(9)
-GIVEN = _APART
+_LOCK, _IN_TIME = range(2)
+_WORKERS, _PATIENCE, _QUESTION, _CROWDED = range(_APART, _APART + 4)
+_TASK, _PIECES, _IS_BACK = range(2 * _APART, 2 * _APART + 3)
+GIVEN = _IS_BACK + 1
 """Where on the board stands what a task is given, up to `GIVEN_WORDS`."""
-GIVEN_WORDS = 2 * _APART
-# A worker's ticket, and its processor. The caller is worker 0, whose ticket nobody looks at.
-_TICKETS, _PLACE = GIVEN + GIVEN_WORDS, 1
-_TAKEN = _TICKETS + _APART * _MOST_WORKERS
-_WORDS = _TAKEN + MOST_PIECES
+GIVEN_WORDS = 4 * _APART - GIVEN
+# A worker's ticket, its processor, and how often somebody tried to take one of its own pieces. The
+# caller is worker 0, whose ticket nobody looks at.
+_TICKETS, _PLACE, _TAKEN = GIVEN + GIVEN_WORDS, 1, 2
+_WORDS = _TICKETS + _APART * _MOST_WORKERS
 
 # What a ticket says.
 _ABSENT, _WAITING, _CALLED, _AT_WORK = range(4)
@@ -120,19 +125,25 @@ def _processor(board: Any) -> Any:
 
 @subroutine
 def _work(board: Any, worker: Any) -> None:
-    """Take pieces as long as there are any, a worker's own first."""
+    """Take pieces as long as there are any, a worker's own first, then those of the next.
+
+    Its own are counted beside its ticket: to take one no line has to come from another core.
+    """
     workers, pieces, task = load(board, _WORKERS), load(board, _PIECES), load(board, _TASK)
-    given, is_back = board + GIVEN * WORD_BYTES, load(board, _IS_BACK)
-    begin = pieces * (worker + is_back) // workers - is_back
-    for number in range(pieces):
-        piece = begin - number if is_back else begin + number
-        if piece < 0:
-            piece += pieces
-        elif piece >= pieces:
-            piece -= pieces
-        # To try takes a cache line from all others, to look does not.
-        if not load(board, _TAKEN + piece) and exchanged_if(board, _TAKEN + piece, 0, 1):
-            call_at(task, (given, piece))
+    given, is_back, owner = board + GIVEN * WORD_BYTES, load(board, _IS_BACK), worker
+    for _ in range(workers):
+        begin, end = pieces * owner // workers, pieces * (owner + 1) // workers
+        taken = _ticket(owner) + _TAKEN
+        # To try takes the line from all others, to look does not.
+        while load(board, taken) < end - begin:
+            number = fetch_add(board, taken, 1)
+            if number < end - begin:
+                call_at(task, (given, end - 1 - number if is_back else begin + number))
+        owner += -1 if is_back else 1
+        if owner < 0:
+            owner += workers
+        elif owner >= workers:
+            owner -= workers
 
 
 @cached
@@ -140,12 +151,17 @@ def _work(board: Any, worker: Any) -> None:
 def _stand_by(board, worker, rounds):
     """Do what is asked for, until for so many rounds it was nothing; return how often it was."""
     ticket, asked, idle = _ticket(worker), 0, 0
-    store(board, ticket + _PLACE, _processor(board))
+    place = _processor(board)
+    store(board, ticket + _PLACE, place)
     while True:
         state = load(board, ticket)
         if state == _CALLED and exchanged_if(board, ticket, _CALLED, _AT_WORK):
             _work(board, worker)
-            store(board, ticket + _PLACE, _processor(board))
+            here = _processor(board)
+            # The caller looks at this line again and again, and each word takes it from there.
+            if here != place:
+                place = here
+                store(board, ticket + _PLACE, place)
             store(board, ticket, _WAITING)
             asked += 1
             idle = 0
@@ -183,8 +199,9 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
     write_at(board, _PIECES, pieces)
     write_at(board, _TASK, task)
     write_at(board, _IS_BACK, 1 - read_at(board, _IS_BACK))
-    for piece in range(pieces):
-        write_at(board, _TAKEN + piece, 0)
+    # All before the first is called, who may go on with those of others.
+    for worker in range(workers):
+        write_at(board, _ticket(worker) + _TAKEN, 0)
     for worker in range(1, workers):
         exchanged_if(board, _ticket(worker), _WAITING, _CALLED)
     _work(board, 0)
@@ -194,7 +211,9 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
         is_here = place >= 0 and load(board, ticket + _PLACE) == place
         if is_here and load(board, ticket) != _ABSENT:
             store(board, _CROWDED, place + 1)
-        exchanged_if(board, ticket, _CALLED, _WAITING)
+        # To try takes the line even from who is at work.
+        if load(board, ticket) == _CALLED:
+            exchanged_if(board, ticket, _CALLED, _WAITING)
         while left and load(board, ticket) == _AT_WORK:
             if is_here:
                 wait_a_moment(left)
@@ -202,7 +221,7 @@ def share(board: Any, task: Any, pieces: Any, patience: Any) -> Any:
                 pause()
             left -= 1
     if left:
-        store(board, _IN_TIME, load(board, _IN_TIME) + 1)
+        write_at(board, _IN_TIME, read_at(board, _IN_TIME) + 1)
     store(board, _LOCK, 0)
     return DONE if left else LATE
 
@@ -236,11 +255,13 @@ class Standby:
     """
 
     def __init__(self, workers: int) -> None:
-        self._words = np.zeros(_WORDS, np.int64)
+        room = np.zeros(_WORDS + _APART, np.int64)
+        begin = -room.ctypes.data // WORD_BYTES % _APART
+        self._words = room[begin : begin + _WORDS]
         self.board = self._words.ctypes.data
-        self._tickets = self._words.data[_TICKETS:_TAKEN:_APART]
+        self._tickets = self._words.data[_TICKETS::_APART]
         self.attended, self._lock = self._tickets[1:2], self._words.data[_LOCK : _LOCK + 1]
-        self._places = self._words.data[_TICKETS + _PLACE : _TAKEN : _APART]
+        self._places = self._words.data[_TICKETS + _PLACE :: _APART]
         self.crowded = self._words.data[_CROWDED : _CROWDED + 1]
         self._words[_QUESTION] = place_of_question()
         self.workers = self._words[_WORKERS] = min(workers, _MOST_WORKERS)

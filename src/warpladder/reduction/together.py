@@ -9,13 +9,13 @@ from typing import Any
 
 from warpladder.device.standby import DONE, LATE, Standby, standby
 
-__all__ = ["Together"]
+__all__ = ["BRIEF", "Together"]
 
 # Bytes from which others are called for one tile. One call alone on 4, 8 and 16 MB took 72, 90 and
 # 167 us with a thread that was woken for it, 45, 83 and 187 without.
 _LONG = 12 << 20
-# Others are waited for longer than these take anyway, at ten bytes a nanosecond.
-_BRIEF = 2 << 20
+BRIEF = 2 << 20
+"""Others are waited for longer than so many bytes take anyway, at ten a nanosecond."""
 # Seconds for a byte, as long as nothing is known of a loop.
 _SLOW = 1e-9
 # What is fixed for a loop lies at one address, whatever thread is first.
@@ -68,7 +68,7 @@ class Together(ABC):
         # Where an interrupt takes the answer's place.
         answer = LATE
         try:
-            if size <= _BRIEF:
+            if size <= BRIEF:
                 answer = fold(team.board, self._same, 0, *given)
             else:
                 began = perf_counter()
