@@ -22,7 +22,7 @@ from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan, check_mask_leaves_some
 from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
-from warpladder.reduction.ways import Way, loop_of, most_of_one_tile, plan_of
+from warpladder.reduction.ways import Asked, Way, loop_of, most_of_one_tile, plan_of
 
 __all__ = ["answer_along", "is_index"]
 
@@ -31,7 +31,7 @@ _FEW_ROWS = 256
 
 
 def answer_along(
-    op: str | np.ufunc,
+    op: Asked,
     values: np.dtype[Any],
     shape: tuple[int, ...],
     axis: int,

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import combinations
 from math import prod
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from warpladder.reduction.plan import Plan
 __all__ = [
     "Outs",
     "are_axes",
+    "are_names",
     "as_keepdims",
     "as_outs",
     "axes_of",
@@ -48,6 +49,11 @@ def as_keepdims(keepdims: Any) -> bool:
 def are_axes(axis: Any) -> bool:
     """Tell whether these are several numbers of axes, and of no type but Python's own."""
     return type(axis) is tuple and all(type(one) is int for one in axis)
+
+
+def are_names(op: Any) -> TypeGuard[tuple[str, ...]]:
+    """Tell whether these are the names of several operations, if they are any."""
+    return type(op) is tuple and len(op) > 1 and all(type(one) is str for one in op)
 
 
 def axes_of(axis: int | tuple[int, ...] | None, ndim: int) -> tuple[int, ...] | None:

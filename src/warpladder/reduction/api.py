@@ -15,6 +15,7 @@ from warpladder.errors import InputError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.answers import (
     Outs,
+    are_names,
     as_keepdims,
     as_outs,
     check_outs,
@@ -238,7 +239,7 @@ def reduce(
         and progress is None
         # Looked at one by one, types take as long as to add some thousand numbers.
         and (keepdims is False or keepdims is True)
-        and (type(op) is str or type(op) is np.ufunc)
+        and (type(op) is str or type(op) is np.ufunc or are_names(op))
         and (accuracy is _FAST or type(accuracy) is str)
         and (ddof is _NO_DDOF or (type(ddof) is int and 0 <= ddof <= 1))
         and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))

@@ -24,9 +24,11 @@ from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.one_row import one_row
 from warpladder.reduction.plan import check_mask_leaves_some
+from warpladder.reduction.several import answer_of_several
 from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import (
+    Asked,
     Way,
     long_way,
     loop_of,
@@ -37,14 +39,14 @@ from warpladder.reduction.ways import (
 
 __all__ = ["answer", "answer_of_few", "answer_to", "known_ways"]
 
-known_ways: dict[tuple[str | np.ufunc, int], Way] = {}
+known_ways: dict[tuple[Asked, int], Way] = {}
 """What `answer` has found for the fast accuracy, by operation and by the id of a dtype of which
 there is one object: to look there takes 0.1 us, to ask `answer` again 0.22."""
 
 
 def answer_of_few(
     values: NDArray[Any],
-    op: str | np.ufunc,
+    op: Asked,
     axis: Any,
     where: Any,
     accuracy: str,
@@ -82,7 +84,7 @@ def answer_of_few(
 
 @remembered
 def answer_to(
-    op: str | np.ufunc,
+    op: Asked,
     values: np.dtype[Any],
     shape: tuple[int, ...],
     axis: int | tuple[int, ...] | None,
@@ -94,6 +96,8 @@ def answer_to(
     size, ndim = prod(shape), len(shape)
     axes = axes_of(axis, ndim)
     if axes is None or not (values.isnative and size):
+        return long_way
+    if type(op) is tuple and (masked or len(axes) < ndim or (keepdims and ndim)):
         return long_way
     if type(axis) is tuple and plan_of(op, values, accuracy, masked).ordered:
         return long_way
@@ -109,7 +113,7 @@ def answer_to(
 
 
 def _answer_flat(
-    op: str | np.ufunc,
+    op: Asked,
     values: np.dtype[Any],
     shape: tuple[int, ...],
     accuracy: str,
@@ -137,7 +141,7 @@ def _kept(way: Way, shape: tuple[int, ...]) -> Way:
 
 
 @remembered
-def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
+def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
     """Return the way to the one result of an operation on an array that is one tile.
 
     What lies otherwise than C-contiguous, or is more than a tile, has none here; nor have numbers
@@ -150,6 +154,8 @@ def answer(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: boo
     """
     if not values.isnative:
         return long_way
+    if type(op) is tuple:
+        return long_way if masked else answer_of_several(op, values, accuracy)
     plan = plan_of(op, values, accuracy, masked)
     most = layout.TILE_BYTES // values.itemsize
 

@@ -28,7 +28,7 @@ from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.turn import Turn, back_of, by_memory
-from warpladder.reduction.ways import Way, plan_of, remembered
+from warpladder.reduction.ways import Asked, Way, plan_of, remembered
 
 __all__ = ["answer_of_view"]
 
@@ -39,7 +39,7 @@ where the long way has to be gone."""
 
 def answer_of_view(
     values: NDArray[Any],
-    op: str | np.ufunc,
+    op: Asked,
     axis: Any,
     accuracy: str,
     ddof: int,
@@ -68,7 +68,7 @@ def _long_way(_array: NDArray[Any], _ddof: int) -> None:
 
 @remembered
 def _way_to(
-    op: str | np.ufunc,
+    op: Asked,
     values: np.dtype[Any],
     lies: tuple[tuple[int, ...], tuple[int, ...], bool],
     axis: int | tuple[int, ...] | None,
@@ -80,7 +80,9 @@ def _way_to(
     axes = axes_of(axis, len(shape))
     # What is broadcast has no order in memory.
     is_broadcast = any(not step and n > 1 for n, step in zip(shape, strides, strict=True))
-    if axes is None or not prod(shape) or is_broadcast:
+    # Several operations have short ways to one result each alone.
+    is_long = type(op) is tuple and (keepdims or len(axes or ()) < len(shape))
+    if axes is None or not prod(shape) or is_broadcast or is_long:
         return _long_way
     whole = stand_in(values, shape, strides, is_aligned=is_aligned)
     way = _way_of_rows(op, whole, axes, accuracy)
@@ -119,7 +121,7 @@ class _Laid(NamedTuple):
 
 
 def _way_of_rows(
-    op: str | np.ufunc, whole: NDArray[Any], axes: tuple[int, ...], accuracy: str
+    op: Asked, whole: NDArray[Any], axes: tuple[int, ...], accuracy: str
 ) -> _View | None:
     """Return the way to the results of rows in the order of memory, for what lies as ``whole``."""
     native = whole.dtype.newbyteorder("=")

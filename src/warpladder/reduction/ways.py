@@ -18,7 +18,10 @@ from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, make_plan
 
-__all__ = ["Way", "long_way", "loop_of", "most_of_one_tile", "plan_of", "remembered"]
+__all__ = ["Asked", "Way", "long_way", "loop_of", "most_of_one_tile", "plan_of", "remembered"]
+
+Asked = str | np.ufunc | tuple[str, ...]
+"""One operation, or the names of several."""
 
 Way = Callable[[NDArray[Any], NDArray[np.bool_], int], Any]
 """Called with an array, the marks that say which elements count (`NO_MASK` for all), and ``ddof``;
@@ -32,7 +35,7 @@ def long_way(_array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Non
     """Take the long way."""
 
 
-def plan_of(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool) -> Plan:
+def plan_of(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Plan:
     """Return the plan of an operation.
 
     Raises
@@ -47,9 +50,7 @@ def plan_of(op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bo
 
 
 @remembered
-def loop_of(
-    op: str | np.ufunc, values: np.dtype[Any], accuracy: str, masked: bool
-) -> Callable[..., Any]:
+def loop_of(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Callable[..., Any]:
     """Return the loop over rows of a plan that is plain."""
     # Kept for all shapes: to find it takes 0.1 ms.
     part = plan_of(op, values, accuracy, masked).parts[0]

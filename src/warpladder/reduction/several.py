@@ -1,0 +1,70 @@
+"""Several operations on numbers that make one tile: the loop that has been through them is read.
+
+To finish an array of one number for each operation takes as long as to add 100 kB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.reduction import layout
+from warpladder.reduction.answers import naming
+from warpladder.reduction.at_hand import states_at_hand
+from warpladder.reduction.copies import as_stored
+from warpladder.reduction.finishers import number_maker
+from warpladder.reduction.layout import NO_MASK
+from warpladder.reduction.shared_rows import together_for
+from warpladder.reduction.truths import plain_truths
+from warpladder.reduction.ways import Way, long_way, loop_of, plan_of
+
+__all__ = ["answer_of_several"]
+
+
+def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str) -> Way:
+    """Return the way to the one result of each operation on an array that is one tile.
+
+    It is the long one where one loop does not do for all of them.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As `reduce` does.
+    """
+    plan = plan_of(op, values, accuracy, masked=False)
+    pairs = zip(plan.requests, plan.dtypes, strict=True)
+    alone = [replace(plan, requests=(request,), dtypes=(dtype,)) for request, dtype in pairs]
+    numbers = [number_maker(each) for each in alone]
+    if not all(numbers):
+        return long_way
+    part, record = plan.parts[0], naming(plan.requests, op)
+    loop, together = loop_of(op, values, accuracy, masked=False), together_for(part)
+    most = layout.TILE_BYTES // values.itemsize
+    if together is not None:
+        # Threads that stand by are the long way's.
+        most = min(most, together.least_of_one - 1)
+    take, ready = states_at_hand(part.new(1), lambda _, __: ())
+    makers = [(number, dtype.type) for number, dtype in zip(numbers, plan.dtypes, strict=True)]
+
+    def run(array: NDArray[Any], _marks: NDArray[np.bool_], ddof: int) -> Any:
+        n = array.size
+        if not 0 < n <= most or not array.flags.carray:
+            return None
+        row = as_stored(array.ravel())
+        if plan.counts_truths:
+            row = plain_truths(row)
+        kept = take()
+        loop(row, NO_MASK, 1, n, n, 0, kept[1])
+        state, found = kept[1].item(), []
+        ready.append(kept)
+        for number, kind in makers:
+            result = number and number(state, ddof)
+            if result is None:
+                return None
+            found.append(kind(result))
+        return record(found)
+
+    return run
