@@ -80,6 +80,7 @@ SHAPES = [
     ((6, 3, 5, 7, 301), (0, 3, 4)),
     ((2, 2, 100_003), (0, 2)),
     ((3000, 5, 17), (0, 2)),
+    ((10, 40, 1601), (0, 2)),
 ]
 
 
@@ -131,7 +132,8 @@ def test_cuts_are_finer_where_that_leaves_the_same_pairs() -> None:
     assert runs._cut_finer([65_536], 8192, 1) == [*range(8192, 65_537, 8192)]
     assert runs._cut_finer([70_001], 8192, 1) == [*range(8192, 70_000, 8192), 70_001]
     assert runs._cut_finer([70_001], 8192, 4) == [32_768, 65_536, 70_001]
-    assert runs._cut_finer([70_001], 8192, 16) == [70_001]
+    for rows in (9, 16, 17, 64):
+        assert runs._cut_finer([70_001], 8192, rows) == [70_001]
     assert runs._cut_finer([262_144, 300_000], 8192, 1) == [
         *range(32_768, 300_000, 32_768),
         300_000,

@@ -180,7 +180,7 @@ def _cut_finer(ends: list[int], stretch: int, rows: int) -> list[int]:
     """
     stretches = ends[0] // stretch
     is_even = ends[0] % stretch == 0 and stretches & (stretches - 1) == 0
-    if len(ends) > 1 and not is_even:
+    if 2 * rows > MOST_PIECES or (len(ends) > 1 and not is_even):
         return ends
     cut = stretch
     while rows * -(-ends[-1] // cut) > MOST_PIECES:
