@@ -138,7 +138,8 @@ def test_cuts_are_finer_where_that_leaves_the_same_pairs() -> None:
         *range(32_768, 300_000, 32_768),
         300_000,
     ]
-    assert runs._cut_finer([24_576, 40_000], 8192, 1) == [24_576, 40_000]
+    for ends in ([24_576, 40_000], [20_000, 40_000]):
+        assert runs._cut_finer(ends, 8192, 1) == ends
     assert runs._cut_finer([1000, 1500], 8192, 1) == [1000, 1500]
     assert runs._cut_finer([100], 8192, 1) == [100]
 
