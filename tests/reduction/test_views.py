@@ -68,6 +68,10 @@ def views_of(dtype: str, n: int) -> dict[str, NDArray[Any]]:
         "a box, two turned": box.transpose(2, 0, 1)[:, ::-1],
         "part of a box": box[:-1, 1:, 1:-1],
         "part of a box, its middle first": box[1:, :, :-1].transpose(1, 0, 2),
+        "part of a box, upside down": box[::-1, 1:-1, 1:-1],
+        "part of a box, its middle backwards": box[1:, ::-1, :-1],
+        "part of a box at an odd address": at_odd_address(box)[:, 1:-1, 1:-1],
+        "part of a box of another byte order": box.astype(box.dtype.newbyteorder())[:, 1:, 1:-1],
         "one side of a box": box[:, 1:2].transpose(2, 1, 0),
         "of another byte order": sheet.astype(sheet.dtype.newbyteorder()),
         "of another byte order, turned": sheet.astype(sheet.dtype.newbyteorder()).T,
@@ -134,9 +138,11 @@ def test_as_numpy():
 
 
 def test_what_lies_alike_is_looked_at_once(monkeypatch):
-    """The second call of each does not go the long way, but for what is broadcast."""
+    """The second call of each does not go the long way, but for what is rare."""
     arrays = views_of("f4", 1500)
-    del arrays["broadcast"]
+    strange = ("at an odd address", "of another byte order")
+    for rare in ("broadcast", *(f"part of a box {one}" for one in strange)):
+        del arrays[rare]
     # NumPy's are not to be written to.
     arrays["windows"] = np.lib.stride_tricks.sliding_window_view(
         numbers("f4", 1504), 5, writeable=True

@@ -132,13 +132,18 @@ def _way_of_rows(
     order = by_memory(whole, axes)
     in_order = order(whole)
     rows = laid_out(in_order, axes, None, plan, on_gpu=False)
-    is_copied_whole = is_copied_first(rows, in_order)
+    turn, is_copied_whole = order.then(rows.turn), is_copied_first(rows, in_order)
+    if is_copied_whole:
+        if not (whole.flags.aligned and whole.dtype.isnative):
+            return None
+        # No copy lies backwards: what the long way goes through is in the order it was given.
+        turn = order.then(Turn((), rows.turn.order))
     # As what accumulates does, which may cut more into one tile then.
     rows.allow_stacks()
     runs, columns = list(rows.row_spans()), rows.column_spans()
     is_one_tile = len(runs) == len(columns) == 1
     tile = rows.in_memory(runs[0], columns[0]) if is_one_tile else None
-    turn, kept = order.then(rows.turn), whole.ndim - len(axes)
+    kept = whole.ndim - len(axes)
     laid = _Laid(plan, whole, turn(whole), turn, rows, kept, tile, is_one_tile and tile is None)
 
     def short_way(shape: tuple[int, ...], along: tuple[int, ...]) -> Way:
@@ -159,7 +164,7 @@ def _way_as_it_lies(
 ) -> _View | None:
     """Return the way of what is C-contiguous if its axes are put in order, or a copy of it."""
     # All axes in the order of memory, those of rows wherever they are among the others.
-    nest = sorted(range(laid.turned.ndim), key=lambda axis: -laid.turned.strides[axis])
+    nest = sorted(range(laid.turned.ndim), key=lambda axis: -abs(laid.turned.strides[axis]))
     along = tuple(place for place, axis in enumerate(nest) if axis >= laid.kept)
     going = [nest[place] for place in along]
     is_plain = laid.whole.flags.aligned and laid.whole.dtype.isnative
