@@ -3,7 +3,8 @@
 A thousand numbers are reduced in a tenth of a microsecond; to look at every option, to lay out
 tiles and to finish arrays of one result take thirty, as long as to add a megabyte. What is here
 serves arrays as they lie that make one tile, so that the bits are those of the long way, to which
-it leaves all that is rare. Of more than one tile `many` remembers how it is cut.
+it leaves all that is rare. Of more than one tile `many` remembers how it is cut, of what lies
+otherwise `views`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 They are columns of tables, every second element, edges cut off, what is turned or mirrored, in
 Fortran order, read-only or in another byte order. Which tiles such an array makes, how to copy it
 and how to put results in order is 0.1 ms of Python, in which NumPy adds 100,000 numbers; it all
-depends on shape and strides alone. So it is found once, by the rules of the long way, for what lies
-alike (`many`); what is left to do is to turn an array, perhaps to copy it, and to go a short way.
-Bits are those of the long way, to which what is rare is left.
+depends on shape and strides alone. So it is found once, by the rules of the long way, when an array
+lies so for the second time; what is left to do is to turn it, perhaps to copy it, and to go a short
+way. Bits are those of the long way, to which what is rare is left.
 """
 
 from __future__ import annotations
@@ -32,9 +32,16 @@ from warpladder.reduction.ways import Asked, Way, plan_of, remembered
 
 __all__ = ["answer_of_view"]
 
+_Lies = tuple[tuple[int, ...], tuple[int, ...], bool]
+"""Shape, strides, and whether elements are aligned."""
+
 _View = Callable[[NDArray[Any], int], Any]
 """Called with an array and ``ddof``; returns the result of each row, or the one that there is; None
 where the long way has to be gone."""
+
+# To find a way takes as long as the long one. Parts of ever other shapes are met once.
+_met: set[_Lies] = set()
+_MOST_MET = 4096
 
 
 def answer_of_view(
@@ -46,6 +53,8 @@ def answer_of_view(
     keepdims: bool,
 ) -> Any:
     """Return the result for an array that lies anyhow, None where it is not here.
+
+    Nor is it the first time that an array lies so.
 
     Parameters
     ----------
@@ -59,6 +68,11 @@ def answer_of_view(
     if not (axis is None or type(axis) is int or are_axes(axis)):
         return None
     lies = values.shape, values.strides, values.flags.aligned
+    if lies not in _met:
+        if len(_met) >= _MOST_MET:
+            _met.clear()
+        _met.add(lies)
+        return None
     return _way_to(op, values.dtype, lies, axis, accuracy, keepdims)(values, ddof)
 
 
@@ -70,7 +84,7 @@ def _long_way(_array: NDArray[Any], _ddof: int) -> None:
 def _way_to(
     op: Asked,
     values: np.dtype[Any],
-    lies: tuple[tuple[int, ...], tuple[int, ...], bool],
+    lies: _Lies,
     axis: int | tuple[int, ...] | None,
     accuracy: str,
     keepdims: bool,
