@@ -143,7 +143,7 @@ def _kept(way: Way, shape: tuple[int, ...]) -> Way:
 
 @remembered
 def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
-    """Return the way to the one result of an operation on an array that is one tile.
+    """Return the way to the one result of each operation asked for on an array that is one tile.
 
     What lies otherwise than C-contiguous, or is more than a tile, has none here; nor have numbers
     that are not in this machine's byte order.

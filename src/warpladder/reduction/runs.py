@@ -4,7 +4,8 @@ Of an array of images x channels x height x width, reduced over all axes but tha
 has one run of height x width elements in each image. To copy rows first takes longer than to reduce
 them. Where a row's state is that of its stretches, merged pairwise (`shared_rows`), each stretch is
 folded by itself: in its own place where a run holds it, else from a buffer that stays in the
-first-level cache. So the bits are those of a copy.
+first-level cache. So the bits are those of a copy. Elements that lie alone, as every second of a
+row, are runs of one.
 
 By two cores of a Xeon sums of float32, 32 x 64 x 28 x 28 over all axes but the second, take 0.36 ms
 in place of 1.3 (NumPy 0.45), the largest of 8 x 3 x 256 x 256 0.16 in place of 1.1 (NumPy 0.24).

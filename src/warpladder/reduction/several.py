@@ -38,7 +38,7 @@ def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str)
     pairs = zip(plan.requests, plan.dtypes, strict=True)
     alone = [replace(plan, requests=(request,), dtypes=(dtype,)) for request, dtype in pairs]
     numbers = [number_maker(each) for each in alone]
-    if not all(numbers):
+    if None in numbers:
         return long_way
     part, record = plan.parts[0], naming(plan.requests, op)
     loop, together = loop_of(op, values, accuracy, masked=False), together_for(part)
@@ -47,7 +47,8 @@ def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str)
         # Threads that stand by are the long way's.
         most = min(most, together.least_of_one - 1)
     take, ready = states_at_hand(part.new(1), lambda _, __: ())
-    makers = [(number, dtype.type) for number, dtype in zip(numbers, plan.dtypes, strict=True)]
+    kinds = [dtype.type for dtype in plan.dtypes]
+    makers = [(number, kind) for number, kind in zip(numbers, kinds, strict=True) if number]
 
     def run(array: NDArray[Any], _marks: NDArray[np.bool_], ddof: int) -> Any:
         n = array.size
@@ -61,7 +62,7 @@ def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str)
         state, found = kept[1].item(), []
         ready.append(kept)
         for number, kind in makers:
-            result = number and number(state, ddof)
+            result = number(state, ddof)
             if result is None:
                 return None
             found.append(kind(result))
