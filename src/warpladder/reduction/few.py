@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from warpladder.reduction import layout
 from warpladder.reduction.along import answer_along
 from warpladder.reduction.answers import are_axes, axes_of
+from warpladder.reduction.apart import LEAST_APART, lies_apart
 from warpladder.reduction.at_hand import Lent, states_at_hand, views_of_one
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.finishers import number_maker, one_field
@@ -176,8 +177,10 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
         return run
     part, is_stored = plan.parts[0], values.char not in "e?"
     loop, together = loop_of(op, values, accuracy, masked), together_for(part)
-    fold, given, _ = (None, 0, None) if masked else one_row(part)
+    one = None if masked else one_row(part)
+    fold, given = (one.fold, one.given) if one else (None, 0)
     least_shared = most + 1 if together is None else together.least_of_one
+    least_apart = least_shared if together is None else min(least_shared, LEAST_APART)
     fold_shared: Any = None if together is None else together.folds_one
     field, finished, rare = one_field(plan)
     take, ready = states_at_hand(part.new(1), views_of_one(field, plan.dtypes[0]))
@@ -197,10 +200,18 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
         n, row = array.size, array
         if n > most:
             return None
-        if fold is None or not is_stored or n >= least_shared or array.ndim != 1:
-            if not array.flags.carray:
+        share = fold_shared if n >= least_shared else None
+        if fold is None or not is_stored or array.ndim != 1 or n >= least_apart:
+            if array.flags.carray:
+                row = array if array.ndim == 1 else array.ravel()
+            elif fold is None or not is_stored or array.ndim != 1:
                 return None
-            row = array if array.ndim == 1 else array.ravel()
+            elif lies_apart(array):
+                share = None
+                if together and one and one.takes_apart() and together.pays_apart(array):
+                    share = together.folds_apart
+            elif n >= least_shared:
+                return None
         if not is_stored:
             row = as_stored(row)
             if plan.counts_truths:
@@ -212,12 +223,14 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
                 kept = ready.pop()
             except IndexError:
                 kept = take()
-            is_done = n >= least_shared and fold_shared(row, NO_MASK, kept[-1], kept)
+            is_done = share is not None and share(row, NO_MASK, kept[-1], kept)
             if is_done is None:
                 # A thread may write into these still.
                 kept = take()
             if not (is_done or fold(given, kept[-1], row)):
                 ready.append(kept)
+                if one and lies_apart(array):
+                    one.allow_apart()
                 return None
         _, states, found, place, words, _ = kept
         if field is None or not n or (rare and (words[one_word] or words[other_word])):

@@ -19,14 +19,19 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.subroutines import entry_for
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
+from warpladder.reduction.apart import fold_apart, loop_of_stretches
 from warpladder.reduction.copies import as_stored
-from warpladder.reduction.layout import NO_MASK
+from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
 from warpladder.reduction.part import Part
+from warpladder.reduction.parts import FoldPart
 
 __all__ = ["OneRow", "one_row"]
 
-# What is fixed for a loop: its address, the words of a state, and a state that has seen nothing.
-_LOOP, _WORDS, _NEW = range(3)
+# What is fixed for a loop: its address, that of what goes through elements that lie apart, 0 until
+# it is asked for, the words of a state, and a state that has seen nothing.
+_LOOP, _APART, _WORDS, _NEW = range(4)
+# Bytes of elements that are gone through so, at the most: what would be copied makes one tile.
+_MOST_APART = CACHED_BYTES
 
 
 @cached
@@ -37,10 +42,16 @@ def _fold_one_row(fixed, state, data):  # type: ignore[no-untyped-def]
     The state and what is fixed are given by their addresses, the elements as whole numbers of their
     size, whatever they are.
     """
-    place, size, itemsize = place_of(data), data.size, data.itemsize
-    # Of no more than one element the stride says nothing.
-    if (size > 1 and data.strides[0] != itemsize) or place % itemsize:
+    place, size, itemsize, skip = place_of(data), data.size, data.itemsize, data.strides[0]
+    if place % itemsize:
         return False
+    # Of no more than one element the stride says nothing.
+    if size > 1 and skip != itemsize:
+        loop = read_at(fixed, _APART)
+        if not loop or skip <= 0 or skip % itemsize or size * itemsize > _MOST_APART:
+            return False
+        fold_apart(loop, place, 0, size, 1, skip, 0, state)
+        return True
     words = read_at(fixed, _WORDS)
     for word in range(words):
         write_at(state, word, read_at(fixed, _NEW + word))
@@ -61,18 +72,35 @@ class OneRow(NamedTuple):
     ----------
     fold
         ``fold(given, state, data)`` tells whether it was done: it is not where elements do not lie
-        one after the other, or not at multiples of their size. The state is given by its address;
-        what is in it before does not matter. Of the data nobody looks at more than the size of an
-        element.
+        at multiples of their size, or lie backwards, or apart unless `takes_apart`. The
+        state is given by its address; what is in it before does not matter. Of the data nobody
+        looks at more than the size of an element.
     given
         The address of what `fixed` has.
     fixed
         What is the same for all calls.
+    part
+        What has the loop.
     """
 
     fold: Callable[[int, int, NDArray[Any]], bool]
     given: int
     fixed: NDArray[np.int64]
+    part: Part
+
+    def takes_apart(self) -> bool:
+        """Tell whether `fold` takes elements that lie apart."""
+        return bool(self.fixed[_APART])
+
+    def allow_apart(self) -> None:
+        """Let `fold` take elements that lie apart, from the second time on that it is asked for.
+
+        Who calls once is spared the compiling.
+        """
+        if self.part not in _asked:
+            _asked.add(self.part)
+        elif isinstance(self.part, FoldPart):
+            self.fixed[_APART] = loop_of_stretches(self.part)
 
 
 def one_row(part: Part) -> OneRow:
@@ -83,11 +111,12 @@ def one_row(part: Part) -> OneRow:
     words = state.view(np.int64).ravel()
     fixed = np.empty(_NEW + words.size, np.int64)
     fixed[_LOOP] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, state)
-    fixed[_WORDS] = words.size
+    fixed[_APART], fixed[_WORDS] = 0, words.size
     fixed[_NEW:] = words
     fold = entry_for(_fold_one_row, 1, 1, np.empty(0, f"u{sample.itemsize}"))
-    return _known.setdefault(part, OneRow(fold, fixed.ctypes.data, fixed))
+    return _known.setdefault(part, OneRow(fold, fixed.ctypes.data, fixed, part))
 
 
 # For good: who calls has no more than the address of what is fixed.
 _known: dict[Part, OneRow] = {}
+_asked: set[Part] = set()

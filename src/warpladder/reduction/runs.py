@@ -2,10 +2,8 @@
 
 Of an array of images x channels x height x width, reduced over all axes but that of channels, a row
 has one run of height x width elements in each image. To copy rows first takes longer than to reduce
-them. Where a row's state is that of its stretches, merged pairwise (`shared_rows`), each stretch is
-folded by itself: in its own place where a run holds it, else from a buffer that stays in the
-first-level cache. So the bits are those of a copy. Elements that lie alone, as every second of a
-row, are runs of one.
+them. Each row is folded as it lies instead (`apart`), with the bits of a copy. Elements that lie
+alone, as every second of a row, are runs of one.
 
 By two cores of a Xeon sums of float32, 32 x 64 x 28 x 28 over all axes but the second, take 0.36 ms
 in place of 1.3 (NumPy 0.45), the largest of 8 x 3 x 256 x 256 0.16 in place of 1.1 (NumPy 0.24).
@@ -26,10 +24,13 @@ from warpladder.device.environment import worker_count
 from warpladder.device.native import address_of
 from warpladder.device.standby import MOST_PIECES
 from warpladder.device.subroutines import entry_for
+from warpladder.device.words import WORD_BYTES
+from warpladder.reduction.apart import LEAST_SHARED, bytes_of_one, loop_of_stretches, stretch_of
 from warpladder.reduction.cascade import Taker
-from warpladder.reduction.copies import Buffers, as_stored, lent, step_of
+from warpladder.reduction.copies import Buffers, lent, step_of
+from warpladder.reduction.cuts import may_be_cut
 from warpladder.reduction.jobs import Job
-from warpladder.reduction.layout import NO_MASK, PARALLEL_FROM, SHORT, TILE_BYTES, ArrayRows, Span
+from warpladder.reduction.layout import PARALLEL_FROM, SHORT, TILE_BYTES, ArrayRows, Span
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.run_kernel import (
@@ -38,23 +39,17 @@ from warpladder.reduction.run_kernel import (
     fold_alone,
     fold_piece,
     fold_together,
-    take_singles,
 )
-from warpladder.reduction.shared_rows import may_be_cut
-from warpladder.reduction.states import merge_kernel
 from warpladder.reduction.together import Together
 
 __all__ = ["InRuns", "alike", "takes_runs"]
 
-# Bytes of a stretch, a power of two, and of what is dealt out to a thread.
-_STRETCH, _DEALT_OUT = 1 << 15, 1 << 22
+# Bytes of what is dealt out to a thread.
+_DEALT_OUT = 1 << 22
 # Bytes of a row and of a run from which it pays. Sums of 32,768 float32 in each of 8 rows took, in
 # us by two cores of a Xeon, 151 in runs of 16 bytes, 62 of 64 and 43 of 256, of copies 552, 310 and
 # 270; in each of 20,000 rows of 32 bytes as long as of copies, of 10,000 of 128 bytes half as long.
 _LEAST_ROW, _LEAST_RUN = 1 << 7, 1 << 4
-# Bytes from which it pays where threads stand by, and how many an element takes that lies alone:
-# to copy 65,536 float32 of which every second one counts takes 19 us, of eight times as many 60.
-_LEAST_SHARED, _ONE_BYTES, _LINE_BYTES = 1 << 20, 16, 64
 
 
 class _Runs(NamedTuple):
@@ -129,25 +124,23 @@ class _Way:
         self, plan: Plan, rows: ArrayRows, span: Span, first: int, *, shares: bool
     ) -> None:
         copied, (part,) = rows.copied_part(span.slices), plan.parts
+        assert isinstance(part, FoldPart)  # noqa: S101 - see `takes_runs`
         tile = copied and _as_runs(*copied)
         assert tile is not None  # noqa: S101 - some rows lie as all do
         self.data, self._rows = tile.data, tile.rows
         itemsize = tile.data.itemsize
-        stretch = max(_STRETCH // (part.spec.block * itemsize), 1) * part.spec.block
-        # What lies alone takes as long as so many bytes, or as the line it lies in.
-        of_one = min(max(tile.skip * itemsize, _ONE_BYTES), _LINE_BYTES)
-        size = tile.rows * tile.length * (of_one if tile.run == 1 else itemsize)
-        pays = shares and size >= _LEAST_SHARED
+        of_one = itemsize if tile.run > 1 else bytes_of_one(tile.skip * itemsize)
+        size = tile.rows * tile.length * of_one
+        pays = shares and size >= LEAST_SHARED
         ends = [span.end for span in rows.column_spans()]
         if pays:
-            ends = _cut_finer(ends, stretch, tile.rows)
+            ends = _cut_finer(ends, stretch_of(part), tile.rows)
         self._size, self._ends, self._units = size, np.array(ends), tile.rows * len(ends)
-        fold, merge, take, new = _fixed_for(part)
-        self._kind, self._words = part.new(1).dtype, new.size
+        new = part.new(1)
+        self._kind, self._words = new.dtype, new.itemsize // WORD_BYTES
         self._given = np.array([
-            *(fold, merge, new.ctypes.data, new.nbytes, itemsize, 0, tile.rows, tile.pitch),
-            *(tile.run, tile.skip, first, stretch, self._ends.ctypes.data, self._ends.size),
-            *(0, take, 0),
+            *(loop_of_stretches(part), 0, tile.rows, tile.pitch * itemsize),
+            *(tile.run, tile.skip * itemsize, first, self._ends.ctypes.data, self._ends.size, 0, 0),
         ])  # fmt: skip
         self._together = together_in_runs(part) if pays and self._units > 1 else None
 
@@ -233,14 +226,3 @@ def together_in_runs(part: FoldPart) -> RunsTogether | None:  # noqa: ARG001 - s
     """Return what folds runs together with others, None where there is no other thread."""
     workers = worker_count()
     return RunsTogether(workers) if workers > 1 else None
-
-
-@cache
-def _fixed_for(part: FoldPart) -> tuple[int, int, int, NDArray[np.int64]]:
-    """Return the addresses of the loop and of what merges states or takes elements; a new state."""
-    sample, one = as_stored(np.empty(0, part.spec.values)), part.new(1)
-    fold = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, one)
-    new: NDArray[np.int64] = one.view(np.int64).ravel()
-    words = np.empty(0, f"u{sample.itemsize}")
-    take = address_of(take_singles, words, words, 1)
-    return fold, address_of(merge_kernel(part.spec), one, one), take, new

@@ -1,11 +1,8 @@
 """One tile of rows gone through by several threads, with the bits that one leaves.
 
 To wake threads takes as long as to add a megabyte, but some may stand by (`device.standby`). Rows
-are dealt out in runs. Few are cut where blocks' sums are joined pairwise anyway, so that the states
-of a row's stretches, merged pairwise in turn, are what one loop over all of it leaves: a stretch
-has a power of two of blocks. That is so of sums, extrema and counts. It is not where blocks without
-a number to count are left out of the pairs, nor of deviations, which are from the mean of all that
-went before.
+are dealt out in runs. Few are cut into stretches, where that leaves the same bits (`cuts`); the
+elements of one that is alone may lie apart (`singles`).
 """
 
 from __future__ import annotations
@@ -32,20 +29,25 @@ from warpladder.device.standby import (
 )
 from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
+from warpladder.reduction.apart import (
+    LEAST_SHARED,
+    bytes_of_one,
+    fold_apart,
+    loop_of_stretches,
+)
 from warpladder.reduction.copies import as_stored
+from warpladder.reduction.cuts import may_be_cut, merge_stretches
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.lines import turns
 from warpladder.reduction.part import Part
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
-from warpladder.reduction.states import FoldSpec, merge_kernel
+from warpladder.reduction.states import merge_kernel
 from warpladder.reduction.together import BRIEF, Together
 
 __all__ = [
     "RowsTogether",
     "complete_together",
-    "may_be_cut",
-    "merge_stretches",
     "together_for",
 ]
 
@@ -64,9 +66,9 @@ _NEVER = 1 << 62
 # What a task is given: where stands what is the same for all tiles, then what is of one, and how it
 # is cut.
 _SAME, _DATA, _SIZE, _MASK, _MARKS, _STATES, _ROWS, _LENGTH, _PITCH, _FIRST = range(10)
-_CUTS, _STEP = range(10, 12)
+_CUTS, _STEP, _SKIP = range(10, 13)
 # What is the same for all tiles, and a state that has seen nothing.
-_FOLD, _ITEMSIZE, _STATE_BYTES, _TASK, _BLOCK, _MERGE, _NEW = range(7)
+_FOLD, _ITEMSIZE, _STATE_BYTES, _TASK, _BLOCK, _MERGE, _STRETCHES, _NEW = range(8)
 
 
 @cached
@@ -80,6 +82,11 @@ def _fold_piece(given, piece):
     if cuts:
         row, column = piece // cuts, piece % cuts * step
         rows, length, states = 1, min(step, length - column), states + piece * state_bytes
+        skip = read_at(given, _SKIP)
+        if skip:
+            loop, end = read_at(fixed, _STRETCHES), column + length
+            fold_apart(loop, read_at(given, _DATA), column, end, 1, skip, 0, states)
+            return
         # By who folds it: what the caller writes has to come from its core.
         for word in range(state_bytes // WORD_BYTES):
             write_at(states, word, read_at(fixed, _NEW + word))
@@ -137,6 +144,20 @@ def _fold_one_together(board, fixed, patience, states, data):
     return _share_stretches(board, fixed, states, 1, n, patience)
 
 
+@cached
+@njit(nogil=True)
+def _fold_apart_together(board, fixed, patience, states, data):
+    """Do that for one row whose elements lie apart."""
+    if not is_opened(board):
+        return CLOSED
+    given, n = board + GIVEN * WORD_BYTES, data.size
+    _give(given, fixed, place_of(data), n, states, 1, n, n)
+    write_at(given, _MARKS, 0)
+    write_at(given, _FIRST, 0)
+    write_at(given, _SKIP, data.strides[0])
+    return _share_stretches(board, fixed, states, 1, n, patience)
+
+
 @subroutine
 def _give(
     given: Any, fixed: Any, place: Any, size: Any, states: Any, rows: Any, length: Any, pitch: Any
@@ -148,6 +169,7 @@ def _give(
     write_at(given, _ROWS, rows)
     write_at(given, _LENGTH, length)
     write_at(given, _PITCH, pitch)
+    write_at(given, _SKIP, 0)
 
 
 @subroutine
@@ -170,18 +192,6 @@ def _share_stretches(
             for word in range(words):
                 write_at(states, row * words + word, read_at(merged, word))
     return answer
-
-
-@subroutine
-def merge_stretches(merge: Any, states: Any, pieces: Any, state_bytes: Any) -> None:
-    """Merge the states of neighbouring stretches pairwise, until the first has taken in all."""
-    apart = 1
-    while apart < pieces:
-        for piece in range(0, pieces - apart, 2 * apart):
-            state = states + piece * state_bytes
-            later = array_at(state + apart * state_bytes, 1, state_bytes)
-            call_at(merge, array_at(state, 1, state_bytes) + later)
-        apart *= 2
 
 
 class RowsTogether(Together):
@@ -244,6 +254,22 @@ class RowsTogether(Together):
             team.spread()
         return True
 
+    def pays_apart(self, data: NDArray[Any]) -> bool:
+        """Tell whether it pays for elements of one dimension that lie apart."""
+        size = data.size * bytes_of_one(data.strides[0])
+        return size >= LEAST_SHARED and self.least_of_one != _NEVER
+
+    def folds_apart(
+        self, data: NDArray[Any], _mask: NDArray[np.bool_], states: int, kept: Any
+    ) -> bool | None:
+        """Do what `folds_one` does for elements without a mask that lie apart (`lies_apart`)."""
+        size = data.nbytes
+        team = self._team(size)
+        if team is None:
+            return False
+        self._fixed[_STRETCHES] = loop_of_stretches(self._part)
+        return self._shares(team, size, self._fold_apart, (states, data), (data, kept)) or None
+
     def _folds(
         self, team: Standby, tile: Tile, first: int, states: NDArray[Any], address: int
     ) -> bool:
@@ -268,6 +294,7 @@ class RowsTogether(Together):
         words = np.empty(0, f"u{itemsize}")
         self._fold = entry_for(_fold_together, 1, 1, 1, words, NO_MASK, 1, 1, 1, 1, 0)
         self._fold_one = entry_for(_fold_one_together, 1, 1, 1, 1, words)
+        self._fold_apart = entry_for(_fold_apart_together, 1, 1, 1, 1, words)
 
 
 @cache
@@ -286,15 +313,3 @@ def complete_together(plan: Plan, tile: Tile, first: int) -> list[Any]:
             if states is not None:
                 return [states]
     return plan.complete(tile, first)
-
-
-def may_be_cut(spec: FoldSpec) -> bool:
-    """Tell whether one row's state has the same bits when it is made of those of stretches."""
-    exact = {"whole", "low", "high", "low_at", "high_at", "nonzero"}
-    rounded = {"absolute", "square"}
-    if spec.sums == "int64":
-        exact |= {"total", "product"}
-    else:
-        rounded |= {"total"}
-    leaves_out = spec.masked or spec.skip_nan
-    return not spec.until and spec.folds <= (exact if leaves_out else exact | rounded)

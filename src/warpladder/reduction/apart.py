@@ -1,0 +1,176 @@
+"""One row whose elements lie apart, alone or in runs, folded as it lies.
+
+What a loop runs along are stretches of it: in their own place where a run holds one, else put
+together in a buffer that stays in the first-level cache. Their states, merged, have the bits of a
+copy's (`cuts`); of what may not be cut a stretch is all there is.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warpladder.device.native import address_of, array_at, call_at
+from warpladder.device.subroutines import subroutine
+from warpladder.device.words import copy_at, place_of, read_at
+from warpladder.reduction.copies import as_stored
+from warpladder.reduction.cuts import may_be_cut, merge_stretches
+from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
+from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.singles import LINE_BYTES, before_line, take_singles
+from warpladder.reduction.states import merge_kernel
+
+__all__ = [
+    "LEAST_APART",
+    "LEAST_SHARED",
+    "MERGE",
+    "STATE_BYTES",
+    "bytes_of_one",
+    "fold_apart",
+    "lies_apart",
+    "loop_of_stretches",
+    "stretch_of",
+]
+
+LEAST_SHARED = 1 << 20
+"""Bytes from which it pays to share rows with threads that stand by."""
+
+LEAST_APART = LEAST_SHARED // LINE_BYTES
+"""Elements of which it may."""
+
+# Bytes that take as long as an element that lies alone, at the least: to copy 65,536 float32 of
+# which every second one counts took 19 us, of eight times as many 60.
+_ONE_BYTES = 16
+# Bytes of a stretch, a power of two.
+_STRETCH = 1 << 15
+_UNCUT = 1 << 62
+
+# What is the same for all rows: a loop, what merges its states and what takes elements that lie
+# alone, a state that has seen nothing, and elements of a stretch.
+_FOLD, MERGE, _TAKE, _ITEMSIZE, STATE_BYTES, _NEW, _STRETCH_SIZE = range(7)
+
+
+@subroutine
+def fold_apart(
+    loop: Any, data: Any, begin: Any, end: Any, run: Any, skip: Any, first: Any, state: Any
+) -> None:
+    """Fold elements of a row into a state, which is made new.
+
+    Parameters
+    ----------
+    loop
+        The address of what `loop_of_stretches` has.
+    data
+        That of the first element of the row.
+    begin, end
+        Which elements.
+    run, skip
+        Elements of a run, and bytes from one run to the next.
+    first
+        What the first element counts as, where places are kept.
+    state
+        The address of the state.
+    """
+    itemsize, state_bytes = read_at(loop, _ITEMSIZE), read_at(loop, STATE_BYTES)
+    stretch = min(read_at(loop, _STRETCH_SIZE), end - begin)
+    pieces = (end - begin + stretch - 1) // stretch
+    stretches = np.empty(pieces * state_bytes, np.uint8)
+    # Room for it to begin where what is taken fills a line of the caches at once.
+    buffer = np.empty(stretch * itemsize + 2 * LINE_BYTES, np.uint8)
+    for piece in range(pieces + 1):
+        # Asked for here, where both are needed for the next round: Numba frees what is not.
+        states, copy = place_of(stretches), place_of(buffer) // LINE_BYTES * LINE_BYTES
+        if piece == pieces:
+            merge_stretches(read_at(loop, MERGE), states, pieces, state_bytes)
+            copy_at(state, states, state_bytes)
+        else:
+            column = begin + piece * stretch
+            size, within = min(stretch, end - column), column % run
+            place = data + column // run * skip + within * itemsize
+            if run == 1:
+                step = skip // itemsize
+                before = before_line(place, step, itemsize) * itemsize
+                there = copy + 2 * LINE_BYTES - before % LINE_BYTES
+                call_at(
+                    read_at(loop, _TAKE),
+                    array_at(there, size, itemsize)
+                    + array_at(place, (size - 1) * step + 1, itemsize)
+                    + (step,),
+                )
+                place = there
+            elif within + size > run:
+                there = copy + LINE_BYTES
+                _gather(there, place, size, within, run, skip, itemsize)
+                place = there
+            at = states + piece * state_bytes
+            copy_at(at, read_at(loop, _NEW), state_bytes)
+            call_at(
+                read_at(loop, _FOLD),
+                array_at(place, size, itemsize)
+                + array_at(place, 0, 1)
+                + (1, size, size, first + column)
+                + array_at(at, 1, state_bytes),
+            )
+
+
+@subroutine
+def _gather(
+    there: Any, place: Any, size: Any, within: Any, run: Any, skip: Any, itemsize: Any
+) -> None:
+    """Copy so many elements of a row from one on that stands so far within its run."""
+    left = run - within
+    while size:
+        left = min(left, size)
+        copy_at(there, place, left * itemsize)
+        there += left * itemsize
+        place += skip - within * itemsize
+        size -= left
+        within, left = 0, run
+
+
+def lies_apart(array: NDArray[Any]) -> bool:
+    """Tell whether elements of one dimension lie apart, as `fold_apart` takes them, in one tile."""
+    skip, itemsize = array.strides[0], array.itemsize
+    is_regular = skip > itemsize and skip % itemsize == 0
+    return is_regular and array.nbytes <= CACHED_BYTES and array.flags.aligned
+
+
+def bytes_of_one(skip: int) -> int:
+    """Return how many bytes take as long as an element that lies alone, so far from the next."""
+    return min(max(skip, _ONE_BYTES), LINE_BYTES)
+
+
+def stretch_of(part: FoldPart) -> int:
+    """Return how many elements a stretch has; of what may not be cut, more than there are."""
+    # What ends early in a stretch may go on in the next.
+    if not may_be_cut(part.spec._replace(until="")):
+        return _UNCUT
+    block = part.spec.block
+    return max(_STRETCH // (block * np.dtype(part.spec.values).itemsize), 1) * block
+
+
+def loop_of_stretches(part: FoldPart) -> int:
+    """Return the address of what is the same for all rows that a part's loop goes through."""
+    known = _known.get(part)
+    if known is None:
+        sample, new, stretch = (
+            as_stored(np.empty(0, part.spec.values)),
+            part.new(1),
+            stretch_of(part),
+        )
+        words = np.empty(0, f"u{sample.itemsize}")
+        fixed = np.zeros(7, np.int64)
+        fixed[_FOLD] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, new)
+        if stretch != _UNCUT:
+            fixed[MERGE] = address_of(merge_kernel(part.spec), new, new)
+        fixed[_TAKE] = address_of(take_singles, words, words, 1)
+        fixed[_ITEMSIZE], fixed[STATE_BYTES] = sample.itemsize, new.nbytes
+        fixed[_NEW], fixed[_STRETCH_SIZE] = new.ctypes.data, stretch
+        known = _known.setdefault(part, (fixed, new))
+    return int(known[0].ctypes.data)
+
+
+# For good: who calls has no more than the address.
+_known: dict[FoldPart, tuple[NDArray[np.int64], NDArray[Any]]] = {}

@@ -1,0 +1,40 @@
+"""Rows cut into stretches, whose states, merged, are bit by bit what one loop leaves of a row.
+
+That is so where blocks' sums are joined pairwise anyway, and a stretch has a power of two of
+blocks: of sums, extrema and counts. It is not where blocks without a number to count are left out
+of the pairs, nor of deviations, which are from the mean of all that went before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from warpladder.device.native import array_at, call_at
+from warpladder.device.subroutines import subroutine
+from warpladder.reduction.states import FoldSpec
+
+__all__ = ["may_be_cut", "merge_stretches"]
+
+
+def may_be_cut(spec: FoldSpec) -> bool:
+    """Tell whether one row's state has the same bits when it is made of those of stretches."""
+    exact = {"whole", "low", "high", "low_at", "high_at", "nonzero"}
+    rounded = {"absolute", "square"}
+    if spec.sums == "int64":
+        exact |= {"total", "product"}
+    else:
+        rounded |= {"total"}
+    leaves_out = spec.masked or spec.skip_nan
+    return not spec.until and spec.folds <= (exact if leaves_out else exact | rounded)
+
+
+@subroutine
+def merge_stretches(merge: Any, states: Any, pieces: Any, state_bytes: Any) -> None:
+    """Merge the states of neighbouring stretches pairwise, until the first has taken in all."""
+    apart = 1
+    while apart < pieces:
+        for piece in range(0, pieces - apart, 2 * apart):
+            state = states + piece * state_bytes
+            later = array_at(state + apart * state_bytes, 1, state_bytes)
+            call_at(merge, array_at(state, 1, state_bytes) + later)
+        apart *= 2
