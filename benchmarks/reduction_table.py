@@ -75,7 +75,7 @@ _OF_BOTTLENECK = {
     "var": "nanvar",
 }
 # Rounds of a cell, in seconds and in number, and how long a turn is at the least.
-_SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _TURN_SECONDS = 0.4, 5, 40, 1e-2
+_SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _TURN_SECONDS = 0.25, 5, 40, 1e-2
 # Before a turn: threads that wait for their next call keep the other core from whoever is next.
 _UNTIL_OURS_REST, _UNTIL_BLAS_RESTS = 2e-3, 0.2
 _MOST_SERIES_AGAIN = 5

@@ -205,7 +205,8 @@ class RowsTogether(Together):
 
     def __init__(self, part: FoldPart, workers: int) -> None:
         super().__init__(workers)
-        self._part = part
+        # The address of what `fold_apart` is given, once it is known.
+        self._part, self._stretches = part, 0
         self._sample = as_stored(np.empty(0, part.spec.values))
         self._least_of_rows = _LEAST_SHARED // self._sample.itemsize
         least_of_one = _LEAST_OF_ONE // self._sample.itemsize
@@ -267,7 +268,8 @@ class RowsTogether(Together):
         team = self._team(size)
         if team is None:
             return False
-        self._fixed[_STRETCHES] = loop_of_stretches(self._part)
+        if not self._stretches:
+            self._stretches = self._fixed[_STRETCHES] = loop_of_stretches(self._part)
         return self._shares(team, size, self._fold_apart, (states, data), (data, kept)) or None
 
     def _folds(
