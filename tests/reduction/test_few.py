@@ -95,8 +95,8 @@ def test_few_numbers_over_an_axis(op, dtype):
 
 
 JOINED = (
-    *(("sum", "f4"), ("mean", "f4"), ("prod", "f8"), ("l2", "f8")),
-    *large(*product(("sum", "mean", "prod", "l2"), ("i1", "u8", "i8"))),
+    *(("sum", "f4"), ("mean", "f4"), ("l2", "f8")),
+    *large(("prod", "f8"), *product(("sum", "mean", "prod", "l2"), ("i1", "u8", "i8"))),
     *large(("prod", "f4"), ("l2", "f4"), ("sum", "f8"), ("mean", "f8")),
 )
 
@@ -133,7 +133,7 @@ def test_few_numbers_beside_a_mask(op, dtype):
         check(numbers(dtype, 6).reshape(3, 2), op, where=mask)
 
 
-@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("l2", "f8"), *large(("argmax", "i4"))])
+@pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), *large(("l2", "f8"), ("argmax", "i4"))])
 def test_numbers_that_do_not_lie_one_after_the_other(op, dtype):
     """They are seen to, also by a call that has met others of their dtype."""
     for size in (1, 2, 600, 140_000):
@@ -185,7 +185,8 @@ def test_truths_that_settle_extrema():
             assert list(wl.reduce(values, ("min", "max"))) == [values.min(), values.max()]
 
 
-@pytest.mark.parametrize("dtype", ["i1", *large("u1", "i2", "u2", "i4", "u4", "i8", "u8")])
+# Of each width one, signed by turns: every dtype has loops of its own.
+@pytest.mark.parametrize("dtype", ["i1", *large("u2", "i4", "u8")])
 def test_extrema_that_no_number_exceeds(dtype):
     """What follows them is not looked at; what they were before they were found is not kept."""
     limits = np.iinfo(dtype)
@@ -290,8 +291,16 @@ def test_calls_at_once_do_not_meet():
 
 
 LINES_OF = (
-    *(("sum", "f4"), ("max", "f4"), ("nanmax", "f8"), ("mean", "i8"), ("any", "i1")),
-    *large(("sum", "f8"), ("sum", "i4"), ("nanmin", "f4"), ("nansum", "f4"), ("mean", "u8")),
+    *(("sum", "f4"), ("nanmax", "f8"), ("any", "i1")),
+    *large(
+        ("max", "f4"),
+        ("mean", "i8"),
+        ("sum", "f8"),
+        ("sum", "i4"),
+        ("nanmin", "f4"),
+        ("nansum", "f4"),
+        ("mean", "u8"),
+    ),
     *large(("mean", "i1"), ("min", "u8"), ("all", "f4"), ("prod", "i8"), ("count_nonzero", "i4")),
 )
 
@@ -415,7 +424,7 @@ def test_the_last_of_zeros_of_both_signs_over_lines(op):
 
 
 @pytest.mark.parametrize(
-    ("op", "dtype"), [("l2", "f4"), ("l2", "f8"), *large(("nanl2", "f8"), ("l2", "i4"))]
+    ("op", "dtype"), [("l2", "f8"), *large(("l2", "f4"), ("nanl2", "f8"), ("l2", "i4"))]
 )
 def test_squares_over_lines(op, dtype):
     """Without records but for squares that leave the range of float64; with records the same."""
@@ -449,7 +458,7 @@ def test_squares_over_lines(op, dtype):
             np.testing.assert_allclose(expected, norms, rtol=1e-14 if dtype != "f4" else 1.2e-7)
 
 
-@pytest.mark.parametrize("dtype", ["f4", "i8", *large("f8", "u8", "i1")])
+@pytest.mark.parametrize("dtype", ["f4", *large("i8", "f8", "u8", "i1")])
 def test_moments_over_lines(dtype):
     """Without records where there is one block and no square is lost; they merge as records."""
     plan = make_plan(parse_ops("var"), np.dtype(dtype), None, "fast", masked=False)

@@ -42,13 +42,21 @@ def test_rows_of_several_pieces(strict_gpu: SimulatedDevice) -> None:
     values = numbers(3 * 8500, "f4").reshape(3, 8500)
     there = strict_gpu.to_device(values)
     exact = [math.fsum(row) for row in values.tolist()]
-    squares = [math.fsum(v * v for v in row) for row in values.tolist()]
     for _ in range(2):
         found = wl.reduce(there, ("sum", "argmin", "var"), axis=1, device=strict_gpu)
         np.testing.assert_allclose(found.sum.copy_to_host(), exact, rtol=1e-5)
         np.testing.assert_array_equal(found.argmin.copy_to_host(), values.argmin(axis=1))
         variance = values.astype("f8").var(axis=1)
         np.testing.assert_allclose(found.var.copy_to_host(), variance, rtol=1e-6)
+
+
+@pytest.mark.large
+def test_exact_sums_of_rows_of_several_pieces(strict_gpu: SimulatedDevice) -> None:
+    values = numbers(3 * 8500, "f4").reshape(3, 8500)
+    there = strict_gpu.to_device(values)
+    exact = [math.fsum(row) for row in values.tolist()]
+    squares = [math.fsum(v * v for v in row) for row in values.tolist()]
+    for _ in range(2):
         both = wl.reduce(there, ("sum", "l2"), axis=1, accuracy="reproducible", device=strict_gpu)
         np.testing.assert_array_equal(both.sum.copy_to_host(), np.array(exact, "f4"))
         np.testing.assert_array_equal(both.l2.copy_to_host(), np.sqrt(squares).astype("f4"))
