@@ -66,19 +66,36 @@ def test_int16_is_kept_where_only_the_sum_of_all_weights_is_too_large():
     assert np.array_equal(as_float(answer.dist_matrix), distances(weights))
 
 
-@pytest.mark.parametrize("device", ["cpu", "gpu", "on it"])
+CHAINS = [
+    # No distance may reach half of the range, 16,383: before one that does there is another
+    # that falls short of it by no more than the heaviest edge.
+    ([5461, 5461, 5461], "int16", False),
+    ([5461, 5460, 5461], "int16", True),
+    ([1, 2, 8000], "int16", True),
+    ([2**61 - 2, 2**60, 2**60], "int64", True),
+    ([2**61, 2**60, 2**60], "int64", False),
+    ([5e307, 5e307, 5e307], "float64", True),
+    ([6e307, 6e307, 6e307], "float64", False),
+]
+#: By default each dtype is run on a GPU once with a graph that fits, once with one that does not.
+ON_A_GPU = {
+    *(("int16", False, "gpu"), ("int64", True, "gpu"), ("float64", False, "gpu")),
+    *(("int16", True, "on it"), ("int64", False, "on it"), ("float64", True, "on it")),
+}
+
+
 @pytest.mark.parametrize(
-    ("weights", "dtype", "fits"),
+    ("device", "weights", "dtype", "fits"),
     [
-        # No distance may reach half of the range, 16,383: before one that does there is another
-        # that falls short of it by no more than the heaviest edge.
-        ([5461, 5461, 5461], "int16", False),
-        ([5461, 5460, 5461], "int16", True),
-        ([1, 2, 8000], "int16", True),
-        ([2**61 - 2, 2**60, 2**60], "int64", True),
-        ([2**61, 2**60, 2**60], "int64", False),
-        ([5e307, 5e307, 5e307], "float64", True),
-        ([6e307, 6e307, 6e307], "float64", False),
+        pytest.param(
+            device,
+            *case,
+            marks=()
+            if device == "cpu" or ((*case[1:], device) in ON_A_GPU and 8000 not in case[0])
+            else pytest.mark.large,
+        )
+        for device in ("cpu", "gpu", "on it")
+        for case in CHAINS
     ],
 )
 def test_the_longest_distance_tells_whether_one_is_missing(gpu, weights, dtype, fits, device):
