@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-_LAB = Path(__file__).parents[1] / "lab"
-_COMMAND = (
-    f"import sys; sys.path.insert(0, {str(_LAB)!r});"
-    "from warpladder.lab.registry import LADDERS; LADDERS.update(mistaken='mistaken:LADDER');"
-    "from warpladder.cli import main; main()"
-)
-_LINES = (_LAB / "mistaken.py").read_text().splitlines()
+import pytest
+
+import calling
+from warpladder.lab.registry import LADDERS
+
+_LINES = (Path(__file__).parents[1] / "lab" / "mistaken.py").read_text().splitlines()
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", _COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "500"},
-        check=False,
-    )
+@pytest.fixture
+def run(monkeypatch):
+    """Return what runs a command that knows the ladder, on a terminal where all has room."""
+    monkeypatch.setitem(LADDERS, "mistaken", "mistaken:LADDER")
+    monkeypatch.setattr(calling, "COLUMNS", 500)
+    return calling.call
 
 
 def line_of(text):
@@ -39,7 +33,7 @@ def misspelt():
     )
 
 
-def test_climb_says_each_mistake_once():
+def test_climb_says_each_mistake_once(run):
     result = run("climb", "mistaken", "--device", "simulator")
     assert result.returncode == 1
     assert not result.stderr
@@ -50,7 +44,7 @@ def test_climb_says_each_mistake_once():
     assert f"mistaken.py, line {line_of('[2, 2]')})" in told[1]
 
 
-def test_explain_says_it_in_one_line():
+def test_explain_says_it_in_one_line(run):
     result = run("explain", "mistaken/misspelt")
     assert result.returncode == 1
     assert not result.stdout

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import io
+import runpy
 import subprocess
 import sys
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
@@ -62,6 +66,18 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def run_here(*options: str) -> tuple[int | str | None, str]:
+    """Return what the script exits with and its complaints; another process takes a second."""
+    with patch.object(sys, "argv", [str(SCRIPT), *options]), redirect_stderr(io.StringIO()) as said:
+        try:
+            runpy.run_path(str(SCRIPT), run_name="__main__")
+        except SystemExit as ended:
+            # Python writes what is no number.
+            complaint = ended.code if isinstance(ended.code, str) else ""
+            return ended.code, said.getvalue() + complaint
+    return 0, said.getvalue()
+
+
 def rows(file: Path) -> list[list[str]]:
     with file.open(newline="") as opened:
         return list(csv.reader(opened))
@@ -92,9 +108,9 @@ def test_the_whole_map(downloads: list[str], tmp_path: Path) -> None:
 
 def test_only_the_busiest_airports(downloads: list[str], tmp_path: Path) -> None:
     output = tmp_path / "hubs.csv"
-    assert run(*downloads, "-o", str(output), "--hub-count", "2").returncode == 0
+    assert run_here(*downloads, "-o", str(output), "--hub-count", "2")[0] == 0
     assert [row[:2] for row in rows(output)[1:]] == [["AAA", "BBB"], ["BBB", "AAA"]]
-    assert run(*downloads, "-o", str(output), "--hub-count", "1", "--also", "DDD").returncode == 0
+    assert run_here(*downloads, "-o", str(output), "--hub-count", "1", "--also", "DDD")[0] == 0
     assert [row[:2] for row in rows(output)[1:]] == [["DDD", "AAA"]]
 
 
@@ -109,10 +125,9 @@ def test_only_the_busiest_airports(downloads: list[str], tmp_path: Path) -> None
 def test_options_that_make_no_sense(
     downloads: list[str], tmp_path: Path, options: list[str], complaint: str
 ) -> None:
-    done = run(*downloads, "-o", str(tmp_path / "x.csv"), *options)
-    assert done.returncode != 0
-    assert complaint in done.stderr
-    assert "Traceback" not in done.stderr
+    status, said = run_here(*downloads, "-o", str(tmp_path / "x.csv"), *options)
+    assert status not in {0, None}
+    assert complaint in said
 
 
 def test_swapped_files_are_noticed(downloads: list[str], tmp_path: Path) -> None:
