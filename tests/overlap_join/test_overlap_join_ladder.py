@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from choosing import large
+from choosing import large, only
 from warpladder.errors import InputError, KernelFaultError
 from warpladder.lab.verify import check_predictions, check_wrong, verify
 from warpladder.overlap_join.forms import Rows
@@ -157,8 +157,20 @@ def test_tiles_are_right_at_their_edges():
         assert verdict.ok, (verdict.n, verdict.fault)
 
 
-@each_with_kernels
-@pytest.mark.parametrize("schedule", ["warps-reverse", *large("warps", "warps-random")])
+#: Their schedules take seconds each; by default they run in lockstep alone.
+MANY_KERNELS = {"inverted-index", "signatures"}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "rung"),
+    only(
+        lambda schedule, rung: schedule == "warps-reverse" and rung.name not in MANY_KERNELS,
+        ["warps-reverse", "warps", "warps-random"],
+        KERNELS,
+        where=lambda schedule, rung: schedule != "warps-random" or rung.name not in MANY_KERNELS,
+    ),
+    ids=lambda one: getattr(one, "name", one),
+)
 def test_a_rung_is_right_in_every_schedule(rung, schedule):
     # Two warps for a pair, where a pair has them; then several tiles or blocks.
     sizes = [3, 17]

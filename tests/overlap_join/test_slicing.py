@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import warpladder as wl
-from choosing import by_pairs, only
+from choosing import large
 from warpladder.formats.sets import Sets
 from warpladder.overlap_join import cpu, frequencies, groups, plan, slices
 from warpladder.overlap_join.coding import coded
@@ -149,14 +149,20 @@ def sets_of(n: int, universe: int, most: int, seed: int, odds: float = 1.0) -> S
 
 @pytest.mark.parametrize(
     ("n", "masks", "at_once"),
-    by_pairs([ROWS - 1, ROWS, ROWS + 1, 2 * ROWS + 607], [0, 37, 300], [False, True]),
+    [
+        *((ROWS - 1, 0, False), (ROWS, 300, True), (ROWS + 1, 37, False)),
+        *((2 * ROWS + 607, 0, True), (2 * ROWS + 607, 37, False)),
+        *large((ROWS - 1, 37, True), (ROWS - 1, 300, False), (ROWS, 0, False), (ROWS, 37, True)),
+        *large((ROWS + 1, 0, True), (ROWS + 1, 300, True), (2 * ROWS + 607, 300, False)),
+    ],
 )
 def test_rows_of_several_panels(n: int, masks: int, at_once: bool) -> None:
     check(sets_of(n, 300, 25, n), masks, 3, at_once=at_once)
 
 
-@pytest.mark.parametrize("masks", [40, 300])
-@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(
+    ("masks", "at_once"), [(40, True), (300, False), *large((40, False), (300, True))]
+)
 def test_other_rows(masks: int, at_once: bool) -> None:
     check(
         sets_of(700, 300, 25, 1), masks, 4, sets_of(ROWS + 90, 300, 30, 2), at_once=at_once
@@ -165,7 +171,7 @@ def test_other_rows(masks: int, at_once: bool) -> None:
 
 @pytest.mark.parametrize(
     ("masks", "threshold"),
-    only(lambda masks, threshold: masks == 60 or threshold == 2, [0, 3, 60], [1, 2, 9]),
+    [(0, 2), (60, 9), *large((3, 2), (60, 1), (0, 9), (3, 1))],
 )
 def test_lists_met_at_once_carry_through_all_slices(masks: int, threshold: int) -> None:
     # Lists of a few rows are copied, longer ones are not; rows share up to 40 ids.
@@ -174,11 +180,14 @@ def test_lists_met_at_once_carry_through_all_slices(masks: int, threshold: int) 
 
 
 @pytest.mark.parametrize(
-    ("measure", "threshold"),
-    [("count", 2), ("count", 9), ("jaccard", 0.2), ("cosine", 0.4), ("dice", 0.4),
-     ("containment", 0.6)],
-)  # fmt: skip
-@pytest.mark.parametrize("masks", [0, 5, 40])
+    ("measure", "threshold", "masks"),
+    [
+        *(("count", 2, 0), ("count", 9, 40), ("jaccard", 0.2, 5), ("cosine", 0.4, 0)),
+        *(("dice", 0.4, 40), ("containment", 0.6, 5)),
+        *large(("count", 2, 5), ("count", 2, 40), ("count", 9, 0), ("jaccard", 0.2, 0)),
+        *large(("cosine", 0.4, 40), ("dice", 0.4, 5), ("containment", 0.6, 0)),
+    ],
+)
 def test_what_is_met_at_once_is_what_counting_finds(
     measure: str, threshold: float, masks: int
 ) -> None:
@@ -205,7 +214,11 @@ def test_what_is_met_at_once_is_what_counting_finds(
 
 
 @pytest.mark.parametrize(
-    ("masks", "threshold", "threads"), by_pairs([0, 1, 7, 40], [1, 2, 3], [1, 3])
+    ("masks", "threshold", "threads"),
+    [
+        *((0, 1, 1), (1, 2, 3), (7, 3, 1), (40, 1, 3)),
+        *large((0, 2, 3), (0, 3, 1), (1, 1, 3), (1, 3, 1), (7, 2, 1), (40, 2, 1), (40, 3, 3)),
+    ],
 )
 def test_rows_are_listed_as_they_were_given(
     masks: int, threshold: int, threads: int, monkeypatch: pytest.MonkeyPatch
@@ -386,7 +399,7 @@ def test_masks_of_several_segments_and_rows_of_many_ids() -> None:
     check(sets, universe - 500, 40)
 
 
-@pytest.mark.parametrize("threshold", [2, 3, 9])
+@pytest.mark.parametrize("threshold", [3, *large(2, 9)])
 def test_rows_that_share_enough_before_all_their_masks_are_added(threshold: int) -> None:
     universe = 2 * groups.MASKS_AT_ONCE + 900
     sets = sets_of(ROWS + 70, universe, 1500, threshold, odds=0.2)
