@@ -55,6 +55,8 @@ def test_around_whole_warps_and_tiles(n, dtype, next_hops):
     check_on_the_simulator(2 if n <= 64 else 1, n, dtype, next_hops)
 
 
+# By default there are two, with all checks.
+@pytest.mark.large
 def test_three_tiles_in_a_row():
     check_on_the_simulator(1, 130, "int32", True, checks=False)
 
@@ -113,13 +115,11 @@ NUMBERS = {
 }
 
 
+# Hops take registers of their own: without them there is less to spill.
 @pytest.mark.skipif(missing_tool() is not None, reason=missing_tool() or "")
 @pytest.mark.parametrize(
     ("dtype", "carry"),
-    [
-        *large(*((dtype, True) for dtype in DTYPES)),
-        *large(*((dtype, False) for dtype in DTYPES)),
-    ],
+    [*large(*((dtype, True) for dtype in DTYPES)), *large(("float64", False))],
 )
 def test_kernels_for_every_dtype_compile_without_spills(dtype, carry):
     given, number = NUMBERS[dtype]
