@@ -8,7 +8,7 @@ from hop_graphs import check_next_hops, hops_between, path, random_edges, star
 from oracles import DTYPES, absent, as_float
 
 import warpladder as wl
-from choosing import large
+from choosing import large, only
 from warpladder import errors
 from warpladder.call import Target
 from warpladder.shortest_paths import plan
@@ -56,17 +56,27 @@ def layout_of(device, n):
     return layout_for(device, n, np.dtype(np.int16))
 
 
-@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 127, 128, 129, 300])
-@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize(
+    ("directed", "n"),
+    # What is undirected has arcs in both directions, for the same kernels.
+    only(
+        lambda directed, n: directed or n in {2, 33, 300},
+        [True, False],
+        [0, 1, 2, 31, 32, 33, 127, 128, 129, 300],
+    ),
+)
 def test_random_graphs_of_awkward_sizes(gpu, n, directed):
     """With loops, parallel edges, and vertices that no edge names."""
     check(gpu, n, random_edges(n, 3 * n, seed=n), directed=directed)
 
 
 @pytest.mark.parametrize(
-    "ends", [path(70), star(150), (star(150)[1], star(150)[0]), *large((path(40),))]
+    ("directed", "ends"),
+    [
+        *((True, path(70)), (True, star(150)), (True, star(150)[::-1]), (False, path(70))),
+        *large((False, star(150)), (True, path(40))),
+    ],
 )
-@pytest.mark.parametrize("directed", [True, False])
 def test_paths_and_stars(gpu, ends, directed):
     """More levels than four digits say; a vertex with many arcs into it, out of it, or both."""
     check(gpu, max(ends[0].max(), ends[1].max()) + 1, ends, directed=directed)
@@ -116,7 +126,7 @@ def test_every_dtype(one, dtype):
     check_next_hops(found.next_hops, expected)
 
 
-@pytest.mark.parametrize("schedule", ["warps", "warps-reverse"])
+@pytest.mark.parametrize("schedule", ["warps-reverse", *large("warps")])
 def test_warps_in_any_order(schedule):
     gpu = SimulatedDevice(counters=False, multiprocessors=2, schedule=schedule)
     check(gpu, 100, np.concatenate([random_edges(100, 250, 1), star(60)], axis=1))

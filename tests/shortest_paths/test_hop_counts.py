@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from oracles import absent, as_float
 
 import warpladder as wl
-from choosing import by_pairs, large
+from choosing import large
 from warpladder import errors
 from warpladder.shortest_paths import elimination, level_hops, plan
 from warpladder.shortest_paths import hop_counts as engine
@@ -136,7 +137,13 @@ class TestManyArcs:
 
     @pytest.mark.parametrize(
         ("n", "share", "directed"),
-        by_pairs([1, 2, 63, 64, 65, 511, 512, 513], [0.1, 0.5, 1], [True, False]),
+        [
+            *((1, 1, True), (2, 0.5, False), (63, 0.1, True), (64, 1, False), (65, 0.5, True)),
+            *((511, 0.1, False), (512, 1, True), (513, 0.5, False)),
+            *large(
+                *product([64, 513], [0.1], [True, False]), *product([511, 512], [0.5, 1], [False])
+            ),
+        ],
     )
     def test_random_ones(self, n, share, directed):
         present = np.random.default_rng(n).random((n, n)) < share

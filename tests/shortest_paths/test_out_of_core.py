@@ -14,7 +14,7 @@ import pytest
 from oracles import absent, as_float, check_hops, distances, random_weights
 
 import warpladder as wl
-from choosing import by_pairs, large
+from choosing import large
 from warpladder.device import staging
 from warpladder.errors import TooLargeError
 from warpladder.shortest_paths.dense import export_dist, hop_matrix, import_weights, inner_no_path
@@ -188,6 +188,7 @@ def check(weights, sizes, *, hops, device=None):
     [
         (1, (64, 64, 64), "int64", False),
         (2, (64, 64, 64), "int32", True),
+        (33, (128, 128, 128), "float32", False),
         (64, (64, 64, 64), "float64", False),
         *large((130, (192, 128, 128), "int32", True), (129, (192, 128, 64), "int64", False)),
     ],
@@ -196,14 +197,13 @@ def test_wherever_blocks_and_bands_end(n, sizes, dtype, hops):
     check(random_weights(n, dtype, density=0.05, seed=n), Sizes(*sizes), hops=hops)
 
 
-@pytest.mark.parametrize("dtype", ["float64", *large("int16", "float32", "int64")])
+# By default they go along with int32, above and where a call takes this way.
+@pytest.mark.parametrize("dtype", large("float64", "int16", "float32", "int64"))
 def test_next_hops_of_every_dtype(dtype):
     check(random_weights(97, dtype, density=0.05, seed=1), Sizes(128, 64, 64), hops=True)
 
 
-@pytest.mark.parametrize(
-    ("n", "dtype", "up_to"), [(129, "int16", 4096), *large((200, "float32", 0))]
-)
+@pytest.mark.parametrize(("n", "dtype", "up_to"), large((129, "int16", 4096), (200, "float32", 0)))
 def test_tiles_of_128(n, dtype, up_to, monkeypatch):
     monkeypatch.setattr(close, "_ONE_LAUNCH_UP_TO", up_to)
     weights = random_weights(n, dtype, density=0.05, seed=n)
@@ -309,7 +309,11 @@ def test_columns_are_copied(hops):
 # How much is allocated depends on the size of a number alone; int16 is closed as int32.
 @pytest.mark.parametrize(
     ("part", "dtype", "hops"),
-    by_pairs([0.3, 0.9, 1.02], ["int16", "float32", "int64"], [False, True]),
+    [
+        *((0.3, "int16", False), (0.9, "int64", True), (1.02, "float32", False)),
+        *large((0.3, "float32", True), (0.3, "int64", True), (0.9, "float32", False)),
+        *large((0.9, "int16", True), (1.02, "int16", True), (1.02, "int64", False)),
+    ],
 )
 def test_what_is_allocated_fits(part, dtype, hops):
     n = 1500

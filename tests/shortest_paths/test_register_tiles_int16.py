@@ -28,6 +28,7 @@ def test_one_tile(n):
     assert verdict.ok, verdict.fault
 
 
+@pytest.mark.large
 def test_the_longest_distance_that_fits_is_found_through_nine_tiles():
     """A one-way street in a random order of the vertices, as long as can be."""
     n = 300
