@@ -421,12 +421,12 @@ def test_killed_and_resumed(many: Path, tmp_path: Path, in_small_blocks: None) -
 
 @pytest.mark.large
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere processes are ended otherwise")
-@pytest.mark.parametrize("name", ["x.parquet", "x.csv", "x.txt.gz"])
-def test_killed_at_any_moment(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "n"), [("x.parquet", 9000), ("x.csv", 9000), ("x.txt.gz", 6000)])
+def test_killed_at_any_moment(tmp_path: Path, name: str, n: int) -> None:
     """Millions of pairs; killed again and again, some time after a run has got further."""
     rng = np.random.default_rng(0)
-    rows = rng.integers(0, 3000, (14_000, 30))
-    table = pa.table({"id": np.arange(14_000), "related": list(rows)})
+    rows = rng.integers(0, 3000, (n, 30))
+    table = pa.table({"id": np.arange(n), "related": list(rows)})
     pq.write_table(table, tmp_path / "rows.parquet")
     path, whole, journal = (tmp_path / one for one in (name, f"whole-{name}", f"{name}.journal"))
     syncing = "from warpladder.formats import growing; growing.SYNC_SECONDS = 0.05\n"
@@ -469,6 +469,8 @@ def test_standard_output(golden: Path, form: list[str], expected: str) -> None:
     assert (result.stdout, result.stderr) == (expected, "")
 
 
+# By default `paths` shows it.
+@pytest.mark.large
 def test_a_closed_pipe_ends_quietly(golden: Path) -> None:
     command = [sys.executable, "-c", _PROGRAM, "overlap", str(golden), "-o", "-"]
     with subprocess.Popen(command, stdout=-1, stderr=-1) as process:
