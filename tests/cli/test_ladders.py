@@ -359,6 +359,8 @@ def test_no_line_of_code_is_cut_without_a_sign():
         assert any(line.split()[:1] == [".."] for line in lines)
 
 
+# By default the command is given with a toy, and the ladder without a command.
+@pytest.mark.large
 def test_the_primer_on_the_simulator():
     """The real ladder on the real device, all the way through the command line."""
     climbed = call("climb", "primer", "--device", "simulator", "--json")
@@ -370,6 +372,8 @@ def test_the_primer_on_the_simulator():
     assert line[1:3] == ["32", "4"]
 
 
+# By default other commands show it.
+@pytest.mark.large
 def test_an_interrupted_climb_ends_in_one_line():
     program = (
         f"import sys; sys.path.insert(0, {str(Path(toy.__file__).parent)!r}); import toy;"

@@ -217,6 +217,8 @@ except TooLargeError as refusal:
 """
 
 
+# By default the limit is one that is said, above.
+@pytest.mark.large
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds processes to this limit")
 def test_a_real_limit():
     done = subprocess.run(

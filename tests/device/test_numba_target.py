@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import warpladder as wl
+from choosing import large
 from warpladder.device import cuda as probing
 from warpladder.device import numba_target, select
 from warpladder.device.cuda_device import CudaDevice
@@ -88,7 +89,7 @@ EXPECTED = ["[527.0, 3.0, 18.0, 0.5]", "(3,) numba.cuda"]
         # As by NumPy 2.5: it seems to be there, and fails when something is to be typed.
         ("numba.cuda.np.arrayobj", "from numba import cuda"),
         # `numba.cuda` itself cannot be imported.
-        ("numba.cuda.cgutils", "import warpladder.simulator"),
+        *large(("numba.cuda.cgutils", "import warpladder.simulator")),
     ],
 )
 def test_numba_cuda_is_set_aside_where_it_cannot_be_used(broken, first):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from choosing import large
 from warpladder.errors import DeviceError
 from warpladder.lab.explore.exploration import Setting
 from warpladder.lab.explore.registry import find_exploration
@@ -86,7 +87,7 @@ def test_multiples_show_the_jumps():
     assert len(alone.answer) == 1
 
 
-@pytest.mark.parametrize("name", ["pitch", "columns", "multiples"])
+@pytest.mark.parametrize("name", ["columns", *large("pitch", "multiples")])
 def test_on_a_gpu_the_time_of_a_step_is_shown(name):
     findings = run(name, 5, gpu_sizes=(3, 6), gpu=TimedSimulator())
     times = findings.tables[-1]

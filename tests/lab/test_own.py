@@ -81,6 +81,8 @@ def test_a_file_may_be_called_like_a_module_and_import_its_neighbours(mine):
     assert sys.modules["random"] is random
 
 
+# By default test_numba_target.py has such a process, without a file.
+@pytest.mark.large
 def test_a_file_takes_the_cuda_target_that_works(mine):
     """In a process of its own, where that of numba-cuda cannot be imported."""
     load = f"from warpladder.lab.own import load; print(load({str(mine)!r}).name)"

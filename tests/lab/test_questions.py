@@ -19,7 +19,7 @@ EVERY = [
     for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
 ]
 #: Rungs whose kernels take seconds to translate, or to run at the size that is asked for.
-SLOW = {"one-launch", "row-blocks"}
+SLOW = {"one-launch", "row-blocks", "pivot-in-run"}
 CLAIMS = [
     pytest.param(case, marks=[pytest.mark.large] if case[1].name in SLOW else [])
     for case in EVERY

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from numba import cuda, guvectorize, vectorize
 
+from choosing import only
 from warpladder.device.numba_target import FRONT_END
 from warpladder.errors import KernelFaultError
 from warpladder.simulator import simulated_cuda
@@ -27,6 +28,8 @@ TESTS = [
     "test_warp_ops", "test_atomics", "test_sm", "test_sync", "test_localmem", "test_constmem",
     "test_intrinsics",
 ]  # fmt: skip
+#: Each takes as long as all the others; what they do has tests of our own.
+SLOW = {"test_laplace", "test_atomics", "test_intrinsics"}
 
 # Cases that look at what was compiled: nothing is.
 INSPECTS_CODE = ("ptx", "asm", "codegen", "inspect", "const_mode")
@@ -165,14 +168,14 @@ def test_the_substitutes_are_gone_afterwards():
     assert {name: getattr(cuda, name) for name in names} == before
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", only(lambda name: name not in SLOW, EXAMPLES))
 def test_an_example_of_the_documentation(name, simulated):
     outcomes = run_module("doc_examples", name)
     assert outcomes
     assert set(outcomes.values()) == {"passed"}, outcomes
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", only(lambda name: name not in SLOW, TESTS))
 def test_a_module_of_numbas_tests(name, simulated):
     outcomes = run_module("cudapy", name, EXCLUDED)
     bad = {case: how for case, how in outcomes.items() if how not in {"passed", "skipped"}}
