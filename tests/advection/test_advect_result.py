@@ -574,8 +574,13 @@ def test_systems_that_are_not_there(system):
         wl.Advection.load(5)
 
 
-@pytest.mark.parametrize("fault", [OSError("full"), ValueError("kind"), KeyboardInterrupt()])
-@pytest.mark.parametrize("old", [None, b"old"])
+@pytest.mark.parametrize(
+    ("old", "fault"),
+    [
+        *((None, OSError("full")), (b"old", ValueError("kind")), (b"old", KeyboardInterrupt())),
+        *large((b"old", OSError("full")), (None, KeyboardInterrupt())),
+    ],
+)
 def test_of_an_animation_that_fails_nothing_is_left(tmp_path, monkeypatch, fault, old):
     writers = pytest.importorskip("matplotlib.animation")
 

@@ -60,6 +60,8 @@ def test_what_differs_is_told(bench, gpu, monkeypatch, capsys):
     assert "WRONG: upwind, copy, 3 float32: " in capsys.readouterr().out
 
 
+# By default the other check is, which goes the same way.
+@pytest.mark.large
 @pytest.mark.numba_cuda
 def test_strips_of_every_length_are_checked(bench, gpu, monkeypatch, capsys):
     monkeypatch.setattr(bench, "STRIPS", {4: (8, 16), 8: (8,)})

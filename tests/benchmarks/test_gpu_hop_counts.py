@@ -65,6 +65,7 @@ def test_kernels_and_calls_are_timed(bench, gpu, graphs, monkeypatch):
     assert "simulated" in row["why"][0]
 
 
+@pytest.mark.large
 @pytest.mark.numba_cuda
 def test_variants_leave_the_engine_as_it_was(bench, gpu, graphs, monkeypatch):
     launched = []

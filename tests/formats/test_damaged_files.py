@@ -157,7 +157,7 @@ DAMAGE = st.lists(
 
 @every_reader
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(damage=DAMAGE)
 def test_a_file_damaged_in_several_places(

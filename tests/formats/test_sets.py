@@ -220,7 +220,7 @@ GRAMMARS = [
 
 @pytest.mark.parametrize("text", [Text(), Text(ids=True)], ids=["integers", "names"])
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=range(len(GRAMMARS)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(lines=LINES)
 def test_bulk_reads_what_line_by_line_does(grammar, text, lines):
     """What is taken in bulk, the reading line by line takes for the same."""

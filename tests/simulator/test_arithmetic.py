@@ -221,7 +221,7 @@ def check(dtypes, parts):
             pytest.fail(f"{text} of {values!r}: Numba {right[k]!r}, the simulator {got[k]!r}")
 
 
-@pytest.mark.parametrize("examples", [8, *large(40)])
+@pytest.mark.parametrize("examples", [4, *large(40)])
 def test_random_expressions_are_numbas_bit_by_bit(examples):
     @settings(
         # Each compiles twice: what fails is small already, and shrinking it would take minutes.
