@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -21,11 +23,11 @@ STEPS = (2, 3, 4, 5, 8, 33)
 # Around a vector, a line of the caches, a stretch of each dtype and several.
 SIZES = (1, 2, 15, 31, 32, 33, 67, 1021, 8191, 8192, 8193, 33_000, 65_536, 100_003)
 CASES = [
-    ("f4", "sum"), ("f8", "mean"), ("i1", "max"), ("i2", "argmin"),
+    ("f4", "sum"), ("f8", "mean"), ("i1", "max"), ("i2", "argmin"), ("f8", "nansum"),
     *large(
         ("f8", "sum"), ("f4", "l2"), ("f8", "l1"), ("f4", "argmax"), ("f8", "ptp"), ("i4", "any"),
         ("u1", "sum"), ("i8", "mean"), ("i8", "prod"), ("f4", "prod"), ("f4", "var"), ("i4", "std"),
-        ("f8", "nansum"), ("f4", "nanmax"), ("u2", "all"), ("f4", "logsumexp"),
+        ("f4", "nanmax"), ("u2", "all"), ("f4", "logsumexp"),
         ("u8", "count_nonzero"), ("f4", ("min", "max")),
     ),
 ]  # fmt: skip
@@ -50,6 +52,12 @@ def part_of(op: str, dtype: str) -> Any:
     return make_plan(parse_ops(op), np.dtype(dtype), None, "fast", masked=False).parts[0]
 
 
+@pytest.fixture(autouse=True)
+def _somebody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who does not begin leaves all pieces to the caller: what is cut is the same."""
+    monkeypatch.setattr(Standby, "is_attended", lambda *_: True)
+
+
 @pytest.fixture
 def longer_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Return a list of the arrays that were left to longer ways."""
@@ -65,8 +73,11 @@ def longer_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @pytest.mark.parametrize(("dtype", "op"), CASES)
 def test_bits_are_those_of_a_copy(longer_ways: list[Any], dtype: str, op: Any) -> None:
-    for n, step in ((n, step) for n in SIZES for step in STEPS):
+    # The largest first: of these nothing is known then.
+    for n, step in ((n, step) for n in reversed(SIZES) for step in STEPS):
         copy = numbers(dtype, n)
+        if op == "nansum":
+            copy[n // 3 :: 5000] = copy[8192:12_288] = np.nan
         if copy.nbytes > CACHED_BYTES:
             continue
         expected = np.asarray(wl.reduce(copy, op)).tobytes()
@@ -84,19 +95,24 @@ def test_bits_are_those_of_a_copy(longer_ways: list[Any], dtype: str, op: Any) -
     assert not longer_ways
 
 
+@pytest.mark.parametrize("n", [1000, 70_000])
 @pytest.mark.parametrize("dtype", ["f4", "i1"])
-def test_what_lies_otherwise_goes_longer_ways(longer_ways: list[Any], dtype: str) -> None:
-    copy = numbers(dtype, 1000)
+def test_what_lies_otherwise_goes_longer_ways(longer_ways: list[Any], dtype: str, n: int) -> None:
+    """Many would be shared."""
+    copy = numbers(dtype, n)
     for _ in range(3):
-        wl.reduce(lying_apart(copy, 2, 0), "max")
+        wl.reduce(lying_apart(copy, 16, 0), "max")
     longer_ways.clear()
-    table = np.zeros(1000, [("tag", "u1"), ("value", dtype)])
-    table["value"] = copy
-    odd = np.frombuffer(b"\0" + copy.tobytes(), np.uint8)[1:].view(dtype)[::2]
-    others = [copy[::-1], copy[::-2], np.broadcast_to(copy[:1], 1000)]
+    others = [copy[::-1], copy[::-2], lying_apart(copy, 16, 0)[::-1], np.broadcast_to(copy[:1], n)]
     others += [lying_apart(numbers(dtype, CACHED_BYTES + 1), 2, 1)]
     if dtype == "f4":
-        others += [table["value"], odd]
+        # Not at multiples of their size, the first one or others.
+        for fields in ([("tag", "u1"), ("value", dtype)], [("value", dtype), ("tag", "u1")]):
+            table = np.zeros(n, fields)
+            table["value"] = copy
+            others += [table["value"]]
+        odd = np.frombuffer(b"\0" + numbers(dtype, 2 * n).tobytes(), np.uint8)[1:]
+        others += [odd.view(dtype)[::2]]
     for view in others:
         for _ in range(3):
             assert wl.reduce(view, "max") == view.max()
@@ -114,15 +130,15 @@ def test_what_it_takes_is_compiled_at_the_second_call(longer_ways: list[Any]) ->
         longer_ways.clear()
         assert wl.reduce(view, "l1") == view.sum()
         assert (not longer_ways, known.takes_apart()) == (took, takes)
+    # More than would be copied as one tile has other bits.
+    view, state = lying_apart(numbers("u2", CACHED_BYTES // 2 + 1), 2, 0), part.new(1)
+    assert known.fold(known.given, state.ctypes.data, view[:-1])
+    assert not known.fold(known.given, state.ctypes.data, view)
 
 
 @pytest.mark.parametrize(("op", "dtype"), [("sum", "f4"), ("argmax", "i1"), *large(("l2", "f8"))])
 @pytest.mark.parametrize("size", [1, 4096, 3 * 4096, 5 * 4096 + 7, 100_003])
-def test_shared_with_who_stands_by(
-    monkeypatch: pytest.MonkeyPatch, op: str, dtype: str, size: int
-) -> None:
-    # Who does not begin leaves all pieces to the caller: what is cut is the same.
-    monkeypatch.setattr(Standby, "is_attended", lambda *_: True)
+def test_shared_with_who_stands_by(op: str, dtype: str, size: int) -> None:
     part = part_of(op, dtype)
     together = shared_rows.RowsTogether(part, 3)
     view, copy = lying_apart(numbers(dtype, size), 3, 1), numbers(dtype, size)
@@ -133,6 +149,14 @@ def test_shared_with_who_stands_by(
     alone = part.new(1)
     part.loop(copy, NO_MASK, 1, size, size, 0, alone)
     assert states[:1].tobytes() == alone.tobytes()
+
+
+def test_few_and_what_may_not_be_cut_are_not_shared() -> None:
+    view = lying_apart(numbers("f4", 1 << 16), 2, 0)
+    together = shared_rows.RowsTogether(part_of("sum", "f4"), 3)
+    assert together.pays_apart(view)
+    assert not together.pays_apart(view[1:])
+    assert not shared_rows.RowsTogether(part_of("var", "f4"), 3).pays_apart(view)
 
 
 @pytest.mark.parametrize("step", [1, *STEPS])
@@ -146,6 +170,37 @@ def test_singles_are_taken_and_nothing_else(dtype: str, step: int) -> None:
             assert np.array_equal(there[first : first + size], data[::step])
             assert (there[:first] == 3).all()
             assert (there[first + size :] == 3).all()
+
+
+# Behind the last element is memory that nobody may read: a process that does is ended.
+_AT_THE_END_OF_MEMORY = """
+import ctypes, mmap, sys
+import numpy as np
+from warpladder.reduction.singles import take_singles
+
+page = mmap.PAGESIZE
+whole = np.frombuffer(mmap.mmap(-1, 2 * page), np.uint8)
+whole[:] = np.arange(whole.size) % 251
+behind = ctypes.c_void_p(whole.ctypes.data + page)
+assert ctypes.CDLL(None).mprotect(behind, page, 0) == 0
+for dtype in ("u1", "u2", "u4", "u8"):
+    for step in (2, 3, 4, 5):
+        for size in (1, 2, 63, 64, 65, 200):
+            begin = page - ((size - 1) * step + 1) * np.dtype(dtype).itemsize
+            if begin >= 0:
+                data, there = whole[begin:page].view(dtype), np.empty(size, dtype)
+                take_singles(there, data, step)
+                assert np.array_equal(there, data[::step]), (dtype, step, size)
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="where it is known how to guard memory")
+def test_nothing_is_read_behind_the_last() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _AT_THE_END_OF_MEMORY], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_how_many_lie_before_a_line() -> None:

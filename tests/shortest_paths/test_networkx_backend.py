@@ -48,7 +48,6 @@ def registered(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
-@pytest.mark.large
 def test_networkxs_own_tests_pass_on_this_backend(
     registered: dict[str, str], tmp_path: Path
 ) -> None:

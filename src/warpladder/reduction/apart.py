@@ -92,7 +92,7 @@ def fold_apart(
             if run == 1:
                 step = skip // itemsize
                 before = before_line(place, step, itemsize) * itemsize
-                there = copy + 2 * LINE_BYTES - before % LINE_BYTES
+                there = copy + 2 * LINE_BYTES - before
                 call_at(
                     read_at(loop, _TAKE),
                     array_at(there, size, itemsize)
