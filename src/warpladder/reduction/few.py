@@ -146,8 +146,9 @@ def _kept(way: Way, shape: tuple[int, ...]) -> Way:
 def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way:
     """Return the way to the one result of each operation asked for on an array that is one tile.
 
-    What lies otherwise than C-contiguous, or is more than a tile, has none here; nor have numbers
-    that are not in this machine's byte order.
+    What lies otherwise than C-contiguous, or is more than a tile, has none here, but for one row
+    whose elements lie apart (`lies_apart`), from the third call on; nor have numbers that are not
+    in this machine's byte order.
 
     Raises
     ------

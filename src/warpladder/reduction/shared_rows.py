@@ -134,27 +134,14 @@ def _fold_together(board, fixed, patience, data, mask, states, rows, length, pit
 @cached
 @njit(nogil=True)
 def _fold_one_together(board, fixed, patience, states, data):
-    """Do that for one row without a mask."""
+    """Do that for one row without a mask, whose elements may lie apart."""
     if not is_opened(board):
         return CLOSED
-    given, n = board + GIVEN * WORD_BYTES, data.size
+    given, n, skip = board + GIVEN * WORD_BYTES, data.size, data.strides[0]
     _give(given, fixed, place_of(data), n, states, 1, n, n)
+    write_at(given, _SKIP, 0 if skip == data.itemsize else skip)
     write_at(given, _MARKS, 0)
     write_at(given, _FIRST, 0)
-    return _share_stretches(board, fixed, states, 1, n, patience)
-
-
-@cached
-@njit(nogil=True)
-def _fold_apart_together(board, fixed, patience, states, data):
-    """Do that for one row whose elements lie apart."""
-    if not is_opened(board):
-        return CLOSED
-    given, n = board + GIVEN * WORD_BYTES, data.size
-    _give(given, fixed, place_of(data), n, states, 1, n, n)
-    write_at(given, _MARKS, 0)
-    write_at(given, _FIRST, 0)
-    write_at(given, _SKIP, data.strides[0])
     return _share_stretches(board, fixed, states, 1, n, patience)
 
 
@@ -270,7 +257,7 @@ class RowsTogether(Together):
             return False
         if not self._stretches:
             self._stretches = self._fixed[_STRETCHES] = loop_of_stretches(self._part)
-        return self._shares(team, size, self._fold_apart, (states, data), (data, kept)) or None
+        return self._shares(team, size, self._fold_one, (states, data), (data, kept)) or None
 
     def _folds(
         self, team: Standby, tile: Tile, first: int, states: NDArray[Any], address: int
@@ -296,7 +283,6 @@ class RowsTogether(Together):
         words = np.empty(0, f"u{itemsize}")
         self._fold = entry_for(_fold_together, 1, 1, 1, words, NO_MASK, 1, 1, 1, 1, 0)
         self._fold_one = entry_for(_fold_one_together, 1, 1, 1, 1, words)
-        self._fold_apart = entry_for(_fold_apart_together, 1, 1, 1, 1, words)
 
 
 @cache
