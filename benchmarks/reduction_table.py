@@ -1,6 +1,6 @@
 """`reduce` on the CPU beside its best peer, by operation, dtype, axis and size; slow cells first.
 
-    python benchmarks/reduction_table.py [--only TEXT]
+    python benchmarks/reduction_table.py [--only TEXT | --part K/N | --join FILE FILE ...]
 
 A cell is checked against its peers, then timed in turn with them, in one process, some calls at a
 time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
@@ -8,7 +8,9 @@ time (`report.repeated`). Its ratio is the least time of the fastest peer over o
 the machine may take a core, or the way to memory, for as long as many cells take; of all times the
 least of each contender counts. Peers: NumPy (for l1 and l2 ``numpy.linalg.norm``; beside a mask
 ``where=`` and ``values[mask]``) and, where it is installed, bottleneck. All of it takes 20 minutes
-and more. ``--only`` times the cells that have a text in their names, and writes nothing.
+and more. Where a machine is lent for less, ``--part 1/4`` times every fourth cell from the first
+on; ``--join`` makes the results of all parts, of one machine and the same packages. ``--only``
+times the cells that have a text in their names, and writes nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +18,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.metadata
+import json
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import product
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -27,7 +31,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import warpladder as wl
-from report import Target, interleave, print_table, print_targets, repeated, write_results
+from report import (
+    Target,
+    interleave,
+    machine,
+    print_table,
+    print_targets,
+    repeated,
+    write_results,
+)
 
 _OPERATIONS = (
     *("sum", "prod", "min", "max", "ptp", "argmax", "mean", "var", "any", "all"),
@@ -112,9 +124,50 @@ class Cell(NamedTuple):
 def main() -> None:
     """Check, time, print, write."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--only", default="", help="text that the names of cells have")
-    only = parser.parse_args().only
-    cells = [cell for cell in _cells() if only in cell.name]
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--only", default="", help="text that the names of cells have")
+    which.add_argument("--part", metavar="K/N", help="the K-th of N parts alone")
+    which.add_argument("--join", nargs="+", type=Path, help="the files of all parts")
+    options = parser.parse_args()
+    cells = [cell for cell in _cells() if options.only in cell.name]
+    if options.part:
+        number, parts = map(int, options.part.split("/"))
+        timed = _timed(cells[number - 1 :: parts])
+        found = {cell.name: least for cell, least in timed.items()}
+        name = f"reduction_table_part_{number}_of_{parts}"
+        print(f"wrote {write_results(name, {'peers': _versions(), 'least': found}).name}")
+        return
+    described = machine()
+    if options.join:
+        described, least = _joined(options.join)
+        timed = {cell: least[cell.name] for cell in cells}
+    else:
+        timed = _timed(cells)
+    rows = sorted((_row(*one) for one in timed.items()), key=lambda row: float(row["ratio"]))
+    for title, is_small in (("2^10 numbers", True), ("from 2^16 on", False)):
+        shown = [row for row in rows if row["is_small"] is is_small]
+        if shown:
+            few = [{k: v for k, v in row.items() if k != "is_small"} for row in shown[:_SHOWN]]
+            print_table(f"{title}: the slowest of {len(shown)} cells", few)
+    if options.only:
+        return
+    summary = _summary(cells, rows)
+    print_table("cells as fast as the best peer, by size", summary)
+    targets = _targets(summary)
+    print_targets(targets)
+    document = {
+        "peers": _versions(),
+        "above": "NumPy",
+        "most_series": 1 + _MOST_SERIES_AGAIN,
+        "summary": summary,
+        "targets": targets,
+        "cells": rows,
+    }
+    print(f"wrote {write_results('reduction_table', document, described).name}")
+
+
+def _timed(cells: list[Cell]) -> dict[Cell, dict[str, float]]:
+    """Return the least seconds of each cell's contenders."""
     timed = {cell: _time(cell) for cell in cells}
     for series in range(_MOST_SERIES_AGAIN):
         for cell, least in timed.items():
@@ -123,31 +176,31 @@ def main() -> None:
             if row["ratio"] < 1 and not (row["is_small"] and series):
                 again = _time(cell)
                 timed[cell] = {name: min(seconds, again[name]) for name, seconds in least.items()}
-    found = [_row(cell, least) for cell, least in timed.items()]
-    rows = sorted(found, key=lambda row: float(row["ratio"]))
-    for title, is_small in (("2^10 numbers", True), ("from 2^16 on", False)):
-        shown = [row for row in rows if row["is_small"] is is_small]
-        if shown:
-            few = [{k: v for k, v in row.items() if k != "is_small"} for row in shown[:_SHOWN]]
-            print_table(f"{title}: the slowest of {len(shown)} cells", few)
-    if only:
-        return
-    summary = _summary(cells, rows)
-    print_table("cells as fast as the best peer, by size", summary)
-    targets = _targets(summary)
-    print_targets(targets)
-    peers = {"numpy": np.__version__, "bottleneck": "not installed"}
-    if _bottleneck() is not None:
-        peers["bottleneck"] = importlib.metadata.version("bottleneck")
-    document = {
-        "peers": peers,
-        "above": "NumPy",
-        "most_series": 1 + _MOST_SERIES_AGAIN,
-        "summary": summary,
-        "targets": targets,
-        "cells": rows,
-    }
-    print(f"wrote {write_results('reduction_table', document).name}")
+    return timed
+
+
+def _joined(paths: list[Path]) -> tuple[dict[str, Any], dict[str, dict[str, float]]]:
+    """Return the machine that all parts were timed on, and what was found of all cells."""
+    parts = [json.loads(path.read_text()) for path in paths]
+    # Not by what else it says: how much memory is free is never the same.
+    places = [
+        [part["peers"], *(part["machine"][key] for key in ("cpu", "cores", "vector", "packages"))]
+        for part in parts
+    ]
+    if any(place != places[0] for place in places):
+        raise SystemExit("these parts are of machines, or packages, that differ")
+    least = {name: one for part in parts for name, one in part["least"].items()}
+    missing = [cell.name for cell in _cells() if cell.name not in least]
+    if missing:
+        raise SystemExit(f"no part has {missing[0]}, nor {len(missing) - 1} others")
+    return parts[0]["machine"], least
+
+
+def _versions() -> dict[str, str]:
+    """Return the versions of the peers."""
+    is_there = _bottleneck() is not None
+    bottleneck = importlib.metadata.version("bottleneck") if is_there else "not installed"
+    return {"numpy": np.__version__, "bottleneck": bottleneck}
 
 
 def _cells() -> Iterator[Cell]:

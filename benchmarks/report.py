@@ -161,9 +161,14 @@ def newest_results(pattern: str, part: str = "date", *others: str) -> dict[str, 
     return newest
 
 
-def write_results(name: str, document: dict[str, Any]) -> Path:
-    """Write one suite's results with the machine and the date; the file is named after both."""
-    described = machine()
+def write_results(
+    name: str, document: dict[str, Any], described: dict[str, Any] | None = None
+) -> Path:
+    """Write one suite's results with the machine, this one if no other is described, and the date.
+
+    The file is named after both.
+    """
+    described = described or machine()
     cpu = re.sub(r"[^a-z0-9]+", "-", described["cpu"].lower()).strip("-")
     _RESULTS.mkdir(exist_ok=True)
     path = _RESULTS / f"{name}-{cpu}-{described['vector']['name'].lower()}.json"

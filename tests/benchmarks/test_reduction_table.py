@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
 
@@ -39,3 +42,32 @@ def test_every_cell_has_a_name_of_its_own(table):
         "any float64 2^20 masked",
     )
     assert {*some} <= {*names}
+
+
+def test_parts_are_joined(table, monkeypatch, tmp_path):
+    cells = [table.Cell("sum", "float32", (n,), None) for n in (1 << 10, 1 << 16, 1 << 20)]
+    monkeypatch.setattr(table, "_cells", lambda: iter(cells))
+    times = {cell: {"ours": (n + 1) * 1e-6, "numpy": 2e-6} for n, cell in enumerate(cells)}
+    monkeypatch.setattr(table, "_time", times.__getitem__)
+    monkeypatch.setattr(sys.modules["report"], "_RESULTS", tmp_path)
+
+    def run(*options):
+        monkeypatch.setattr(sys, "argv", ["reduction_table.py", *map(str, options)])
+        table.main()
+
+    for part in ("1/2", "2/2"):
+        run("--part", part)
+    parts = sorted(tmp_path.iterdir())
+    assert [len(json.loads(part.read_text())["least"]) for part in parts] == [2, 1]
+    with pytest.raises(SystemExit, match=r"no part has sum float32 2\^16, nor 0 others"):
+        run("--join", parts[0])
+    run("--join", *parts)
+    (joined,) = (path for path in tmp_path.iterdir() if path not in parts)
+    found = json.loads(joined.read_text())
+    assert [row["ratio"] for row in found["cells"]] == [0.667, 1, 2]
+    assert found["machine"] == json.loads(parts[0].read_text())["machine"]
+    other = json.loads(parts[1].read_text())
+    other["machine"]["cpu"] = "another"
+    parts[1].write_text(json.dumps(other))
+    with pytest.raises(SystemExit, match="that differ"):
+        run("--join", *parts)
