@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -139,3 +140,21 @@ def test_text_without_an_argument_stays(text: str) -> None:
     with pytest.raises(InputError) as caught, options_named([text], {}):
         raise InputError(text)
     assert str(caught.value) == text
+
+
+def test_commands_that_compute_do_not_load_blas(tmp_path: Path) -> None:
+    """Numba does, where SciPy is there; a command says what was loaded when it ends."""
+    pytest.importorskip("scipy.linalg")
+    (tmp_path / "ring.csv").write_text("source,target,weight\na,b,1\nb,a,2\n")
+    program = (
+        "import atexit, sys; from warpladder.cli import main;"
+        "names = ('numba.np.arraymath', 'scipy.linalg', 'scipy.linalg.cython_blas');"
+        "atexit.register(lambda: print([name in sys.modules for name in names]));"
+        f"sys.argv = ['warpladder', 'paths', {str(tmp_path / 'ring.csv')!r}];"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[True, False, False]"

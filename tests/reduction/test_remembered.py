@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import few, views
+from warpladder.reduction import api, few, views
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.quiet import quietly
 
@@ -133,6 +133,24 @@ def test_equal_dtypes_have_scalars_of_their_own(axis):
         for kind in kinds:
             values = np.ones((3, 3), kind)
             assert wl.reduce(values, "max", axis=axis).dtype.char == kind
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"dtype": kind} for kind in (float, np.float64, "f8", np.dtype("f8"))),
+        *({"axis": 0, "dtype": "l"}, {"axis": np.int8(1)}, {"axis": np.int64(-1), "dtype": "f8"}),
+        *({"out": np.empty((), "i4")}, {"axis": 0, "out": np.empty(6, "f8"), "dtype": "f8"}),
+    ],
+)
+def test_options_that_keep_to_the_short_way(monkeypatch, options):
+    monkeypatch.setattr(api, "_reduce_new", lambda *_: pytest.fail("this is the long way"))
+    values = NUMBERS.astype("i4")
+    op = "sum" if "dtype" in options else "max"
+    found, expected = wl.reduce(values, op, **options), getattr(np, op)(values, **options)
+    assert np.array_equal(found, expected)
+    assert found.dtype == expected.dtype
+    assert found is options.get("out", found)
 
 
 def test_memory_that_is_remembered_is_bounded():

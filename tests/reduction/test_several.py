@@ -66,6 +66,19 @@ def test_the_bits_are_those_of_the_long_way(op: tuple[str, ...], dtype: str) -> 
                 assert outcome(values, op, **options) == the_long_way(values, op, **options)
 
 
+@pytest.mark.parametrize(("op", "dtype"), SETS)
+def test_over_an_axis(op: tuple[str, ...], dtype: str) -> None:
+    for shape in ((1, 1), (5, 12), (40, 33), (3, 5000), (5000, 3), (7, 8, 9), (6, 1, 70), (3, 0)):
+        values = numbers(dtype, int(np.prod(shape))).reshape(shape)
+        if values.dtype.kind == "f" and values.size > 9:
+            values.reshape(-1)[[3, -1]] = np.nan, np.inf
+        for axis in (0, 1, -1, 2, (0, 1), (0, -1), None):
+            for options in ({"axis": axis}, {"axis": axis, "keepdims": True, "ddof": 1}):
+                expected = the_long_way(values, op, **options)
+                for _ in range(2):
+                    assert outcome(values, op, **options) == expected, (shape, options)
+
+
 def test_the_second_call_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     values = numbers("f8", 1000)
     first = wl.reduce(values, ("mean", "std"))
@@ -75,6 +88,10 @@ def test_the_second_call_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     assert again._fields == ("mean", "std")
     assert pickle.loads(pickle.dumps(again)) == first  # noqa: S301 - made here
     np.testing.assert_allclose(again, (values.mean(), values.std()), 1e-12)
+    table = values.reshape(50, 20)
+    for axis in (0, 1, -1):
+        found = wl.reduce(table, ("mean", "std"), axis=axis)
+        np.testing.assert_allclose(found, (table.mean(axis), table.std(axis)), 1e-12)
 
 
 def test_what_is_wrong_is_said_as_ever() -> None:

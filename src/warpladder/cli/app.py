@@ -26,7 +26,7 @@ from warpladder.cli.jobs import jobs
 from warpladder.cli.ladders import ladders
 from warpladder.cli.make_graph import make_graph
 from warpladder.cli.new import new
-from warpladder.cli.options import Command
+from warpladder.cli.options import Command, Computing
 from warpladder.cli.overlap import overlap
 from warpladder.cli.paths import paths
 from warpladder.cli.picture import picture
@@ -55,10 +55,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-app.command("paths", cls=Command)(paths)
-app.command("reduce", cls=Command)(reduce)
-app.command("overlap", cls=Command)(overlap)
-app.command("advect", cls=Command)(advect)
+app.command("paths", cls=Computing)(paths)
+app.command("reduce", cls=Computing)(reduce)
+app.command("overlap", cls=Computing)(overlap)
+app.command("advect", cls=Computing)(advect)
 app.add_typer(make_graph, name="make-graph")
 app.command("ladders", cls=Command, epilog=_BIBLIOGRAPHY)(ladders)
 app.command("climb", cls=Command, epilog=_BIBLIOGRAPHY)(climb)
@@ -213,6 +213,7 @@ def main() -> None:
     # A command makes many objects that live to its end; not searching them for garbage saves 10 %
     # of a small run.
     gc.disable()
+    Computing.owns_process = True
     warnings.showwarning = _show_warning
     if os.environ.get("COLUMNS") == "0":
         # So many has a terminal that does not know how many. Rich would print nothing.

@@ -29,9 +29,13 @@ __all__ = [
     "check_outs",
     "named",
     "naming",
+    "put_into",
     "shape_left",
     "shaped",
 ]
+
+# So many are reduced in the time that the long way takes.
+_MOST_TRIED = 1 << 20
 
 Outs = Sequence[Any] | None
 """Where the results go, one array for each operation; None for new arrays."""
@@ -202,6 +206,24 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
     for out, result in zip(outs, results, strict=True):
         np.copyto(out, result.reshape(shape))
     return list(outs)
+
+
+def put_into(out: NDArray[Any], values: NDArray[Any], call: Callable[[], Any]) -> bool:
+    """Put what a call finds into an array; tell whether it is one result, which that takes.
+
+    If not, nothing is said: that has to be looked at in the order in which `reduce` does. Of many
+    values nothing is found, since it would be for nothing where something is to be said.
+    """
+    if values.size > _MOST_TRIED or not out.flags.writeable:
+        return False
+    try:
+        found = call()
+    except (InputError, InputTypeError):
+        return False
+    if isinstance(found, tuple) or out.shape != found.shape or out.dtype != found.dtype:
+        return False
+    np.copyto(out, found)
+    return True
 
 
 def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:

@@ -20,6 +20,7 @@ from warpladder.reduction.answers import (
     as_outs,
     check_outs,
     named,
+    put_into,
     shape_left,
     shaped,
 )
@@ -43,6 +44,7 @@ from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, 
 from warpladder.reduction.prepare import preparable, prepare
 from warpladder.reduction.ready import is_plain, key_of, ready_call
 from warpladder.reduction.views import answer_of_view
+from warpladder.reduction.ways import asked_into
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -233,7 +235,6 @@ def reduce(
     """
     if (
         type(values) is _ARRAY
-        and dtype is None
         and initial is None
         and out is None
         and progress is None
@@ -244,17 +245,23 @@ def reduce(
         and (ddof is _NO_DDOF or (type(ddof) is int and 0 <= ddof <= 1))
         and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))
     ):
-        found = None
-        if axis is None and where is None and keepdims is False:
-            known = known_ways.get((op, id(values.dtype))) if accuracy is _FAST else None
-            way = known or answer(op, values.dtype, accuracy, False)
-            found = way(values, NO_MASK, ddof)
-        if found is None and values.flags.carray:
-            found = answer_of_few(values, op, axis, where, accuracy, ddof, keepdims)
-        if found is None and where is None:
-            found = answer_of_view(values, op, axis, accuracy, ddof, keepdims)
+        found, asked = None, op if dtype is None else asked_into(op, dtype)
+        axis = int(axis) if isinstance(axis, np.integer) else axis
+        if asked is not None:
+            if axis is None and where is None and keepdims is False:
+                known = known_ways.get((asked, id(values.dtype))) if accuracy is _FAST else None
+                way = known or answer(asked, values.dtype, accuracy, False)
+                found = way(values, NO_MASK, ddof)
+            if found is None and values.flags.carray:
+                found = answer_of_few(values, asked, axis, where, accuracy, ddof, keepdims)
+            if found is None and where is None:
+                found = answer_of_view(values, asked, axis, accuracy, ddof, keepdims)
         if found is not None:
             return found
+    if type(values) is type(out) is _ARRAY and where is initial is progress is None:
+        again = partial(reduce, values, op, axis=axis, dtype=dtype, accuracy=accuracy)
+        if put_into(out, values, partial(again, ddof=ddof, keepdims=keepdims, device=device)):
+            return out
     key = None
     if where is None and dtype is None and initial is None and out is None and progress is None:
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import layout
 from warpladder.reduction.along import answer_along
-from warpladder.reduction.answers import are_axes, axes_of
+from warpladder.reduction.answers import are_axes, are_names, axes_of
 from warpladder.reduction.apart import LEAST_APART, lies_apart
 from warpladder.reduction.at_hand import Lent, states_at_hand, views_of_one
 from warpladder.reduction.copies import as_stored
@@ -26,7 +26,7 @@ from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.one_row import one_row
 from warpladder.reduction.plan import check_mask_leaves_some
-from warpladder.reduction.several import answer_of_several
+from warpladder.reduction.several import answer_of_several, several_along
 from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import (
@@ -99,10 +99,13 @@ def answer_to(
     axes = axes_of(axis, ndim)
     if axes is None or not (values.isnative and size):
         return long_way
-    if type(op) is tuple and (masked or len(axes) < ndim or (keepdims and ndim)):
-        return long_way
     if type(axis) is tuple and plan_of(op, values, accuracy, masked).ordered:
         return long_way
+    if are_names(op) and (masked or len(axes) < ndim or (keepdims and ndim)):
+        several = (
+            None if masked else several_along(op, values, shape, axes, accuracy, keepdims=keepdims)
+        )
+        return several or long_way
     way: Way | None = None
     if len(axes) == 1 < ndim:
         way = answer_along(op, values, shape, axes[0], accuracy, masked, keepdims)
@@ -157,7 +160,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
     """
     if not values.isnative:
         return long_way
-    if type(op) is tuple:
+    if are_names(op):
         return long_way if masked else answer_of_several(op, values, accuracy)
     plan = plan_of(op, values, accuracy, masked)
     most = layout.TILE_BYTES // values.itemsize

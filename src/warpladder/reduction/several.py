@@ -1,6 +1,7 @@
-"""Several operations on numbers that make one tile: the loop that has been through them is read.
+"""Several operations on numbers that make one tile: what is done for them is found once.
 
-To finish an array of one number for each operation takes as long as to add 100 kB.
+Of one row the loop that has been through it is read: to finish an array of one number for each
+operation takes as long as to add 100 kB.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction import layout
-from warpladder.reduction.answers import naming
+from warpladder.reduction.answers import naming, shape_left
 from warpladder.reduction.at_hand import states_at_hand
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.finishers import number_maker
 from warpladder.reduction.layout import NO_MASK
-from warpladder.reduction.shared_rows import together_for
+from warpladder.reduction.many import stand_in
+from warpladder.reduction.passes import rows_of
+from warpladder.reduction.quiet import quietly
+from warpladder.reduction.runs import takes_runs
+from warpladder.reduction.shared_rows import complete_together, together_for
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import Way, long_way, loop_of, plan_of
 
-__all__ = ["answer_of_several"]
+__all__ = ["answer_of_several", "several_along"]
 
 
 def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str) -> Way:
@@ -67,5 +72,40 @@ def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str)
                 return None
             found.append(kind(result))
         return record(found)
+
+    return run
+
+
+def several_along(
+    op: tuple[str, ...],
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    accuracy: str,
+    *,
+    keepdims: bool,
+) -> Way | None:
+    """Return the way to the results of each row of a C-contiguous array, None where it is long.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As `reduce` does.
+    """
+    plan = plan_of(op, values, accuracy, masked=False)
+    rows = rows_of(stand_in(values, shape), axes, None, plan, on_gpu=False)
+    in_runs = takes_runs(plan, rows)
+    # As what accumulates does.
+    rows.allow_stacks()
+    spans, columns, moved = list(rows.row_spans()), rows.column_spans(), rows.moved()
+    if in_runs or moved is None or not len(spans) == len(columns) == 1:
+        return None
+    left, record = shape_left(shape, axes, keepdims=keepdims), naming(plan.requests, op)
+
+    def run(array: NDArray[Any], _marks: NDArray[np.bool_], ddof: int) -> Any:
+        tile = moved(as_stored(array.reshape(-1))).tile(spans[0], columns[0], {})
+        found = plan.finish(complete_together(plan, tile, 0), rows.count, rows.length, ddof)
+        pairs = zip(found, plan.dtypes, strict=True)
+        return record([quietly(one.astype, dtype).reshape(left)[()] for one, dtype in pairs])
 
     return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,31 @@ from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import ACCURACIES, Plan, make_plan
 
-__all__ = ["Asked", "Way", "long_way", "loop_of", "most_of_one_tile", "plan_of", "remembered"]
+__all__ = [
+    "Asked",
+    "Into",
+    "Way",
+    "asked_into",
+    "long_way",
+    "loop_of",
+    "most_of_one_tile",
+    "plan_of",
+    "remembered",
+]
 
-Asked = str | np.ufunc | tuple[str, ...]
+
+class Into(NamedTuple):
+    """An operation whose results are to have a dtype.
+
+    Dtypes that are equal may have scalars of their own, but are of types that differ.
+    """
+
+    op: str | np.ufunc
+    dtype: np.dtype[Any]
+    kind: type
+
+
+Asked = str | np.ufunc | tuple[str, ...] | Into
 """One operation, or the names of several."""
 
 Way = Callable[[NDArray[Any], NDArray[np.bool_], int], Any]
@@ -29,6 +51,20 @@ returns the result, None where the long way has to be gone."""
 
 # 1, 1.0 and True are equal, and so are some dtypes of different scalars: none stands for another.
 remembered = lru_cache(maxsize=1024, typed=True)
+
+
+def asked_into(op: Asked, dtype: Any) -> Into | None:
+    """Return an operation with the dtype of its results, None where the long way looks at that."""
+    if isinstance(op, tuple):
+        return None
+    is_type = type(dtype) is type and (issubclass(dtype, np.generic) or dtype in {float, int, bool})
+    if is_type or type(dtype) is str:
+        try:
+            dtype = np.dtype(dtype)
+        except (TypeError, ValueError, SyntaxError):
+            return None
+    is_known = isinstance(dtype, np.dtype) and dtype.isbuiltin == 1
+    return Into(op, dtype, type(dtype)) if is_known else None
 
 
 def long_way(_array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> None:
@@ -43,10 +79,11 @@ def plan_of(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Pl
     InputError, InputTypeError
         As `reduce` does.
     """
+    op, into = op[:2] if isinstance(op, Into) else (op, None)
     requests = parse_ops(op)
     check_option("accuracy", accuracy, ACCURACIES)
     check_dtype(values, "values")
-    return make_plan(requests, values, None, accuracy, masked)
+    return make_plan(requests, values, into, accuracy, masked)
 
 
 @remembered
