@@ -193,7 +193,7 @@ def test_calls_from_many_threads_do_not_meet():
 
 
 @pytest.mark.large
-def test_four_thousand_vertices_within_two_and_a_third_matrices():
+def test_eight_thousand_vertices_within_two_and_a_third_matrices(tmp_path):
     import subprocess
     import sys
 
@@ -205,7 +205,7 @@ def peak():
     return 1024 * int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 
 wl.shortest_paths(np.ones((300, 300), "float32"))
-n = 4096
+n = 8192
 weights = np.random.default_rng(0).random((n, n), dtype="float32")
 before = peak() - weights.nbytes
 wl.shortest_paths(weights, device="cpu")
