@@ -139,7 +139,7 @@ def test_equal_dtypes_have_scalars_of_their_own(axis):
     "options",
     [
         *({"dtype": kind} for kind in (float, np.float64, "f8", np.dtype("f8"))),
-        *({"axis": 0, "dtype": "l"}, {"axis": np.int8(1)}, {"axis": np.int64(-1), "dtype": "f8"}),
+        *({"axis": 0, "dtype": "f4"}, {"axis": np.int8(1)}, {"axis": np.int64(-1), "dtype": "f8"}),
         *({"out": np.empty((), "i4")}, {"axis": 0, "out": np.empty(6, "f8"), "dtype": "f8"}),
     ],
 )

@@ -54,7 +54,10 @@ remembered = lru_cache(maxsize=1024, typed=True)
 
 
 def asked_into(op: Asked, dtype: Any) -> Into | None:
-    """Return an operation with the dtype of its results, None where the long way looks at that."""
+    """Return an operation whose results are floats of a dtype, None where it is the long way's.
+
+    So are integers, which wrap where they do not fit.
+    """
     if isinstance(op, tuple):
         return None
     is_type = type(dtype) is type and (issubclass(dtype, np.generic) or dtype in {float, int, bool})
@@ -63,7 +66,7 @@ def asked_into(op: Asked, dtype: Any) -> Into | None:
             dtype = np.dtype(dtype)
         except (TypeError, ValueError, SyntaxError):
             return None
-    is_known = isinstance(dtype, np.dtype) and dtype.isbuiltin == 1
+    is_known = isinstance(dtype, np.dtype) and dtype.isbuiltin == 1 and dtype.char in "efd"
     return Into(op, dtype, type(dtype)) if is_known else None
 
 
