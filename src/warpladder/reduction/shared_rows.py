@@ -2,7 +2,7 @@
 
 To wake threads takes as long as to add a megabyte, but some may stand by (`device.standby`). Rows
 are dealt out in runs. Few are cut into stretches, where that leaves the same bits (`cuts`); the
-elements of one that is alone may lie apart (`singles`).
+elements of one that is alone may lie apart (`apart`).
 """
 
 from __future__ import annotations
