@@ -252,3 +252,12 @@ def test_panels_that_are_large_or_few_or_follow_one_another_are_not_scattered() 
     ):
         rows = layout.ArrayRows(values, [axis], None, values.dtype, ordered=False, across=True)
         assert rows.is_scattered() is is_scattered, (values.shape, axis)
+
+
+def test_places_in_later_chunks() -> None:
+    """Rows of a chunk begin where those of the last one ended."""
+    alone = np.arange(200_000, dtype="f4")[::2]
+    assert wl.reduce((alone[k : k + 20_000] for k in range(0, 100_000, 20_000)), "argmax") == 99_999
+    rows = np.arange(120_000, dtype="i4").reshape(3, 40_000)[:, ::2]
+    chunks = (rows[:, k : k + 5000].T for k in range(0, 20_000, 5000))
+    assert wl.reduce(chunks, "argmax", axis=0).tolist() == [19_999] * 3
