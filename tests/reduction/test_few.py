@@ -423,6 +423,17 @@ def test_the_last_of_zeros_of_both_signs_over_lines(op):
             np.testing.assert_array_equal(np.signbit(alone), np.signbit(beside))
 
 
+@pytest.mark.parametrize(("op", "dtype"), [("max", "f4"), *large(("min", "f8"))])
+def test_one_nan_at_each_place_among_lines(op, dtype):
+    """Four lines are taken at a time, after the one to four that a block begins with."""
+    for lines in (*range(1, 10), LINES + 6):
+        values = np.arange(lines * (lines + 1), dtype=dtype).reshape(lines, lines + 1)
+        expected = getattr(values, op)(axis=0)
+        expected[:lines] = np.nan
+        np.fill_diagonal(values, np.nan)
+        np.testing.assert_array_equal(wl.reduce(values, op, axis=0), expected)
+
+
 @pytest.mark.parametrize(
     ("op", "dtype"), [("l2", "f8"), *large(("l2", "f4"), ("nanl2", "f8"), ("l2", "i4"))]
 )

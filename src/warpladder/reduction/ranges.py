@@ -14,9 +14,17 @@ from numpy.typing import NDArray
 
 from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import SCALE, passes, times
-from warpladder.reduction.scalars import loose, strict_inline
+from warpladder.reduction.scalars import loose, strict, strict_inline
 
-__all__ = ["MOST", "multiplied", "product_of", "root_of", "squares_of", "sum_of"]
+__all__ = [
+    "MOST",
+    "are_squares_lost",
+    "multiplied",
+    "product_of",
+    "root_of",
+    "squares_of",
+    "sum_of",
+]
 
 # Elements multiplied at a time where a block's product is out of range.
 _FEW = 64
@@ -83,3 +91,22 @@ def root_of(tiny: NDArray[Any], middle: NDArray[Any], huge: NDArray[Any]) -> NDA
 def sum_of(tiny: NDArray[Any], middle: NDArray[Any], huge: NDArray[Any]) -> NDArray[np.float64]:
     """Return a sum of squares kept in three ranges, as far as it fits float64."""
     return np.asarray(tiny / SCALE / SCALE + middle + huge * SCALE * SCALE)
+
+
+@strict
+def are_squares_lost(
+    data: Any, start: Any, length: Any, pitch: Any, squares: Any, least: Any, largest: Any
+) -> Any:
+    """Return whether squares that are added up are too small or large, or 0 and had not to be."""
+    are_lost, run = False, squares.size
+    for j in range(run):
+        are_lost |= (squares[j] > largest) | ((squares[j] < least) & (squares[j] != 0))
+    if are_lost:
+        return True
+    for i in range(length):
+        line = data[start + i * pitch : start + i * pitch + run]
+        for j in range(run):
+            # Where NaNs are skipped, a row may have nothing else.
+            is_number = line[j] == line[j]
+            are_lost |= (squares[j] == 0) & (line[j] != 0) & is_number
+    return are_lost
