@@ -18,7 +18,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from warpladder.device.llvm import data_of, everywhere, vector_at
+from warpladder.device.llvm import data_of, everywhere, replaced, vector_at
 from warpladder.device.stretches import row_stretch
 from warpladder.device.subroutines import subroutine
 from warpladder.shortest_paths.tiles import tile_lanes, tile_shape
@@ -113,10 +113,12 @@ class _Row:
         less = builder.fcmp_ordered if self._is_float else builder.icmp_signed
         candidate = add(everywhere(builder, self._through, lanes), step)
         better = less("<", candidate, known)
-        self._store(builder.select(better, candidate, known), place)
+        self._store(replaced(builder, better, candidate, known), place)
         if self._hops is not None:
             hops, place = self._load(self._hops, at, lanes, self._hop.type)
-            self._store(builder.select(better, everywhere(builder, self._hop, lanes), hops), place)
+            self._store(
+                replaced(builder, better, everywhere(builder, self._hop, lanes), hops), place
+            )
 
     def _load(self, data: Any, at: Any, lanes: int, element: ir.Type) -> tuple[Any, Any]:
         place = vector_at(self._builder, data, at, ir.VectorType(element, lanes))

@@ -52,7 +52,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
-from warpladder.device.llvm import call_outside, everywhere, prefetch, vector_at
+from warpladder.device.llvm import (
+    call_outside,
+    element_bytes,
+    everywhere,
+    prefetch,
+    replaced,
+    vector_at,
+)
 from warpladder.device.simd import vector_unit
 
 __all__ = [
@@ -216,7 +223,8 @@ class _TileEmitter:
         for cell in self.cells:
             known = self._load(tile[cell])
             better = self._less(least[cell], known)
-            builder.store(builder.select(better, least[cell], known), tile[cell], align=self._align)
+            found = replaced(builder, better, least[cell], known)
+            builder.store(found, tile[cell], align=self._align)
             if marks:
                 self._store_mark(better, marks[2], cell)
 
@@ -240,7 +248,7 @@ class _TileEmitter:
         number = everywhere(builder, self._number(first), self.shape.lanes)
         for cell in self.cells:
             fell = self._less(least[cell], self._load(best[cell]))
-            run = builder.select(fell, number, self._load(runs[cell]))
+            run = replaced(builder, fell, number, self._load(runs[cell]))
             builder.store(run, runs[cell], align=self._align)
             builder.store(least[cell], best[cell], align=self._align)
         first.add_incoming(_INDEX(0), before)
@@ -314,11 +322,11 @@ class _TileEmitter:
 
     @property
     def _align(self) -> int:
-        return _element_bytes(self.vector)
+        return element_bytes(self.vector)
 
     def _worst(self) -> Any:
         """Return the vector that every candidate beats."""
-        bits = 8 * _element_bytes(self.vector)
+        bits = 8 * element_bytes(self.vector)
         value = float("inf") if self.is_float else 2 ** (bits - 1) - 1
         return ir.Constant(self.vector, [value] * self.shape.lanes)
 
@@ -334,7 +342,7 @@ class _TileEmitter:
             return self.builder.fadd(a, b)
         if self.folds:
             b = self._opaque_copy(b, r)
-        bits = 8 * _element_bytes(self.vector)
+        bits = 8 * element_bytes(self.vector)
         name = f"llvm.fma.v{self.shape.lanes}f{bits}"
         return call_outside(self.builder, name, self.vector, b, self.one, a)
 
@@ -387,9 +395,3 @@ def _uses_fma() -> bool:
 def _folds(dtype: DTypeLike) -> bool:
     """Tell whether additions take ``a`` from memory: AVX-512 has that for 32 and 64 bits."""
     return vector_unit().name == "AVX-512" and np.dtype(dtype).itemsize >= 4
-
-
-def _element_bytes(vector: Any) -> int:
-    widths = {"half": 2, "float": 4, "double": 8}
-    name = str(vector.element)
-    return widths[name] if name in widths else vector.element.width // 8
