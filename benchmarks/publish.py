@@ -35,7 +35,9 @@ def main() -> None:
     _write_table(results)
     _write_hop_counts(newest_results("hop_counts-*"))
     _write_weighted_paths(newest_results("weighted_paths-*"))
-    _write_reductions(newest_results("reduction_table-*"))
+    _write_reductions(
+        newest_results("reduction_table-amd-*"), newest_results("reduction_table-intel-*")
+    )
     _write_calls_in_a_row(newest_results("standby-amd-*"), newest_results("standby-intel-*"))
     _write_joins(newest_results("overlap_join-*"))
     advection = newest_results("advection-*")
@@ -98,49 +100,52 @@ def _write_weighted_paths(results: dict[str, Any]) -> None:
     replace_results("weighted paths", lines)
 
 
-def _write_reductions(results: dict[str, Any]) -> None:
-    """Replace the table of reductions beside their best peers in the README, slow cells first."""
-    lines = markdown_table(
-        ["`reduce` beside the best peer", "cells", "as fast", "at least 0.9", "slowest", "median"],
-        (
-            [
-                *(row[key] for key in ("case", "cells", "at_least_1.0", "at_least_0.9")),
-                f"{row['least_ratio']:.2g}",
-                f"{row['median_ratio']:.2g}",
-            ]
-            for row in results["summary"]
-        ),
-    )
-    slowest = [row for row in results["cells"] if not row["is_small"]][:_SLOWEST]
+def _write_reductions(*machines: dict[str, Any]) -> None:
+    """Replace the tables of reductions beside their best peers in the README, slow cells first."""
+    heads, slow = ["`reduce` beside the best peer", "cells"], []
+    rows = [[row["case"], row["cells"]] for row in machines[0]["summary"]]
+    for results in machines:
+        machine = results["machine"]
+        name = f"{machine['cpu'].split()[0].split('(')[0]}, {machine['vector']['name']}"
+        heads += [f"{name}: as fast", "slowest", "median"]
+        for row, of_case in zip(rows, results["summary"], strict=True):
+            assert row[:2] == [of_case["case"], of_case["cells"]]  # noqa: S101 - of one version
+            ratios = (f"{of_case[f'{which}_ratio']:.2g}" for which in ("least", "median"))
+            row += [of_case["at_least_1.0"], *ratios]
+        slow += [(cell, name) for cell in results["cells"] if not cell["is_small"]]
+    slow.sort(key=lambda found: found[0]["ratio"])
+    lines = markdown_table(heads, rows)
     lines += [
         "",
         *markdown_table(
-            ["slowest from 2^16 numbers on", "us", "best peer, us", "ratio"],
+            ["slowest from 2^16 numbers on", "", "us", "best peer, us", "ratio"],
             (
                 [
-                    row["case"],
-                    f"{row['us']:,.1f}",
-                    f"{row['best_peer_us']:,.1f} ({row['best_peer']})",
-                    f"{row['ratio']:.2f}",
+                    cell["case"],
+                    name,
+                    f"{cell['us']:,.1f}",
+                    f"{cell['best_peer_us']:,.1f} ({cell['best_peer']})",
+                    f"{cell['ratio']:.2f}",
                 ]
-                for row in slowest
+                for cell, name in slow[:_SLOWEST]
             ),
         ),
     ]
-    small = [row for row in results["summary"] if row["case"].startswith("2^10")]
-    above = "; ".join(f"{row['case'][6:]} {row['most_us_above']:.1f}" for row in small)
-    # Earlier records do not say these.
-    most = results.get("most_series", 2)
-    series = "two" if most == 2 else f"up to {most}"
-    beside = results.get("above", "the best peer")
-    peers = results["peers"]
+    series = max(results["most_series"] for results in machines)
     lines.append(
         "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
-        "time over ours, the least of turns of 10 ms in one process, of cells below 1 of "
-        f"{series} series. Calls on 2^10 numbers take at most so many us more than {beside}'s: "
-        f"{above}. "
-        f"{_machine(results)}; NumPy {peers['numpy']}, bottleneck {peers['bottleneck']}."
+        "time over ours, the least of turns of 10 ms in one process, of cells below 1 of up to "
+        f"{series} series."
     )
+    for results in machines:
+        small = [row for row in results["summary"] if row["case"].startswith("2^10")]
+        above = "; ".join(f"{row['case'][6:]} {row['most_us_above']:.1f}" for row in small)
+        peers = results["peers"]
+        lines.append(
+            f"\n{_machine(results)}: NumPy {peers['numpy']}, bottleneck {peers['bottleneck']}; "
+            f"calls on 2^10 numbers take at most so many us more than {results['above']}'s: "
+            f"{above}."
+        )
     replace_results("reductions", lines)
 
 
