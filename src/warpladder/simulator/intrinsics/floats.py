@@ -190,15 +190,19 @@ def complex_quotient(a: Any, b: Any) -> Any:
 
 
 def complex_power(a: Any, b: Any) -> Any:
-    """Return ``a**b`` of complex numbers by length and angle, with Numba's exceptions at zero."""
-    length, angle = np.hypot(a.real, a.imag), np.arctan2(a.imag, a.real)
+    """Return ``a**b`` of complex numbers by length and angle, with Numba's exceptions at zero.
+
+    Angles are float64: what NumPy makes of float32 near a right one depends on the CPU.
+    """
+    length, angle = np.hypot(a.real, a.imag), np.arctan2(a.imag, a.real, dtype=np.float64)
     power, phase = np.power(length, b.real), angle * b.real
     turns = b.imag != 0
     power = np.where(turns, power / np.exp(angle * b.imag), power)
     phase = np.where(turns, phase + b.imag * np.log(length), phase)
     result = power * _composed(np.cos(phase), np.sin(phase))
     one = (b.real == 0) & ~turns
-    return np.where(one, 1, np.where((a.real == 0) & (b.real == 0), 0, result))[()]
+    found = np.where(one, 1, np.where((a.real == 0) & (b.real == 0), 0, result))
+    return found.astype(np.result_type(a, b))[()]
 
 
 def _composed(real: Any, imaginary: Any) -> Any:
