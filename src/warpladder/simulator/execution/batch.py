@@ -118,7 +118,7 @@ class Batch(BatchState):
         where = (self.counters == low).nonzero()[0]
         if len(where) == self.count:
             return low, None
-        if len(where) + np.count_nonzero(self.counters == EXITED) == self.count:
+        if len(where) + self.gone == self.count:
             self.compact(where)
             self.spin.restart(self)
             return low, None
@@ -182,6 +182,7 @@ class Batch(BatchState):
         if frame.where is not None:
             # Those who are left may come to a barrier that these will not reach.
             self.exited += np.bincount(frame.lanes.slot, minlength=self.blocks)
+            self.gone += frame.count
         self.go(frame.where, EXITED)
 
     # ---- threads that wait for others by reading memory --------------------------------------

@@ -45,6 +45,8 @@ class BatchState:
         self.counters = np.zeros(0, dtype=np.int32)
         #: Threads of each block that have exited while others run.
         self.exited = np.zeros(blocks, dtype=np.int64)
+        #: How many of the threads that are still counted have exited.
+        self.gone = 0
         #: Masks of threads that wait at a warp barrier, predicates of those at a block barrier.
         self.masks = np.zeros(0, dtype=np.int64)
         self.predicates = np.zeros(0, dtype=np.int64)
@@ -86,6 +88,7 @@ class BatchState:
         self.environment = [take(value, where) for value in self.environment]
         self.owned.clear()
         self.counters = self.counters[where]
+        self.gone = 0
 
     def shared_memory(self) -> Buffer:
         """Return the shared memory of all blocks of the batch, one after the other."""

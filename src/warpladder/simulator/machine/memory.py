@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.device.numba_target import types
-from warpladder.simulator.machine.values import UNSET, constant, merge
+from warpladder.simulator.machine.values import UNSET, constant, merge, take
 
 __all__ = [
     "Buffer",
@@ -106,9 +105,9 @@ class BufferChoice:
     buffers: tuple[Buffer, ...]
     which: NDArray[np.intp]
 
-    def map_parts(self, function: Callable[[Any], Any]) -> BufferChoice:
-        """Return the choice with ``function`` applied to what varies between threads."""
-        return replace(self, which=function(self.which))
+    def taken(self, where: NDArray[Any]) -> BufferChoice:
+        """Return the choice of the threads at positions ``where``."""
+        return BufferChoice(self.buffers, self.which[where])
 
 
 def order_of(array: NDArray[Any]) -> Literal["C", "F"]:
@@ -165,23 +164,23 @@ class View:
         steps = tuple(step // unit for step in array.strides)
         return cls(buffer, array.dtype, start // unit, array.shape, steps, unit, name)
 
-    def map_parts(self, function: Callable[[Any], Any]) -> View:
-        """Return the view with ``function`` applied to what may differ between threads."""
-        buffer = self.buffer
+    def taken(self, where: NDArray[Any]) -> View:
+        """Return the view as the threads at positions ``where`` have it."""
+        buffer, offset = self.buffer, self.offset
         if isinstance(buffer, BufferChoice):
-            buffer = buffer.map_parts(function)
-        elif not (
-            isinstance(self.offset, np.ndarray)
-            or any(isinstance(part, np.ndarray) for part in (*self.shape, *self.strides))
+            buffer = buffer.taken(where)
+        if isinstance(offset, np.ndarray):
+            offset = offset[where]
+        shape, strides = _taken(self.shape, where), _taken(self.strides, where)
+        if (
+            offset is self.offset
+            and buffer is self.buffer
+            and shape is self.shape
+            and strides is self.strides
         ):
             return self
-        return replace(
-            self,
-            buffer=buffer,
-            offset=function(self.offset),
-            shape=tuple(function(extent) for extent in self.shape),
-            strides=tuple(function(step) for step in self.strides),
-        )
+        # Not by `dataclasses.replace`, which takes as long as all of the above.
+        return View(buffer, self.dtype, offset, shape, strides, self.unit, self.name)
 
     def merged_over(self, old: Any, where: NDArray[Any], count: int) -> View:
         """Return ``old``, a view of ``count`` threads, with this one for those at ``where``."""
@@ -229,6 +228,14 @@ class View:
     def size(self) -> Any:
         """Number of elements."""
         return math.prod(self.extents, start=np.int64(1))
+
+
+def _taken(parts: tuple[Any, ...], where: NDArray[Any]) -> tuple[Any, ...]:
+    """Return extents or strides for the threads at ``where``: the same tuple if all share them."""
+    for part in parts:
+        if isinstance(part, np.ndarray):
+            return tuple(take(each, where) for each in parts)
+    return parts
 
 
 def as_values(parts: tuple[Any, ...]) -> tuple[Any, ...]:

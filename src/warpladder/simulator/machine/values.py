@@ -79,8 +79,8 @@ def take(value: Any, where: NDArray[Any]) -> Any:
         return value[where]
     if isinstance(value, tuple):
         return tuple(take(part, where) for part in value)
-    if hasattr(value, "map_parts"):
-        return value.map_parts(lambda part: take(part, where))
+    if hasattr(value, "taken"):
+        return value.taken(where)
     return value
 
 
