@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from choosing import by_pairs, large, meeting
+from late_workers import come_in_phase
 from warpladder.advection import cpu
 from warpladder.advection.cpu import CpuEngine, plan_tiles
 from warpladder.advection.forms import LIMITERS, Edge, Limited, Problem, Stencil
@@ -93,6 +94,21 @@ def test_the_bits_of_the_plain_loop(
 ) -> None:
     problem = Problem(rule_of(name, 2, dtype), *edges_of(kinds, steps, 2, dtype))
     check(problem, cells(2, n, dtype), steps)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3, 4])
+def test_a_worker_may_come_in_any_pass(
+    passes: int, small_tiles: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    n, in_pass = 20_011, shape_for(code_of(OFFSETS["lax-friedrichs"]), np.dtype("f4")).depth
+    edges = edges_of("copy given", passes * in_pass, 1, "f4")
+    problem = Problem(rule_of("lax-friedrichs", 1, "f4"), *edges)
+    monkeypatch.setattr(
+        cpu, "plan_tiles", lambda *how, **where: plan_tiles(*how, **where)._replace(steps=in_pass)
+    )
+    for late in range(passes + 1):
+        monkeypatch.setattr(cpu, "run_team", come_in_phase(late, passes))
+        check(problem, cells(1, n, "f4"), passes * in_pass)
 
 
 @pytest.mark.parametrize("kinds", EDGES)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from threading import Barrier, Event, Thread, get_ident
 from time import monotonic
+from typing import Any
 
+import numpy as np
 import pytest
+from numba import njit
 
-from warpladder.device import crew
+from late_workers import members_of, pass_barrier
+from warpladder.device import crew, team
 from warpladder.device.crew import in_background
 from warpladder.device.environment import worker_count
 from warpladder.device.team import is_aborted, new_state, report_progress, run_briefly, run_team
+from warpladder.device.words import fetch_add
 from warpladder.errors import DeviceError
 
 
@@ -93,6 +98,76 @@ def test_a_team_for_which_threads_are_too_few(one_thread: ThreadPoolExecutor) ->
         run_team(lambda _: None, 2, new_state())
     begun.set()
     one_thread.shutdown()
+
+
+@njit(nogil=True)
+def entered(state: Any, worker: Any) -> Any:
+    return team.enter(state, worker)
+
+
+class TestMeeting:
+    """Members, and those who become it."""
+
+    def test_the_first_waits_for_nobody_who_has_not_come(self) -> None:
+        state = new_state()
+        assert entered(state, 0) == 0
+        for _ in range(3):
+            assert pass_barrier(state)
+        assert entered(state, 1) == 3
+        assert members_of(state) == 2
+
+    def test_who_came_late_is_waited_for(self) -> None:
+        state = new_state()
+        assert pass_barrier(state)
+        assert entered(state, 1) == 1
+        state[team._TASK] = 5
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(pass_barrier, state)
+            assert not wait([waiting], 0.05).done
+            assert pass_barrier(state)
+            assert waiting.result(20)
+        # Another phase, with tasks from 0 on and the same members.
+        assert state[team._TASK] == 0
+        assert entered(state, 2) == 2
+        assert members_of(state) == 3
+
+    def test_nobody_comes_between_two_phases(self) -> None:
+        state = new_state()
+        # All have arrived, and the last is about to open phase 8.
+        state[team._MEETING] = 7 << team._PHASE | 2 << team._MEMBER | 2
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(entered, state, 2)
+            assert not wait([coming], 0.05).done
+            state[team._MEETING] = 8 << team._PHASE | 2 << team._MEMBER
+            assert coming.result(20) == 8
+        assert members_of(state) == 3
+
+    def test_no_one_waits_where_the_caller_gave_up(self) -> None:
+        state = new_state()
+        state[team._MEETING] += 1 << team._MEMBER
+        state[team._ABORT] = 1
+        assert not pass_barrier(state)
+        assert entered(state, 1) == -1
+
+    def test_many_threads_meet_thousands_of_times(self) -> None:
+        """Every phase has its own tasks, each of them taken once, whoever comes when."""
+        state, phases, tasks = new_state(), 3000, 4
+        taken = np.zeros((phases, tasks), np.int64)
+        with ThreadPoolExecutor(4) as pool:
+            for done in [pool.submit(take_tasks, state, worker, taken) for worker in range(4)]:
+                done.result(60)
+        assert (taken == 1).all()
+
+
+@njit(nogil=True)
+def take_tasks(state: Any, worker: Any, taken: Any) -> None:
+    phases, tasks = taken.shape
+    for phase in range(team.enter(state, worker), phases):
+        task = team.next_task(state)
+        while task < tasks:
+            fetch_add(taken.reshape(-1), phase * tasks + task, 1)
+            task = team.next_task(state)
+        team.barrier(state)
 
 
 class TestBriefly:

@@ -14,8 +14,10 @@ from oracles import DTYPES, absent, as_float, check_hops, distances, random_weig
 
 import warpladder as wl
 from choosing import large, only
+from late_workers import come_in_phase
 from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
+from warpladder.shortest_paths import cpu
 from warpladder.shortest_paths.cpu import SERIAL_UP_TO
 from warpladder.shortest_paths.tiles import PANEL_UNIT, relax_tile, tile_shape
 
@@ -104,6 +106,22 @@ def test_any_number_of_workers_gives_the_same_bits(workers, dtype, hops, monkeyp
     assert np.array_equal(usual.dist_matrix, other.dist_matrix)
     if hops:
         check_hops(weights, other.dist_matrix, other.next_hops)
+
+
+#: Of 400 vertices: the first block, two for each panel; and then there is the mirror image.
+_PHASES = 1 + 2 * -(-400 // PANEL_UNIT)
+
+
+@pytest.mark.parametrize("phase", [0, 1, 2, 3, 6, _PHASES - 1, _PHASES])
+@pytest.mark.parametrize("half", [True, False])
+def test_a_worker_may_come_at_any_time(phase, half, monkeypatch):
+    weights = np.random.default_rng(9).random((400, 400), dtype="float32")
+    if half:
+        weights = np.minimum(weights, weights.T)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    expected = shortest_paths(weights).dist_matrix
+    monkeypatch.setattr(cpu, "run_briefly", come_in_phase(phase, _PHASES))
+    assert np.array_equal(shortest_paths(weights).dist_matrix, expected)
 
 
 @pytest.mark.parametrize("dtype", ["int32", *large("int16", "int64", "float32", "float64")])

@@ -151,7 +151,8 @@ class CpuEngine:
             in_pass = max(_PASS_WORK // n, 1)
             workers = min(workers, systems)
 
-            def run(_worker: int) -> None:
+            def run(worker: int) -> None:
+                del worker
                 work(state, phi, result, weights, kinds, left, right, strips, steps, in_pass)
         else:
             one_for_all = workers if systems < 2 * workers else 1
@@ -166,8 +167,8 @@ class CpuEngine:
             result = x if passes % 2 else y
             work = tiles_advanced(code, *shape)
 
-            def run(_worker: int) -> None:
-                work(state, workers, phi, x, y, compiled, kinds, left, right, plan, steps)
+            def run(worker: int) -> None:
+                work(state, worker, phi, x, y, compiled, kinds, left, right, plan, steps)
 
         _run(run, workers, state, advanced, is_short=is_short)
         return result

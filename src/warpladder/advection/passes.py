@@ -14,7 +14,7 @@ from warpladder.advection.vectors import reach_in, transpose
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.device.subroutines import subroutine
-from warpladder.device.team import barrier, is_aborted, next_task, report_progress
+from warpladder.device.team import barrier, enter, is_aborted, next_task, report_progress
 
 __all__ = ["rows_advanced", "tiles_advanced"]
 
@@ -70,9 +70,9 @@ def _aligned(size, like, lanes):
 
 @subroutine
 def _advance_tiles(
-    state, workers, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
+    state, worker, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
 ):
-    """Take all steps, as one worker of a team."""
+    """Take all steps, as one worker of a team; a pass is a phase."""
     weights, group, margin = rule
     before, _ = reach_in(literally(code))
     tiles, kept, length, in_pass = plan
@@ -81,8 +81,13 @@ def _advance_tiles(
     periodic = kinds[0] == PERIODIC
     tile = _aligned((length + 2 * margin) * lanes, phi, lanes)
     square = _aligned(lanes * lanes, phi, lanes)
+    done = enter(state, worker)
+    if done < 0:
+        return
     cells, new = phi, x
-    for first in range(0, steps, in_pass):
+    if done:
+        cells, new = (x, y) if done % 2 else (y, x)
+    for first in range(done * in_pass, steps, in_pass):
         now = min(in_pass, steps - first)
         whole = now // depth * depth
         task = next_task(state)
@@ -112,7 +117,7 @@ def _advance_tiles(
             task = next_task(state)
         cells, new = new, y if first == 0 else cells
         report_progress(state, first + now)
-        if not barrier(state, workers):
+        if not barrier(state):
             return
 
 
@@ -122,9 +127,9 @@ def tiles_advanced(code: int, lanes: int, depth: int) -> Any:
 
     @cached
     @njit(nogil=True)
-    def advance(state, workers, phi, x, y, rule, kinds, left, right, plan, steps):
+    def advance(state, worker, phi, x, y, rule, kinds, left, right, plan, steps):
         _advance_tiles(
-            state, workers, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
+            state, worker, phi, x, y, rule, kinds, left, right, plan, steps, code, lanes, depth
         )
 
     return advance

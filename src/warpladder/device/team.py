@@ -5,9 +5,11 @@ They agree among themselves, without the interpreter, through a small array of 6
 of them see:
 
 * `next_task` deals out tasks one by one, so that a core that is slowed down simply takes fewer;
-* `barrier` lets no worker pass before all have arrived (a count of arrivals and an *epoch*: the
-  last to arrive clears the count and only then opens the next epoch, so the barrier can be used
-  again at once);
+* `enter` makes a worker a member, whenever it comes, and tells it which phase the team is in. The
+  first worker is one from the start: it waits for nobody who has not come;
+* `barrier` lets no member pass before all have arrived. One word has the phase, how many members
+  there are and how many of them have arrived; the last to arrive opens the next phase with it, so
+  the barrier can be used again at once;
 * the caller reads the progress and can abort: everyone leaves at the next task or barrier.
 
 Measured on two cores, one barrier costs 0.1 us; handing a phase to a pool of Python threads and
@@ -30,11 +32,12 @@ from warpladder.device.crew import in_background
 from warpladder.device.kernel_cache import cached
 from warpladder.device.subroutines import constants_as_numbers, subroutine
 from warpladder.device.waiting import yield_core
-from warpladder.device.words import fetch_add, fetch_max, load, store
+from warpladder.device.words import exchanged_if, fetch_add, fetch_max, load, store
 from warpladder.errors import DeviceError
 
 __all__ = [
     "barrier",
+    "enter",
     "finish_task",
     "is_aborted",
     "new_state",
@@ -46,13 +49,17 @@ __all__ = [
 
 # Each word has two cache lines to itself, or the workers would contend for a line without sharing a
 # word.
-_ARRIVED, _EPOCH, _ABORT, _TASK, _DONE, _PROGRESS, _WORDS = 0, 16, 32, 48, 64, 80, 96
+_MEETING, _ABORT, _TASK, _DONE, _PROGRESS, _WORDS = 0, 16, 32, 48, 64, 80
 _SPINS_BEFORE_YIELD = 4096
+# The word of a meeting: who has arrived, from the lowest bit on, members, and the phase.
+_MEMBER, _PHASE = 16, 32
 
 
 def new_state() -> NDArray[np.int64]:
-    """Return the shared words of a new team."""
-    return np.zeros(_WORDS, dtype=np.int64)
+    """Return the shared words of a new team, of which worker 0 is a member."""
+    state = np.zeros(_WORDS, dtype=np.int64)
+    state[_MEETING] = 1 << _MEMBER
+    return state
 
 
 def run_team(
@@ -111,8 +118,8 @@ def _begun(
 def run_briefly(worker: Callable[[int], object], workers: int, state: NDArray[np.int64]) -> None:
     """Do what `run_team` does for some milliseconds, in this thread and in others that are kept.
 
-    Workers must not wait for each other: this one begins at once, and whoever would begin after it
-    has found no more tasks is not waited for. Ctrl-C is heard when the tasks are done.
+    This one begins at once, as worker 0, and whoever would begin after it has returned is not
+    waited for. Ctrl-C is heard when the tasks are done.
     """
     helpers = [in_background(worker, index) for index in range(1, workers)]
     try:
@@ -159,20 +166,48 @@ def report_progress(state: Any, count: Any) -> None:
 
 
 @subroutine
-def barrier(state: Any, workers: Any) -> Any:
-    """Wait for all workers and start the next phase at task 0; False where the caller aborted."""
-    epoch = load(state, _EPOCH)
-    if fetch_add(state, _ARRIVED, 1) == workers - 1:
-        store(state, _ARRIVED, 0)
+def enter(state: Any, worker: Any) -> Any:
+    """Make this worker a member; return the number of the phase, -1 where the caller aborted.
+
+    Each `barrier` begins another phase; the first is 0. A worker that comes late takes what tasks
+    of the phase there are left, and meets the others at its end.
+    """
+    if worker == 0:
+        return 0
+    while not is_aborted(state):
+        word = load(state, _MEETING)
+        # Where all have arrived, the last of them is about to begin the next phase.
+        is_open = _arrived(word) < _members(word)
+        if is_open and exchanged_if(state, _MEETING, word, word + (1 << _MEMBER)):
+            return word >> _PHASE
+    return -1
+
+
+@subroutine
+def barrier(state: Any) -> Any:
+    """Wait for all members and begin the next phase at task 0; False where the caller aborted."""
+    word = fetch_add(state, _MEETING, 1)
+    phase, members = word >> _PHASE, _members(word)
+    if _arrived(word) == members - 1:
         store(state, _TASK, 0)
         store(state, _DONE, 0)
-        store(state, _EPOCH, epoch + 1)
+        store(state, _MEETING, ((phase + 1) << _PHASE) | (members << _MEMBER))
         return not is_aborted(state)
     spins = 0
-    while load(state, _EPOCH) == epoch:
+    while load(state, _MEETING) >> _PHASE == phase:
         if is_aborted(state):
             return False
         spins += 1
         if spins > _SPINS_BEFORE_YIELD:
             yield_core()
     return not is_aborted(state)
+
+
+@subroutine
+def _arrived(word: Any) -> Any:
+    return word & ((1 << _MEMBER) - 1)
+
+
+@subroutine
+def _members(word: Any) -> Any:
+    return (word >> _MEMBER) & ((1 << _MEMBER) - 1)

@@ -40,7 +40,14 @@ from numba import njit
 from warpladder.device.kernel_cache import cached
 from warpladder.device.stretches import copy_block
 from warpladder.device.subroutines import subroutine
-from warpladder.device.team import barrier, finish_task, is_aborted, next_task, report_progress
+from warpladder.device.team import (
+    barrier,
+    enter,
+    finish_task,
+    is_aborted,
+    next_task,
+    report_progress,
+)
 from warpladder.shortest_paths.diagonal import close_block
 from warpladder.shortest_paths.packing import operand, pack_left, pack_right, round_up
 from warpladder.shortest_paths.tile_hops import scratch_tile, take_hops
@@ -98,12 +105,15 @@ def close_range(matrix, carry, low, high, panel, pad, half):
 @njit(nogil=True)
 def close_team(
     matrix, carry, panel, inner_panel, chunk, pad, half,
-    workers, worker, state, diagonal, right_diagonal, right,
+    worker, state, diagonal, right_diagonal, right,
 ):  # fmt: skip
     """Close a whole matrix in place, as one worker of a team; by ``half`` of it if symmetric.
 
     Rows are dealt out in tasks of ``chunk`` rows. The packed panels ``diagonal``, which is a left
     operand, ``right_diagonal`` and ``right`` are shared by the team.
+
+    In phase 0 of the team the first block is closed. Two phases for each panel follow, its rows and
+    the rest, and one in which half of the matrix is copied to the other.
     """
     dist, _ = matrix
     n = dist.shape[0]
@@ -111,27 +121,32 @@ def close_team(
     left = operand(matrix, carry, round_up(max(chunk, panel), rows) * panel)
     strip = operand(matrix, carry, columns * panel)
     scratch = scratch_tile(matrix, carry)
+    phase = enter(state, worker)
     if worker == 0:
         k1 = min(panel, n)
         close_range(matrix, carry, 0, k1, inner_panel, pad, half)
         pack_left(matrix, carry, 0, k1, 0, k1, panel, pad, diagonal)
-    if not barrier(state, workers):
+    if phase < 0 or (phase == 0 and not barrier(state)):
         return
-    for k0 in range(0, n, panel):
+    phase = max(phase, 1)
+    for k0 in range((phase - 1) // 2 * panel, n, panel):
         k1 = min(k0 + panel, n)
         k2 = min(k1 + panel, n)
-        if worker == 0:
-            _pack_diagonal(matrix, carry, k0, k1, panel, pad, right_diagonal)
-        index = next_task(state)
-        while index < _strips(0, k0, k1, n, columns) and not is_aborted(state):
-            j0, j1 = _strip(index, 0, k0, k1, n, columns)
-            at = index * columns * panel
-            _relax_row_panel(
-                matrix, carry, half, k0, k1, j0, j1, panel, pad, diagonal, strip, right, at, scratch
-            )
+        if phase == 1 + 2 * (k0 // panel):
+            if worker == 0:
+                _pack_diagonal(matrix, carry, k0, k1, panel, pad, right_diagonal)
             index = next_task(state)
-        if not barrier(state, workers):
-            return
+            while index < _strips(0, k0, k1, n, columns) and not is_aborted(state):
+                j0, j1 = _strip(index, 0, k0, k1, n, columns)
+                at = index * columns * panel
+                _relax_row_panel(
+                    matrix, carry, half, k0, k1, j0, j1, panel, pad,
+                    diagonal, strip, right, at, scratch,
+                )  # fmt: skip
+                index = next_task(state)
+            if not barrier(state):
+                return
+            phase += 1
 
         # Closing a block is the one step that only one worker can do. The next panel's rows come
         # first, and whoever finishes the last of them closes its block while the others go on; else
@@ -160,8 +175,9 @@ def close_team(
                 close_range(matrix, carry, k1, k2, inner_panel, pad, half)
                 pack_left(matrix, carry, k1, k2, k1, k2, panel, pad, diagonal)
             task = next_task(state)
-        if not barrier(state, workers):
+        if not barrier(state):
             return
+        phase += 1
         if worker == 0:
             report_progress(state, k1)
     if half:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from warpladder.device.environment import worker_count
 from warpladder.device.simd import vector_unit
-from warpladder.device.team import new_state, run_team
+from warpladder.device.team import new_state, run_briefly, run_team
 from warpladder.shortest_paths.batch_cpu import close_graphs
 from warpladder.shortest_paths.blocked import close_team
 from warpladder.shortest_paths.dense import inner_no_path
@@ -43,6 +43,8 @@ _SHARE_OF_HALF = 0.57
 _WITH_NEXT_HOPS = 1.7
 # 16 cores, n = 1000: 16 workers take 23 ms and 8 of them 17; there must be a panel for each.
 _ROWS_PER_WORKER = 128
+# Of more the caller looks at the progress meanwhile, and can be interrupted.
+_BRIEF_UP_TO = 1024
 _INNER_PANEL = PANEL_UNIT // 2
 # As a batch of one graph, of which no second version has to be compiled.
 _ONE = np.ones(1, np.bool_)
@@ -86,10 +88,13 @@ def floyd_warshall(
     def work(worker: int) -> None:
         close_team(
             (dist, hops), carry, panel, _INNER_PANEL, _CHUNK, no_path, half,
-            workers, worker, state, diagonal, right_diagonal, right,
+            worker, state, diagonal, right_diagonal, right,
         )  # fmt: skip
 
-    run_team(work, workers, state, None if progress is None else lambda k: progress(k / n))
+    if n <= _BRIEF_UP_TO:
+        run_briefly(work, workers, state)
+    else:
+        run_team(work, workers, state, None if progress is None else lambda k: progress(k / n))
     return BY_HALF if half else ""
 
 
