@@ -183,9 +183,10 @@ def test_every_addition_takes_its_broadcast_from_memory(dtype):
     assert all("{1to" in addition for addition in additions)
 
 
-def test_progress_rises_to_one():
+@pytest.mark.parametrize("n", [600, 1200])
+def test_progress_rises_to_one(n):
     seen = []
-    shortest_paths(random_weights(600, "float32"), progress=seen.append)
+    shortest_paths(random_weights(n, "float32"), progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 

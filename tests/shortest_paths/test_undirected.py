@@ -156,9 +156,10 @@ def test_a_dtype_that_is_too_narrow_is_widened_all_the_same():
     assert np.array_equal(answer.dist_matrix, 200 * np.abs(vertices[:, None] - vertices))
 
 
-def test_progress_rises_to_one():
+@pytest.mark.parametrize("n", [600, 1200])
+def test_progress_rises_to_one(n):
     seen = []
-    shortest_paths(both_ways(random_weights(600, "float32")), progress=seen.append)
+    shortest_paths(both_ways(random_weights(n, "float32")), progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 

@@ -93,6 +93,8 @@ def floyd_warshall(
 
     if n <= _BRIEF_UP_TO:
         run_briefly(work, workers, state)
+        if progress is not None:
+            progress(1.0)
     else:
         run_team(work, workers, state, None if progress is None else lambda k: progress(k / n))
     return BY_HALF if half else ""
