@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.arithmetic import maximum, select
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.device.subroutines import entry_for
@@ -37,7 +38,7 @@ from warpladder.reduction.rules import (
     passes,
     times,
 )
-from warpladder.reduction.scalars import difference, maximum, select, strict, times_itself
+from warpladder.reduction.scalars import difference, strict, times_itself
 from warpladder.reduction.states import FoldSpec, merge_kernel, new_states, shift_type
 
 __all__ = [

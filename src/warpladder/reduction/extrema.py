@@ -12,7 +12,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from warpladder.reduction.scalars import loose, max_number, maximum, min_number, minimum, strict
+from warpladder.device.arithmetic import max_number, maximum, min_number, minimum
+from warpladder.reduction.scalars import loose, strict
 
 __all__ = [
     "BY_TWOS_FROM",

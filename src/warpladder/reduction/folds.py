@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from warpladder.device.arithmetic import max_number, maximum, min_number, minimum, select
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import (
@@ -62,14 +63,7 @@ from warpladder.reduction.rules import (
     rescaled,
     times,
 )
-from warpladder.reduction.scalars import (
-    difference,
-    max_number,
-    maximum,
-    min_number,
-    minimum,
-    select,
-)
+from warpladder.reduction.scalars import difference
 from warpladder.reduction.states import FoldSpec, shift_type
 
 __all__ = ["fold_kernel"]

@@ -11,17 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from warpladder.device.arithmetic import maximum, minimum, select
 from warpladder.reduction.blocks import is_kept
 from warpladder.reduction.rules import FAR, LARGEST_NUMBER, LEAST_SQUARE, SCALE
-from warpladder.reduction.scalars import (
-    difference,
-    loose,
-    maximum,
-    minimum,
-    select,
-    strict,
-    strict_inline,
-)
+from warpladder.reduction.scalars import difference, loose, strict, strict_inline
 
 __all__ = ["about", "mean_of_block", "moved", "whole_mean_of_block"]
 

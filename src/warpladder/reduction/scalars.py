@@ -1,7 +1,6 @@
 """Operations on single numbers that Python has no word for, as one machine instruction each.
 
-A loop over elements that uses them is still turned into full vectors by LLVM: `minimum` is how a
-NaN gets through a loop of minima, the bit casts are what exact sums are made of. `gpu.words` says
+Beside those of `device.arithmetic`: the bit casts are what exact sums are made of. `gpu.words` says
 what those are on a GPU that rules use.
 """
 
@@ -15,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from warpladder.device.llvm import call_outside
+from warpladder.device.arithmetic import select
 from warpladder.device.subroutines import PartOfOthers, subroutine
 
 __all__ = [
@@ -29,12 +28,7 @@ __all__ = [
     "half_to_float",
     "loose",
     "mark_at",
-    "max_number",
-    "maximum",
-    "min_number",
-    "minimum",
     "rule",
-    "select",
     "strict",
     "strict_inline",
     "times_itself",
@@ -83,44 +77,6 @@ def rule(function: _Function) -> _Function:
 
 _BIAS = np.float32(2.0**112)
 _HALF_OVERFLOW = np.float32(65536)
-
-
-def _extremum(name: str, before: str, *, of_numbers: bool = False) -> Any:
-    @intrinsic
-    def extremum(typingctx: Any, a: Any, b: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-            kind = signature.return_type
-            if isinstance(kind, types.Float):
-                found = call_outside(builder, f"llvm.{name}.f{kind.bitwidth}", args[0].type, *args)
-                if of_numbers:
-                    found.fastmath.add("nnan")
-                return found
-            compare = builder.icmp_signed if kind.signed else builder.icmp_unsigned
-            return builder.select(compare(before, *args), *args)
-
-        return a(a, a), codegen
-
-    return extremum
-
-
-#: The smaller of two numbers of one type; NaN where either is NaN.
-minimum = _extremum("minimum", "<")
-#: The larger of two numbers of one type; NaN where either is NaN.
-maximum = _extremum("maximum", ">")
-#: The same of two that are no NaNs, one instruction in place of three: `nanmax` of 2^16 float32
-#: takes 5.2 us in place of 7.0.
-min_number = _extremum("minimum", "<", of_numbers=True)
-max_number = _extremum("maximum", ">", of_numbers=True)
-
-
-@intrinsic
-def select(typingctx: Any, condition: Any, a: Any, b: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-    """Return a where a condition holds, else b of the same type; never by a branch."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:  # noqa: ARG001 - Numba reads these names
-        return builder.select(*args)
-
-    return a(types.boolean, a, a), codegen
 
 
 @compiled
