@@ -222,11 +222,8 @@ def test_a_rung_is_right_in_every_schedule(rung):
 
 
 #: Of one tile the others run one of these kernels, or much the same in another type or with tags.
-OWN_DIAGONALS = [
-    rung
-    for rung in TILED
-    if rung.name in {"register-tiles", "resident-tiles", "one-launch-next-hops"}
-]
+#: `resident-tiles` closes quarters by the latter's; its own barriers are checked in lockstep.
+OWN_DIAGONALS = [rung for rung in TILED if rung.name in {"register-tiles", "one-launch-next-hops"}]
 
 
 @pytest.mark.parametrize("rung", large(*OWN_DIAGONALS), ids=lambda rung: rung.name)
@@ -275,13 +272,17 @@ def test_sizes_that_a_climb_leaves_out(name, n):
 #: Those of the others take seconds each.
 QUICKLY_COUNTED = {"padded-rows", "blocked-shared", "register-tiles", "small-n-one-block"}
 
+#: Rungs are compared with those below, which have been counted before.
+SEEN: dict = {}
+
 
 @pytest.mark.parametrize(
     "name",
     only(QUICKLY_COUNTED.__contains__, [rung.name for rung in LADDER.rungs if rung.on == "device"]),
 )
 def test_predictions_hold(name):
-    results = check_predictions(LADDER.find(name), LADDER, partial(SimulatedDevice, checks=False))
+    simulated = partial(SimulatedDevice, checks=False)
+    results = check_predictions(LADDER.find(name), LADDER, simulated, SEEN)
     assert all(result.ok for result in results), [
         (str(result.prediction), result.measured) for result in results if not result.ok
     ]
@@ -376,7 +377,7 @@ def test_a_digraph_is_refused_by_the_edge_that_leads_one_way():
 
 
 @pytest.mark.large
-@pytest.mark.parametrize(("n", "tiles"), [(256, 6), (384, 18), (512, 40)])
+@pytest.mark.parametrize(("n", "tiles"), [(256, 6), (384, 18)])
 def test_little_more_than_half_of_the_tiles_are_relaxed(n, tiles):
     device = SimulatedDevice(checks=False)
     run("half-tiles", _tasks.DISTANCES_UNDIRECTED.make(n, 0), device)
