@@ -125,9 +125,8 @@ CHOSEN = [(33, "int32", True, 2)]
 
 
 def in_small_rounds(n: int, dtype: str, hops: bool, depth: int) -> bool:
-    """Four tiles have a rest in a round of three, whatever their dtype is."""
     is_small = hops or dtype.endswith("64")
-    return is_small and (n, dtype, hops, depth) not in CHOSEN and (n < 200 or depth == 3)
+    return is_small and (n, dtype, hops, depth) not in CHOSEN
 
 
 @pytest.mark.parametrize(
@@ -136,9 +135,10 @@ def in_small_rounds(n: int, dtype: str, hops: bool, depth: int) -> bool:
         *CHOSEN,
         *large(
             *meeting(
-                (130, 33, 64), DTYPES, [False, True], [1, 2, 3], where=in_small_rounds
+                (33, 64), DTYPES, [False, True], [1, 2, 3], where=in_small_rounds
             ),
-            (200, "float64", True, 3), (200, "int64", False, 3),
+            # Three tiles of either size of numbers, and four, which have a rest in a round of three.
+            (130, "int32", True, 2), (130, "int64", False, 1), (200, "float64", True, 3),
         ),
     ],
 )  # fmt: skip
