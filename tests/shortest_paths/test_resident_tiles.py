@@ -26,10 +26,18 @@ def test_two_multiprocessors_have_places_for_four_tiles():
 @pytest.mark.large
 def test_nine_tiles_have_some_that_wait_for_both_panels():
     device = SimulatedDevice(counters=False, multiprocessors=5)
-    weights = DISTANCES_FLOAT32.make(260, 3).matrix
+    weights = DISTANCES.make(260, 3).matrix
     found, expected = (wl.shortest_paths(weights, device=where) for where in (device, "cpu"))
     assert "5 multiprocessors" in found.why
     assert np.array_equal(found.dist_matrix, expected.dist_matrix)
+
+
+# The minimum of floats parts the threads of a warp, which takes the simulator twice as long.
+@pytest.mark.large
+def test_floats_stay_in_one_tile():
+    device = SimulatedDevice(checks=False, counters=False)
+    problem = DISTANCES_FLOAT32.make(33, 3)
+    assert np.array_equal(resident_tiles.run(device, problem), DISTANCES_FLOAT32.oracle(problem))
 
 
 def test_more_tiles_than_places_are_refused():
