@@ -52,11 +52,11 @@ def undirected(n: int, dtype: str) -> NDArray[Any]:
 # ---- the same bits -------------------------------------------------------------------------------
 
 #: Three tiles in a row, of which a round has a rest while the next one begins: 260 vertices, and of
-#: the small ones, which next hops and float64 have, 130; the others have two. What comes last is how
-#: many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles, as the
-#: small ones do. By default two rounds without next hops, which go along with distances; those of
-#: tags are halved by default, too. In test_gpu_rounds.py each of these kernels has four in a row,
-#: and which tiles of many wait for which is seen without running them.
+#: the small ones, which next hops and float64 have, 130; other large ones are two. What comes last
+#: is how many tiles of the diagonal a round takes, and whether rows and columns go in whole tiles,
+#: as the small ones do. By default two rounds without next hops, which go along with distances;
+#: those of tags are halved by default, too. In test_gpu_rounds.py launches have four in a row, and
+#: which tiles of many wait for which is seen without running them.
 CHOSEN = (130, "float64", False, (2, False))
 
 

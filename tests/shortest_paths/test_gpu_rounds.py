@@ -137,7 +137,7 @@ def in_small_rounds(n: int, dtype: str, hops: bool, depth: int) -> bool:
             *meeting(
                 (33, 64), DTYPES, [False, True], [1, 2, 3], where=in_small_rounds
             ),
-            # Three tiles of either size of numbers, and four, which have a rest in a round of three.
+            # Three tiles of either size of numbers; and four: a round of three has a rest.
             (130, "int32", True, 2), (130, "int64", False, 1), (200, "float64", True, 3),
         ),
     ],
