@@ -336,26 +336,9 @@ def test_a_size_of_which_there_is_no_picture(path, kind, n, said):
         draw_picture(path, kind, n=n)
 
 
-#: Where most rungs have a picture of their own, and where there are many faulty kernels. The site's
-#: pages draw the two that take longest.
-DRAWN = [
-    f"{ladder.name}/{rung.name}"
-    for ladder in ladders()
-    if ladder.name in {"primer", "overlap-join", "advection"}
-    for rung in (*ladder.rungs, *(wrong.rung for wrong in ladder.wrong))
-    if rung.on == "device" and rung.kernels and rung.name not in {"inverted-index", "signatures"}
-]
-
-
 def test_a_launch_that_touches_no_memory_is_not_the_one_drawn():
     """It is made over no elements, so that there is a compiled kernel to ask about."""
     scene = scene_of("primer/occupancy-grid")
     (record,) = scene.run.records
     assert record.geometry.blocks > 1
     assert any(isinstance(event, Access) for event in record.events)
-
-
-@pytest.mark.parametrize("path", large(*DRAWN))
-def test_rungs_are_drawn(path, tmp_path):
-    save_picture(draw_picture(path), tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
