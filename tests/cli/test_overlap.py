@@ -422,7 +422,7 @@ def test_killed_and_resumed(many: Path, tmp_path: Path, in_small_blocks: None) -
 @pytest.mark.large
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere processes are ended otherwise")
 # Text begins with a line of names, which is there once, and is packed piece by piece.
-@pytest.mark.parametrize(("name", "n"), [("x.parquet", 9000), ("x.csv.gz", 6000)])
+@pytest.mark.parametrize(("name", "n"), [("x.parquet", 9000), ("x.csv.gz", 9000)])
 def test_killed_at_any_moment(tmp_path: Path, name: str, n: int) -> None:
     """Millions of pairs; killed again and again, some time after a run has got further."""
     rng = np.random.default_rng(0)
