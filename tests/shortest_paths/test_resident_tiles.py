@@ -137,3 +137,19 @@ def test_a_tile_beside_the_diagonal_waits_for_each_of_its_parts(is_row, missing)
     else:
         with pytest.raises(KernelFaultError, match=r"livelock: .* near resident_tiles"):
             launch()
+
+
+@pytest.mark.parametrize("panel", ["row", "column"])
+def test_a_tile_of_the_rest_waits_for_both_panels(panel):
+    """The first of four is that in the last round; one part of a panel is missing there."""
+    flag_of = {one: getattr(resident_tiles, f"flag_of_{one}").py_func for one in ("row", "column")}
+    device = SimulatedDevice(counters=False)
+    matrices = [device.full((256, 256), 0, np.int32) for _ in range(3)]
+    raised = np.ones(20, np.int32)
+    raised[flag_of[panel](3, 0, 2)] = 0
+    with pytest.raises(KernelFaultError, match=r"livelock: .* near resident_tiles"):
+        device.launch(
+            resident_tiles.close_in_registers, 1, THREADS,
+            *matrices, device.to_device(raised), 2,
+            shared_bytes=resident_tiles._shared_bytes(4), cooperative=True,
+        )  # fmt: skip
