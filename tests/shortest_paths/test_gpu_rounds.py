@@ -137,8 +137,8 @@ def in_small_rounds(n: int, dtype: str, hops: bool, depth: int) -> bool:
             *meeting(
                 (33, 64), DTYPES, [False, True], [1, 2, 3], where=in_small_rounds
             ),
-            # Three tiles of either size of numbers; and four: a round of three has a rest.
-            (130, "int32", True, 2), (130, "int64", False, 1), (200, "float64", True, 3),
+            # Three tiles of numbers of 4 bytes; and four of 8: a round of three has a rest.
+            (130, "int32", True, 2), (200, "float64", True, 3),
         ),
     ],
 )  # fmt: skip
