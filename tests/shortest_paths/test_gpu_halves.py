@@ -187,7 +187,8 @@ def test_next_hops_are_estimated_by_how_they_are_found(
     def seconds(n: int, dtype: str, *, carry: bool) -> float:
         return engine.seconds(gpu, n, np.dtype(dtype), carry=carry)
 
-    # Of so many vertices all but the relaxations is little.
+    # Of so many vertices all but the relaxations is little, where there is memory for them.
+    monkeypatch.setattr(gpu, "free_bytes", lambda: 1 << 50)
     for dtype, times in (("int16", 1.1), ("int32", 1.1), ("float32", 2), ("int64", 2)):
         found = seconds(200_000, dtype, carry=True) / seconds(200_000, dtype, carry=False)
         assert found == pytest.approx(times, rel=0.02)
@@ -195,3 +196,15 @@ def test_next_hops_are_estimated_by_how_they_are_found(
         seconds(n, "int32", carry=True) - seconds(n, "int32", carry=False) for n in (2400, 2500)
     )
     assert few > more
+
+
+def test_what_does_not_fit_is_estimated_without_tags_and_whole(
+    gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    dtype = np.dtype("int32")
+    directed, undirected, fitting = (
+        engine.seconds(gpu, n, dtype, carry=True, half=half) / n**3
+        for n, half in ((200_000, False), (200_000, True), (100_000, False))
+    )
+    assert directed == undirected > 1.5 * fitting

@@ -9,7 +9,7 @@ import numpy as np
 
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.gpu import out_of_core
-from warpladder.shortest_paths.gpu.close import close, plan_for
+from warpladder.shortest_paths.gpu.close import Plan, close, plan_for
 from warpladder.shortest_paths.gpu.kernels import THREADS, write_first_hops
 from warpladder.shortest_paths.gpu.transfer import download, upload
 from warpladder.shortest_paths.symmetry import BY_HALF, is_symmetric
@@ -73,8 +73,7 @@ def floyd_warshall(
     carry = bool(hops.size)
     no_path = inner_no_path(dist.dtype).item()
     plan = plan_for(device, n, dist.dtype, carry=carry)
-    needed = plan.side**2 * (plan.dtype.itemsize + (4 if carry else 0))
-    if needed > out_of_core.room(device):
+    if not _fits(device, plan, carry=carry):
         out_of_core.floyd_warshall(device, dist, hops, progress)
         return ""
     half = plan.takes_half and is_symmetric(dist)
@@ -98,15 +97,23 @@ def seconds(
     """Estimate the time of `floyd_warshall`, with next hops if ``carry``.
 
     ``half``: of a symmetric matrix, half of which is enough where the plan takes half. Tags are
-    counted on where the plan has them, although distances may turn out to be too long.
+    counted on where the plan has them, although distances may turn out to be too long. A matrix
+    that does not fit the memory has neither.
     """
     rate = _RELAXATIONS_PER_SECOND * device.properties.multiprocessors
     relaxations = float(n) ** 3
     plan = plan_for(device, n, dtype, carry=carry)
-    if half and plan.takes_half:
+    fits = _fits(device, plan, carry=carry)
+    if half and fits and plan.takes_half:
         # By their number, tiles of the diagonal being whole.
         relaxations *= (1 + plan.tile / plan.side) / 2
     if carry:
-        relaxations *= _WITH_TAGS if plan.method == "tags" else _WITH_NEXT_HOPS
+        relaxations *= _WITH_TAGS if fits and plan.method == "tags" else _WITH_NEXT_HOPS
     moved = n**2 * (2 * dtype.itemsize + (np.dtype(np.int32).itemsize if carry else 0))
     return _CALL_SECONDS + relaxations / rate + moved / BYTES_PER_SECOND
+
+
+def _fits(device: Device, plan: Plan, *, carry: bool) -> bool:
+    """Tell whether there is memory for a whole matrix, and one of next hops with ``carry``."""
+    needed = plan.side**2 * (plan.dtype.itemsize + (np.dtype(np.int32).itemsize if carry else 0))
+    return needed <= out_of_core.room(device)
