@@ -33,10 +33,10 @@ SERIAL_UP_TO = 256
 # 32-bit relaxations per second, measured on the machine named in benchmarks/results.
 _RELAXATIONS_PER_VECTOR_BYTE = 0.72e9
 # Seconds that a vertex costs beside its relaxations: on one core, and in a team, which packs panels
-# and waits at barriers, and for a call as a whole. Of float32 the engine alone takes 0.55 ms for
-# 256 vertices, 2.5 for 512 and 100 for 2,048, but of int16 a call with 1,500 in lists takes 38.
+# and waits at barriers. Calls with float32 take 0.7 ms for 256 vertices; on two cores 1.2 for 300,
+# 2.5 for 512, 14.4 for 1,024 and 99 for 2,048.
 _VERTEX_SECONDS = 2e-6
-_VERTEX_SECONDS_OF_TEAM = 7e-6
+_VERTEX_SECONDS_OF_TEAM = 3e-6
 # Of the time that the relaxations of a whole matrix take: tiles on the diagonal stay whole.
 _SHARE_OF_HALF = 0.57
 # Times as long, with next hops: 1.5 to 1.7.
