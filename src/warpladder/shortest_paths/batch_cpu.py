@@ -22,6 +22,7 @@ from warpladder.device.team import (
     new_state,
     next_task,
     report_progress,
+    run_briefly,
     run_team,
 )
 from warpladder.shortest_paths.blocked import close_range
@@ -32,6 +33,8 @@ __all__ = ["close_graphs", "deal", "export_graphs", "find_longest", "import_grap
 
 # Starting threads takes as long as so many relaxations.
 _TEAM_FROM = 1 << 20
+# Up to so many this thread does its part, with threads that are kept.
+_BRIEF_UP_TO = 1 << 30
 # Numbers in a chunk: small enough for most second-level caches, large enough for the interpreter to
 # keep some 30 cores busy, with 25 us for each. From 2^14 to 2^17 no difference could be measured.
 _CHUNK_CELLS = 1 << 17
@@ -82,6 +85,10 @@ def deal(
 
     if workers == 1:
         work()
+    elif graphs * n**3 <= _BRIEF_UP_TO:
+        run_briefly(work, workers, state)
+        if progress is not None:
+            progress(1)
     else:
         run_team(work, workers, state, None if progress is None else lambda k: progress(k / chunks))
 
