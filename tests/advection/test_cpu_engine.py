@@ -107,7 +107,7 @@ def test_a_worker_may_come_in_any_pass(
         cpu, "plan_tiles", lambda *how, **where: plan_tiles(*how, **where)._replace(steps=in_pass)
     )
     for late in range(passes + 1):
-        monkeypatch.setattr(cpu, "run_team", come_in_phase(late, passes))
+        monkeypatch.setattr(cpu, "run_briefly", come_in_phase(late, passes))
         check(problem, cells(1, n, "f4"), passes * in_pass)
 
 

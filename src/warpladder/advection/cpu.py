@@ -22,7 +22,7 @@ from warpladder.advection.rows import AS_IT_LIES, strips_of
 from warpladder.advection.tiles import COPY, GIVEN, PERIODIC, margin_of
 from warpladder.advection.vectors import Shape, code_of, group_of, reach_of, shape_for
 from warpladder.device.environment import worker_count
-from warpladder.device.team import new_state, run_team
+from warpladder.device.team import new_state, run_briefly, run_team
 
 __all__ = ["CpuEngine", "TilePlan", "plan_tiles"]
 
@@ -40,9 +40,12 @@ _ROW_BYTES = 24 << 10
 #: With 3 steps a row in strips takes 0.6 to 1.3 times as long as that, with 8 never longer.
 _FEWEST_STEPS = 3
 #: Cells of a system that several workers share, and cell-steps of a float32 stencil that are worth
-#: calling them: that takes about half a millisecond. Measured on two cores: with 2**16 cells it
-#: pays from 1,000 steps on, with 2**20 always.
-_SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 26
+#: calling them. On two cores it pays with 2**16 cells from 200 steps on, with 2**20 always.
+_SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 24
+#: Up to so much, some 20 ms, this thread is one of the workers and others are kept: by two cores of
+#: an EPYC, between calls of SciPy's, 20 and 100 steps of 10**6 cells take 1.3 and 2.7 ms; with new
+#: threads, of which each waits for all, 2.2 and 4.3.
+_BRIEF_WORK = 1 << 29
 #: About as long as so many steps of a cell takes its way into a tile and out of it; as so many
 #: cells what a step has beside its cells; and as so many stencils a limiter.
 _WAY, _BESIDE, _LIMITER = 64, 64, 16
@@ -141,8 +144,8 @@ class CpuEngine:
         shape = shape_for(code, phi.dtype)
         compiled = weights, group_of(code), margin_of(code, *shape)
         work_of_cell = _LIMITER if isinstance(rule, Limited) else 1
-        is_short = systems * (n + _BESIDE) * (steps + _WAY) * work_of_cell < _SHARED_WORK
-        workers = 1 if is_short else worker_count()
+        all_work = systems * (n + _BESIDE) * (steps + _WAY) * work_of_cell
+        workers = 1 if all_work < _SHARED_WORK else worker_count()
         state = new_state()
         strips = strips_of(n, code, shape.lanes) if steps >= _FEWEST_STEPS else AS_IT_LIES
         if strips == AS_IT_LIES or n * phi.itemsize <= _ROW_BYTES:
@@ -170,7 +173,7 @@ class CpuEngine:
             def run(worker: int) -> None:
                 work(state, worker, phi, x, y, compiled, kinds, left, right, plan, steps)
 
-        _run(run, workers, state, advanced, is_short=is_short)
+        _run(run, workers, state, advanced, is_brief=all_work < _BRIEF_WORK)
         return result
 
 
@@ -180,7 +183,7 @@ def _run(
     state: Any,
     advanced: Callable[[float], None],
     *,
-    is_short: bool,
+    is_brief: bool,
 ) -> None:
     done = 0
 
@@ -190,8 +193,8 @@ def _run(
             advanced(steps - done)
             done = steps
 
-    if is_short:
-        run(0)
+    if is_brief:
+        run_briefly(run, workers, state)
     else:
         run_team(run, workers, state, progress)
 
