@@ -101,8 +101,9 @@ bench-gpu: $(READY)  ## check and time everything on the GPU; writes JSON, figur
 	$(BIN)/python benchmarks/publish_gpu.py
 	$(BIN)/python benchmarks/publish_sources.py
 
-# Warnings are errors. The cells of the notebooks are run; the simulator runs every rung.
-docs: $(READY)  ## build the site into docs/_build/html; faults of links and notebooks end it
+# Warnings are errors. The cells of the notebooks are run; the simulator runs every rung, and one that
+# does not do what it predicts makes no page.
+docs: $(READY)  ## build the site into docs/_build/html; what is wrong in it ends it
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	$(BIN)/python -m sphinx -b html -W --keep-going -q -j auto docs docs/_build/html
 

@@ -33,7 +33,7 @@ from warpladder.rung import Ladder, Rung, shown
 from warpladder.simulator import SimulatedDevice
 from warpladder.simulator.checks.counters import Counters
 
-__all__ = ["course_page", "explained", "ladder_page", "ladder_pages", "rung_page"]
+__all__ = ["course_page", "explained", "ladder_page", "ladder_pages", "rung_page", "what_fails"]
 
 #: Every column that is not empty has room on a page; in a terminal most have not.
 _ALL_COLUMNS = 12
@@ -56,6 +56,11 @@ def ladder_pages(name: str, part: int = 0, parts: int = 1) -> dict[str, str]:
     Of several parts, each with as many neighbouring rungs, only one can be asked for: they are made
     by several processes.
 
+    Raises
+    ------
+    ValueError
+        What a page would teach does not hold: it says what.
+
     Examples
     --------
     >>> list(ladder_pages("primer", 0, 12))[:2]
@@ -66,8 +71,21 @@ def ladder_pages(name: str, part: int = 0, parts: int = 1) -> dict[str, str]:
     begin, end = (len(every) * one // parts for one in (part, part + 1))
     pages = {} if part else {f"{name}/index.md": ladder_page(ladder)}
     for explanation in explained(ladder, every[begin:end]):
+        if fault := what_fails(explanation):
+            raise ValueError(f"{name}/{explanation.rung.name}: {fault}")
         pages[f"{name}/{explanation.rung.name}.md"] = rung_page(explanation)
     return pages
+
+
+def what_fails(explanation: Explanation) -> str:
+    """Return what a rung predicts and does not do, or how it is not caught; else nothing."""
+    for result in explanation.predictions:
+        if not result.ok:
+            return f"{result.prediction} fails: {result.fault or result.shown}"
+    wrong = explanation.wrong
+    if wrong is not None and not wrong.ok:
+        return f"not caught by {wrong.wrong.caught_by}, or not wrong: {wrong.visible}"
+    return ""
 
 
 def course_page(introduction: str, names: Iterable[str]) -> str:
@@ -293,8 +311,7 @@ def _predictions(results: tuple[PredictionResult, ...], ladder: Ladder) -> str:
         claim = result.prediction
         times = f" x {_linked_name(claim.than, ladder)}'s" if claim.than else ""
         claimed = f"{_counter(claim.counter)} {escaped(claim.relation)} {shown(claim.value)}{times}"
-        counted = result.shown if result.ok else f"**{result.shown}: fails.** {result.fault}"
-        rows.append((claimed, f"{claim.n:,}", counted, escaped(claim.why)))
+        rows.append((claimed, f"{claim.n:,}", result.shown, escaped(claim.why)))
     return _table(("predicted", "n", "counted", "why"), rows, right=(1,))
 
 

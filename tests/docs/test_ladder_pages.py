@@ -41,10 +41,29 @@ def test_a_rung_with_its_text_its_counts_and_its_neighbours():
     assert f"Below: [`{below}`]({below}.md) · Above: [`{above}`]({above}.md)" in page
     counter = "{py:attr}`~warpladder.simulator.Counters.global_load_sectors_per_request`"
     assert f"| {counter} == 32 | 256 | 32 | 128 bytes from one thread to the next" in page
-    assert "fails" not in page
     question, answer = page.split("## Question\n")[1].split("{dropdown} Answer\n")
     assert question_of(rung)[:40] in question
     assert " ".join(ANSWERS["primer"]["strided-access"].text.split())[:40] in answer
+
+
+def test_no_page_teaches_what_does_not_hold(monkeypatch):
+    ladder, rung = find_rung("primer/strided-access")
+    claim = replace(rung.predicts[0], value=31)
+    other = replace(rung, predicts=(claim,))
+    (found,) = ladder_pages.explained(replace(ladder, rungs=(other,)), [other])
+    assert re.fullmatch(r".* == 31.* fails: .*32", ladder_pages.what_fails(found))
+    monkeypatch.setattr(ladder_pages, "explained", lambda *_: [found])
+    with pytest.raises(ValueError, match=r"primer/strided-access: .* fails: .*32"):
+        ladder_pages.ladder_pages("primer", 0, 40)
+
+
+def test_no_page_says_that_what_is_right_is_caught():
+    ladder, rung = find_rung("primer/early-read")
+    (found,) = ladder_pages.explained(ladder, [rung])
+    assert not ladder_pages.what_fails(found)
+    for wrong in (replace(found.wrong, caught=False), replace(found.wrong, visible={"x": False})):
+        told = ladder_pages.what_fails(replace(found, wrong=wrong))
+        assert told.startswith("not caught by verification, or not wrong: ")
 
 
 def test_what_no_check_finds_is_not_said_to_be_stopped_by_one():
@@ -103,7 +122,8 @@ def test_a_ladder_lists_every_rung_once_in_order(name):
 
 
 def test_every_part_of_a_ladder_is_made_by_one_process(monkeypatch):
-    monkeypatch.setattr(ladder_pages, "rung_page", lambda _explanation: "")
+    for made_of_one in ("rung_page", "what_fails"):
+        monkeypatch.setattr(ladder_pages, made_of_one, lambda _explanation: "")
 
     class Named:
         def __init__(self, rung):
