@@ -75,7 +75,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "_ROW_BYTES", 8 << 10)
     monkeypatch.setattr(cpu, "_TILE_BYTES", 16 << 10)
     monkeypatch.setattr(cpu, "_SHARED_CELLS", 1 << 11)
-    monkeypatch.setattr(cpu, "_SHARED_WORK", 1 << 14)
+    monkeypatch.setattr(cpu, "_WORK_OF_ONE", 1 << 13)
     monkeypatch.setattr(cpu, "worker_count", lambda: 2)
 
 
@@ -159,7 +159,7 @@ class StoppedError(Exception):
 
 @pytest.mark.parametrize("n", [500, 1 << 16])
 def test_what_progress_raises_passes_through(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cpu, "_SHARED_WORK", 1)
+    monkeypatch.setattr(cpu, "_WORK_OF_ONE", 1)
     monkeypatch.setattr(cpu, "_PASS_WORK", 1 << 20)
     problem = Problem(rule_of("lax-friedrichs", 1, "f4"), Edge("copy"), Edge("copy"))
 
@@ -183,7 +183,7 @@ def test_any_cut(n: int, steps: int, systems: int, kinds: str, tile: int, worker
         patch.setattr(cpu, "_ROW_BYTES", 4 << 10)
         patch.setattr(cpu, "_TILE_BYTES", 4 << tile)
         patch.setattr(cpu, "_SHARED_CELLS", 1 << 11)
-        patch.setattr(cpu, "_SHARED_WORK", 1 << 14)
+        patch.setattr(cpu, "_WORK_OF_ONE", 1 << 13)
         patch.setattr(cpu, "worker_count", lambda: workers)
         check(problem, cells(systems, n, "float32"), steps)
 

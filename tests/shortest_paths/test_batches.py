@@ -415,3 +415,22 @@ def test_no_graphs_of_large_numbers():
 def test_edges_and_components_of_a_stack_are_those_of_its_graphs():
     graphs = wl.shortest_paths(np.full((2, 3, 3), 1, np.int32)).graphs
     assert (graphs.edge_count, graphs.components) == (12, 2)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 14, 64])
+@pytest.mark.parametrize("n", [1, 4, 32, 64, 128, 250])
+@pytest.mark.parametrize("graphs", [1, 2, 7, 50, 200, 1000, 10_000])
+def test_a_chunk_is_worth_what_the_interpreter_takes_for_it(graphs, n, workers, monkeypatch):
+    monkeypatch.setattr(batch_cpu, "worker_count", lambda: workers)
+    for how in ("run_briefly", "run_team"):
+        monkeypatch.setattr(batch_cpu, how, lambda work, *_: work(0))
+    seen = []
+    batch_cpu.deal(lambda *part: seen.append(part), graphs, n)
+    assert [first for first, _ in seen] == [0, *(last for _, last in seen[:-1])]
+    assert seen[-1][1] == graphs
+    sizes = [last - first for first, last in seen]
+    assert max(sizes) == sizes[0]
+    assert min(sizes) > 0
+    # Where that fits the caches; chunks are of one size, so they may have half of it.
+    assert sizes[0] >= min(graphs, (1 << 17) // n**2, (1 << 21) // n**3) / 2
+    assert batch_cpu.workers_for(graphs, n) == min(workers, len(sizes))

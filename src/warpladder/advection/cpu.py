@@ -40,8 +40,8 @@ _ROW_BYTES = 24 << 10
 #: With 3 steps a row in strips takes 0.6 to 1.3 times as long as that, with 8 never longer.
 _FEWEST_STEPS = 3
 #: Cells of a system that several workers share, and cell-steps of a float32 stencil that are worth
-#: calling them. On two cores it pays with 2**16 cells from 200 steps on, with 2**20 always.
-_SHARED_CELLS, _SHARED_WORK = 1 << 14, 1 << 24
+#: calling each of them. On two cores it pays with 2**16 cells from 200 steps on, with 2**20 always.
+_SHARED_CELLS, _WORK_OF_ONE = 1 << 14, 1 << 23
 #: Up to so much, some 20 ms, this thread is one of the workers and others are kept: by two cores of
 #: an EPYC, between calls of SciPy's, 20 and 100 steps of 10**6 cells take 1.3 and 2.7 ms; with new
 #: threads, of which each waits for all, 2.2 and 4.3.
@@ -145,7 +145,7 @@ class CpuEngine:
         compiled = weights, group_of(code), margin_of(code, *shape)
         work_of_cell = _LIMITER if isinstance(rule, Limited) else 1
         all_work = systems * (n + _BESIDE) * (steps + _WAY) * work_of_cell
-        workers = 1 if all_work < _SHARED_WORK else worker_count()
+        workers = max(1, min(worker_count(), all_work // _WORK_OF_ONE))
         state = new_state()
         strips = strips_of(n, code, shape.lanes) if steps >= _FEWEST_STEPS else AS_IT_LIES
         if strips == AS_IT_LIES or n * phi.itemsize <= _ROW_BYTES:
