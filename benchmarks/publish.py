@@ -92,10 +92,10 @@ def _write_weighted_paths(results: dict[str, Any]) -> None:
         rows.append([row["case"], f"{row['vertices']:,}", f"{row['arcs']:,}", *ours, *times])
     lines = markdown_table(heads, rows)
     lines.append(
-        f"\n{_machine(results)}, shared with other work; CPU seconds of all cores together, whole "
-        "calls on edges, the least of four or eight in turn in one process with the peers, whose "
-        "CPU seconds are given as multiples of ours. Estimated: what `auto` goes by. SciPy and "
-        "igraph started from 300 of the vertices, and their times are scaled up."
+        f"\n{_machine(results)}; CPU seconds of all cores together, whole calls on edges, the "
+        "least of four or eight in turn in one process with the peers, whose CPU seconds are given "
+        "as multiples of ours. Estimated: what `auto` goes by. SciPy and igraph started from 300 "
+        "of the vertices, and their times are scaled up."
     )
     replace_results("weighted paths", lines)
 

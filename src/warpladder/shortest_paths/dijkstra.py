@@ -43,13 +43,13 @@ __all__ = [
 # Fitted to the record of benchmarks/weighted_paths.py: 15 graphs of 453 to 10,000 vertices and
 # 3,000 to 500,000 arcs (power grid, air routes, a metabolic network, LAGraph's test, random, dense,
 # roads, hubs, a path), lanes of 32 and 64 bits, on an EPYC with AVX-512. Given what the searches
-# counted it is between 0.72 and 1.35 times right; tests/benchmarks holds it against that record.
+# counted it is between 0.75 and 1.36 times right; tests/benchmarks holds it against that record.
 # Seconds for each doubling of the heap, of a visit and of a change; for 32 bits a lane, of an arc;
 # for a byte of the answer, which is "no path" in a lane first.
-_VISIT_SECONDS = 15.3e-9
-_CHANGE_SECONDS = 4.5e-9
-_ARC_SECONDS = 2.04e-9
-_BYTE_SECONDS = 0.54e-9
+_VISIT_SECONDS = 13.5e-9
+_CHANGE_SECONDS = 4e-9
+_ARC_SECONDS = 1.8e-9
+_BYTE_SECONDS = 0.48e-9
 # So much of a heap takes no time worth speaking of.
 _SHALLOW = 8
 _NARROW = 4
