@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import warpladder as wl
 from warpladder.errors import InputError, InputTypeError
-from warpladder.reduction import api, few, views
+from warpladder.reduction import afterwards, api, few, views
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.quiet import quietly
 
@@ -23,7 +23,7 @@ class Kind(np.ndarray):
 
 
 def forget():
-    for remembered in (few.answer, few.answer_to, views._way_to, make_plan):
+    for remembered in (few.answer, few.answer_to, views._way_to, make_plan, afterwards._known):
         remembered.cache_clear()
 
 

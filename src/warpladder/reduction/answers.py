@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import combinations
+from itertools import combinations, starmap
 from math import prod
 from operator import itemgetter
 from typing import Any, TypeGuard
@@ -208,22 +208,39 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
     return list(outs)
 
 
-def put_into(out: NDArray[Any], values: NDArray[Any], call: Callable[[], Any]) -> bool:
-    """Put what a call finds into an array; tell whether it is one result, which that takes.
+def put_into(out: Any, values: NDArray[Any], call: Callable[[], Any]) -> Any:
+    """Put what a call finds into an array, or into several; return them as `reduce` does.
 
-    If not, nothing is said: that has to be looked at in the order in which `reduce` does. Of many
-    values nothing is found, since it would be for nothing where something is to be said.
+    Where that is not what they take None is returned and nothing said: that has to be looked at in
+    the order in which `reduce` does. Of many values nothing is found, since it would be for nothing
+    where something is to be said.
     """
-    if values.size > _MOST_TRIED or not out.flags.writeable:
-        return False
+    is_one = type(out) is not tuple
+    outs = (out,) if is_one else out
+    if values.size > _MOST_TRIED or not all(map(_is_writable, outs)):
+        return None
     try:
         found = call()
     except (InputError, InputTypeError):
-        return False
-    if isinstance(found, tuple) or out.shape != found.shape or out.dtype != found.dtype:
-        return False
-    np.copyto(out, found)
-    return True
+        return None
+    if isinstance(found, tuple) is is_one:
+        return None
+    results = (found,) if is_one else found
+    if len(results) != len(outs) or any(map(_differ, outs, results)):
+        return None
+    if not is_one and any(starmap(np.shares_memory, combinations(outs, 2))):
+        return None
+    for one, result in zip(outs, results, strict=True):
+        np.copyto(one, result)
+    return out if is_one else type(found)(*outs)
+
+
+def _is_writable(out: Any) -> bool:
+    return type(out) is np.ndarray and out.flags.writeable
+
+
+def _differ(out: NDArray[Any], result: Any) -> bool:
+    return out.shape != result.shape or bool(out.dtype != result.dtype)
 
 
 def named(requests: Sequence[Request], results: list[Any], op: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from warpladder.call import Progress, check_option, check_progress, target_for
-from warpladder.device.foreign import adopted, device_of, is_on_gpu, numpy_dtype, to_numpy
+from warpladder.device.foreign import adopted, device_of, is_on_gpu, to_numpy
 from warpladder.errors import InputError
 from warpladder.formats.values import StoredArray
+from warpladder.reduction.afterwards import asked_before
 from warpladder.reduction.answers import (
-    Outs,
     are_names,
     as_keepdims,
     as_outs,
@@ -24,6 +24,7 @@ from warpladder.reduction.answers import (
     shape_left,
     shaped,
 )
+from warpladder.reduction.beside_masks import answer_beside_mask
 from warpladder.reduction.chunks import Chunks
 from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.few import answer, answer_of_few, known_ways
@@ -36,6 +37,7 @@ from warpladder.reduction.intake import (
     as_source,
     check_axes_of_indices,
     check_dtype,
+    plain_list,
 )
 from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
@@ -44,7 +46,7 @@ from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, 
 from warpladder.reduction.prepare import preparable, prepare
 from warpladder.reduction.ready import is_plain, key_of, ready_call
 from warpladder.reduction.views import answer_of_view
-from warpladder.reduction.ways import asked_into
+from warpladder.reduction.ways import Asked, asked_into
 
 if TYPE_CHECKING:
     from warpladder.device.base import Device
@@ -235,7 +237,6 @@ def reduce(
     """
     if (
         type(values) is _ARRAY
-        and initial is None
         and out is None
         and progress is None
         # Looked at one by one, types take as long as to add some thousand numbers.
@@ -245,23 +246,37 @@ def reduce(
         and (ddof is _NO_DDOF or (type(ddof) is int and 0 <= ddof <= 1))
         and (device is _AUTO or (type(device) is str and device in {"auto", "cpu"}))
     ):
-        found, asked = None, op if dtype is None else asked_into(op, dtype)
+        found, after = None, None
+        asked: Asked | None = op if dtype is None else asked_into(op, dtype)
         axis = int(axis) if isinstance(axis, np.integer) else axis
+        if initial is not None or asked is None:
+            known = asked_before(op, values, dtype, accuracy, initial, masked=where is not None)
+            asked, after = known or (None, None)
         if asked is not None:
             if axis is None and where is None and keepdims is False:
-                known = known_ways.get((asked, id(values.dtype))) if accuracy is _FAST else None
-                way = known or answer(asked, values.dtype, accuracy, False)
+                way = known_ways.get((asked, id(values.dtype))) if accuracy is _FAST else None
+                way = way or answer(asked, values.dtype, accuracy, False)
                 found = way(values, NO_MASK, ddof)
-            if found is None and values.flags.carray:
-                found = answer_of_few(values, asked, axis, where, accuracy, ddof, keepdims)
+            if where is not None:
+                found = answer_beside_mask(
+                    *(values, asked, axis, where, accuracy, ddof, keepdims),
+                    is_begun=initial is not None,
+                )
+            elif found is None and values.flags.carray:
+                found = answer_of_few(values, asked, axis, None, accuracy, ddof, keepdims)
             if found is None and where is None:
                 found = answer_of_view(values, asked, axis, accuracy, ddof, keepdims)
         if found is not None:
+            return found if after is None else after(found)
+    flat = plain_list(values) if type(values) is list else None
+    if flat is not None or (out is not None and type(values) is _ARRAY and progress is None):
+        again = partial(reduce, op=op, axis=axis, where=where, dtype=dtype, initial=initial)
+        again = partial(again, accuracy=accuracy, ddof=ddof, keepdims=keepdims, device=device)
+        if flat is not None:
+            return again(flat, out=out, progress=progress)
+        found = put_into(out, values, partial(again, values))
+        if found is not None:
             return found
-    if type(values) is type(out) is _ARRAY and where is initial is progress is None:
-        again = partial(reduce, values, op, axis=axis, dtype=dtype, accuracy=accuracy)
-        if put_into(out, values, partial(again, ddof=ddof, keepdims=keepdims, device=device)):
-            return out
     key = None
     if where is None and dtype is None and initial is None and out is None and progress is None:
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)
@@ -323,8 +338,10 @@ def _reduce_new(
         # What is kept is for arrays of the kind of this one.
         key = None
     if is_on_gpu(values):
+        from warpladder.reduction.gpu.resident import reduce_there
+
         there = device_of(values, device, "values")
-        found = _reduce_there(there, values, plan_for, axis, where, ddof, keepdims, outs, key)
+        found = reduce_there(there, values, plan_for, axis, where, ddof, keepdims, outs, key)
         return named(requests, found, op)
     where = to_numpy(where) if is_on_gpu(where) else where
     run = _engine(device)
@@ -360,32 +377,6 @@ def _reduce_new(
     if mask is not None:
         check_mask_leaves_some(plan, results, lambda: mask, axes)
     return named(requests, shaped(results, shape, outs), op)
-
-
-def _reduce_there(
-    device: Device,
-    values: Any,
-    plan_for: Callable[..., Plan],
-    axis: Any,
-    where: Any,
-    ddof: float,
-    keepdims: bool,
-    outs: Outs,
-    key: Any,
-) -> list[Any]:
-    """Return the results for an array on a GPU."""
-    from warpladder.reduction.gpu.resident import OnGpu, mask_for, reduce_on_gpu
-
-    dtype = numpy_dtype(values)
-    check_dtype(dtype, "values")
-    whole = tuple(values.shape)
-    axes = as_axes(axis, len(whole))
-    mask = mask_for(where, whole, device)
-    plan = plan_for(dtype, masked=mask is not None)
-    check_axes_of_indices(plan.requests, axes, len(whole))
-    shape = shape_left(whole, axes, keepdims=keepdims)
-    check_outs(outs, plan, shape, device)
-    return reduce_on_gpu(OnGpu(device, values, axes, mask, shape, outs, key), plan, ddof)
 
 
 def _engine(asked: Any) -> Accumulate:

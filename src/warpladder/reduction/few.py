@@ -26,12 +26,17 @@ from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.one_row import one_row
 from warpladder.reduction.plan import check_mask_leaves_some
-from warpladder.reduction.several import answer_of_several, several_along
+from warpladder.reduction.several import (
+    answer_of_several,
+    several_along,
+    several_beside_mask,
+)
 from warpladder.reduction.shared_rows import together_for
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import (
     Asked,
     Way,
+    answering,
     long_way,
     loop_of,
     most_of_one_tile,
@@ -101,20 +106,32 @@ def answer_to(
         return long_way
     if type(axis) is tuple and plan_of(op, values, accuracy, masked).ordered:
         return long_way
-    if are_names(op) and (masked or len(axes) < ndim or (keepdims and ndim)):
-        several = (
-            None if masked else several_along(op, values, shape, axes, accuracy, keepdims=keepdims)
-        )
-        return several or long_way
     way: Way | None = None
-    if len(axes) == 1 < ndim:
+    if are_names(op) and masked:
+        return several_beside_mask(op, values, shape, axes, accuracy, keepdims=keepdims)
+    if are_names(op) and (len(axes) < ndim or (keepdims and ndim)):
+        way = several_along(op, values, shape, axes, accuracy, keepdims=keepdims)
+    elif len(axes) == 1 < ndim:
         way = answer_along(op, values, shape, axes[0], accuracy, masked, keepdims)
     elif len(axes) == ndim:
         way = _answer_flat(op, values, shape, accuracy, masked, keepdims)
-    if way is None:
-        plan = plan_of(op, values, accuracy, masked)
-        way = way_of_many(plan, values, shape, axes, keepdims=keepdims)
-    return way or long_way
+    if way is not None and not are_names(op):
+        return way
+    plan = plan_of(op, values, accuracy, masked)
+    many = way_of_many(plan, answering(op, plan), values, shape, axes, keepdims=keepdims)
+    return _first(way, many) or long_way
+
+
+def _first(way: Way | None, other: Way | None) -> Way | None:
+    """Return the one way there is, or what goes the other where the first is a long one."""
+    if way is None or other is None:
+        return way or other
+
+    def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        found = way(array, marks, ddof)
+        return other(array, marks, ddof) if found is None else found
+
+    return run
 
 
 def _answer_flat(

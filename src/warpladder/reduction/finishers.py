@@ -5,7 +5,7 @@ To finish arrays of one result takes as long as to add 100 kB.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf, sqrt
 from typing import Any
 
@@ -18,7 +18,26 @@ from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.quiet import quietly
 
-__all__ = ["array_maker", "number_maker", "one_field"]
+__all__ = ["array_maker", "finisher", "number_maker", "one_field"]
+
+
+def finisher(plan: Plan) -> Callable[[Sequence[Any], int, int, int], list[NDArray[Any]]]:
+    """Return what does what `Plan.finish` does for rows of which none is without elements."""
+    makers = [array_maker(plan.of([which])) for which in range(len(plan.requests))]
+    slow = [which for which, make in enumerate(makers) if make is None]
+    rest = plan.of(slow)
+
+    def finish(states: Sequence[Any], rows: int, length: int, ddof: int) -> list[NDArray[Any]]:
+        found = [None if make is None else make(states[0]) for make in makers]
+        late, whole = slow, rest
+        if sum(one is None for one in found) > len(slow):
+            late, whole = list(range(len(found))), plan
+        if late:
+            for which, result in zip(late, whole.finish(states, rows, length, ddof), strict=True):
+                found[which] = result
+        return [result for result in found if result is not None]
+
+    return finish
 
 
 def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from warpladder.reduction.answers import shape_left
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.cpu import accumulator_for
-from warpladder.reduction.finishers import array_maker
+from warpladder.reduction.finishers import array_maker, finisher
 from warpladder.reduction.layout import ArrayRows, Span
 from warpladder.reduction.passes import rows_of
 from warpladder.reduction.plan import Plan
@@ -26,6 +26,7 @@ __all__ = ["stand_in", "way_of_many", "way_through"]
 
 def way_of_many(
     plan: Plan,
+    answer: Callable[[list[Any]], Any],
     values: np.dtype[Any],
     shape: tuple[int, ...],
     axes: tuple[int, ...],
@@ -35,7 +36,7 @@ def way_of_many(
     """Return the way to the results over axes, counted from 0; None where it is the long one.
 
     It is called with a C-contiguous array of that shape and dtype, with what is no mask, and
-    ``ddof``.
+    ``ddof``, and returns what ``answer`` makes of the results.
     """
     if plan.masked:
         return None
@@ -46,31 +47,37 @@ def way_of_many(
     left = shape_left(shape, axes, keepdims=keepdims)
 
     def run(array: NDArray[Any], _marks: Any, ddof: int) -> Any:
+        found = through(as_stored(array.reshape(-1)), ddof)
         # An index of () makes a scalar of an array of no dimensions, and leaves others alone.
-        return through(as_stored(array.reshape(-1)), ddof).reshape(left)[()]
+        return answer([result.reshape(left)[()] for result in found])
 
     return run
 
 
-def way_through(plan: Plan, rows: ArrayRows) -> Callable[[NDArray[Any], int], NDArray[Any]] | None:
+def way_through(
+    plan: Plan, rows: ArrayRows
+) -> Callable[[NDArray[Any], int], list[NDArray[Any]]] | None:
     """Return what reduces matrices that lie as one does; None where that is done the long way.
 
     It is called with their elements, as kernels take them and as they lie there, and with
-    ``ddof``; it returns a result for each row.
+    ``ddof``; it returns a result for each row, of each operation.
     """
-    accumulate = accumulator_for(plan, rows) if plan.is_plain else None
+    accumulate = accumulator_for(plan, rows)
     if accumulate is None:
         return None
-    count, length, (dtype,) = rows.count, rows.length, plan.dtypes
-    make = array_maker(plan)
+    count, length, dtypes = rows.count, rows.length, plan.dtypes
+    make = array_maker(plan) if plan.is_plain else None
+    finish = finisher(plan)
 
-    def run(data: NDArray[Any], ddof: int) -> NDArray[Any]:
-        results = np.empty(count, dtype)
+    def run(data: NDArray[Any], ddof: int) -> list[NDArray[Any]]:
+        results = [np.empty(count, dtype) for dtype in dtypes]
 
         def take(span: Span, states: list[Any]) -> None:
-            into = results[span.begin : span.end]
-            if make is None or make(states[0], into) is None:
-                (into[...],) = plan.finish(states, len(into), length, ddof)
+            parts = [result[span.begin : span.end] for result in results]
+            if make is None or make(states[0], parts[0]) is None:
+                found = finish(states, len(parts[0]), length, ddof)
+                for into, each in zip(parts, found, strict=True):
+                    into[...] = each
 
         accumulate(data, take)
         return results

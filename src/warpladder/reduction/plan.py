@@ -111,6 +111,11 @@ class Plan:
         """The plan whose `complete` leaves who stands by to others."""
         return replace(self, parts=tuple(part.alone() for part in self.parts))
 
+    def of(self, which: Sequence[int]) -> Plan:
+        """Return the plan that finishes some of the operations of what is accumulated for all."""
+        requests = tuple(self.requests[each] for each in which)
+        return replace(self, requests=requests, dtypes=tuple(self.dtypes[each] for each in which))
+
     def mergeable(self, found: Sequence[Any]) -> list[Any]:
         """Return as states what `complete` has found."""
         return [part.mergeable(each) for part, each in zip(self.parts, found, strict=True)]

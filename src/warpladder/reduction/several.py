@@ -6,7 +6,7 @@ operation takes as long as to add 100 kB.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,15 @@ from warpladder.reduction import layout
 from warpladder.reduction.answers import naming, shape_left
 from warpladder.reduction.at_hand import states_at_hand
 from warpladder.reduction.copies import as_stored
-from warpladder.reduction.finishers import number_maker
-from warpladder.reduction.layout import NO_MASK
+from warpladder.reduction.finishers import finisher, number_maker
+from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import stand_in
 from warpladder.reduction.passes import rows_of
-from warpladder.reduction.quiet import quietly
+from warpladder.reduction.plan import check_mask_leaves_some
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.shared_rows import complete_together, together_for
 from warpladder.reduction.truths import plain_truths
+from warpladder.reduction.turn import Turn
 from warpladder.reduction.ways import Way, long_way, loop_of, plan_of
 
 __all__ = ["answer_of_several", "several_along"]
@@ -40,9 +41,7 @@ def answer_of_several(op: tuple[str, ...], values: np.dtype[Any], accuracy: str)
         As `reduce` does.
     """
     plan = plan_of(op, values, accuracy, masked=False)
-    pairs = zip(plan.requests, plan.dtypes, strict=True)
-    alone = [replace(plan, requests=(request,), dtypes=(dtype,)) for request, dtype in pairs]
-    numbers = [number_maker(each) for each in alone]
+    numbers = [number_maker(plan.of([which])) for which in range(len(op))]
     if None in numbers:
         return long_way
     part, record = plan.parts[0], naming(plan.requests, op)
@@ -101,11 +100,50 @@ def several_along(
     if in_runs or moved is None or not len(spans) == len(columns) == 1:
         return None
     left, record = shape_left(shape, axes, keepdims=keepdims), naming(plan.requests, op)
+    finish = finisher(plan)
 
     def run(array: NDArray[Any], _marks: NDArray[np.bool_], ddof: int) -> Any:
         tile = moved(as_stored(array.reshape(-1))).tile(spans[0], columns[0], {})
-        found = plan.finish(complete_together(plan, tile, 0), rows.count, rows.length, ddof)
-        pairs = zip(found, plan.dtypes, strict=True)
-        return record([quietly(one.astype, dtype).reshape(left)[()] for one, dtype in pairs])
+        found = finish(complete_together(plan, tile, 0), rows.count, rows.length, ddof)
+        return record([one.reshape(left)[()] for one in found])
+
+    return run
+
+
+def several_beside_mask(
+    op: tuple[str, ...],
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    accuracy: str,
+    *,
+    keepdims: bool,
+) -> Way:
+    """Return the way to the results of each row of a C-contiguous array beside a mask.
+
+    It is a long one where they make more than one tile that is copied.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As `reduce` does.
+    """
+    if prod(shape) * values.itemsize > layout.CACHED_BYTES:
+        return long_way
+    plan = plan_of(op, values, accuracy, masked=True)
+    if plan.ordered and 1 < len(axes) < len(shape):
+        # There may be no such thing.
+        return long_way
+    length = prod(shape[axis] for axis in axes)
+    rows = prod(shape) // length
+    turn = Turn((), [*(axis for axis in range(len(shape)) if axis not in axes), *axes])
+    left, record = shape_left(shape, axes, keepdims=keepdims), naming(plan.requests, op)
+
+    def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        data, mask = turn(array).reshape(-1), turn(marks).reshape(-1)
+        states = plan.complete(Tile(as_stored(data), mask, rows, length, length), 0)
+        found = plan.finish(states, rows, length, ddof)
+        check_mask_leaves_some(plan, found, lambda: marks, axes)
+        return record([one.reshape(left)[()] for one in found])
 
     return run

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction.along import is_index
-from warpladder.reduction.answers import are_axes, axes_of, shape_left
+from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
 from warpladder.reduction.copies import FEW, copied, lent
 from warpladder.reduction.few import answer_to
 from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
@@ -28,7 +28,7 @@ from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.turn import Turn, back_of, by_memory
-from warpladder.reduction.ways import Asked, Way, plan_of, remembered
+from warpladder.reduction.ways import Asked, Way, answering, plan_of, remembered
 
 __all__ = ["answer_of_view"]
 
@@ -92,27 +92,27 @@ def _way_to(
     """Return the way to the result for arrays of a shape and strides, aligned or not."""
     shape, strides, is_aligned = lies
     axes = axes_of(axis, len(shape))
-    # What is broadcast has no order in memory.
-    is_broadcast = any(not step and n > 1 for n, step in zip(shape, strides, strict=True))
-    # Several operations have short ways to one result each alone.
-    is_long = type(op) is tuple and (keepdims or len(axes or ()) < len(shape))
-    if axes is None or not prod(shape) or is_broadcast or is_long:
+    if axes is None or not prod(shape):
         return _long_way
     whole = stand_in(values, shape, strides, is_aligned=is_aligned)
     way = _way_of_rows(op, whole, axes, accuracy)
     if way is None:
         return _long_way
     order = by_memory(whole, axes)
+    is_one = not are_names(op)
     back, turned = back_of(order, axes), [shape[one] for one in order.order if one not in axes]
     left = shape_left(shape, axes, keepdims=keepdims)
+
+    def put_in_order(found: Any) -> Any:
+        if back:
+            found = back(found.reshape(turned)).reshape(-1)
+        return np.asarray(found).reshape(left)
 
     def run(array: NDArray[Any], ddof: int) -> Any:
         found = way(array, ddof)
         if found is None or not left:
             return found
-        if back:
-            found = back(found.reshape(turned)).reshape(-1)
-        return np.asarray(found).reshape(left)
+        return put_in_order(found) if is_one else type(found)(*map(put_in_order, found))
 
     return run
 
@@ -121,6 +121,8 @@ class _Laid(NamedTuple):
     """What is known of how an array lies."""
 
     plan: Plan
+    #: What makes an answer of the results of the operations.
+    answer: Callable[[list[Any]], Any]
     #: What lies as the array does, its rows in the order of memory, and with their axes first.
     whole: NDArray[Any]
     turned: NDArray[Any]
@@ -158,17 +160,27 @@ def _way_of_rows(
     is_one_tile = len(runs) == len(columns) == 1
     tile = rows.in_memory(runs[0], columns[0]) if is_one_tile else None
     kept = whole.ndim - len(axes)
-    laid = _Laid(plan, whole, turn(whole), turn, rows, kept, tile, is_one_tile and tile is None)
+    laid = _Laid(
+        plan,
+        answering(op, plan),
+        whole,
+        turn(whole),
+        turn,
+        rows,
+        kept,
+        tile,
+        is_one_tile and tile is None,
+    )
 
     def short_way(shape: tuple[int, ...], along: tuple[int, ...]) -> Way:
         one = None if not kept else along[0] if len(along) == 1 else along
         return answer_to(op, native, shape, one, accuracy, False, False)
 
-    return (
-        _way_as_it_lies(laid, short_way, is_copied_whole)
-        or _way_by_rows(laid, short_way, takes_runs(plan, rows))
-        or _way_in_place(laid)
-    )
+    by_rows = _way_by_rows(laid, short_way, takes_runs(plan, rows))
+    if any(not step and n > 1 for n, step in zip(whole.shape, whole.strides, strict=True)):
+        # What is broadcast has no order in memory.
+        return by_rows
+    return _way_as_it_lies(laid, short_way, is_copied_whole) or by_rows or _way_in_place(laid)
 
 
 def _way_as_it_lies(
@@ -239,9 +251,8 @@ def _way_in_place(laid: _Laid) -> _View | None:
     def run(array: NDArray[Any], ddof: int) -> Any:
         data = lent(turn(array), extent)
         found = None if direct is None else direct(data)
-        if found is None:
-            found = through(data, ddof)
-        return found if laid.kept else found[0]
+        results = through(data, ddof) if found is None else [found]
+        return laid.answer(results if laid.kept else [result[0] for result in results])
 
     return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from warpladder.call import check_option
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction import layout
+from warpladder.reduction.answers import naming
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.intake import check_dtype
 from warpladder.reduction.layout import NO_MASK
@@ -21,7 +23,10 @@ from warpladder.reduction.plan import ACCURACIES, Plan, make_plan
 __all__ = [
     "Asked",
     "Into",
+    "Unrounded",
     "Way",
+    "answering",
+    "as_plain_dtype",
     "asked_into",
     "long_way",
     "loop_of",
@@ -42,7 +47,13 @@ class Into(NamedTuple):
     kind: type
 
 
-Asked = str | np.ufunc | tuple[str, ...] | Into
+class Unrounded(NamedTuple):
+    """A sum of floats that is wanted as float64, in which it is kept, before it is rounded."""
+
+    op: str | np.ufunc | Into
+
+
+Asked = str | np.ufunc | tuple[str, ...] | Into | Unrounded
 """One operation, or the names of several."""
 
 Way = Callable[[NDArray[Any], NDArray[np.bool_], int], Any]
@@ -56,18 +67,29 @@ remembered = lru_cache(maxsize=1024, typed=True)
 def asked_into(op: Asked, dtype: Any) -> Into | None:
     """Return an operation whose results are floats of a dtype, None where it is the long way's.
 
-    So are integers, which wrap where they do not fit.
+    So are integers, which wrap where they do not fit; see `afterwards`.
     """
     if isinstance(op, tuple):
         return None
+    plain = as_plain_dtype(dtype)
+    return Into(op, plain, type(plain)) if plain is not None and plain.char in "efd" else None
+
+
+def as_plain_dtype(dtype: Any) -> np.dtype[Any] | None:
+    """Return one of NumPy's own dtypes, in this machine's byte order; None for what is not plain.
+
+    Examples
+    --------
+    >>> as_plain_dtype("i2"), as_plain_dtype(">i2"), as_plain_dtype("f8, f8")
+    (dtype('int16'), None, None)
+    """
     is_type = type(dtype) is type and (issubclass(dtype, np.generic) or dtype in {float, int, bool})
     if is_type or type(dtype) is str:
         try:
             dtype = np.dtype(dtype)
         except (TypeError, ValueError, SyntaxError):
             return None
-    is_known = isinstance(dtype, np.dtype) and dtype.isbuiltin == 1 and dtype.char in "efd"
-    return Into(op, dtype, type(dtype)) if is_known else None
+    return dtype if isinstance(dtype, np.dtype) and dtype.isbuiltin == 1 else None
 
 
 def long_way(_array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> None:
@@ -82,11 +104,20 @@ def plan_of(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Pl
     InputError, InputTypeError
         As `reduce` does.
     """
+    if isinstance(op, Unrounded):
+        plan = plan_of(op.op, values, accuracy, masked)
+        return replace(plan, dtypes=(np.dtype(np.float64),))
     op, into = op[:2] if isinstance(op, Into) else (op, None)
     requests = parse_ops(op)
     check_option("accuracy", accuracy, ACCURACIES)
     check_dtype(values, "values")
     return make_plan(requests, values, into, accuracy, masked)
+
+
+def answering(op: Asked, plan: Plan) -> Callable[[list[Any]], Any]:
+    """Return what makes of results what is answered for operations."""
+    # One has no name in its answer.
+    return naming(plan.requests, op if type(op) is tuple else "")
 
 
 @remembered

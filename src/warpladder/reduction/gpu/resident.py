@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,11 +12,17 @@ from warpladder.device.foreign import adopted, check_on, is_on_gpu, like, numpy_
 from warpladder.device.libraries import library_of
 from warpladder.device.workspace import borrowed_workspace
 from warpladder.errors import InputError, InputTypeError
+from warpladder.reduction.answers import check_outs, shape_left
 from warpladder.reduction.gpu.finish import finished_there
 from warpladder.reduction.gpu.layout import matrix_of
 from warpladder.reduction.gpu.parts import start
 from warpladder.reduction.gpu.prepared import Bound, memory_of, results_like
-from warpladder.reduction.intake import as_truths
+from warpladder.reduction.intake import (
+    as_axes,
+    as_truths,
+    check_axes_of_indices,
+    check_dtype,
+)
 from warpladder.reduction.plan import check_mask_leaves_some
 from warpladder.reduction.ready import keep
 
@@ -28,10 +34,10 @@ if TYPE_CHECKING:
     from warpladder.reduction.gpu.layout import Matrix
     from warpladder.reduction.plan import Plan
 
-__all__ = ["OnGpu", "mask_for", "reduce_on_gpu"]
+__all__ = ["reduce_there"]
 
 
-class OnGpu(NamedTuple):
+class _Task(NamedTuple):
     """An array on a GPU, along what it is reduced, and where the results go.
 
     Attributes
@@ -43,7 +49,7 @@ class OnGpu(NamedTuple):
     axes
         To reduce over, counted from 0.
     mask
-        As `mask_for` returns it.
+        As `_mask_for` returns it.
     shape
         Of the results.
     outs
@@ -61,7 +67,60 @@ class OnGpu(NamedTuple):
     key: Any
 
 
-def mask_for(where: Any, shape: tuple[int, ...], device: Device) -> Any:
+def reduce_there(
+    device: Device,
+    values: Any,
+    plan_for: Callable[..., Plan],
+    axis: Any,
+    where: Any,
+    ddof: float,
+    keepdims: bool,
+    outs: Outs,
+    key: Any,
+) -> list[Any]:
+    """Return the results for an array on a GPU, one array for each.
+
+    Parameters
+    ----------
+    device
+        Where the values are.
+    values
+        Any array for which `warpladder.device.foreign.is_on_gpu` holds.
+    plan_for
+        Returns a plan for a dtype, ``masked`` or not.
+    axis, where, ddof, keepdims
+        As for `warpladder.reduce`.
+    outs
+        Where results go.
+    key
+        What `ready.key_of` says of the call.
+
+    Returns
+    -------
+    list
+        ``outs``; without these NumPy scalars where no axis is left, else arrays of the caller's
+        library on the GPU.
+
+    Raises
+    ------
+    InputError
+        An operation is not defined for a row without elements; or as for `warpladder.reduce`.
+    TooLargeError
+        The GPU has no memory left for what has to be copied.
+    """
+    dtype = numpy_dtype(values)
+    check_dtype(dtype, "values")
+    whole = tuple(values.shape)
+    axes = as_axes(axis, len(whole))
+    mask = _mask_for(where, whole, device)
+    plan = plan_for(dtype, masked=mask is not None)
+    check_axes_of_indices(plan.requests, axes, len(whole))
+    shape = shape_left(whole, axes, keepdims=keepdims)
+    check_outs(outs, plan, shape, device)
+    return _reduce(_Task(device, values, axes, mask, shape, outs, key), plan, ddof)
+
+
+def _mask_for(where: Any, shape: tuple[int, ...], device: Device) -> Any:
     """Return a mask for values of a shape on a device, checked; there or on the host.
 
     Raises
@@ -83,31 +142,8 @@ def mask_for(where: Any, shape: tuple[int, ...], device: Device) -> Any:
     return mask
 
 
-def reduce_on_gpu(task: OnGpu, plan: Plan, ddof: float) -> list[Any]:
-    """Return the results for an array on a GPU, one array for each.
-
-    Parameters
-    ----------
-    task
-        What is reduced.
-    plan
-        What to find; made for masked values where there is a mask.
-    ddof
-        As for `warpladder.reduce`.
-
-    Returns
-    -------
-    list
-        ``outs``; without these NumPy scalars where no axis is left, else arrays of the caller's
-        library on the GPU.
-
-    Raises
-    ------
-    InputError
-        An operation is not defined for a row without elements.
-    TooLargeError
-        The GPU has no memory left for what has to be copied.
-    """
+def _reduce(task: _Task, plan: Plan, ddof: float) -> list[Any]:
+    """Return the results by a plan, made for masked values where there is a mask."""
     device, values, axes, mask, shape, outs, _ = task
     whole = tuple(values.shape)
     count, length = prod(shape), prod(whole[axis] for axis in axes)
@@ -145,7 +181,7 @@ def reduce_on_gpu(task: OnGpu, plan: Plan, ddof: float) -> list[Any]:
     return made
 
 
-def _finished_there(task: OnGpu, plan: Plan, ddof: float, stream: int) -> list[Any]:
+def _finished_there(task: _Task, plan: Plan, ddof: float, stream: int) -> list[Any]:
     """Return the results that kernels make, of which only those without a shape are waited for."""
     device, values, axes, mask, shape, _, key = task
     if stream:
@@ -166,7 +202,7 @@ def _finished_there(task: OnGpu, plan: Plan, ddof: float, stream: int) -> list[A
 
 
 def _results(
-    bound: Bound, task: OnGpu, matrix: Matrix, stream: int, *, waits: bool = False
+    bound: Bound, task: _Task, matrix: Matrix, stream: int, *, waits: bool = False
 ) -> list[Any]:
     """Return the results of a matrix, numbers of the host where they have no shape."""
     device, values, shape, outs = task.device, task.values, task.shape, task.outs
