@@ -25,7 +25,9 @@ FLOATS = ("f4", "f8", "f2")
 
 def numbers(dtype: str, *shape: int) -> NDArray[Any]:
     drawn = np.random.default_rng(len(shape)).standard_normal(shape) * 40
-    return drawn > 0 if dtype == "?" else drawn.astype("i8").astype(dtype)
+    if dtype == "?":
+        return drawn > 0
+    return (drawn if dtype in FLOATS else drawn.astype("i8")).astype(dtype)
 
 
 def outcome(values: Any, op: Any, **options: Any) -> Any:
@@ -38,9 +40,14 @@ def outcome(values: Any, op: Any, **options: Any) -> Any:
     return [(type(one), one.dtype.char, one.shape, np.asarray(one).tobytes()) for one in found]
 
 
+class Items(list[Any]):
+    """A list that is looked at the long way."""
+
+
 def check(values: Any, op: Any, **options: Any) -> None:
     names = list(op) if isinstance(op, tuple) else [op]
-    expected = outcome(values, names, **options)
+    plain = Items(values) if isinstance(values, list) else values
+    expected = outcome(plain, names, **options)
     for _ in range(3):
         assert outcome(values, op, **options) == expected, (op, options)
 
@@ -52,7 +59,7 @@ def check(values: Any, op: Any, **options: Any) -> None:
 def test_initial(dtype: str) -> None:
     ops: tuple[Any, ...] = ("sum", "prod", "min", "max", "nansum", "nanmin", np.add, np.fmax)
     firsts = (0, -0.0, 3, -3, 2.5, 130, 2.0**60, 2**64 - 1, np.int8(7), np.float32(0.1), True)
-    firsts += (np.inf, -np.inf, np.nan, 7e4)
+    firsts += (2**70, np.inf, -np.inf, np.nan, 7e4)
     values = numbers(dtype, 12, 9)
     if dtype in FLOATS:
         values[3] = np.nan
@@ -80,11 +87,12 @@ def test_initial_of_sizes_and_masks(dtype: str) -> None:
 
 
 def test_initial_is_added_before_it_is_rounded() -> None:
-    """What comes first is above half a last place of the sum, and as float32 would not be."""
-    values = np.array([2.0**24], np.float32)
+    """A sum of blocks that ends half a last place above a float32."""
+    values = np.zeros(3 * 4096, np.float32)
+    values[0], values[-1] = 2.0**24, 1
     for _ in range(2):
-        assert wl.reduce(values, initial=1 + 2.0**-25) == np.float32(2.0**24 + 2)
-        assert wl.reduce(values, initial=1) == np.float32(2.0**24)
+        assert wl.reduce(values) == np.float32(2.0**24)
+        assert wl.reduce(values, initial=2.0**-20) == np.float32(2.0**24 + 2)
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(-(2**63), 2**63 - 1))
@@ -197,6 +205,19 @@ def test_several_operations_beside_masks() -> None:
             for op in (("sum", "count_nonzero"), ("argmin", "any"), ("max", "mean", "nanmin")):
                 check(values, op, axis=axis, where=mask, keepdims=True)
                 check(values, op, axis=axis, where=np.zeros_like(mask), ddof=1)
+    values = np.full((3, 4), np.nan, "f4")
+    for mask in (np.ones((3, 4), np.bool_), np.zeros((3, 4), np.bool_)):
+        check(values, ("nanmin", "nansum"), axis=1, where=mask)
+
+
+def test_several_operations_on_what_is_rare() -> None:
+    """Fields that are near the ends of their range are finished the long way, others are not."""
+    values = numbers("f8", 8, 9)
+    values[2, 3], values[5, 1] = 1e300, 1e-300
+    for op in (("sum", "l2"), ("l2", "max", "std"), ("prod", "min")):
+        for axis in (None, 0, 1):
+            check(values, op, axis=axis)
+            check(values[:, ::-1], op, axis=axis)
 
 
 def test_what_is_broadcast() -> None:
