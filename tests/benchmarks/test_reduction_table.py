@@ -28,25 +28,36 @@ def test_cells_are_checked_timed_and_counted(table, monkeypatch):
 
 
 def test_a_wrong_answer_is_not_timed(table, monkeypatch):
-    monkeypatch.setattr(table.wl, "reduce", lambda *_, **__: 0.0)
+    monkeypatch.setattr(sys.modules["reduction_cells"].wl, "reduce", lambda *_, **__: 0.0)
     with pytest.raises(SystemExit, match=r"sum float32 2\^10: 0.0 is not"):
         table._time(table.Cell("sum", "float32", (1 << 10,), None))
 
 
 def test_every_cell_has_a_name_of_its_own(table):
-    names = [cell.name for cell in table._cells()]
+    names = [cell.name for cell in table.cells()]
     assert len(names) == len(set(names)) > 600
     some = (
         "l2 int8 4096 x 4096 axis 0",
         "sum int8 100 x 100 x 100 axis 0 2",
         "any float64 2^20 masked",
+        "max float32 1024 x 1024 axis 0 masked from 1",
+        "min and max int32 256 x 256 axis 1 out",
+        "sum int64 2^16 a list",
     )
     assert {*some} <= {*names}
 
 
+def test_one_cell_of_each_option_is_right(table, monkeypatch):
+    monkeypatch.setattr(table, "_SECONDS", 1e-4)
+    monkeypatch.setattr(table, "_TURN_SECONDS", 1e-5)
+    some = {(cell.option, cell.operation): cell for cell in table.cells() if cell.is_small}
+    for cell in (*some.values(), table.Cell("mean and std", "float32", (32, 32), None)):
+        assert {*table._time(cell)} > {"ours"}
+
+
 def test_parts_are_joined(table, monkeypatch, tmp_path):
     cells = [table.Cell("sum", "float32", (n,), None) for n in (1 << 10, 1 << 16, 1 << 20)]
-    monkeypatch.setattr(table, "_cells", lambda: iter(cells))
+    monkeypatch.setattr(table, "cells", lambda: iter(cells))
     times = {cell: {"ours": (n + 1) * 1e-6, "numpy": 2e-6} for n, cell in enumerate(cells)}
     monkeypatch.setattr(table, "_time", times.__getitem__)
     monkeypatch.setattr(sys.modules["report"], "_RESULTS", tmp_path)

@@ -176,7 +176,15 @@ def test_masks_that_lie_otherwise(dtype: str) -> None:
         whole = numbers(dtype, rows, columns, 2)
         values = whole[:, :, 0].copy()
         mask = values > 0
-        arrays = (values, values[:, 1:-1], values[::2], whole[..., 1], values.T, values[::-1])
+        arrays = (
+            values,
+            values[:, 1:-1],
+            values[::2],
+            whole[..., 1],
+            values.T,
+            values[::-1],
+            values[:, ::-1],
+        )
         swapped = values.astype(values.dtype.newbyteorder())
         for array in (*arrays, swapped):
             high, wide = array.shape
