@@ -25,6 +25,7 @@ class Kind(np.ndarray):
 def forget():
     for remembered in (few.answer, few.answer_to, views._way_to, make_plan, afterwards._known):
         remembered.cache_clear()
+    afterwards._found.clear()
 
 
 def outcome(values, options, *, short):

@@ -33,12 +33,19 @@ _MERGES = {
     "nanmin": np.fmin,
     "nanmax": np.fmax,
 }
+# And whether that is the greatest.
+_EXTREMA = {np.minimum: False, np.fmin: False, np.maximum: True, np.fmax: True}
 # Up to this every integer is a float64.
 _LARGEST_COUNT = 2**53
 _WORD = 2**64
 
 After = Callable[[Any], Any]
 """Makes the answer of what is found of the elements alone."""
+
+
+# To look here takes 0.3 us, to find what is here 1.2. Sums that go on from sum to sum are ever new.
+_found: dict[tuple[Any, ...], tuple[Asked, After] | None] = {}
+_MOST_FOUND = 256
 
 
 def asked_before(
@@ -58,20 +65,41 @@ def asked_before(
         Whether there is a mask.
     """
     # What comes first is the answer where there is nothing else.
-    if isinstance(op, tuple) or not values.size:
+    if type(op) is tuple or not values.size:
         return None
+    if not (initial is None or isinstance(initial, int | float | np.generic)):
+        return None
+    # 0.0 and -0.0 are equal, as are 1 and 1.0, and some dtypes of different scalars.
+    kinds = values.dtype.num, type(dtype), type(initial)
+    key = op, values.dtype, dtype, accuracy, initial or repr(initial), masked, kinds
+    try:
+        return _found[key]
+    except KeyError:
+        pass
+    except TypeError:
+        # A list cannot be looked up.
+        return None
+    if len(_found) >= _MOST_FOUND:
+        _found.clear()
+    return _found.setdefault(key, _asked_before(op, values.dtype, dtype, accuracy, initial, masked))
+
+
+def _asked_before(
+    op: Any, values: np.dtype[Any], dtype: Any, accuracy: str, initial: Any, masked: bool
+) -> tuple[Asked, After] | None:
+    """Do what `asked_before` does."""
     into = None
     if dtype is not None:
         into = as_plain_dtype(dtype)
         if into is None:
             return None
-    known = _known(op, values.dtype, into and Into(op, into, type(into)), accuracy, masked)
+    known = _known(op, values, into and Into(op, into, type(into)), accuracy, masked)
     if known is None:
         return None
     if initial is None:
         return known.asked, partial(_cast, known.dtype)
     first = known.first(initial)
-    return None if first is None else (known.asked, partial(_joined, known, first))
+    return None if first is None else (known.asked, known.after(first))
 
 
 class _Known(NamedTuple):
@@ -116,6 +144,28 @@ class _Known(NamedTuple):
         is_known = is_known or initial in (inf, -inf)
         return self.kept.type(initial) if is_known else None
 
+    def after(self, first: Any) -> After:
+        """Return what joins results with a number."""
+        merge, dtype = self.merge, self.dtype
+        if merge not in _EXTREMA:
+            rounds = self.kept.kind == "f"
+
+            def joined(found: Any) -> Any:
+                found = quietly(merge, found, first) if rounds else merge(found, first)
+                # Dtypes that are equal may have scalars of their own.
+                return found if found.dtype is dtype else quietly(found.astype, dtype)
+
+            return joined
+        is_greatest, kind = _EXTREMA[merge], type(first)
+
+        def extreme(found: Any) -> Any:
+            # A tenth of the time. Zeros of two signs are equal, and NaN is what it was found to be.
+            if type(found) is kind and found != first and found == found:  # noqa: PLR0124 - a NaN is not itself
+                return first if bool(found < first) is is_greatest else found
+            return merge(found, first)
+
+        return extreme
+
 
 @remembered
 def _known(
@@ -159,12 +209,3 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 def _cast(dtype: np.dtype[Any], found: Any) -> Any:
     return found.astype(dtype)
-
-
-def _joined(known: _Known, first: Any, found: Any) -> Any:
-    if known.kept.kind != "f":
-        joined = known.merge(found, first)
-    else:
-        joined = quietly(known.merge, found, first)
-    # Dtypes that are equal may have scalars of their own.
-    return joined if joined.dtype is known.dtype else quietly(joined.astype, known.dtype)

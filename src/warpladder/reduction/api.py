@@ -15,12 +15,12 @@ from warpladder.errors import InputError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.afterwards import asked_before
 from warpladder.reduction.answers import (
+    again_into,
     are_names,
     as_keepdims,
     as_outs,
     check_outs,
     named,
-    put_into,
     shape_left,
     shaped,
 )
@@ -268,13 +268,14 @@ def reduce(
                 found = answer_of_view(values, asked, axis, accuracy, ddof, keepdims)
         if found is not None:
             return found if after is None else after(found)
-    flat = plain_list(values) if type(values) is list else None
-    if flat is not None or (out is not None and type(values) is _ARRAY and progress is None):
+    is_list = type(values) is list
+    if is_list or (out is not None and type(values) is _ARRAY and progress is None):
         again = partial(reduce, op=op, axis=axis, where=where, dtype=dtype, initial=initial)
         again = partial(again, accuracy=accuracy, ddof=ddof, keepdims=keepdims, device=device)
-        if flat is not None:
-            return again(flat, out=out, progress=progress)
-        found = put_into(out, values, partial(again, values))
+        listed = plain_list(values) if is_list else None
+        if listed is not None:
+            return again(listed, out=out, progress=progress)
+        found = again_into(out, values, again) if not is_list else None
         if found is not None:
             return found
     key = None
