@@ -261,3 +261,31 @@ def test_places_in_later_chunks() -> None:
     rows = np.arange(120_000, dtype="i4").reshape(3, 40_000)[:, ::2]
     chunks = (rows[:, k : k + 5000].T for k in range(0, 20_000, 5000))
     assert wl.reduce(chunks, "argmax", axis=0).tolist() == [19_999] * 3
+
+
+@pytest.mark.parametrize("op", ["max", "nanmin", ("min", "max"), ("nanmax", "ptp")])
+def test_a_state_is_gone_on_with(taken: list[tuple[int, int]], op: Any) -> None:
+    """Run by run, with NaN in none, some, a whole one or all of a row."""
+    values = numbers("f4", (9, 5, 700))
+    values[3, 1, 699], values[8, 2, 0] = np.nan, np.nan
+    values[2, 3] = np.nan
+    values[:, 4] = np.nan
+    values[0, :4, 5], values[1, :4, 5] = np.inf, -np.inf
+    expected = copied(values, op, axis=(0, 2))
+    assert not taken
+    assert same(wl.reduce(values, op, axis=(0, 2)), expected)
+    by_numpy = {"max": np.maximum, "nanmin": np.fmin}.get(op if isinstance(op, str) else "")
+    if by_numpy is not None:
+        assert same(wl.reduce(values, op, axis=(0, 2)), by_numpy.reduce(values, axis=(0, 2)))
+        assert len(taken) == 2
+
+
+def test_runs_that_decide() -> None:
+    """An extremum that none exceeds ends its run, and no more than that."""
+    values = np.zeros((20, 3, 1100), np.int8)
+    values[4, 0, 3], values[19, 1, 1099] = 127, -128
+    for _ in range(2):
+        assert wl.reduce(values, "max", axis=(0, 2)).tolist() == [127, 0, 0]
+        assert wl.reduce(values, "min", axis=(0, 2)).tolist() == [0, -128, 0]
+        assert wl.reduce(values, "any", axis=(0, 2)).tolist() == [True, True, False]
+        assert wl.reduce(values, "count_nonzero", axis=(0, 2)).tolist() == [1, 1, 0]

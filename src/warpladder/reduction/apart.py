@@ -16,7 +16,7 @@ from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.subroutines import subroutine
 from warpladder.device.words import copy_at, place_of, read_at
 from warpladder.reduction.copies import as_stored
-from warpladder.reduction.cuts import may_be_cut, merge_stretches
+from warpladder.reduction.cuts import may_be_cut, may_be_cut_anywhere, merge_stretches
 from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.singles import LINE_BYTES, before_line, take_singles
@@ -46,10 +46,12 @@ _ONE_BYTES = 16
 # Bytes of a stretch, a power of two.
 _STRETCH = 1 << 15
 _UNCUT = 1 << 62
+# Bytes of a run from which a loop of its own takes less than to copy it.
+_LEAST_RUN_BYTES = 1 << 10
 
 # What is the same for all rows: a loop, what merges its states and what takes elements that lie
 # alone, a state that has seen nothing, and elements of a stretch.
-_FOLD, MERGE, _TAKE, _ITEMSIZE, STATE_BYTES, _NEW, _STRETCH_SIZE = range(7)
+_FOLD, MERGE, _TAKE, _ITEMSIZE, STATE_BYTES, _NEW, _STRETCH_SIZE, _LEAST_RUN = range(8)
 
 
 @subroutine
@@ -88,6 +90,7 @@ def fold_apart(
         else:
             column = begin + piece * stretch
             size, within = min(stretch, end - column), column % run
+            some = size
             place = data + column // run * skip + within * itemsize
             if run == 1:
                 step = skip // itemsize
@@ -100,19 +103,27 @@ def fold_apart(
                     + (step,),
                 )
                 place = there
-            elif within + size > run:
+            elif within + size > run and run < read_at(loop, _LEAST_RUN):
                 there = copy + LINE_BYTES
                 _gather(there, place, size, within, run, skip, itemsize)
                 place = there
+            else:
+                # As it lies, or a run after the other.
+                some = min(run - within, size)
             at = states + piece * state_bytes
             copy_at(at, read_at(loop, _NEW), state_bytes)
-            call_at(
-                read_at(loop, _FOLD),
-                array_at(place, size, itemsize)
-                + array_at(place, 0, 1)
-                + (1, size, size, first + column)
-                + array_at(at, 1, state_bytes),
-            )
+            done = 0
+            while done < size:
+                call_at(
+                    read_at(loop, _FOLD),
+                    array_at(place, some, itemsize)
+                    + array_at(place, 0, 1)
+                    + (1, some, some, first + column + done)
+                    + array_at(at, 1, state_bytes),
+                )
+                done += some
+                place += skip - within * itemsize
+                some, within = min(run, size - done), 0
 
 
 @subroutine
@@ -161,13 +172,16 @@ def loop_of_stretches(part: FoldPart) -> int:
             stretch_of(part),
         )
         words = np.empty(0, f"u{sample.itemsize}")
-        fixed = np.zeros(7, np.int64)
+        fixed = np.zeros(8, np.int64)
         fixed[_FOLD] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, new)
         if stretch != _UNCUT:
             fixed[MERGE] = address_of(merge_kernel(part.spec), new, new)
         fixed[_TAKE] = address_of(take_singles, words, words, 1)
         fixed[_ITEMSIZE], fixed[STATE_BYTES] = sample.itemsize, new.nbytes
         fixed[_NEW], fixed[_STRETCH_SIZE] = new.ctypes.data, stretch
+        fixed[_LEAST_RUN] = _UNCUT
+        if may_be_cut_anywhere(part.spec):
+            fixed[_LEAST_RUN] = _LEAST_RUN_BYTES // sample.itemsize
         known = _known.setdefault(part, (fixed, new))
     return int(known[0].ctypes.data)
 

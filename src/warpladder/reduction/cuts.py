@@ -13,19 +13,26 @@ from warpladder.device.native import array_at, call_at
 from warpladder.device.subroutines import subroutine
 from warpladder.reduction.states import FoldSpec
 
-__all__ = ["may_be_cut", "merge_stretches"]
+__all__ = ["may_be_cut", "may_be_cut_anywhere", "merge_stretches"]
+
+_EXACT = frozenset({"whole", "low", "high", "low_at", "high_at", "nonzero"})
+_OF_INTEGERS = frozenset({"total", "product"})
+_ROUNDED = frozenset({"absolute", "square", "total"})
 
 
 def may_be_cut(spec: FoldSpec) -> bool:
     """Tell whether one row's state has the same bits when it is made of those of stretches."""
-    exact = {"whole", "low", "high", "low_at", "high_at", "nonzero"}
-    rounded = {"absolute", "square"}
-    if spec.sums == "int64":
-        exact |= {"total", "product"}
-    else:
-        rounded |= {"total"}
-    leaves_out = spec.masked or spec.skip_nan
-    return not spec.until and spec.folds <= (exact if leaves_out else exact | rounded)
+    rounded = frozenset() if spec.masked or spec.skip_nan else _ROUNDED
+    return not spec.until and spec.folds <= _exact(spec) | rounded
+
+
+def may_be_cut_anywhere(spec: FoldSpec) -> bool:
+    """Tell whether that is so wherever it is cut, also when a state is gone on with."""
+    return not spec.until and spec.folds <= _exact(spec)
+
+
+def _exact(spec: FoldSpec) -> frozenset[str]:
+    return _EXACT | _OF_INTEGERS if spec.sums == "int64" else _EXACT
 
 
 @subroutine
