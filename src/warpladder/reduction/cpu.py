@@ -102,6 +102,14 @@ def accumulator_for(
         return None
     if len(columns) == 1:
         plan = leaving_results(plan)
+    moved = lies_alike.moved()
+    if moved is not None and len(runs) == len(columns) == 1:
+
+        def run_one(data: NDArray[Any], take: Taker) -> None:
+            tile = moved(data).tile(runs[0], columns[0], {})
+            take(runs[0], complete_together(plan, tile, 0))
+
+        return run_one
     together = _tiles_shared(plan, lies_alike, runs, columns)
     if whole is not None and _is_sheet(plan, lies_alike, columns):
         pieces = pieces_of(lies_alike.count, whole.pitch, runs, columns, 0)
@@ -111,16 +119,8 @@ def accumulator_for(
             work_at(job, None, together)
 
         return run_sheet
-    moved = lies_alike.moved()
     if moved is None:
         return None
-    if len(runs) == len(columns) == 1:
-
-        def run_one(data: NDArray[Any], take: Taker) -> None:
-            tile = moved(data).tile(runs[0], columns[0], {})
-            take(runs[0], complete_together(plan, tile, 0))
-
-        return run_one
 
     def run(data: NDArray[Any], take: Taker) -> None:
         work_at(Job(plan, moved(data), runs, columns, take, 0), None, together)
