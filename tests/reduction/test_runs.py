@@ -265,8 +265,12 @@ def test_places_in_later_chunks() -> None:
 
 @pytest.mark.parametrize("op", ["max", "nanmin", ("min", "max"), ("nanmax", "ptp")])
 def test_a_state_is_gone_on_with(taken: list[tuple[int, int]], op: Any) -> None:
-    """Run by run, with NaN in none, some, a whole one or all of a row."""
-    values = numbers("f4", (9, 5, 700))
+    """Run by run, with NaN in none, some, a whole one or all of a row; rows alone and abreast."""
+    for rows in (5, 37):
+        check_with_nan(taken, op, numbers("f4", (9, rows, 700)))
+
+
+def check_with_nan(taken: list[tuple[int, int]], op: Any, values: NDArray[Any]) -> None:
     values[3, 1, 699], values[8, 2, 0] = np.nan, np.nan
     values[2, 3] = np.nan
     values[:, 4] = np.nan
@@ -278,6 +282,18 @@ def test_a_state_is_gone_on_with(taken: list[tuple[int, int]], op: Any) -> None:
     if by_numpy is not None:
         assert same(wl.reduce(values, op, axis=(0, 2)), by_numpy.reduce(values, axis=(0, 2)))
         assert len(taken) == 2
+    taken.clear()
+
+
+@pytest.mark.parametrize(("dtype", "op"), [("i4", "sum"), ("f4", "max"), ("i2", "min")])
+def test_rows_abreast(dtype: str, op: str) -> None:
+    """By one thread and by two, over gaps between runs, rows and both."""
+    whole = numbers(dtype, (7, 50, 2100))
+    for part in (np.s_[:], np.s_[:, ::2], np.s_[:, :, 3:2000], np.s_[::3, 1:, :1999]):
+        values = whole[part]
+        expected = copied(values, op, axis=(0, 2))
+        for _ in range(200):
+            assert same(wl.reduce(values, op, axis=(0, 2)), expected), part
 
 
 def test_runs_that_decide() -> None:

@@ -23,12 +23,16 @@ from warpladder.reduction.singles import LINE_BYTES, before_line, take_singles
 from warpladder.reduction.states import merge_kernel
 
 __all__ = [
+    "FOLD",
+    "ITEMSIZE",
     "LEAST_APART",
     "LEAST_SHARED",
     "MERGE",
+    "NEW",
     "STATE_BYTES",
     "bytes_of_one",
     "fold_apart",
+    "goes_in_place",
     "lies_apart",
     "loop_of_stretches",
     "stretch_of",
@@ -51,7 +55,7 @@ _LEAST_RUN_BYTES = 1 << 10
 
 # What is the same for all rows: a loop, what merges its states and what takes elements that lie
 # alone, a state that has seen nothing, and elements of a stretch.
-_FOLD, MERGE, _TAKE, _ITEMSIZE, STATE_BYTES, _NEW, _STRETCH_SIZE, _LEAST_RUN = range(8)
+FOLD, MERGE, _TAKE, ITEMSIZE, STATE_BYTES, NEW, _STRETCH_SIZE, _LEAST_RUN = range(8)
 
 
 @subroutine
@@ -75,7 +79,7 @@ def fold_apart(
     state
         The address of the state.
     """
-    itemsize, state_bytes = read_at(loop, _ITEMSIZE), read_at(loop, STATE_BYTES)
+    itemsize, state_bytes = read_at(loop, ITEMSIZE), read_at(loop, STATE_BYTES)
     stretch = min(read_at(loop, _STRETCH_SIZE), end - begin)
     pieces = (end - begin + stretch - 1) // stretch
     stretches = np.empty(pieces * state_bytes, np.uint8)
@@ -111,11 +115,11 @@ def fold_apart(
                 # As it lies, or a run after the other.
                 some = min(run - within, size)
             at = states + piece * state_bytes
-            copy_at(at, read_at(loop, _NEW), state_bytes)
+            copy_at(at, read_at(loop, NEW), state_bytes)
             done = 0
             while done < size:
                 call_at(
-                    read_at(loop, _FOLD),
+                    read_at(loop, FOLD),
                     array_at(place, some, itemsize)
                     + array_at(place, 0, 1)
                     + (1, some, some, first + column + done)
@@ -162,6 +166,17 @@ def stretch_of(part: FoldPart) -> int:
     return max(_STRETCH // (block * np.dtype(part.spec.values).itemsize), 1) * block
 
 
+def goes_in_place(part: FoldPart, run: int) -> bool:
+    """Tell whether runs of so many elements are gone through one by one, not copied together."""
+    return run >= _least_run(part)
+
+
+def _least_run(part: FoldPart) -> int:
+    if not may_be_cut_anywhere(part.spec):
+        return _UNCUT
+    return _LEAST_RUN_BYTES // np.dtype(part.spec.values).itemsize
+
+
 def loop_of_stretches(part: FoldPart) -> int:
     """Return the address of what is the same for all rows that a part's loop goes through."""
     known = _known.get(part)
@@ -173,15 +188,13 @@ def loop_of_stretches(part: FoldPart) -> int:
         )
         words = np.empty(0, f"u{sample.itemsize}")
         fixed = np.zeros(8, np.int64)
-        fixed[_FOLD] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, new)
+        fixed[FOLD] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, new)
         if stretch != _UNCUT:
             fixed[MERGE] = address_of(merge_kernel(part.spec), new, new)
         fixed[_TAKE] = address_of(take_singles, words, words, 1)
-        fixed[_ITEMSIZE], fixed[STATE_BYTES] = sample.itemsize, new.nbytes
-        fixed[_NEW], fixed[_STRETCH_SIZE] = new.ctypes.data, stretch
-        fixed[_LEAST_RUN] = _UNCUT
-        if may_be_cut_anywhere(part.spec):
-            fixed[_LEAST_RUN] = _LEAST_RUN_BYTES // sample.itemsize
+        fixed[ITEMSIZE], fixed[STATE_BYTES] = sample.itemsize, new.nbytes
+        fixed[NEW], fixed[_STRETCH_SIZE] = new.ctypes.data, stretch
+        fixed[_LEAST_RUN] = _least_run(part)
         known = _known.setdefault(part, (fixed, new))
     return int(known[0].ctypes.data)
 

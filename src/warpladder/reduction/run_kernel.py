@@ -1,7 +1,9 @@
 """The compiled loop over rows whose elements lie in runs, for `runs`.
 
 A *unit* is a cut of a row, of as many columns as a tile that is copied has, or finer. Its state is
-as if one loop had gone over a copy (`apart`); so threads may share units.
+as if one loop had gone over a copy (`apart`); so threads may share units. Where rows lie side by
+side, and any order leaves the same bits, a unit is a whole row, and neighbours are gone through in
+the order of memory: their first runs, their second ones.
 """
 
 from __future__ import annotations
@@ -11,22 +13,27 @@ from typing import Any
 from numba import njit
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.native import array_at, call_at
 from warpladder.device.standby import CLOSED, DONE, GIVEN, MOST_PIECES, is_opened, share
 from warpladder.device.subroutines import subroutine
 from warpladder.device.words import WORD_BYTES, copy_at, read_at, write_at
-from warpladder.reduction.apart import MERGE, STATE_BYTES, fold_apart
+from warpladder.reduction.apart import FOLD, ITEMSIZE, MERGE, NEW, STATE_BYTES, fold_apart
 from warpladder.reduction.cuts import merge_stretches
 
 __all__ = ["DATA", "UNITS", "fold_alone", "fold_piece", "fold_together"]
 
 # What is given: a loop (`apart`), how rows lie, how they are cut, and where states go.
 _LOOP, DATA, _ROWS, _PITCH, _RUN, _SKIP = range(6)
-_FIRST, _ENDS, _CUTS, UNITS, _STEP = range(6, 11)
+# How many rows are gone through side by side at the least, 0 where each is alone.
+_FIRST, _ENDS, _CUTS, UNITS, _ABREAST, _STEP = range(6, 12)
 
 
 @subroutine
 def _fold_units(given: Any, begin: Any, end: Any) -> None:
     """Fold units into their states."""
+    if read_at(given, _ABREAST):
+        _fold_abreast(given, begin, end)
+        return
     loop, data, pitch = read_at(given, _LOOP), read_at(given, DATA), read_at(given, _PITCH)
     ends, cuts, units = read_at(given, _ENDS), read_at(given, _CUTS), read_at(given, UNITS)
     state_bytes = read_at(loop, STATE_BYTES)
@@ -42,6 +49,28 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
             read_at(given, _FIRST),
             units + unit * state_bytes,
         )
+
+
+@subroutine
+def _fold_abreast(given: Any, begin: Any, end: Any) -> None:
+    """Fold rows into their states, run by run."""
+    loop, pitch, run = read_at(given, _LOOP), read_at(given, _PITCH), read_at(given, _RUN)
+    itemsize, state_bytes = read_at(loop, ITEMSIZE), read_at(loop, STATE_BYTES)
+    states, place = (
+        read_at(given, UNITS) + begin * state_bytes,
+        read_at(given, DATA) + begin * pitch,
+    )
+    for row in range(end - begin):
+        copy_at(states + row * state_bytes, read_at(loop, NEW), state_bytes)
+    for column in range(0, read_at(read_at(given, _ENDS), 0), run):
+        call_at(
+            read_at(loop, FOLD),
+            array_at(place, (end - begin - 1) * (pitch // itemsize) + run, itemsize)
+            + array_at(place, 0, 1)
+            + (end - begin, run, pitch // itemsize, read_at(given, _FIRST) + column)
+            + array_at(states, end - begin, state_bytes),
+        )
+        place += read_at(given, _SKIP)
 
 
 @subroutine
@@ -83,7 +112,7 @@ def fold_together(board, task, patience, described):
     given = board + GIVEN * WORD_BYTES
     copy_at(given, described, _STEP * WORD_BYTES)
     units = read_at(given, _ROWS) * read_at(given, _CUTS)
-    step = (units + MOST_PIECES - 1) // MOST_PIECES
+    step = max((units + MOST_PIECES - 1) // MOST_PIECES, read_at(given, _ABREAST))
     write_at(given, _STEP, step)
     answer = share(board, task, (units + step - 1) // step, patience)
     if answer == DONE:

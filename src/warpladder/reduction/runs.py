@@ -25,7 +25,13 @@ from warpladder.device.native import address_of
 from warpladder.device.standby import MOST_PIECES
 from warpladder.device.subroutines import entry_for
 from warpladder.device.words import WORD_BYTES
-from warpladder.reduction.apart import LEAST_SHARED, bytes_of_one, loop_of_stretches, stretch_of
+from warpladder.reduction.apart import (
+    LEAST_SHARED,
+    bytes_of_one,
+    goes_in_place,
+    loop_of_stretches,
+    stretch_of,
+)
 from warpladder.reduction.cascade import Taker
 from warpladder.reduction.copies import Buffers, lent, step_of
 from warpladder.reduction.cuts import may_be_cut
@@ -50,6 +56,9 @@ _DEALT_OUT = 1 << 22
 # us by two cores of a Xeon, 151 in runs of 16 bytes, 62 of 64 and 43 of 256, of copies 552, 310 and
 # 270; in each of 20,000 rows of 32 bytes as long as of copies, of 10,000 of 128 bytes half as long.
 _LEAST_ROW, _LEAST_RUN = 1 << 7, 1 << 4
+# Bytes of runs side by side that are gone through before those further on: as far as one stream of
+# memory goes.
+_ABREAST = 1 << 15
 
 
 class _Runs(NamedTuple):
@@ -133,14 +142,18 @@ class _Way:
         size = tile.rows * tile.length * of_one
         pays = shares and size >= LEAST_SHARED
         ends = [span.end for span in rows.column_spans()]
-        if pays:
+        abreast = _rows_abreast(part, tile)
+        if abreast:
+            ends = ends[-1:]
+        elif pays:
             ends = _cut_finer(ends, stretch_of(part), tile.rows)
         self._size, self._ends, self._units = size, np.array(ends), tile.rows * len(ends)
         new = part.new(1)
         self._kind, self._words = new.dtype, new.itemsize // WORD_BYTES
         self._given = np.array([
             *(loop_of_stretches(part), 0, tile.rows, tile.pitch * itemsize),
-            *(tile.run, tile.skip * itemsize, first, self._ends.ctypes.data, self._ends.size, 0, 0),
+            *(tile.run, tile.skip * itemsize, first, self._ends.ctypes.data, self._ends.size, 0),
+            *(abreast, 0),
         ])  # fmt: skip
         self._together = together_in_runs(part) if pays and self._units > 1 else None
 
@@ -164,6 +177,15 @@ class _Way:
         given, units = self._given.copy(), np.empty(self._units * self._words, np.int64)
         given[DATA], given[UNITS] = address(data), address(units)
         return given, units
+
+
+def _rows_abreast(part: FoldPart, tile: _Runs) -> int:
+    """Return how many rows are gone through side by side at the least, 0 where each is alone."""
+    row = tile.pitch * np.dtype(part.spec.values).itemsize
+    if not (0 < tile.pitch < tile.skip and goes_in_place(part, tile.run)):
+        return 0
+    # Of fewer rows than cores some would have nothing to do.
+    return -(-_ABREAST // row) if tile.rows >= MOST_PIECES else 0
 
 
 def _cut_finer(ends: list[int], stretch: int, rows: int) -> list[int]:
