@@ -21,15 +21,16 @@ from warpladder.reduction.plan import Plan
 
 __all__ = [
     "Outs",
-    "again_into",
     "are_axes",
     "are_names",
     "as_keepdims",
     "as_outs",
     "axes_of",
     "check_outs",
+    "may_take",
     "named",
     "naming",
+    "put_into",
     "shape_left",
     "shaped",
 ]
@@ -208,32 +209,35 @@ def shaped(results: list[NDArray[Any]], shape: tuple[int, ...], outs: Outs) -> l
     return list(outs)
 
 
-def again_into(out: Any, values: NDArray[Any], call: Callable[[NDArray[Any]], Any]) -> Any:
-    """Put what a call finds into an array, or into several; return them as `reduce` does.
+def may_take(out: Any, values: NDArray[Any]) -> bool:
+    """Tell whether results are found first, and then put into an array or several (`put_into`).
 
-    Where that is not what they take None is returned and nothing said: that has to be looked at in
-    the order in which `reduce` does. Of many values nothing is found, since it would be for nothing
-    where something is to be said.
+    Of many values they would be found for nothing where something is to be said.
     """
-    is_one = type(out) is not tuple
-    outs = (out,) if is_one else out
-    if values.size > _MOST_TRIED or not all(map(_is_writable, outs)):
-        return None
-    try:
-        found = call(values)
-    except (InputError, InputTypeError):
-        return None
-    if isinstance(found, tuple) is is_one:
-        return None
-    results = (found,) if is_one else found
-    if len(results) != len(outs) or any(map(_differ, outs, results)):
+    if values.size > _MOST_TRIED:
+        return False
+    return all(map(_is_writable, out)) if type(out) is tuple else _is_writable(out)
+
+
+def put_into(out: Any, found: Any) -> Any:
+    """Put results into the arrays that `may_take` them; return these as `reduce` does.
+
+    Where they do not take them None is returned and nothing said: that has to be looked at in the
+    order in which `reduce` does.
+    """
+    if type(out) is not tuple:
+        if isinstance(found, tuple) or _differ(out, found):
+            return None
+        np.copyto(out, found)
+        return out
+    if not isinstance(found, tuple) or len(found) != len(out) or any(map(_differ, out, found)):
         return None
     # That bounds overlap is found in a third of the time, and most do not.
-    if not is_one and any(starmap(np.may_share_memory, combinations(outs, 2))):
+    if any(starmap(np.may_share_memory, combinations(out, 2))):
         return None
-    for one, result in zip(outs, results, strict=True):
+    for one, result in zip(out, found, strict=True):
         np.copyto(one, result)
-    return out if is_one else type(found)(*outs)
+    return type(found)(*out)
 
 
 def _is_writable(out: Any) -> bool:

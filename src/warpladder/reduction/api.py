@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,16 +12,17 @@ from numpy.typing import DTypeLike
 
 from warpladder.call import Progress, check_option, check_progress, target_for
 from warpladder.device.foreign import adopted, device_of, is_on_gpu, to_numpy
-from warpladder.errors import InputError
+from warpladder.errors import InputError, InputTypeError
 from warpladder.formats.values import StoredArray
 from warpladder.reduction.afterwards import asked_before
 from warpladder.reduction.answers import (
-    again_into,
     are_names,
     as_keepdims,
     as_outs,
     check_outs,
+    may_take,
     named,
+    put_into,
     shape_left,
     shaped,
 )
@@ -37,7 +39,7 @@ from warpladder.reduction.intake import (
     as_source,
     check_axes_of_indices,
     check_dtype,
-    plain_list,
+    of_plain_list,
 )
 from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
@@ -235,6 +237,8 @@ def reduce(
     >>> wl.reduce((np.full(1000, 0.1) for _ in range(1000)), accuracy="reproducible")
     np.float64(100000.0)
     """
+    if type(values) is list:
+        values = of_plain_list(values)
     if (
         type(values) is _ARRAY
         and out is None
@@ -258,26 +262,25 @@ def reduce(
                 way = way or answer(asked, values.dtype, accuracy, False)
                 found = way(values, NO_MASK, ddof)
             if where is not None:
+                is_begun = initial is not None
                 found = answer_beside_mask(
-                    *(values, asked, axis, where, accuracy, ddof, keepdims),
-                    is_begun=initial is not None,
+                    values, asked, axis, where, accuracy, ddof, keepdims, is_begun
                 )
             elif found is None and values.flags.carray:
-                found = answer_of_few(values, asked, axis, None, accuracy, ddof, keepdims)
+                found = answer_of_few(values, asked, axis, NO_MASK, accuracy, ddof, keepdims)
             if found is None and where is None:
                 found = answer_of_view(values, asked, axis, accuracy, ddof, keepdims)
         if found is not None:
             return found if after is None else after(found)
-    is_list = type(values) is list
-    if is_list or (out is not None and type(values) is _ARRAY and progress is None):
-        again = partial(reduce, op=op, axis=axis, where=where, dtype=dtype, initial=initial)
-        again = partial(again, accuracy=accuracy, ddof=ddof, keepdims=keepdims, device=device)
-        listed = plain_list(values) if is_list else None
-        if listed is not None:
-            return again(listed, out=out, progress=progress)
-        found = again_into(out, values, again) if not is_list else None
-        if found is not None:
-            return found
+    if out is not None and type(values) is _ARRAY and progress is None and may_take(out, values):
+        options: Any = {"accuracy": accuracy, "ddof": ddof, "keepdims": keepdims, "device": device}
+        with suppress(InputError, InputTypeError):
+            found = reduce(
+                values, op, axis=axis, where=where, dtype=dtype, initial=initial, **options
+            )
+            found = put_into(out, found)
+            if found is not None:
+                return found
     key = None
     if where is None and dtype is None and initial is None and out is None and progress is None:
         key = key_of(values, op, axis, accuracy, ddof, keepdims, device)

@@ -27,7 +27,6 @@ def answer_beside_mask(
     accuracy: str,
     ddof: int,
     keepdims: bool,
-    *,
     is_begun: bool,
 ) -> Any:
     """Return the result for an array beside a mask, None where it is not here.
@@ -45,7 +44,7 @@ def answer_beside_mask(
     """
     if type(where) is not np.ndarray or where.dtype.char != "?":
         return None
-    marks = where
+    marks, is_plain = where, values.flags.carray
     if where.shape != values.shape or not where.flags.carray:
         if values.nbytes > CACHED_BYTES or where.ndim > values.ndim:
             return None
@@ -55,7 +54,7 @@ def answer_beside_mask(
         except ValueError:
             # It does not broadcast, which is to be said.
             return None
-    if not values.flags.carray:
+    if not is_plain:
         if values.nbytes > CACHED_BYTES or not _is_in_order(values):
             return None
         values = values.astype(values.dtype.newbyteorder("="), "C")

@@ -55,7 +55,7 @@ def answer_of_few(
     values: NDArray[Any],
     op: Asked,
     axis: Any,
-    where: Any,
+    marks: NDArray[np.bool_],
     accuracy: str,
     ddof: int,
     keepdims: bool,
@@ -66,26 +66,17 @@ def answer_of_few(
     ----------
     values
         The array, aligned and writable.
-    op, axis, where, accuracy
+    op, axis, accuracy, keepdims
         As for `reduce`, not checked yet.
+    marks
+        A mask that lies as the array does, `NO_MASK` where there is none.
     ddof
         0 or 1.
-    keepdims
-        As for `reduce`.
     """
-    shape, marks = values.shape, NO_MASK
-    if where is not None:
-        if (
-            type(where) is not np.ndarray
-            or where.dtype.char != "?"
-            or where.shape != shape
-            or not where.flags.carray
-        ):
-            return None
-        marks = where
+    masked = marks is not NO_MASK
     if not (axis is None or type(axis) is int or are_axes(axis)):
         return None
-    way = answer_to(op, values.dtype, shape, axis, accuracy, where is not None, keepdims)
+    way = answer_to(op, values.dtype, values.shape, axis, accuracy, masked, keepdims)
     return way(values, marks, ddof)
 
 

@@ -35,7 +35,7 @@ __all__ = [
     "as_truths",
     "check_axes_of_indices",
     "check_dtype",
-    "plain_list",
+    "of_plain_list",
 ]
 
 # Integers up to this are float64s.
@@ -77,18 +77,18 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
     return as_array(values, "values")
 
 
-def plain_list(values: list[Any]) -> NDArray[Any] | None:
+def of_plain_list(values: list[Any]) -> NDArray[Any] | list[Any]:
     """Return a list of nothing but Python's own floats, or ints of 64 bits, as an array.
 
-    Or a list of such lists, of one length. For others, and for an empty one, it is None. It is the
-    array that NumPy makes in about as much time, and nothing in it is left to be looked at.
+    Or a list of such lists, of one length; others as they are, and an empty one. It is the array
+    that NumPy makes in about as much time, and nothing in it is left to be looked at.
 
     Examples
     --------
-    >>> plain_list([1, 2]), plain_list([[0.5], [1.5]]).tolist()
+    >>> of_plain_list([1, 2]), of_plain_list([[0.5], [1.5]]).tolist()
     (array([1, 2]), [[0.5], [1.5]])
-    >>> plain_list([1, 2.0]), plain_list([[1], [2, 3]]), plain_list([2**63])
-    (None, None, None)
+    >>> of_plain_list([1, 2.0]), of_plain_list([[1], [2, 3]]), of_plain_list([2**63])
+    ([1, 2.0], [[1], [2, 3]], [9223372036854775808])
     """
     shape: tuple[int, ...] = (len(values),)
     items: Callable[[], Iterable[Any]] = values.__iter__
@@ -96,18 +96,18 @@ def plain_list(values: list[Any]) -> NDArray[Any] | None:
     if type(first) is list:
         shape = len(values), len(first)
         if countOf(map(type, values), list) < len(values):
-            return None
+            return values
         if countOf(map(len, values), len(first)) < len(values):
-            return None
+            return values
         items, first = partial(chain.from_iterable, values), first[0] if first else None
     kind, size = _OF_PYTHON.get(type(first)), prod(shape)
     if kind is None or countOf(map(type, items()), type(first)) < size:
-        return None
+        return values
     try:
         return np.fromiter(items(), kind, size).reshape(shape)
     except (OverflowError, ValueError):
         # It is too large, or another thread has made a list shorter.
-        return None
+        return values
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
