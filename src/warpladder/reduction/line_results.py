@@ -35,8 +35,9 @@ from warpladder.reduction.states import FoldSpec
 
 __all__ = ["leaving_results", "way_across"]
 
-# So many are gone through in less time than others take to be joined: 32 x 32 in 2 us, not 5.
-_FEW_LINES = 128
+# So many are gone through in less time than others take to be joined: the largest of 256 x 256,
+# 1,000 x 16 and 4,096 x 16 int8 over the first axis in 3.2, 3.9 and 9.2 us, not 6.2, 11 and 6.6.
+_FEW_LINES = 2048
 
 _SUMS = {"total", "product", "absolute", "square"}
 _WAYS = {"total": SUMS, "product": SUMS, "absolute": SUMS, "root": ROOTS}
