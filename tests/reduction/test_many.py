@@ -139,8 +139,13 @@ def test_so_many_tiles_are_not_remembered(monkeypatch):
     assert way is ways.long_way
 
 
-def test_what_is_copied_is_not_remembered():
+def test_tiles_that_are_copied_are_remembered_too(monkeypatch):
     """No loop goes along lines for exponentials."""
-    values = numbers("f4", (300, 700))
+    monkeypatch.setattr(layout, "CACHED_BYTES", 1 << 15)
+    values = numbers("f4", (300, 701))
+    few.answer_to.cache_clear()
     way = few.answer_to("logsumexp", values.dtype, values.shape, 0, "fast", False, False)
-    assert way is ways.long_way
+    assert way is not ways.long_way
+    for _ in range(2):
+        check(wl.reduce(values, "logsumexp", axis=0), long_way(values, "logsumexp", axis=0))
+    few.answer_to.cache_clear()

@@ -154,5 +154,4 @@ def _way_to_field(
 def is_index(plan: Plan) -> bool:
     """Tell whether all that is made of the states is the index of an extremum."""
     op = plan.requests[0].op
-    is_extremum = isinstance(op, Op) and op.result == "index" and not op.is_defined_for_nothing
-    return is_extremum and plan.is_plain
+    return isinstance(op, Op) and op.is_place and plan.is_plain

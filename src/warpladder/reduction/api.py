@@ -200,7 +200,8 @@ def reduce(
     the first NaN. ``nan`` variants skip it; where there are elements but all are NaN, ``nanmin``
     and ``nanmax`` give NaN and ``nanargmin`` and ``nanargmax`` are refused, as in NumPy. The mean
     of nothing is NaN, its sum 0, its ``logsumexp`` -inf; extrema of nothing are refused, be the
-    array empty or the mask. No warnings are given. Results beyond a float dtype are infinite.
+    array empty or the mask. No warnings are given. Results beyond a float dtype are infinite. Of
+    zeros of both signs, which are equal, an extremum is any.
 
     ``numpy.logical_and`` and ``logical_or`` are ``all`` and ``any``, and so are ``bitwise_and`` and
     ``bitwise_or`` of booleans; of integers these are ``AssociativeOp(numpy.bitwise_or, 0)``.

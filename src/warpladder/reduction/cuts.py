@@ -27,7 +27,10 @@ def may_be_cut(spec: FoldSpec) -> bool:
 
 
 def may_be_cut_anywhere(spec: FoldSpec) -> bool:
-    """Tell whether that is so wherever it is cut, also when a state is gone on with."""
+    """Tell whether that is so wherever it is cut, also when a state is gone on with.
+
+    But for zeros of both signs, which are equal: the extremum is one of them.
+    """
     return not spec.until and spec.folds <= _exact(spec)
 
 

@@ -135,6 +135,8 @@ class ArrayRows:
         How often each tile is gone through.
     across
         Whether tiles may lie across.
+    exact
+        Whether a copy of the array may take its place.
 
     Attributes
     ----------
@@ -152,6 +154,7 @@ class ArrayRows:
         ordered: bool,
         passes: int = 1,
         across: bool = False,
+        exact: bool = False,
     ) -> None:
         going, backwards = list(axes), list[int]()
         self._stacks = False
@@ -172,6 +175,7 @@ class ArrayRows:
         self._together = self._rows_together() if across and self._is_across else 1
         # Rows that do not touch would be a tile each.
         self._may_lie_across = self._together > 1 and where is None
+        self._is_exact = exact and across and self._is_across and self._together == 1
         self._lines = self._as_lines(self._values) if self._may_lie_across else None
         is_copied = self._whole is None and not self._may_lie_across
         whole = TILE_BYTES if self._may_lie_across else most_of_one_tile(self.length)
@@ -214,7 +218,9 @@ class ArrayRows:
         return Tile(as_stored(data), mask, count, length, length)
 
     def is_scattered(self) -> bool:
-        """Tell whether rows lie side by side in many small panels that are apart."""
+        """Tell whether rows lie side by side in many small panels that are apart, or alone."""
+        if self._is_exact and self._where is None:
+            return True
         size = self._together * self.length * self._dtype.itemsize
         are_many = size <= _SMALL_PANEL and self.count > _FEW_PANELS * self._together
         return self._may_lie_across and are_many and self._line_pitch() is None
@@ -222,17 +228,23 @@ class ArrayRows:
     def moved(self) -> Callable[[NDArray[Any]], Rows] | None:
         """Return what makes a matrix that lies as this one does of other memory.
 
-        It is called with the elements as they lie there. It is None where tiles are copied. No
-        element is read.
+        It is called with the elements as they lie there. It is None where tiles are converted,
+        beside a mask or backwards. No element is read.
         """
         begin, places = _address(self._values), {}
         for rows, columns in product(self.row_spans(), self.column_spans()):
             tile = self.in_memory(rows, columns)
             if tile is None:
-                return None
+                is_plain = min(self._values.strides) >= 0 and self.copied_part(()) is not None
+                return partial(_Moved, self, {}) if is_plain else None
             before = (_address(tile.data) - begin) // self._dtype.itemsize
             places[rows.begin, columns.begin] = slice(before, before + tile.data.size), tile[2:]
         return partial(_Moved, self, places)
+
+    def lying_in(self, data: NDArray[Any]) -> tuple[NDArray[Any], int]:
+        """Return elements of other memory as these lie, and how many axes are rows."""
+        shape, strides = self._values.shape, self._values.strides
+        return np.ndarray(shape, data.dtype, data, 0, strides), self._kept
 
     def in_memory(self, rows: Span, columns: Span) -> Tile | None:
         """Return a tile of the array's own memory, None where it does not lie so."""
@@ -339,7 +351,7 @@ class ArrayRows:
 
 
 class _Moved:
-    """A matrix that lies as another one does, in other memory."""
+    """A matrix that lies as another one does, in other memory; without places tiles are copied."""
 
     def __init__(
         self, other: ArrayRows, places: dict[tuple[int, int], tuple[slice, Any]], data: NDArray[Any]
@@ -347,11 +359,18 @@ class _Moved:
         self.count, self.length = other.count, other.length
         self.row_spans, self.column_spans = other.row_spans, other.column_spans
         self._places, self._data = places, data
+        if not places:
+            self._values, self._kept = other.lying_in(data)
 
-    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:  # noqa: ARG002 - see `Rows`
-        """Return a tile."""
-        part, lies = self._places[rows.begin, columns.begin]
-        return Tile(self._data[part], NO_MASK, *lies)
+    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
+        """Return a tile; a copy goes to buffers, which the next call may use again."""
+        if self._places:
+            part, lies = self._places[rows.begin, columns.begin]
+            return Tile(self._data[part], NO_MASK, *lies)
+        values = self._values[rows.slices + columns.slices]
+        data = copied(values, self._kept, values.dtype, "data", buffers)
+        count, length = rows.end - rows.begin, columns.end - columns.begin
+        return Tile(data, NO_MASK, count, length, length)
 
 
 def _address(array: NDArray[Any]) -> int:

@@ -37,7 +37,9 @@ __all__ = ["leaving_results", "way_across"]
 
 # So many are gone through in less time than others take to be joined: the largest of 256 x 256,
 # 1,000 x 16 and 4,096 x 16 int8 over the first axis in 3.2, 3.9 and 9.2 us, not 6.2, 11 and 6.6.
-_FEW_LINES = 2048
+# Of zeros of two signs which one is an extremum hangs on that; beside other operations they are
+# joined from 128 on.
+_FEW_LINES, _FEW_LINES_OF_FLOATS = 2048, 128
 
 _SUMS = {"total", "product", "absolute", "square"}
 _WAYS = {"total": SUMS, "product": SUMS, "absolute": SUMS, "root": ROOTS}
@@ -118,7 +120,8 @@ def _way(
     """Return `way_across` by one loop, which leaves results, or fields that are results."""
     spec, place, pitch = lines.spec, 0 if how == FIELDS else -1, pitch or side
     joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, pitch, side))
-    if joined > 1 and (length > _FEW_LINES or _rounds(spec)):
+    few = _FEW_LINES_OF_FLOATS if np.dtype(spec.values).kind == "f" else _FEW_LINES
+    if joined > 1 and (length > few or _rounds(spec)):
         is_whole = length % joined == 0 and spec.folds <= _SUMS
         if how == FIELDS or not is_whole or spec.skip_nan:
             return None

@@ -157,6 +157,11 @@ class Op:
         """Whether it is NaN where NaNs do not count and there is nothing else."""
         return self.result in {"element", "range"}
 
+    @property
+    def is_place(self) -> bool:
+        """Whether it is where an element is."""
+        return self.result == "index" and not self.is_defined_for_nothing
+
     def folds(self, *, of_integers: bool) -> tuple[str, ...]:
         """Return what is to be accumulated."""
         if of_integers and self.needs_of_integers is not None:

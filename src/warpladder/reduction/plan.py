@@ -322,9 +322,7 @@ def make_plan(
             parts.append(CustomPart(request.op, result, masked))
     if len(parts) == 1:
         parts = [parts[0].answering(frozenset(request.name for request in requests))]
-    ordered = any(
-        not isinstance(request.op, Op) or request.op.result == "index" for request in requests
-    )
+    ordered = any(not isinstance(r.op, Op) or r.op.is_place for r in requests)
     counts_truths = values.kind == "b" and not _ANY_TRUTH.issuperset(r.name for r in requests)
     return Plan(requests, dtypes, tuple(parts), ordered, counts_truths, masked)
 
