@@ -137,7 +137,7 @@ def _write_reductions(*machines: dict[str, Any]) -> None:
     lines.append(
         "\nA cell is an operation on a dtype over an axis of a shape; its ratio is the best peer's "
         "time over ours, the least of turns of 10 ms in one process, of cells below 1 of up to "
-        f"{series} series."
+        f"{series} series. Empty: a machine was timed before there were such cells."
     )
     for results in machines:
         small = [row for row in results["summary"] if row["case"].startswith("2^10")]
