@@ -89,9 +89,9 @@ class Cell(NamedTuple):
     @property
     def name(self) -> str:
         """All of it in words."""
-        sides = f"2^{math.log2(self.shape[0]):.0f}"
-        if len(self.shape) > 1:
-            sides = " x ".join(map(str, self.shape))
+        sides = " x ".join(map(str, self.shape))
+        if len(self.shape) == 1 and self.shape[0].bit_count() == 1:
+            sides = f"2^{self.shape[0].bit_length() - 1}"
         if self.axis is not None:
             sides += f" axis {' '.join(map(str, np.atleast_1d(self.axis)))}"
         option = f" {self.option}" if self.option else ""
@@ -173,6 +173,24 @@ def _cells_of_options() -> Iterator[Cell]:
             yield Cell(operation, dtype, shape, 0 if len(shape) > 1 else None, "a list")
     for operation, square, axis in product(_BOTH, (_SQUARES[0], _SQUARES[-1]), (None, 0, 1)):
         yield Cell(operation, "float32", square, axis, layout="edges cut off")
+
+
+def drawn(count: int, seed: int) -> Iterator[Cell]:
+    """Yield cells that nobody chose: 2^11 to 2^22 numbers of one to four sides, laid anyhow."""
+    rng = np.random.default_rng(seed)
+    operations = [one for one in _OPERATIONS if not one.startswith(("nan", "l"))]
+    layouts = ("", "", "", "in Fortran order", "edges cut off", "every second")
+    for _ in range(count):
+        shares = rng.random(rng.integers(1, 5))
+        sides = 2 ** (shares / shares.sum() * rng.uniform(11, 22))
+        shape = tuple(max(round(side), 1) for side in sides.tolist())
+        operation = str(rng.choice(operations))
+        most = min(2 if operation != "argmax" else 1, len(shape) - 1)
+        axes = rng.choice(len(shape), rng.integers(0, most + 1), replace=False).tolist()
+        axis = tuple(sorted(axes)) if len(axes) > 1 else axes[0] if axes else None
+        yield Cell(
+            operation, str(rng.choice(_DTYPES)), shape, axis, layout=str(rng.choice(layouts))
+        )
 
 
 @cache

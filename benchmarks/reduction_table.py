@@ -1,6 +1,6 @@
 """`reduce` on the CPU beside its best peer, by operation, dtype, axis and size; slow cells first.
 
-    python benchmarks/reduction_table.py [--only TEXT | --part K/N | --join FILE FILE ...]
+    python benchmarks/reduction_table.py [--only TEXT | --part K/N | --join FILE ... | --drawn N]
 
 A cell is checked against its peers, then timed in turn with them, in one process, some calls at a
 time (`report.repeated`). Its ratio is the least time of the fastest peer over our least time: below
@@ -11,7 +11,8 @@ least of each contender counts. Peers: NumPy (for l1 and l2 ``numpy.linalg.norm`
 bottleneck. All of it takes 25 minutes and more. Where a machine is lent for less, ``--part 1/4``
 times every fourth cell from the first on; ``--join`` makes the results of all parts, of one machine
 and the same packages. ``--only`` times the cells that have a text in their names, and writes
-nothing.
+nothing. ``--drawn`` times so many cells of shapes, axes and layouts that nobody chose, always the
+same, each in one series more where it is below 1: what the table leaves out.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from reduction_cells import Cell, bottleneck, cells, tasks
+from reduction_cells import Cell, bottleneck, cells, drawn, tasks
 from report import (
     Target,
     interleave,
@@ -42,6 +43,7 @@ _SECONDS, _LEAST_ROUNDS, _MOST_ROUNDS, _TURN_SECONDS = 0.25, 5, 40, 1e-2
 _UNTIL_OURS_REST, _UNTIL_BLAS_RESTS = 2e-3, 0.2
 _MOST_SERIES_AGAIN = 5
 _SHOWN = 40
+_SEED = 1
 _NOT_NUMPY = ("ours", "bottleneck")
 
 
@@ -52,7 +54,11 @@ def main() -> None:
     which.add_argument("--only", default="", help="text that the names of cells have")
     which.add_argument("--part", metavar="K/N", help="the K-th of N parts alone")
     which.add_argument("--join", nargs="+", type=Path, help="the files of all parts")
+    which.add_argument("--drawn", metavar="N", type=int, help="so many cells that nobody chose")
     options = parser.parse_args()
+    if options.drawn:
+        _time_drawn(options.drawn)
+        return
     asked = [cell for cell in cells() if options.only in cell.name]
     if options.part:
         number, parts = map(int, options.part.split("/"))
@@ -90,10 +96,23 @@ def main() -> None:
     print(f"wrote {write_results('reduction_table', document, described).name}")
 
 
-def _timed(asked: list[Cell]) -> dict[Cell, dict[str, float]]:
+def _time_drawn(count: int) -> None:
+    """Time cells that nobody chose, say how many are slower than the best peer, and write it."""
+    timed = _timed(list(drawn(count, _SEED)), most_again=1)
+    rows = sorted((_row(*one) for one in timed.items()), key=lambda row: float(row["ratio"]))
+    print_table("the slowest", rows[:_SHOWN])
+    counts = {
+        f"below_{limit}": sum(row["ratio"] < limit for row in rows) for limit in (1, 0.8, 0.5)
+    }
+    print_table("cells", [{"case": "drawn", "cells": len(rows), **counts}])
+    document = {"peers": _versions(), "seed": _SEED, **counts, "cells": rows}
+    print(f"wrote {write_results('reduction_drawn', document).name}")
+
+
+def _timed(asked: list[Cell], most_again: int = _MOST_SERIES_AGAIN) -> dict[Cell, dict[str, float]]:
     """Return the least seconds of each cell's contenders."""
     timed = {cell: _time(cell) for cell in asked}
-    for series in range(_MOST_SERIES_AGAIN):
+    for series in range(most_again):
         for cell, least in timed.items():
             # Of small cells it is not the ratio that is asked for: there one more is enough.
             row = _row(cell, least)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 
 import pytest
@@ -82,3 +83,20 @@ def test_parts_are_joined(table, monkeypatch, tmp_path):
     parts[1].write_text(json.dumps(other))
     with pytest.raises(SystemExit, match="that differ"):
         run("--join", *parts)
+
+
+def test_cells_that_nobody_chose(table, monkeypatch, tmp_path):
+    monkeypatch.setattr(table, "_SECONDS", 1e-4)
+    monkeypatch.setattr(table, "_TURN_SECONDS", 1e-5)
+    monkeypatch.setattr(sys.modules["report"], "_RESULTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["reduction_table.py", "--drawn", "12"])
+    table.main()
+    (written,) = tmp_path.iterdir()
+    found = json.loads(written.read_text())
+    assert len(found["cells"]) == 12
+    assert found["below_1"] == sum(row["ratio"] < 1 for row in found["cells"])
+    drawn = list(table.drawn(300, 1))
+    assert drawn == list(table.drawn(300, 1))
+    sizes = [math.prod(cell.shape) for cell in drawn]
+    assert 1000 < min(sizes) < max(sizes) < 1 << 23
+    assert len({cell.layout for cell in drawn}) == 4

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["Turn", "back_of", "by_memory"]
+__all__ = ["Turn", "are_together", "back_of", "by_memory"]
 
 
 class Turn:
@@ -63,6 +63,22 @@ def by_memory(array: NDArray[Any], axes: Sequence[int]) -> Turn:
     places = iter(sorted(kept, key=lambda axis: -abs(array.strides[axis])))
     order = [axis if axis in axes else next(places) for axis in range(array.ndim)]
     return Turn([axis for axis in kept if array.strides[axis] < 0], order)
+
+
+def are_together(array: NDArray[Any], axes: Sequence[int]) -> bool:
+    """Tell whether in the order of memory no other axis lies between two of these.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values = np.empty((2, 3, 4, 5))
+    >>> are_together(values, (1, 2)), are_together(values, (0, 2)), are_together(values, (3,))
+    (True, False, True)
+    """
+    steps = {axis: abs(array.strides[axis]) for axis, n in enumerate(array.shape) if n > 1}
+    going = [step for axis, step in steps.items() if axis in axes]
+    between = [axis for axis, step in steps.items() if min(going, default=0) < step]
+    return all(axis in axes or steps[axis] > max(going, default=0) for axis in between)
 
 
 def back_of(turn: Turn, axes: Sequence[int]) -> Turn:
