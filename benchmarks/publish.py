@@ -148,6 +148,15 @@ def _write_reductions(*machines: dict[str, Any]) -> None:
             f"calls on 2^10 numbers take at most so many us more than {results['above']}'s: "
             f"{above}."
         )
+    drawn = newest_results("reduction_drawn-*")
+    cells, slowest = drawn["cells"], drawn["cells"][0]
+    lines.append(
+        f"\nOf {len(cells)} cells whose shape, axes and layout nobody chose (`--drawn`), on 2^11 "
+        f"to 2^22 numbers, {len(cells) - drawn['below_1']} are as fast on {_machine(drawn)}; "
+        f"{drawn['below_0.8']} have less than 0.8 of the best peer's speed, {drawn['below_0.5']} "
+        f"less than half; the slowest, {slowest['case']}, takes {slowest['us']:,.0f} us beside "
+        f"{slowest['best_peer_us']:,.0f}."
+    )
     replace_results("reductions", lines)
 
 
