@@ -1,8 +1,9 @@
 """One row whose elements lie apart, alone or in runs, folded as it lies.
 
-What a loop runs along are stretches of it: in their own place where a run holds one, else put
-together in a buffer that stays in the first-level cache. Their states, merged, have the bits of a
-copy's (`cuts`); of what may not be cut a stretch is all there is.
+What a loop runs along are stretches of it: in their own place where a run holds one, or run by run
+where runs are long and any order leaves the same bits, else put together in a buffer that stays in
+the first-level cache. Their states, merged, have the bits of a copy's (`cuts`); of what may not be
+cut a stretch is all there is.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def accumulator_for(
     """Return `accumulate` for matrices that lie as one does in other memory.
 
     It is called with their elements as they lie there, and with what takes runs of rows. How they
-    are cut is found here, and no element read. It is None where tiles would be copied.
+    are cut is found here, and no element read. It is None where tiles would be converted.
     """
     if takes_runs(plan, lies_alike):
         return alike(plan, lies_alike)
