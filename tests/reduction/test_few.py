@@ -266,7 +266,7 @@ def test_more_than_a_tile_has_the_bits_of_the_long_way(op, dtype, shape, axis):
 def test_more_rows_than_a_tile_has_across(monkeypatch, op, dtype, is_direct):
     """Where a loop leaves results alone they are made at once, else tile by tile."""
     monkeypatch.setattr(layout, "MOST_ROWS_ACROSS", 1000)
-    way = along.answer_along(op, np.dtype(dtype), (8, 5003), 0, "fast", False, False)
+    way = along.answer_along(op, np.dtype(dtype), (8, 5003), 0, "fast", False, (5003,))
     assert (way is not None) is is_direct
     for values in kinds(dtype, 8 * 5003):
         check(values.reshape(8, 5003), op, axis=0)

@@ -57,11 +57,11 @@ def test_results_are_those_of_fields(op, dtype, shape):
     states = plan.complete(tile, 0)
     assert "result" not in states[0]
     (expected,) = plan.finish(states, tile.rows, length, 0)
-    made = array_maker(plan)(found[0])
+    made = array_maker(plan, tile.length)(found[0], 0)
     assert made.dtype == expected.dtype
     assert made.tobytes() == expected.tobytes()
     into = np.empty_like(expected)
-    assert array_maker(plan)(found[0], into) is into
+    assert array_maker(plan, tile.length)(found[0], 0, into) is into
     assert into.tobytes() == expected.tobytes()
 
 

@@ -47,7 +47,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     monkeypatch.setattr(runs._Way, "__call__", noting)
     # Of a view few elements are copied in less time.
-    monkeypatch.setattr(views, "FEW", 0)
+    monkeypatch.setattr(views, "_MOST_OF_RUNS", 0)
     return noted
 
 
@@ -238,13 +238,14 @@ def test_small_panels_are_copied_together(
     assert np.allclose(found, expected, rtol=1e-4, atol=1e-3)
 
 
-def test_panels_that_are_large_or_few_or_follow_one_another_are_not_scattered() -> None:
+def test_panels_that_are_large_or_alone_or_follow_one_another_are_not_scattered() -> None:
     whole = numbers("f4", (33, 45, 32))
     for values, axis, is_scattered in (
         (whole[1:31, 2:42, 3:28], 0, True),
         (whole[1:31, 2:42, 3:28], 1, True),
         (whole[:, :40, :25], 2, False),
-        (whole[:8, :40, :25], 1, False),
+        (whole[:2, :40, :25], 1, True),
+        (whole[:1, :40, :25], 1, False),
         (whole[:, :, :25], 1, False),
         (whole, 0, False),
         (numbers("f4", (33, 2000, 70))[:, :, :65], 0, True),

@@ -13,9 +13,9 @@ from warpladder.reduction import layout
 from warpladder.reduction.at_hand import states_at_hand
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
-from warpladder.reduction.finishers import array_maker, one_field
+from warpladder.reduction.finishers import array_maker
 from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.line_results import leaving_results, way_across
+from warpladder.reduction.line_results import leaving_results, way_across, way_turned
 from warpladder.reduction.lines import turns
 from warpladder.reduction.ops import Op
 from warpladder.reduction.parts import FoldPart
@@ -37,15 +37,18 @@ def answer_along(
     axis: int,
     accuracy: str,
     masked: bool,
-    keepdims: bool,
+    left: tuple[int, ...],
 ) -> Way | None:
-    """Return the way to the results over one of several axes, None where it is not one tile."""
+    """Return the way to the results over one of several axes, None where it is not one tile.
+
+    Results are given the shape ``left``; arrays and masks may come in any that has their elements
+    in the same order.
+    """
     plan = plan_of(op, values, accuracy, masked)
     length = shape[axis]
     # Rows of one element lie one after the other, whichever axis that is.
     side = prod(shape[axis + 1 :]) if length > 1 else 1
     rows = prod(shape) // length
-    left = shape[:axis] + (1,) * keepdims + shape[axis + 1 :]
     size = rows * length * values.itemsize
     are_places = is_index(plan) and size <= layout.CACHED_BYTES
     # An index is the same however it is found; a few columns are copied in less time than looked
@@ -62,7 +65,7 @@ def answer_along(
     if size > most:
         return None
     pitch, width = (side, side) if is_across else (length, 0)
-    make, part = array_maker(plan), plan.parts[0]
+    make, part = array_maker(plan, length), plan.parts[0]
     is_stored = values.char not in "e?"
     loop = seek = together = None
     is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
@@ -103,18 +106,21 @@ def answer_along(
         else:
             tile = Tile(data, mask, rows, length, pitch, width)
             states = [part.complete(tile, 0)] if plan.is_plain else plan.complete(tile, 0)
-        found = None if make is None else make(states[0])
+        found = None if make is None else make(states[0], ddof)
         if found is None:
             (found,) = plan.finish(states, rows, length, ddof)
             if masked:
-                check_mask_leaves_some(plan, [found], lambda: marks, (axis,))
+                check_mask_leaves_some(plan, [found], lambda: marks.reshape(shape), (axis,))
         return found.reshape(left)
 
-    if loop is not None and together is None and not is_copied and rows <= _FEW_ROWS:
-        field, finished, _ = one_field(plan)
-        if field is not None and finished is None and is_stored:
-            return _way_to_field(loop, part.new(rows), length, field, left)
-    direct = way_across(plan, rows, length, side) if is_across and is_stored else None
+    is_alone = loop is not None and together is None and not is_copied
+    if is_alone and rows <= _FEW_ROWS and make is not None and is_stored:
+        return _way_at_hand(loop, part.new(rows), length, make, left, run)
+    direct = None
+    if is_across and is_stored:
+        direct = way_across(plan, rows, length, side)
+    elif is_turned and is_stored and not masked:
+        direct = way_turned(plan, rows, length)
     if direct is None:
         # The fields of more rows would be more memory than the elements.
         return None if is_across and rows > layout.MOST_ROWS_ACROSS else run
@@ -122,7 +128,7 @@ def answer_along(
     is_flat = len(left) == 1
 
     def run_across(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
-        found = direct(array.ravel())
+        found = direct(array.ravel(), ddof)
         if found is None:
             return run(array, marks, ddof)
         return found if is_flat else found.reshape(left)
@@ -130,23 +136,27 @@ def answer_along(
     return run_across
 
 
-def _way_to_field(
-    loop: Callable[..., Any],
+def _way_at_hand(
+    loop: Any,
     first: NDArray[Any],
     length: int,
-    field: str,
+    make: Callable[..., NDArray[Any] | None],
     left: tuple[int, ...],
+    otherwise: Way,
 ) -> Way:
-    """Return the way to a field of the states of rows of a length, which is the result as it is."""
-    rows = len(first)
-    take, ready = states_at_hand(first, lambda _, states: (states[field],))
+    """Return the way of few rows of a length, whose states lie ready and of which results are made.
 
-    def way(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
-        kept = _, states, found = take()
+    Where there are none so, it goes ``otherwise``.
+    """
+    rows = len(first)
+    take, ready = states_at_hand(first, lambda _, __: ())
+
+    def way(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        kept = _, states = take()
         loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
-        result = found.copy()
+        result = make(states, ddof)
         ready.append(kept)
-        return result.reshape(left)
+        return otherwise(array, marks, ddof) if result is None else result.reshape(left)
 
     return way
 

@@ -23,7 +23,17 @@ from numpy.typing import NDArray
 from warpladder.device.addresses import address
 from warpladder.device.kernel_cache import cached
 
-__all__ = ["FEW", "Buffers", "as_stored", "copied", "is_known", "lent", "step_of", "turn_of"]
+__all__ = [
+    "FEW",
+    "Buffers",
+    "as_stored",
+    "copied",
+    "copied_in_order",
+    "is_known",
+    "lent",
+    "step_of",
+    "turn_of",
+]
 
 Buffers = dict[str, NDArray[Any]]
 
@@ -36,6 +46,12 @@ FEW = 1 << 14
 # 160, 250, 330 and 590 by one that does not; of 3 int8 12 and 230. Of more than 7 words of 8 bytes,
 # and of 8 others, it is no faster.
 _LONGEST_KNOWN, _LONGEST_OF_WORDS = 8, 7
+# Runs of so few elements, and bytes, are copied element by element, all first ones first: NumPy
+# takes 7 ns for a run. 200,000 elements in runs of 2, 4 and 8 took 0.67, 0.37 and 0.17 ms of
+# float32, so 0.08, 0.11 and 0.2; of int8 1.0, 0.3 and 0.16, so 0.1, 0.08 and 0.09.
+_MOST_ABREAST, _SHORT_BYTES = 12, 32
+# To copy first, or second, ones takes as long by itself as so many runs.
+_EACH_ALONE = 50
 
 
 def as_stored(data: NDArray[Any]) -> NDArray[Any]:
@@ -90,7 +106,7 @@ def step_of(shape: tuple[int, ...], strides: tuple[int, ...], default: int = 1) 
 
 
 def copied(
-    part: NDArray[Any], kept: int, dtype: np.dtype[Any], name: str, buffers: Buffers
+    part: NDArray[Any], kept: int | None, dtype: np.dtype[Any], name: str, buffers: Buffers
 ) -> NDArray[Any]:
     """Return the elements of an array whose first axes are rows, row by row.
 
@@ -99,7 +115,7 @@ def copied(
     part
         The array.
     kept
-        How many of its axes are rows.
+        How many of its axes are rows; None where the last axis has neighbours in memory.
     dtype
         That of the copy: the array's in this machine's byte order.
     name, buffers
@@ -115,10 +131,38 @@ def copied(
     if buffer is None or buffer.size < part.size:
         buffer = buffers[name] = np.empty(part.size, dtype)
     copy = buffer[: part.size]
-    _copy(part, copy.view(part.dtype).reshape(part.shape), kept)
+    place = copy.view(part.dtype).reshape(part.shape)
+    if kept is None:
+        _copy_in_order(part, place)
+    else:
+        _copy(part, place, kept)
     if part.dtype != dtype:
         copy.byteswap(inplace=True)
     return copy
+
+
+def copied_in_order(part: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return a C-contiguous copy of an array whose last axis has neighbours in memory.
+
+    Examples
+    --------
+    >>> numbers = np.arange(12, dtype=np.int8).reshape(2, 3, 2)
+    >>> copied_in_order(numbers[:, 1:], numbers.dtype).ravel()
+    array([ 2,  3,  4,  5,  8,  9, 10, 11], dtype=int8)
+    """
+    copy = np.empty(part.shape, dtype)
+    _copy_in_order(part, copy)
+    return copy
+
+
+def _copy_in_order(part: NDArray[Any], copy: NDArray[Any]) -> None:
+    side = part.shape[-1]
+    is_short = 1 < side <= _MOST_ABREAST and side * part.itemsize <= _SHORT_BYTES
+    if is_short and part.size > _EACH_ALONE * side * side:
+        for place in range(side):
+            copy[..., place] = part[..., place]
+    else:
+        np.copyto(copy, part)
 
 
 def _copy(part: NDArray[Any], copy: NDArray[Any], kept: int) -> None:

@@ -9,6 +9,7 @@ float32 of 400 x 3,000 0.15 and 0.34.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -18,14 +19,15 @@ from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
+from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import element_type, numbers_among
 from warpladder.reduction.columns import LINES, STRIP, lines_joined
-from warpladder.reduction.layout import Tile
+from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
 from warpladder.reduction.scalars import compiled, difference, either
 from warpladder.reduction.states import FoldSpec, shift_type
 
-__all__ = ["moments_of_lines", "takes_deviations"]
+__all__ = ["moments_of_lines", "takes_deviations", "way_to_deviations"]
 
 
 def takes_deviations(spec: FoldSpec) -> bool:
@@ -65,6 +67,31 @@ def moments_of_lines(
         "deviation": deviation,
         "huge_deviation": np.zeros(1),
     }
+
+
+def way_to_deviations(
+    spec: FoldSpec, rows: int, length: int, pitch: int, width: int
+) -> Callable[[NDArray[Any]], NDArray[np.float64] | None] | None:
+    """Return what finds of all elements of rows that lie so the sums of their squared deviations.
+
+    They are those of `moments_of_lines`. It is None, and returns None, where that takes records;
+    and None where NaNs are skipped.
+    """
+    element, near = np.empty(0, element_type(spec.values)), np.empty(0, shift_type(spec.values))
+    tile = Tile(element, NO_MASK, rows, length, pitch, width)
+    if spec.skip_nan or length > min(spec.block, LINES) or lines_joined(tile) > 1:
+        return None
+    no_counts, sums, kept = np.empty(0, np.int64), np.empty(0), min(STRIP, width)
+    numbers = (1, 1, 1, 1)
+    fold = entry_for(_moments_kernel(spec), element, *numbers, near, sums, sums, no_counts)
+
+    def way(data: NDArray[Any]) -> NDArray[np.float64] | None:
+        deviation = np.empty(rows)
+        shift, offset = np.empty(kept, near.dtype), np.empty(kept)
+        are_lost = fold(data, rows, length, pitch, width, shift, offset, deviation, no_counts)
+        return None if are_lost else deviation
+
+    return way
 
 
 @cache

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import layout
 from warpladder.reduction.along import answer_along
-from warpladder.reduction.answers import are_axes, are_names, axes_of
+from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
 from warpladder.reduction.apart import LEAST_APART, lies_apart
 from warpladder.reduction.at_hand import Lent, states_at_hand, views_of_one
 from warpladder.reduction.copies import as_stored
@@ -102,15 +102,33 @@ def answer_to(
         return several_beside_mask(op, values, shape, axes, accuracy, keepdims=keepdims)
     if are_names(op) and (len(axes) < ndim or (keepdims and ndim)):
         way = several_along(op, values, shape, axes, accuracy, keepdims=keepdims)
-    elif len(axes) == 1 < ndim:
-        way = answer_along(op, values, shape, axes[0], accuracy, masked, keepdims)
     elif len(axes) == ndim:
         way = _answer_flat(op, values, shape, accuracy, masked, keepdims)
+    else:
+        joined = _joined(shape, axes)
+        if joined is None:
+            # What has to be copied is taken as `views` does.
+            return long_way
+        left = shape_left(shape, axes, keepdims=keepdims)
+        way = answer_along(op, values, *joined, accuracy, masked, left)
     if way is not None and not are_names(op):
         return way
     plan = plan_of(op, values, accuracy, masked)
     many = way_of_many(plan, answering(op, plan), values, shape, axes, keepdims=keepdims)
     return _first(way, many) or long_way
+
+
+def _joined(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
+    """Return a shape of which one axis is what axes next to each other are of another.
+
+    It is None where some that are longer than one element have others between them.
+    """
+    long = [axis for axis in axes if shape[axis] > 1] or [axes[0]]
+    first, last = long[0], long[-1]
+    if any(shape[axis] > 1 for axis in range(first, last) if axis not in axes):
+        return None
+    outer, inner = shape[:first], shape[last + 1 :]
+    return (*outer, prod(shape[first : last + 1]), *inner), first
 
 
 def _first(way: Way | None, other: Way | None) -> Way | None:

@@ -20,15 +20,24 @@ from warpladder.reduction.quiet import quietly
 
 __all__ = ["array_maker", "finisher", "number_maker", "one_field"]
 
+# Fields of which results are made that are not one of them.
+_FINISHED = frozenset({
+    *("nonzero", "total", "whole_low", "whole_high", "whole_top"),
+    *("deviation", "low", "high", "peak", "scaled"),
+})  # fmt: skip
 
-def finisher(plan: Plan) -> Callable[[Sequence[Any], int, int, int], list[NDArray[Any]]]:
-    """Return what does what `Plan.finish` does for rows of which none is without elements."""
-    makers = [array_maker(plan.of([which])) for which in range(len(plan.requests))]
+
+def finisher(plan: Plan, length: int) -> Callable[[Sequence[Any], int, int], list[NDArray[Any]]]:
+    """Return what does what `Plan.finish` does for rows of a length that is not 0.
+
+    It is called with their states, how many they are, and ``ddof``.
+    """
+    makers = [array_maker(plan.of([which]), length) for which in range(len(plan.requests))]
     slow = [which for which, make in enumerate(makers) if make is None]
     rest = plan.of(slow)
 
-    def finish(states: Sequence[Any], rows: int, length: int, ddof: int) -> list[NDArray[Any]]:
-        found = [None if make is None else make(states[0]) for make in makers]
+    def finish(states: Sequence[Any], rows: int, ddof: int) -> list[NDArray[Any]]:
+        found = [None if make is None else make(states[0], ddof) for make in makers]
         late, whole = slow, rest
         if sum(one is None for one in found) > len(slow):
             late, whole = list(range(len(found))), plan
@@ -40,21 +49,22 @@ def finisher(plan: Plan) -> Callable[[Sequence[Any], int, int, int], list[NDArra
     return finish
 
 
-def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
-    """Return what makes the results of states that are one field, or its root, in half the time.
+def array_maker(plan: Plan, length: int) -> Callable[..., NDArray[Any] | None] | None:
+    """Return what makes the results of rows of a length that is not 0, in half the time.
 
-    It is called with them, and perhaps with an array ``into`` which the results go. No row is
-    without elements. It is None for plans of which more is asked, and returns None where numbers
-    came near the ends of their range. What `leaving_results` has made is taken as it is.
+    It is called with their states, with ``ddof``, and perhaps with an array ``into`` which the
+    results go. It is None for plans of which more is asked, and returns None where numbers came
+    near the ends of their range or results do not fit. What `leaving_results` has made is taken as
+    it is.
     """
-    plain = _plain_maker(plan)
+    plain = _plain_maker(plan, length)
     if leaving_results(plan) is plan:
         return plain
     dtype = plan.dtypes[0]
 
-    def make(states: Any, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
+    def make(states: Any, ddof: int, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
         if not (isinstance(states, dict) and "result" in states):
-            return None if plain is None else plain(states, into)
+            return None if plain is None else plain(states, ddof, into)
         result: NDArray[Any] = states["result"].view(dtype)
         if into is None:
             return result
@@ -64,34 +74,62 @@ def array_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
     return make
 
 
-def _plain_maker(plan: Plan) -> Callable[..., NDArray[Any] | None] | None:
+def _plain_maker(plan: Plan, length: int) -> Callable[..., NDArray[Any] | None] | None:
     """Return `array_maker` for fields."""
     op, part, dtype = plan.requests[0].op, plan.parts[0], plan.dtypes[0]
     if not (plan.is_plain and isinstance(part, FoldPart) and isinstance(op, Op)):
         return None
-    if plan.masked or part.skip_nan or not isinstance(op.finish, Field):
+    if plan.masked or part.skip_nan:
         return None
-    is_root = op.finish.name == "root"
-    name = "square" if is_root else op.finish.name
-    rare = part.rare if dtype.kind == "f" else ()
-    rounds = part.new(1).dtype[name] != dtype and plan.may_round
+    finish, kind = op.finish, part.new(1).dtype
+    rare, rounds = part.rare if dtype.kind == "f" else (), plan.may_round
+    if isinstance(finish, Field):
+        rounds &= kind["square" if finish.name == "root" else finish.name] != dtype
+    found_in = _finds(finish, kind.names or (), length)
+    largest = np.iinfo(dtype).max if op.result == "range" and dtype.kind != "f" else None
 
-    def make(states: Any, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
+    def make_loudly(
+        states: Any, ddof: int, into: NDArray[Any] | None = None
+    ) -> NDArray[Any] | None:
         for other in rare:
             if np.count_nonzero(states[other]):
                 return None
-        found: NDArray[Any] = states[name]
-        if is_root:
-            found = np.sqrt(found, None if found.base is not None else found)
+        found: NDArray[Any] = found_in(states, ddof)
+        if largest is not None and np.count_nonzero(found > largest):
+            return None
         if into is None:
             # A view would keep all states, and dtypes that are equal have scalars of their own. To
             # copy a megabyte takes as long as to reduce three.
             must = found.base is not None or found.dtype is not dtype
-            return quietly(found.astype, dtype) if rounds else found.astype(dtype, copy=must)
-        quietly(into.__setitem__, ..., found)
+            return found.astype(dtype, copy=must)
+        into[...] = found
         return into
 
-    return make
+    def make(states: Any, ddof: int, into: NDArray[Any] | None = None) -> NDArray[Any] | None:
+        return quietly(make_loudly, states, ddof, into)
+
+    return make if rounds else make_loudly
+
+
+def _finds(
+    finish: Callable[[Sums], Any], names: Sequence[str], length: int
+) -> Callable[[Any, int], NDArray[Any]]:
+    """Return what finds in the states of rows of a length, and ``ddof``, what results are made of.
+
+    They have these fields, of which none is rare.
+    """
+    if isinstance(finish, Field) and finish.name != "root":
+        name = finish.name
+        return lambda states, _ddof: states[name]
+    if isinstance(finish, Field):
+        return lambda states, _ddof: _root(states["square"])
+    read = _FINISHED.intersection(names)
+    return lambda states, ddof: finish(Sums({name: states[name] for name in read}, length, ddof))
+
+
+def _root(squares: NDArray[Any]) -> NDArray[Any]:
+    found: NDArray[Any] = np.sqrt(squares, None if squares.base is not None else squares)
+    return found
 
 
 def one_field(plan: Plan) -> tuple[str | None, Callable[[Any], Any] | None, tuple[int, ...]]:

@@ -3,8 +3,8 @@
 A reduction over some axes is one of every row of a matrix: its rows are the axes that stay, its
 columns those that go. `ArrayRows` cuts it into *tiles* that accumulators can run along in memory.
 Where the array lies so already, tiles are its own memory; else each is copied to a buffer when its
-turn comes, which also settles byte order, strides and masks that broadcast. Some rows that would be
-copied are gone through as they lie (`runs`).
+turn comes, row by row or as lines that lie across, which also settles byte order, strides and masks
+that broadcast. Some rows that would be copied are gone through as they lie (`runs`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from math import prod
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction.copies import Buffers, as_stored, copied, lent, step_of
 from warpladder.reduction.spans import Span, spans_of
-from warpladder.reduction.turn import Turn
+from warpladder.reduction.tile import NO_MASK, Rows, Tile, as_one_tile, pitch_of
+from warpladder.reduction.turn import Turn, are_together
 
 __all__ = [
     "CACHED_BYTES",
@@ -58,10 +59,8 @@ _SHORT_SHARE = 8
 CACHED_BYTES = 1 << 20
 """What is copied, or gone through more than once, should stay in the caches meanwhile."""
 
-NO_MASK: NDArray[np.bool_] = np.empty(0, np.bool_)
-
-# Bytes of a panel, and panels, from which a tile for each takes longer than to copy them together.
-_SMALL_PANEL, _FEW_PANELS = 1 << 17, 8
+# Bytes of a panel up to which a tile for each of several takes longer than to copy them together.
+_SMALL_PANEL = 1 << 17
 
 COPIED_COLUMNS = 1024
 """Columns in a tile that has to be copied against the order of memory."""
@@ -70,42 +69,6 @@ MOST_ROWS_ACROSS, COLUMNS_ACROSS = 1 << 18, 1 << 20
 """Sides of a tile that lies across, at the most."""
 
 _ROWS_ACROSS = 4096
-
-
-class Tile(NamedTuple):
-    """Rows in memory.
-
-    Element i of row k is ``data[k * pitch + i]``. Where ``across`` is not 0, so many rows lie side
-    by side in a panel, and element i of row k of panel p is ``data[(p * length + i) * pitch + k]``.
-    """
-
-    data: NDArray[Any]
-    mask: NDArray[np.bool_]
-    rows: int
-    length: int
-    pitch: int
-    across: int = 0
-
-
-class Rows(Protocol):
-    """What an engine reduces: a matrix of which it can have tiles."""
-
-    @property
-    def count(self) -> int:
-        """Number of rows."""
-
-    @property
-    def length(self) -> int:
-        """Number of columns."""
-
-    def row_spans(self) -> Iterator[Span]:
-        """Yield the runs of rows that make tiles, in order."""
-
-    def column_spans(self) -> list[Span]:
-        """Return the runs of columns that make tiles, in order."""
-
-    def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
-        """Return a tile; a copy goes to buffers, which the next call may use again."""
 
 
 def most_of_one_tile(length: int) -> int:
@@ -135,8 +98,6 @@ class ArrayRows:
         How often each tile is gone through.
     across
         Whether tiles may lie across.
-    exact
-        Whether a copy of the array may take its place.
 
     Attributes
     ----------
@@ -154,7 +115,6 @@ class ArrayRows:
         ordered: bool,
         passes: int = 1,
         across: bool = False,
-        exact: bool = False,
     ) -> None:
         going, backwards = list(axes), list[int]()
         self._stacks = False
@@ -175,8 +135,13 @@ class ArrayRows:
         self._together = self._rows_together() if across and self._is_across else 1
         # Rows that do not touch would be a tile each.
         self._may_lie_across = self._together > 1 and where is None
-        self._is_exact = exact and across and self._is_across and self._together == 1
+        # Elements next to each other in a column are apart in memory; what is broadcast is not.
+        self._are_alone = across and self._is_across and self._together == 1 and where is None
+        self._are_alone &= all(
+            step or n < 2 for n, step in zip(values.shape, values.strides, strict=True)
+        )
         self._lines = self._as_lines(self._values) if self._may_lie_across else None
+        self._copies_lines = False
         is_copied = self._whole is None and not self._may_lie_across
         whole = TILE_BYTES if self._may_lie_across else most_of_one_tile(self.length)
         least = whole if values.nbytes <= whole else whole // PARALLEL_FROM
@@ -189,9 +154,23 @@ class ArrayRows:
         """All of it as one tile, where rows lie as they should."""
         return self._whole
 
+    @property
+    def copied_shape(self) -> tuple[int, ...]:
+        """What shape a copy of all rows has, whose last axis but one goes where it has three."""
+        if self._copies_lines:
+            return self.count // self._together, self.length, self._together
+        return self.count, self.length
+
     def allow_stacks(self) -> None:
-        """Let tiles that lie across have more than one panel."""
-        self._stacks = self._may_lie_across and self._line_pitch() is not None
+        """Let tiles that lie across have more than one panel, and be copied so."""
+        if not self._may_lie_across:
+            return
+        self._stacks = self._line_pitch() is not None
+        lines = self._values.shape[self._kept :], self._values.strides[self._kept :]
+        are_apart = step_of(*lines) is None or not self._is_plain() or self._has_small_panels()
+        self._copies_lines = are_apart and not self._stacks
+        if self._copies_lines:
+            self._tile_bytes = CACHED_BYTES
 
     def row_spans(self, most: int = 0) -> Iterator[Span]:
         """Yield the runs of rows that make tiles, in order; or of ``most`` rows each."""
@@ -208,22 +187,49 @@ class ArrayRows:
         tile = self.in_memory(rows, columns)
         if tile is not None:
             return tile
-        count, length = rows.end - rows.begin, columns.end - columns.begin
-        part = self._values[rows.slices + columns.slices]
-        data = copied(part, self._kept, self._dtype, "data", buffers)
-        mask = NO_MASK
+        tile = self.copied_tile(self._values, rows, columns, buffers)
         if self._where is not None:
             marks = self._where[rows.slices + columns.slices]
             mask = copied(marks, self._kept, np.dtype(np.bool_), "mask", buffers)
-        return Tile(as_stored(data), mask, count, length, length)
+            tile = tile._replace(mask=mask)
+        return tile
+
+    def copied_tile(
+        self, values: NDArray[Any], rows: Span, columns: Span, buffers: Buffers
+    ) -> Tile:
+        """Return a copy of the elements of a tile out of what lies as these rows do."""
+        count, length = rows.end - rows.begin, columns.end - columns.begin
+        part, dtype = values[rows.slices + columns.slices], values.dtype.newbyteorder("=")
+        if not self._copies_lines:
+            data = as_stored(copied(part, self._kept, dtype, "data", buffers))
+            return Tile(data, NO_MASK, count, length, length)
+        data = as_stored(copied(part.transpose(self.order_of_lines), None, dtype, "data", buffers))
+        # Of large panels a tile has a part.
+        side = min(count, self._together)
+        return Tile(data, NO_MASK, count, length, side, side)
+
+    @property
+    def order_of_lines(self) -> list[int]:
+        """The order in which the axes of rows and columns make lines, panel by panel."""
+        inner, together = self._kept, 1
+        while together < self._together:
+            inner -= 1
+            together *= self._values.shape[inner]
+        axes = [*range(self._values.ndim)]
+        return axes[:inner] + axes[self._kept :] + axes[inner : self._kept]
 
     def is_scattered(self) -> bool:
-        """Tell whether rows lie side by side in many small panels that are apart, or alone."""
-        if self._is_exact and self._where is None:
+        """Tell whether a copy of the array as it lies makes fewer tiles than the array does.
+
+        Its rows lie side by side in many small panels that are apart, or alone.
+        """
+        # Of axes apart it would have as many.
+        if not are_together(self._values, range(self._kept, self._values.ndim)):
+            return False
+        if self._are_alone:
             return True
-        size = self._together * self.length * self._dtype.itemsize
-        are_many = size <= _SMALL_PANEL and self.count > _FEW_PANELS * self._together
-        return self._may_lie_across and are_many and self._line_pitch() is None
+        is_apart = self._may_lie_across and self._line_pitch() is None
+        return is_apart and self._has_small_panels() and self._values.dtype.isnative
 
     def moved(self) -> Callable[[NDArray[Any]], Rows] | None:
         """Return what makes a matrix that lies as this one does of other memory.
@@ -235,16 +241,15 @@ class ArrayRows:
         for rows, columns in product(self.row_spans(), self.column_spans()):
             tile = self.in_memory(rows, columns)
             if tile is None:
-                is_plain = min(self._values.strides) >= 0 and self.copied_part(()) is not None
+                is_plain = min(self._values.strides) >= 0 and self._is_plain()
                 return partial(_Moved, self, {}) if is_plain else None
             before = (_address(tile.data) - begin) // self._dtype.itemsize
             places[rows.begin, columns.begin] = slice(before, before + tile.data.size), tile[2:]
         return partial(_Moved, self, places)
 
-    def lying_in(self, data: NDArray[Any]) -> tuple[NDArray[Any], int]:
-        """Return elements of other memory as these lie, and how many axes are rows."""
-        shape, strides = self._values.shape, self._values.strides
-        return np.ndarray(shape, data.dtype, data, 0, strides), self._kept
+    def lying_in(self, data: NDArray[Any]) -> NDArray[Any]:
+        """Return elements of other memory as these lie."""
+        return np.ndarray(self._values.shape, data.dtype, data, 0, self._values.strides)
 
     def in_memory(self, rows: Span, columns: Span) -> Tile | None:
         """Return a tile of the array's own memory, None where it does not lie so."""
@@ -264,25 +269,38 @@ class ArrayRows:
             begin = columns.begin * self._lines.pitch + rows.begin
             data = self._lines.data[begin:]
             return Tile(data, NO_MASK, count, length, self._lines.pitch, count)
-        if not self._may_lie_across:
+        if self._copies_lines or not self._may_lie_across:
             return None
         tile = self._as_lines(self._values[rows.slices + columns.slices])
         return tile and tile._replace(rows=count, length=length, across=count)
 
     def copied_part(self, rows: tuple[slice, ...]) -> tuple[NDArray[Any], int] | None:
         """Return rows that would be copied, unless converted too, and how many axes are rows."""
-        part = self._values[rows]
-        is_plain = part.dtype == self._dtype and part.flags.aligned and self._where is None
         is_copied = self._whole is None and not self._may_lie_across
-        return (part, self._kept) if is_plain and is_copied else None
+        return (self._values[rows], self._kept) if is_copied and self._is_plain() else None
+
+    def _is_plain(self) -> bool:
+        """Tell whether elements are as they should be, and all count."""
+        values = self._values
+        return values.dtype == self._dtype and values.flags.aligned and self._where is None
+
+    def _has_small_panels(self) -> bool:
+        """Tell whether there are several panels so small that a tile for each takes longer."""
+        size = self._together * self.length * self._dtype.itemsize
+        return size <= _SMALL_PANEL and self.count > self._together
 
     def _tile_shape(self) -> tuple[int, int]:
         elements = self._tile_bytes // self._dtype.itemsize
         if self._may_lie_across:
             elements = max(min(elements, MOST_ROWS_ACROSS * self.length), 1)
             panel = max(self._together * self.length, 1)
-            if self._stacks and panel <= elements:
-                return elements // panel * self._together, self.length
+            if (self._stacks or self._copies_lines) and panel <= elements:
+                most = elements // panel
+                if self._copies_lines:
+                    # No panel is left alone, whose lines would touch as others' do not.
+                    panels = self.count // self._together
+                    most = -(-panels // -(-panels // most))
+                return most * self._together, self.length
             # All of a column where that leaves enough side by side: it is merged with nothing.
             rows = max(elements // max(self.length, 1), _ROWS_ACROSS)
             rows = max(min(self._together, rows), 1)
@@ -306,12 +324,12 @@ class ArrayRows:
     def _as_lines(self, values: NDArray[Any]) -> Tile | None:
         """Return the lines of memory that a part of the array makes as the rows of a tile."""
         lines = values.transpose(*range(self._kept, values.ndim), *range(self._kept))
-        return _as_one(lines, values.ndim - self._kept, self._dtype)
+        return as_one_tile(lines, values.ndim - self._kept, self._dtype)
 
     def _line_pitch(self) -> int | None:
         """Return the distance of lines where panels follow one another as `Tile` says."""
         size = self._dtype.itemsize
-        if self._values.dtype != self._dtype or not self._values.flags.aligned:
+        if not self._is_plain():
             return None
         shape, strides = self._values.shape, self._values.strides
         pitch = step_of(shape[self._kept :], strides[self._kept :], self._together * size)
@@ -340,10 +358,10 @@ class ArrayRows:
             and self._where is None
         ):
             return Tile(lent(values, values.size), NO_MASK, self.count, self.length, self.length)
-        tile = _as_one(self._values, self._kept, self._dtype)
+        tile = as_one_tile(self._values, self._kept, self._dtype)
         if tile is None or self._where is None:
             return tile
-        if _pitch(self._where, self._kept) != tile.pitch:
+        if pitch_of(self._where, self._kept) != tile.pitch:
             return None
         # A mask of booleans stays one.
         mask = lent(self._where, tile.data.size).view(np.bool_)
@@ -359,42 +377,17 @@ class _Moved:
         self.count, self.length = other.count, other.length
         self.row_spans, self.column_spans = other.row_spans, other.column_spans
         self._places, self._data = places, data
+        self._copied_tile = other.copied_tile
         if not places:
-            self._values, self._kept = other.lying_in(data)
+            self._values = other.lying_in(data)
 
     def tile(self, rows: Span, columns: Span, buffers: Buffers) -> Tile:
         """Return a tile; a copy goes to buffers, which the next call may use again."""
         if self._places:
             part, lies = self._places[rows.begin, columns.begin]
             return Tile(self._data[part], NO_MASK, *lies)
-        values = self._values[rows.slices + columns.slices]
-        data = copied(values, self._kept, values.dtype, "data", buffers)
-        count, length = rows.end - rows.begin, columns.end - columns.begin
-        return Tile(data, NO_MASK, count, length, length)
+        return self._copied_tile(self._values, rows, columns, buffers)
 
 
 def _address(array: NDArray[Any]) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def _as_one(values: NDArray[Any], kept: int, dtype: np.dtype[Any]) -> Tile | None:
-    """Return an array whose first axes are rows as one tile of its own memory, where it is that."""
-    if values.dtype != dtype or not values.flags.aligned or not values.size:
-        return None
-    pitch = _pitch(values, kept)
-    if pitch is None:
-        return None
-    count, length = prod(values.shape[:kept]), prod(values.shape[kept:])
-    data = lent(values, (count - 1) * pitch + length)
-    return Tile(data, NO_MASK, count, length, pitch)
-
-
-def _pitch(array: NDArray[Any], kept: int) -> int | None:
-    """Return how far each row lies behind the last; None where rows are not contiguous."""
-    size = array.itemsize
-    step = step_of(array.shape[kept:], array.strides[kept:], size)
-    length = prod(array.shape[kept:])
-    pitch = step_of(array.shape[:kept], array.strides[:kept], length * size)
-    if step != size or pitch is None or pitch < 0 or pitch % size:
-        return None
-    return pitch // size

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction.columns import lines_joined
-from warpladder.reduction.deviations import takes_deviations
+from warpladder.reduction.deviations import takes_deviations, way_to_deviations
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import (
     FIELDS,
@@ -31,15 +31,19 @@ from warpladder.reduction.ops import OPS, Field, Op
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.quiet import quietly
+from warpladder.reduction.short_rows import turned
 from warpladder.reduction.states import FoldSpec
 
-__all__ = ["leaving_results", "way_across"]
+__all__ = ["leaving_results", "way_across", "way_turned"]
 
 # So many are gone through in less time than others take to be joined: the largest of 256 x 256,
 # 1,000 x 16 and 4,096 x 16 int8 over the first axis in 3.2, 3.9 and 9.2 us, not 6.2, 11 and 6.6.
 # Of zeros of two signs which one is an extremum hangs on that; beside other operations they are
 # joined from 128 on.
 _FEW_LINES, _FEW_LINES_OF_FLOATS = 2048, 128
+
+_Results = Callable[[NDArray[Any], int], NDArray[Any] | None]
+"""Called with all elements of rows, and ``ddof``."""
 
 _SUMS = {"total", "product", "absolute", "square"}
 _WAYS = {"total": SUMS, "product": SUMS, "absolute": SUMS, "root": ROOTS}
@@ -90,9 +94,7 @@ def leaving_results(plan: Plan) -> Plan:
     return replace(plan, parts=(_ResultsPart(part.spec, how),))
 
 
-def way_across(
-    plan: Plan, rows: int, length: int, side: int, pitch: int = 0
-) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
+def way_across(plan: Plan, rows: int, length: int, side: int, pitch: int = 0) -> _Results | None:
     """Return the way from all elements of rows, of which ``side`` lie abreast, to their results.
 
     Lines begin ``pitch`` elements apart, 0 where one follows the other.
@@ -103,6 +105,8 @@ def way_across(
     part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
     if not (plan.is_plain and isinstance(part, FoldPart)):
         return None
+    if isinstance(part, _DeviationsPart) and isinstance(op, Op):
+        return _way_to_spread(op, part.spec, dtype, rows, length, side, pitch)
     if isinstance(part.by_lines, Range) and op is OPS["ptp"]:
         return _way_to_range(part.by_lines, dtype, rows, length, side, pitch)
     if not isinstance(part.by_lines, Lines):
@@ -114,9 +118,44 @@ def way_across(
     return None
 
 
+def way_turned(plan: Plan, rows: int, length: int) -> _Results | None:
+    """Return the way from rows of a length that `lines.turns` to their results, as `way_across`.
+
+    It is None but for deviations, for which all rows are turned at once.
+    """
+    is_of_spread = isinstance(plan.parts[0], _DeviationsPart)
+    across = way_across(plan, rows, length, rows) if is_of_spread else None
+    if across is None:
+        return None
+    way = across
+    return lambda data, ddof: way(turned(Tile(data, NO_MASK, rows, length, length)).data, ddof)
+
+
+def _way_to_spread(
+    op: Op, spec: FoldSpec, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
+) -> _Results | None:
+    """Return `way_across` for variances and their roots."""
+    find = way_to_deviations(spec, rows, length, pitch or side, side)
+    if find is None:
+        return None
+    is_root = op is OPS["std"]
+
+    def finished(deviation: NDArray[Any], free: int) -> NDArray[Any]:
+        found: NDArray[Any] = np.divide(deviation, free, deviation)
+        if is_root:
+            np.sqrt(found, found)
+        return found.astype(dtype, copy=False)
+
+    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:
+        deviation = find(data)
+        return None if deviation is None else quietly(finished, deviation, max(length - ddof, 0))
+
+    return way
+
+
 def _way(
     lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
-) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
+) -> _Results | None:
     """Return `way_across` by one loop, which leaves results, or fields that are results."""
     spec, place, pitch = lines.spec, 0 if how == FIELDS else -1, pitch or side
     joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, pitch, side))
@@ -132,7 +171,7 @@ def _way(
     if together is not None and not together.takes(rows * length):
         together = None
 
-    def way(data: NDArray[Any]) -> NDArray[Any] | None:
+    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:  # noqa: ARG001 - see `_Results`
         found = None
         if together is not None:
             found = together(data, rows, length, pitch, side, how)
@@ -151,15 +190,15 @@ def _way(
 
 def _way_to_range(
     lines: Range, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
-) -> Callable[[NDArray[Any]], NDArray[Any] | None] | None:
+) -> _Results | None:
     """Return `way_across` by a loop for either extremum; integers may not hold what it finds."""
     to_low, to_high = (_way(each, FIELDS, dtype, rows, length, side, pitch) for each in lines.each)
     if to_low is None or to_high is None:
         return None
 
-    def way(data: NDArray[Any]) -> NDArray[Any] | None:
-        low = to_low(data)
-        high = None if low is None else to_high(data)
+    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:
+        low = to_low(data, ddof)
+        high = None if low is None else to_high(data, ddof)
         if low is None or high is None:
             return None
         # Integers are subtracted modulo the range of their dtype.
@@ -171,7 +210,7 @@ def _way_to_range(
 
 def _way_joined(
     lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, joined: int
-) -> Callable[[NDArray[Any]], NDArray[Any] | None]:
+) -> _Results:
     """Return `way_across` where so many lines are taken as one, and none is left over.
 
     A float64 sum of 32 x 32 over its first axis takes 4 us so, and 8 through fields.
@@ -179,7 +218,7 @@ def _way_joined(
     loop, room, may_leave = lines.loop, lines.room, lines.may_leave
     wide, fewer = rows * joined, length // joined
 
-    def way(data: NDArray[Any]) -> NDArray[Any] | None:
+    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:  # noqa: ARG001 - see `_Results`
         found = kept, left_range, _, _ = room(wide, 1, FIELDS)
         loop(data, wide, fewer, wide, wide, rows, *found, FIELDS)
         if may_leave and left_range[0]:

@@ -66,16 +66,16 @@ def way_through(
     if accumulate is None:
         return None
     count, length, dtypes = rows.count, rows.length, plan.dtypes
-    make = array_maker(plan) if plan.is_plain else None
-    finish = finisher(plan)
+    make = array_maker(plan, length) if plan.is_plain else None
+    finish = finisher(plan, length)
 
     def run(data: NDArray[Any], ddof: int) -> list[NDArray[Any]]:
         results = [np.empty(count, dtype) for dtype in dtypes]
 
         def take(span: Span, states: list[Any]) -> None:
             parts = [result[span.begin : span.end] for result in results]
-            if make is None or make(states[0], parts[0]) is None:
-                found = finish(states, len(parts[0]), length, ddof)
+            if make is None or make(states[0], ddof, parts[0]) is None:
+                found = finish(states, len(parts[0]), ddof)
                 for into, each in zip(parts, found, strict=True):
                     into[...] = each
 

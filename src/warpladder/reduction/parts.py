@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import sqrt
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction import columns, compensated, custom, exact, folds, lines, ranges
-from warpladder.reduction.cuts import may_be_cut_anywhere
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.limbs import merge_exact
 from warpladder.reduction.part import Part
@@ -28,7 +27,7 @@ from warpladder.reduction.states import (
     repeated,
 )
 
-__all__ = ["CompensatedPart", "CustomPart", "ExactPart", "FoldPart", "are_exact"]
+__all__ = ["CompensatedPart", "CustomPart", "ExactPart", "FoldPart"]
 
 
 @dataclass(frozen=True)
@@ -198,14 +197,6 @@ class FoldPart(Part):
         if "product" in self.spec.folds and self.spec.sums != "int64":
             found["product"] = ranges.product_of(found["product"], found["exponent"])
         return found
-
-
-def are_exact(parts: Iterable[Part]) -> bool:
-    """Tell whether what parts find has the same bits in whatever order elements come."""
-    return all(
-        isinstance(part, FoldPart) and may_be_cut_anywhere(part.spec._replace(until=""))
-        for part in parts
-    )
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,8 @@ from warpladder.call import Progress
 from warpladder.device.host_memory import require_memory
 from warpladder.reduction.cpu import accumulate
 from warpladder.reduction.layout import TILE_BYTES, ArrayRows, Rows, Span
-from warpladder.reduction.parts import are_exact
 from warpladder.reduction.plan import Plan
-from warpladder.reduction.turn import are_together, back_of, by_memory
+from warpladder.reduction.turn import back_of, by_memory
 
 __all__ = [
     "Accumulate",
@@ -120,6 +119,4 @@ def laid_out(
         # Where tiles go over a bus, they are as large as they may be, and lie as they do here.
         passes=1 if on_gpu else len(plan.parts),
         across=on_gpu or plan.takes_columns,
-        # Of axes apart a copy would have many small tiles.
-        exact=not on_gpu and are_exact(plan.parts) and are_together(array, axes),
     )

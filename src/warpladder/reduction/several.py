@@ -100,11 +100,11 @@ def several_along(
     if in_runs or moved is None or not len(spans) == len(columns) == 1:
         return None
     left, record = shape_left(shape, axes, keepdims=keepdims), naming(plan.requests, op)
-    finish = finisher(plan)
+    finish = finisher(plan, rows.length)
 
     def run(array: NDArray[Any], _marks: NDArray[np.bool_], ddof: int) -> Any:
         tile = moved(as_stored(array.reshape(-1))).tile(spans[0], columns[0], {})
-        found = finish(complete_together(plan, tile, 0), rows.count, rows.length, ddof)
+        found = finish(complete_together(plan, tile, 0), rows.count, ddof)
         return record([one.reshape(left)[()] for one in found])
 
     return run

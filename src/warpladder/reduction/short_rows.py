@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from warpladder.device.addresses import address
 from warpladder.device.kernel_cache import cached
 from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.words import WORD_BYTES, place_of
@@ -48,12 +49,13 @@ def fold_short_rows(kernel: Any, room: Room, tile: Tile, how: int) -> Found:
     words = data.view(f"u{data.itemsize}")
     buffer = np.empty(some * length, words.dtype)
     turn = _address_of_turn(length, words.dtype) if _is_known(tile) else 0
+    places = [address(each) if each.size else 0 for each in found]
     _fold(
         *(_address(kernel, data.dtype, room), turn, words, rows, length, pitch, buffer),
-        *(first.ctypes.data, first.itemsize),
-        *(second.ctypes.data, WORD_BYTES * (second.size == rows)),
-        *(counts.ctypes.data, counts.itemsize * (counts.size > 0)),
-        *(results.ctypes.data, results.itemsize, how),
+        *(places[0], first.itemsize),
+        *(places[1], WORD_BYTES * (second.size == rows)),
+        *(places[2], counts.itemsize * (counts.size > 0)),
+        *(places[3], results.itemsize, how),
     )
     return found
 
