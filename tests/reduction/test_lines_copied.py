@@ -146,7 +146,7 @@ def test_copies_in_order(dtype: str, side: int) -> None:
     for lines in (1, 5, 2000):
         whole = np.arange(3 * (lines + 2) * (side + 2)).reshape(3, lines + 2, side + 2)
         part = whole.astype(dtype)[:, 1:-1, 1:-1]
-        copy = copies.copied_in_order(part, part.dtype.newbyteorder("="))
+        copy = copies.copier(part, part.dtype.newbyteorder("="))(part)
         assert copy.flags.c_contiguous
         assert copy.dtype.isnative
         np.testing.assert_array_equal(copy, part)
@@ -182,3 +182,12 @@ def test_axes_of_one_element_and_masks(keepdims: bool) -> None:
         gone = np.zeros_like(marks)
         with pytest.raises(wl.InputError, match="where: max is not defined"):
             wl.reduce(values, "max", axis=axes, keepdims=keepdims, where=gone)
+
+
+def test_a_mask_that_leaves_nothing_but_nans_is_looked_at_by_rows() -> None:
+    values, marks = np.full((3, 4, 5), np.nan), np.zeros((3, 4, 5), bool)
+    marks[0, 0] = True
+    values[0, 0, 1:] = 7
+    for _ in range(3):
+        found = wl.reduce(values, "nanmax", axis=(0, 1), where=marks)
+        np.testing.assert_array_equal(found, [np.nan, 7, 7, 7, 7])

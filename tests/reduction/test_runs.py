@@ -47,7 +47,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     monkeypatch.setattr(runs._Way, "__call__", noting)
     # Of a view few elements are copied in less time.
-    monkeypatch.setattr(views, "_MOST_OF_RUNS", 0)
+    monkeypatch.setattr(views, "MOST_COPIED", 0)
+    monkeypatch.setattr(views, "FEW", 0)
     return noted
 
 

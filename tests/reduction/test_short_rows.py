@@ -38,7 +38,7 @@ def expected_of(op, values):
 @pytest.mark.parametrize("shape", SIDES)
 def test_short_rows(op, dtype, shape):
     part = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0]
-    is_exact = op in {"min", "nanmax"} or dtype.startswith("i")
+    is_exact = op in {"min", "nanmax"} or (dtype.startswith("i") and op != "std")
     is_short = shape[1] < (lines._LONG_FOR_EXACT if is_exact else SHORT)
     assert lines.turns(part.spec, *shape) is (dtype != "f2" and is_short)
     values = numbers(op, dtype, shape)

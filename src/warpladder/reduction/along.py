@@ -13,7 +13,7 @@ from warpladder.reduction import layout
 from warpladder.reduction.at_hand import states_at_hand
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
-from warpladder.reduction.finishers import array_maker
+from warpladder.reduction.finishers import array_maker, one_field
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_results import leaving_results, way_across, way_turned
 from warpladder.reduction.lines import turns
@@ -115,7 +115,10 @@ def answer_along(
 
     is_alone = loop is not None and together is None and not is_copied
     if is_alone and rows <= _FEW_ROWS and make is not None and is_stored:
-        return _way_at_hand(loop, part.new(rows), length, make, left, run)
+        field, finished, rare = one_field(plan)
+        # The result as it is.
+        name = field if finished is None and not rare else None
+        return _way_at_hand(loop, part.new(rows), length, name, make, left, run)
     direct = None
     if is_across and is_stored:
         direct = way_across(plan, rows, length, side)
@@ -140,15 +143,28 @@ def _way_at_hand(
     loop: Any,
     first: NDArray[Any],
     length: int,
+    field: str | None,
     make: Callable[..., NDArray[Any] | None],
     left: tuple[int, ...],
     otherwise: Way,
 ) -> Way:
-    """Return the way of few rows of a length, whose states lie ready and of which results are made.
+    """Return the way of few rows of a length, whose states lie ready.
 
-    Where there are none so, it goes ``otherwise``.
+    Results are a ``field`` of them, or else what is made of them. Where there are none so, it goes
+    ``otherwise``.
     """
     rows = len(first)
+    if field is not None:
+        take_field, ready_fields = states_at_hand(first, lambda _, states: (states[field],))
+
+        def way_to_field(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
+            kept = _, states, found = take_field()
+            loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
+            result = found.copy()
+            ready_fields.append(kept)
+            return result.reshape(left)
+
+        return way_to_field
     take, ready = states_at_hand(first, lambda _, __: ())
 
     def way(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:

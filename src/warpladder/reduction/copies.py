@@ -12,6 +12,7 @@ are sorted by shuffles.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from math import prod
 from typing import Any
@@ -28,7 +29,7 @@ __all__ = [
     "Buffers",
     "as_stored",
     "copied",
-    "copied_in_order",
+    "copier",
     "is_known",
     "lent",
     "step_of",
@@ -141,25 +142,41 @@ def copied(
     return copy
 
 
-def copied_in_order(part: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a C-contiguous copy of an array whose last axis has neighbours in memory.
+def copier(like: NDArray[Any], dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Return what makes C-contiguous copies of arrays that lie as one does.
+
+    The last axis has neighbours in memory.
 
     Examples
     --------
     >>> numbers = np.arange(12, dtype=np.int8).reshape(2, 3, 2)
-    >>> copied_in_order(numbers[:, 1:], numbers.dtype).ravel()
-    array([ 2,  3,  4,  5,  8,  9, 10, 11], dtype=int8)
+    >>> copier(numbers[:, 1:], numbers.dtype)(numbers[:, :2]).ravel()
+    array([0, 1, 2, 3, 6, 7, 8, 9], dtype=int8)
     """
-    copy = np.empty(part.shape, dtype)
-    _copy_in_order(part, copy)
-    return copy
+    if not _has_short_runs(like):
+        return lambda part: part.astype(dtype, "C")
+
+    def copy_of(part: NDArray[Any]) -> NDArray[Any]:
+        copy = np.empty(part.shape, dtype)
+        _copy_in_order(part, copy)
+        return copy
+
+    return copy_of
+
+
+def _has_short_runs(part: NDArray[Any]) -> bool:
+    """Tell whether it takes longer to copy run by run."""
+    side = part.shape[-1]
+    is_short = 1 < side <= _MOST_ABREAST and side * part.itemsize <= _SHORT_BYTES
+    if not is_short or part.ndim < 2 or part.size <= _EACH_ALONE * side * side:
+        return False
+    # What lies in equal steps NumPy takes for one run.
+    return bool(part.strides[-2] != side * part.strides[-1])
 
 
 def _copy_in_order(part: NDArray[Any], copy: NDArray[Any]) -> None:
-    side = part.shape[-1]
-    is_short = 1 < side <= _MOST_ABREAST and side * part.itemsize <= _SHORT_BYTES
-    if is_short and part.size > _EACH_ALONE * side * side:
-        for place in range(side):
+    if _has_short_runs(part):
+        for place in range(part.shape[-1]):
             copy[..., place] = part[..., place]
     else:
         np.copyto(copy, part)

@@ -148,7 +148,7 @@ def _way_to_spread(
 
     def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:
         deviation = find(data)
-        return None if deviation is None else quietly(finished, deviation, max(length - ddof, 0))
+        return None if deviation is None else quietly(finished, deviation, length - ddof)
 
     return way
 

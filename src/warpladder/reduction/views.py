@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from warpladder.reduction.along import is_index
 from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
-from warpladder.reduction.copies import FEW, copied, copied_in_order, lent
-from warpladder.reduction.few import answer_to
+from warpladder.reduction.copies import FEW, copied, copier, lent
+from warpladder.reduction.few import MOST_COPIED, answer_to
 from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
 from warpladder.reduction.line_results import leaving_results, way_across
 from warpladder.reduction.many import stand_in, way_through
@@ -42,10 +42,6 @@ where the long way has to be gone."""
 # To find a way takes as long as the long one. Parts of ever other shapes are met once.
 _met: set[_Lies] = set()
 _MOST_MET = 4096
-# Bytes of rows in runs up to which they are copied all the same. Sums of 219 x 84 float32, the
-# largest of as many int16 and the mean of float64 took 8, 7 and 14 us so, where they lie 17, 15 and
-# 25; the number of 300 x 400 int64 that are not 0 58 and 36.
-_MOST_OF_RUNS = 1 << 18
 
 
 def answer_of_view(
@@ -215,8 +211,8 @@ def _way_as_it_lies(
     is_few = is_taken and laid.whole.size <= FEW
     if is_copied_whole or is_few:
         way = short_way(lies.shape, along)
-        native = laid.whole.dtype
-        return lambda array, ddof: way(copied_in_order(dense(array), native), NO_MASK, ddof)
+        copy_of = copier(lies, lies.dtype)
+        return lambda array, ddof: way(copy_of(dense(array)), NO_MASK, ddof)
     return None
 
 
@@ -227,15 +223,17 @@ def _way_of_copy(
 ) -> _View | None:
     """Return the way of what is copied row by row, or as lines, and makes one tile."""
     whole, rows, kept = laid.whole, laid.rows, laid.kept
-    if not laid.is_copied or (is_in_runs and whole.nbytes > _MOST_OF_RUNS):
+    sides = zip(whole.shape, whole.strides, strict=True)
+    is_alone = all(n == 1 or abs(step) > whole.itemsize for n, step in sides)
+    is_large = whole.size > FEW if is_alone else whole.nbytes > MOST_COPIED
+    if not laid.is_copied or (is_in_runs and is_large):
         return None
     native, shape, turn = whole.dtype.newbyteorder("="), rows.copied_shape[not kept :], laid.turn
     way = short_way(shape, (1,))
     if len(shape) > 2:
         turn = turn.then(Turn((), rows.order_of_lines))
-        return lambda array, ddof: way(
-            copied_in_order(turn(array), native).reshape(shape), NO_MASK, ddof
-        )
+        copy_of = copier(turn(whole), native)
+        return lambda array, ddof: way(copy_of(turn(array)).reshape(shape), NO_MASK, ddof)
     if whole.size < FEW:
         # `copied` has these copied by NumPy, and takes 1.5 us around it.
         return lambda array, ddof: way(
