@@ -113,12 +113,13 @@ def answer_along(
                 check_mask_leaves_some(plan, [found], lambda: marks.reshape(shape), (axis,))
         return found.reshape(left)
 
-    is_alone = loop is not None and together is None and not is_copied
-    if is_alone and rows <= _FEW_ROWS and make is not None and is_stored:
-        field, finished, rare = one_field(plan)
-        # The result as it is.
-        name = field if finished is None and not rare else None
-        return _way_at_hand(loop, part.new(rows), length, name, make, left, run)
+    is_lone = together is None and not is_copied and is_stored
+    if loop is not None and is_lone and rows <= _FEW_ROWS:
+        field, finished, _ = one_field(plan)
+        if field is not None and finished is None:
+            return _way_to_field(loop, part.new(rows), length, field, left)
+        if make is not None:
+            return _way_at_hand(loop, part.new(rows), length, make, left, run)
     direct = None
     if is_across and is_stored:
         direct = way_across(plan, rows, length, side)
@@ -139,32 +140,40 @@ def answer_along(
     return run_across
 
 
-def _way_at_hand(
-    loop: Any,
+def _way_to_field(
+    loop: Callable[..., Any],
     first: NDArray[Any],
     length: int,
-    field: str | None,
+    field: str,
+    left: tuple[int, ...],
+) -> Way:
+    """Return the way to a field of the states of rows of a length, which is the result as it is."""
+    rows = len(first)
+    take, ready = states_at_hand(first, lambda _, states: (states[field],))
+
+    def way(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
+        kept = _, states, found = take()
+        loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
+        result = found.copy()
+        ready.append(kept)
+        return result.reshape(left)
+
+    return way
+
+
+def _way_at_hand(
+    loop: Callable[..., Any],
+    first: NDArray[Any],
+    length: int,
     make: Callable[..., NDArray[Any] | None],
     left: tuple[int, ...],
     otherwise: Way,
 ) -> Way:
-    """Return the way of few rows of a length, whose states lie ready.
+    """Return the way to what is made of the states of rows of a length, which lie ready.
 
-    Results are a ``field`` of them, or else what is made of them. Where there are none so, it goes
-    ``otherwise``.
+    Where nothing can be made of them so, it goes ``otherwise``.
     """
     rows = len(first)
-    if field is not None:
-        take_field, ready_fields = states_at_hand(first, lambda _, states: (states[field],))
-
-        def way_to_field(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
-            kept = _, states, found = take_field()
-            loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
-            result = found.copy()
-            ready_fields.append(kept)
-            return result.reshape(left)
-
-        return way_to_field
     take, ready = states_at_hand(first, lambda _, __: ())
 
     def way(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:

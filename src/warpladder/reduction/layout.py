@@ -156,7 +156,7 @@ class ArrayRows:
 
     @property
     def copied_shape(self) -> tuple[int, ...]:
-        """What shape a copy of all rows has, whose last axis but one goes where it has three."""
+        """The shape of a copy of all rows; of three axes, as of lines, the second goes."""
         if self._copies_lines:
             return self.count // self._together, self.length, self._together
         return self.count, self.length
@@ -221,7 +221,7 @@ class ArrayRows:
     def is_scattered(self) -> bool:
         """Tell whether a copy of the array as it lies makes fewer tiles than the array does.
 
-        Its rows lie side by side in many small panels that are apart, or alone.
+        Its rows lie side by side in several small panels that are apart, or alone.
         """
         # Of axes apart it would have as many.
         if not are_together(self._values, range(self._kept, self._values.ndim)):

@@ -1,11 +1,12 @@
 """Calls on arrays that do not lie as `few` takes them: how such a one is taken is found once.
 
 They have their edges cut off, are turned or mirrored, in Fortran order, read-only, in another byte
-order; one row whose elements lie apart, as every second, is soon `few`'s. Which tiles such an array
-makes, how to copy it and how to put results in order is 0.1 ms of Python, in which NumPy adds
-100,000 numbers; it all depends on shape and strides alone. So it is found once, by the rules of the
-long way, when an array lies so for the second time; what is left to do is to turn it, perhaps to
-copy it, and to go a short way. Bits are those of the long way, to which what is rare is left.
+order, or axes that stay lie between axes that go; one row whose elements lie apart, as every
+second, is soon `few`'s. Which tiles such an array makes, how to copy it and how to put results in
+order is 0.1 ms of Python, in which NumPy adds 100,000 numbers; it all depends on shape and strides
+alone. So it is found once, by the rules of the long way, when an array lies so for the second time;
+what is left to do is to turn it, perhaps to copy it, and to go a short way. Bits are those of the
+long way, to which what is rare is left.
 """
 
 from __future__ import annotations
