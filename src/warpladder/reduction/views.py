@@ -12,7 +12,7 @@ long way, to which what is rare is left.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import inf, prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -224,8 +224,10 @@ def _way_of_copy(
 ) -> _View | None:
     """Return the way of what is copied row by row, or as lines, and makes one tile."""
     whole, rows, kept = laid.whole, laid.rows, laid.kept
-    sides = zip(whole.shape, whole.strides, strict=True)
-    is_alone = all(n == 1 or abs(step) > whole.itemsize for n, step in sides)
+    sides = zip(laid.turned.shape, laid.turned.strides, strict=True)
+    steps = [abs(step) if n > 1 else inf for n, step in sides]
+    of_rows, along = min(steps[:kept], default=inf), min(steps[kept:], default=inf)
+    is_alone = min(of_rows, along) > whole.itemsize
     is_large = whole.size > FEW if is_alone else whole.nbytes > MOST_COPIED
     if not laid.is_copied or (is_in_runs and is_large):
         return None
@@ -235,8 +237,8 @@ def _way_of_copy(
         turn = turn.then(Turn((), rows.order_of_lines))
         copy_of = copier(turn(whole), native)
         return lambda array, ddof: way(copy_of(turn(array)).reshape(shape), NO_MASK, ddof)
-    if whole.size < FEW:
-        # `copied` has these copied by NumPy, and takes 1.5 us around it.
+    if along <= of_rows or whole.size < FEW:
+        # `copied` has these copied by NumPy, and takes some us around it.
         return lambda array, ddof: way(
             turn(array).astype(native, "C").reshape(shape), NO_MASK, ddof
         )
