@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.reduction import layout
 from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.deviations import takes_deviations, way_to_deviations
 from warpladder.reduction.layout import NO_MASK, Tile
@@ -135,6 +136,9 @@ def _way_to_spread(
     op: Op, spec: FoldSpec, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
 ) -> _Results | None:
     """Return `way_across` for variances and their roots."""
+    if rows > layout.MOST_ROWS_ACROSS:
+        # Of the last of several tiles lines may be joined.
+        return None
     find = way_to_deviations(spec, rows, length, pitch or side, side)
     if find is None:
         return None
