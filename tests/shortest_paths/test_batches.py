@@ -57,7 +57,8 @@ def test_any_number_of_graphs(b, n):
 
 def test_many_graphs_on_a_team_of_threads_come_out_alike():
     weights = stack_of(2000, 16, "float32")
-    assert batch_cpu.workers_for(2000, 16) == batch_cpu.worker_count()
+    # Many cores would have too little to do each.
+    assert batch_cpu.workers_for(2000, 16) >= min(batch_cpu.worker_count(), 2)
     check(weights, wl.shortest_paths(weights), singly=(0, 1234, 1999))
 
 
