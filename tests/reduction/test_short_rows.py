@@ -39,7 +39,7 @@ def expected_of(op, values):
 def test_short_rows(op, dtype, shape):
     part = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0]
     is_exact = op in {"min", "nanmax"} or (dtype.startswith("i") and op != "std")
-    is_short = shape[1] < (lines._LONG_FOR_EXACT if is_exact else SHORT)
+    is_short = shape[1] < (lines._LONG_OF_FEW if is_exact else SHORT)
     assert lines.turns(part.spec, *shape) is (dtype != "f2" and is_short)
     values = numbers(op, dtype, shape)
     found = wl.reduce(values, op, axis=1)
@@ -87,5 +87,10 @@ def test_few_or_long_rows_are_not_turned():
     assert not lines.turns(part.spec, lines._LEAST_TURNED // 4 - 1, 4)
     assert lines.turns(part.spec, lines._LEAST_TURNED // 4, 4)
     assert not lines.turns(part.spec, 10_000, SHORT)
+    exact = make_plan(parse_ops("max"), np.dtype("f4"), None, "fast", False).parts[0]
+    assert lines.turns(exact.spec, 200, lines._LONG_OF_FEW - 1)
+    assert not lines.turns(exact.spec, 200, lines._LONG_OF_FEW)
+    assert lines.turns(exact.spec, lines._FEW_ELEMENTS, lines._LONG_FOR_EXACT - 1)
+    assert not lines.turns(exact.spec, lines._FEW_ELEMENTS, lines._LONG_FOR_EXACT)
     indexed = make_plan(parse_ops("argmax"), np.dtype("f4"), None, "fast", False).parts[0]
     assert not lines.turns(indexed.spec, 10_000, 4)

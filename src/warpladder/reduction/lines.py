@@ -42,10 +42,13 @@ __all__ = ["Lines", "Moments", "Range", "lines_for", "takes_lines", "turns"]
 
 # Elements from which short rows are turned.
 _LEAST_TURNED = 2048
-# Elements of rows that are gone through as they lie where any order leaves the same bits. Row by
-# row 4,096 and 65,536 elements took, of what they took turned, in rows of 8 0.5 to 0.8 and 0.8 to 3
-# times, in rows of 12 0.4 to 0.8 and 0.6 to 1.2, of 28 0.2 to 0.6 (two cores of a Zen 3).
-_LONG_FOR_EXACT = 12
+# Elements of rows that are gone through as they lie where any order leaves the same bits: few rows,
+# and any. Of what they took turned, row by row 4,096, 65,536 and 1,048,576 elements took by two
+# cores of a Xeon in rows of 12 0.4 to 0.7, 0.7 to 1.6 and 0.7 to 1.05, in rows of 16 0.3 to 0.5,
+# 0.4 to 1.1 and 0.4 to 0.8, of 28 0.2 to 0.4, 0.4 to 1 and 0.3 to 0.7; a Zen 3's in rows of 8
+# 0.5 to 0.8 and 0.8 to 3, of 12 0.4 to 0.8 and 0.6 to 1.2.
+_LONG_OF_FEW, _LONG_FOR_EXACT = 12, 16
+_FEW_ELEMENTS = 1 << 15
 
 # Both are found faster one after the other than with records.
 _RANGE = frozenset({"low", "high"})
@@ -64,13 +67,16 @@ def takes_lines(spec: FoldSpec) -> bool:
 
 def turns(spec: FoldSpec, rows: int, length: int) -> bool:
     """Return whether so many rows of a length, which do not lie across, are turned for it."""
-    return 0 < length < _long_for(spec) and rows * length >= _LEAST_TURNED and takes_lines(spec)
+    if not (0 < length < SHORT and rows * length >= _LEAST_TURNED and takes_lines(spec)):
+        return False
+    # Of what rounds bits hang on it.
+    long = _LONG_OF_FEW if rows * length < _FEW_ELEMENTS else _LONG_FOR_EXACT
+    return length < long or not _is_exact(spec)
 
 
 @cache
-def _long_for(spec: FoldSpec) -> int:
-    # Of what rounds bits hang on it.
-    return _LONG_FOR_EXACT if may_be_cut_anywhere(spec._replace(until="")) else SHORT
+def _is_exact(spec: FoldSpec) -> bool:
+    return may_be_cut_anywhere(spec._replace(until=""))
 
 
 @cache
