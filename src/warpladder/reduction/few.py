@@ -25,9 +25,12 @@ from warpladder.reduction.finishers import number_maker, one_field
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import way_of_many
 from warpladder.reduction.one_row import one_row
-from warpladder.reduction.plan import check_mask_leaves_some
+from warpladder.reduction.plan import Plan, check_mask_leaves_some
 from warpladder.reduction.several import (
+    MOST_ALONE,
     answer_of_several,
+    each_alone,
+    may_go_alone,
     several_along,
     several_beside_mask,
 )
@@ -121,7 +124,36 @@ def answer_to(
         return way
     plan = plan_of(op, values, accuracy, masked)
     many = way_of_many(plan, answering(op, plan), values, shape, axes, keepdims=keepdims)
-    return _first(way, many) or long_way
+    found = _first(way, many) or long_way
+    if not are_names(op) or (len(axes) == ndim and not keepdims):
+        # One result of each `answer` has seen to.
+        return found
+    if size * values.itemsize > MOST_ALONE or not may_go_alone(op, plan, values, accuracy):
+        return found
+
+    def ways() -> list[Way]:
+        return [answer_to(one, values, shape, axis, accuracy, masked, keepdims) for one in op]
+
+    return each_alone(found, ways, answering(op, plan))
+
+
+def _answer_of_several(
+    op: tuple[str, ...], values: np.dtype[Any], accuracy: str, plan: Plan
+) -> Way:
+    """Return `answer` of several operations: few elements are gone through once for each."""
+    together, most = answer_of_several(op, values, accuracy), MOST_ALONE // values.itemsize
+    if not may_go_alone(op, plan, values, accuracy):
+        return together
+
+    def ways() -> list[Way]:
+        return [answer(one, values, accuracy, False) for one in op]
+
+    alone = each_alone(together, ways, answering(op, plan))
+
+    def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
+        return (alone if array.size <= most else together)(array, marks, ddof)
+
+    return run
 
 
 def _joined(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[tuple[int, ...], int] | None:
@@ -192,9 +224,9 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
     """
     if not values.isnative:
         return long_way
-    if are_names(op):
-        return long_way if masked else answer_of_several(op, values, accuracy)
     plan = plan_of(op, values, accuracy, masked)
+    if are_names(op):
+        return long_way if masked else _answer_of_several(op, values, accuracy, plan)
     most = layout.TILE_BYTES // values.itemsize
 
     def run(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:

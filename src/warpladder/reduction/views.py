@@ -28,6 +28,7 @@ from warpladder.reduction.many import stand_in, way_through
 from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
+from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
 
@@ -115,7 +116,21 @@ def _way_to(
             return found
         return put_in_order(found) if is_one else type(found)(*map(put_in_order, found))
 
-    return run
+    native = values.newbyteorder("=")
+    plan = plan_of(op, native, accuracy, masked=False)
+    if not are_names(op) or whole.nbytes > MOST_ALONE:
+        return run
+    if not may_go_alone(op, plan, native, accuracy):
+        return run
+
+    def as_way(view: _View) -> Way:
+        return lambda array, _marks, ddof: view(array, ddof)
+
+    def ways() -> list[Way]:
+        return [as_way(_way_to(one, values, lies, axis, accuracy, keepdims)) for one in op]
+
+    alone = each_alone(as_way(run), ways, answering(op, plan))
+    return lambda array, ddof: alone(array, NO_MASK, ddof)
 
 
 class _Laid(NamedTuple):
