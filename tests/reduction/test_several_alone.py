@@ -14,10 +14,8 @@ from warpladder.reduction import few, several, views
 
 TUPLES = (
     ("min", "max"),
-    ("sum", "mean"),
-    ("var", "std"),
-    ("any", "all", "count_nonzero"),
     ("sum", "mean", "argmax"),
+    *large((("sum", "mean"),), (("var", "std"),), (("any", "all", "count_nonzero"),)),
     *large((("argmin", "argmax"),), (("nanmin", "nanmax"),), (("mean", "std"),)),
     *large((("nansum", "nanmean"),), (("l2", "l1"),), (("prod", "sum", "ptp"),)),
 )
