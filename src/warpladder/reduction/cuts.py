@@ -7,13 +7,14 @@ of the pairs, nor of deviations, which are from the mean of all that went before
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from warpladder.device.native import array_at, call_at
 from warpladder.device.subroutines import subroutine
 from warpladder.reduction.states import FoldSpec
 
-__all__ = ["may_be_cut", "may_be_cut_anywhere", "merge_stretches"]
+__all__ = ["is_exact", "may_be_cut", "may_be_cut_anywhere", "merge_stretches"]
 
 _EXACT = frozenset({"whole", "low", "high", "low_at", "high_at", "nonzero"})
 _OF_INTEGERS = frozenset({"total", "product"})
@@ -32,6 +33,12 @@ def may_be_cut_anywhere(spec: FoldSpec) -> bool:
     But for zeros of both signs, which are equal: the extremum is one of them.
     """
     return not spec.until and spec.folds <= _exact(spec)
+
+
+@cache
+def is_exact(spec: FoldSpec) -> bool:
+    """Tell whether any order of elements leaves the same bits, whether or not a row ends early."""
+    return may_be_cut_anywhere(spec._replace(until=""))
 
 
 def _exact(spec: FoldSpec) -> frozenset[str]:

@@ -21,7 +21,7 @@ from warpladder.device.environment import worker_count
 from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.columns import lines_joined
-from warpladder.reduction.cuts import may_be_cut_anywhere
+from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.deviations import moments_of_lines, takes_deviations
 from warpladder.reduction.layout import SHORT, Tile
 from warpladder.reduction.line_kernel import (
@@ -71,12 +71,7 @@ def turns(spec: FoldSpec, rows: int, length: int) -> bool:
         return False
     # Of what rounds bits hang on it.
     long = _LONG_OF_FEW if rows * length < _FEW_ELEMENTS else _LONG_FOR_EXACT
-    return length < long or not _is_exact(spec)
-
-
-@cache
-def _is_exact(spec: FoldSpec) -> bool:
-    return may_be_cut_anywhere(spec._replace(until=""))
+    return length < long or not is_exact(spec)
 
 
 @cache

@@ -18,7 +18,7 @@ from warpladder.reduction import layout
 from warpladder.reduction.answers import naming, shape_left
 from warpladder.reduction.at_hand import states_at_hand
 from warpladder.reduction.copies import as_stored
-from warpladder.reduction.cuts import may_be_cut_anywhere
+from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.finishers import finisher, number_maker
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.many import stand_in
@@ -55,11 +55,8 @@ def may_go_alone(op: tuple[str, ...], plan: Plan, values: np.dtype[Any], accurac
     So it has where none rounds, or all are made of the same sums. Of zeros of both signs extrema
     are any.
     """
-    is_exact = all(
-        isinstance(part, FoldPart) and may_be_cut_anywhere(part.spec._replace(until=""))
-        for part in plan.parts
-    )
-    return is_exact or all(
+    rounds = any(not (isinstance(part, FoldPart) and is_exact(part.spec)) for part in plan.parts)
+    return not rounds or all(
         plan_of(one, values, accuracy, masked=False).parts == plan.parts for one in op
     )
 
