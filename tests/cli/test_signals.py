@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from importlib import import_module
 from time import sleep
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from warpladder.cli import main
 from warpladder.formats.atomic import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 # `warpladder.cli.app` may also be read as the application in it.
@@ -65,19 +66,31 @@ def test_a_signal_while_writing(
     assert signal.getsignal(handled) is handler
 
 
+class _Ended:
+    def __init__(self, number: signal.Signals) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        signal.raise_signal(self.number)
+
+
+def _within_an_except_for_everything(number: signal.Signals) -> None:
+    # As libraries have it, for what they only try.
+    with suppress(BaseException):
+        signal.raise_signal(number)
+
+
 @each_signal
-def test_a_signal_in_a_destructor_is_not_lost(
+@pytest.mark.parametrize("dropped", [_Ended, _within_an_except_for_everything])
+def test_a_signal_that_is_dropped_comes_again(
     handled: signal.Signals,
     status: int,
+    dropped: Callable[[signal.Signals], object],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    class Ended:
-        def __del__(self) -> None:
-            signal.raise_signal(handled)
-
     def work(**_: str) -> None:
-        Ended()
+        dropped(handled)
         for _ in range(1000):
             sleep(0.01)
 

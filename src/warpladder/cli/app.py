@@ -88,11 +88,23 @@ _AGAIN_AFTER_SECONDS = 0.01
 
 
 class _Signalled(BaseException):
-    """Ctrl-C and the like, under a name that typer does not take for its own to answer."""
+    """Ctrl-C and the like, under a name that typer does not take for its own to answer.
+
+    Python handles signals wherever it is, also where whatever is raised goes no further: in a
+    destructor, in a callback, in what a library only tries, as ``numpy.random`` does while it is
+    imported. One that goes out of existence while signals are still handled has not come to `main`,
+    and is sent again.
+    """
 
     def __init__(self, number: int) -> None:
         self.number = number
         super().__init__(number)
+
+    def __del__(self) -> None:
+        if signal.getsignal(self.number) is _end:
+            again = threading.Timer(_AGAIN_AFTER_SECONDS, _send_again, (self.number,))
+            again.daemon = True
+            again.start()
 
 
 def _end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - a signal handler's arguments
@@ -105,20 +117,12 @@ def _send_again(number: int) -> None:
 
 
 @contextmanager
-def _signals_kept() -> Iterator[None]:
-    """Send a signal again where what its handler raised was lost.
-
-    Python handles signals wherever it is, also in a destructor or a callback of the garbage
-    collector, and what is raised there goes to a hook and no further.
-    """
+def _signals_untold() -> Iterator[None]:
+    """Print nothing of a signal that a destructor or a callback has dropped: it comes again."""
     before = sys.unraisablehook
 
     def hook(lost: sys.UnraisableHookArgs, /) -> None:
-        if isinstance(lost.exc_value, _Signalled):
-            again = threading.Timer(_AGAIN_AFTER_SECONDS, _send_again, (lost.exc_value.number,))
-            again.daemon = True
-            again.start()
-        else:
+        if not isinstance(lost.exc_value, _Signalled):
             before(lost)
 
     sys.unraisablehook = hook
@@ -142,7 +146,7 @@ def _signals_raised() -> Iterator[None]:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, _end)
     try:
-        with _signals_kept():
+        with _signals_untold():
             yield
     finally:
         for number, handler in before.items():
