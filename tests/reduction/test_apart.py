@@ -17,6 +17,7 @@ from warpladder.reduction import api, one_row, shared_rows
 from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
+from warpladder.reduction.row_at import APART
 from warpladder.reduction.singles import before_line, take_singles
 
 STEPS = (2, 3, 4, 5, 8, 33)
@@ -125,7 +126,7 @@ def test_what_it_takes_is_compiled_at_the_second_call(longer_ways: list[Any]) ->
     known, view = one_row.one_row(part), lying_apart(numbers("u2", 50), 2, 0)
     # As if no test had asked before.
     one_row._asked.discard(part)
-    known.fixed[one_row._APART] = 0
+    known.fixed[APART] = 0
     for took, takes in ((False, False), (False, True), (True, True)):
         longer_ways.clear()
         assert wl.reduce(view, "l1") == view.sum()

@@ -214,8 +214,8 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
     """Return the way to the one result of each operation asked for on an array that is one tile.
 
     What lies otherwise than C-contiguous, or is more than a tile, has none here, but for one row
-    whose elements lie apart (`lies_apart`), from the third call on; nor have numbers that are not
-    in this machine's byte order.
+    whose elements lie apart (`lies_apart`), and few elements of several axes (`boxes`), from the
+    third call on; nor have numbers that are not in this machine's byte order.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
         return run
     part, is_stored = plan.parts[0], values.char not in "e?"
     loop, together = loop_of(op, values, accuracy, masked), together_for(part)
-    one = None if masked else one_row(part)
+    one = None if masked else one_row(part, is_ordered=plan.ordered)
     fold, given = (one.fold, one.given) if one else (None, 0)
     least_shared = most + 1 if together is None else together.least_of_one
     least_apart = least_shared if together is None else min(least_shared, LEAST_APART)
@@ -268,12 +268,16 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
         n, row = array.size, array
         if n > most:
             return None
-        share = fold_shared if n >= least_shared else None
+        share, fold_it = fold_shared if n >= least_shared else None, fold
         if fold is None or not is_stored or array.ndim != 1 or n >= least_apart:
             if array.flags.carray:
                 row = array if array.ndim == 1 else array.ravel()
-            elif fold is None or not is_stored or array.ndim != 1:
+            elif one is None or not is_stored:
                 return None
+            elif array.ndim != 1:
+                fold_it, share = one.folder_of_box(array.nbytes, array.ndim), None
+                if fold_it is None:
+                    return None
             elif lies_apart(array):
                 share = None
                 if together and one and one.takes_apart() and together.pays_apart(array):
@@ -284,7 +288,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
             row = as_stored(row)
             if plan.counts_truths:
                 row = plain_truths(row)
-        if fold is None:
+        if fold_it is None:
             kept = fold_beside_mask(row, marks)
         else:
             try:
@@ -295,9 +299,9 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
             if is_done is None:
                 # A thread may write into these still.
                 kept = take()
-            if not (is_done or fold(given, kept[-1], row)):
+            if not (is_done or fold_it(given, kept[-1], row)):
                 ready.append(kept)
-                if one and lies_apart(array):
+                if one and array.ndim == 1 and lies_apart(array):
                     one.allow_apart()
                 return None
         _, states, found, place, words, _ = kept

@@ -16,20 +16,19 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
-from warpladder.device.native import address_of, array_at, call_at
+from warpladder.device.native import address_of
 from warpladder.device.subroutines import entry_for
-from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
+from warpladder.device.words import place_of, read_at
 from warpladder.reduction.apart import fold_apart, loop_of_stretches
+from warpladder.reduction.boxes import MOST_AXES, MOST_REGULAR, box_folder, gatherer
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
 from warpladder.reduction.part import Part
 from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.row_at import APART, GATHER, IS_ORDERED, LOOP, NEW, WORDS, fold_row_at
 
 __all__ = ["OneRow", "one_row"]
 
-# What is fixed for a loop: its address, that of what goes through elements that lie apart, 0 until
-# it is asked for, the words of a state, and a state that has seen nothing.
-_LOOP, _APART, _WORDS, _NEW = range(4)
 # Bytes of elements that are gone through so, at the most: what would be copied makes one tile.
 _MOST_APART = CACHED_BYTES
 
@@ -47,22 +46,16 @@ def _fold_one_row(fixed, state, data):  # type: ignore[no-untyped-def]
         return False
     # Of no more than one element the stride says nothing.
     if size > 1 and skip != itemsize:
-        loop = read_at(fixed, _APART)
+        loop = read_at(fixed, APART)
         if not loop or skip <= 0 or skip % itemsize or size * itemsize > _MOST_APART:
             return False
         fold_apart(loop, place, 0, size, 1, skip, 0, state)
         return True
-    words = read_at(fixed, _WORDS)
-    for word in range(words):
-        write_at(state, word, read_at(fixed, _NEW + word))
-    call_at(
-        read_at(fixed, _LOOP),
-        array_at(place, size, itemsize)
-        + array_at(place, 0, 1)
-        + (1, size, size, 0)
-        + array_at(state, 1, words * WORD_BYTES),
-    )
+    fold_row_at(fixed, state, place, size, itemsize)
     return True
+
+
+_Fold = Callable[[int, int, NDArray[Any]], bool]
 
 
 class OneRow(NamedTuple):
@@ -81,16 +74,19 @@ class OneRow(NamedTuple):
         What is the same for all calls.
     part
         What has the loop.
+    boxes
+        What `folder_of_box` has found for as many axes as the place in this list says.
     """
 
-    fold: Callable[[int, int, NDArray[Any]], bool]
+    fold: _Fold
     given: int
     fixed: NDArray[np.int64]
     part: Part
+    boxes: list[_Fold | None]
 
     def takes_apart(self) -> bool:
         """Tell whether `fold` takes elements that lie apart."""
-        return bool(self.fixed[_APART])
+        return bool(self.fixed[APART])
 
     def allow_apart(self) -> None:
         """Let `fold` take elements that lie apart, from the second time on that it is asked for.
@@ -100,23 +96,46 @@ class OneRow(NamedTuple):
         if self.part not in _asked:
             _asked.add(self.part)
         elif isinstance(self.part, FoldPart):
-            self.fixed[_APART] = loop_of_stretches(self.part)
+            self.fixed[APART] = loop_of_stretches(self.part)
+
+    def folder_of_box(self, nbytes: int, axes: int) -> _Fold | None:
+        """Return what `fold` is for so many bytes of several axes; None where there is none.
+
+        As for those that lie apart there is one from the third time on that it is asked for.
+        """
+        if nbytes > (_MOST_APART if axes > 2 else MOST_REGULAR) or axes > MOST_AXES:
+            return None
+        found = self.boxes[axes]
+        if found is not None or axes < 2:
+            return found
+        asked = self.part, axes
+        if asked not in _asked:
+            _asked.add(asked)
+            return None
+        itemsize = np.dtype(self.part.spec.values).itemsize
+        self.fixed[GATHER] = gatherer(itemsize)
+        self.boxes[axes] = box_folder(axes, itemsize)
+        return None
 
 
-def one_row(part: Part) -> OneRow:
-    """Return what folds rows without a mask by the loop that a part has."""
-    if part in _known:
-        return _known[part]
+def one_row(part: Part, *, is_ordered: bool = False) -> OneRow:
+    """Return what folds rows without a mask by the loop that a part has.
+
+    Of several axes the last is gone through first, if the order of elements matters.
+    """
+    key = part, is_ordered
+    if key in _known:
+        return _known[key]
     sample, state = as_stored(np.empty(0, part.spec.values)), part.new(1)
     words = state.view(np.int64).ravel()
-    fixed = np.empty(_NEW + words.size, np.int64)
-    fixed[_LOOP] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, state)
-    fixed[_APART], fixed[_WORDS] = 0, words.size
-    fixed[_NEW:] = words
+    fixed = np.zeros(NEW + words.size, np.int64)
+    fixed[LOOP] = address_of(part.loop, sample, NO_MASK, 1, 1, 1, 0, state)
+    fixed[IS_ORDERED], fixed[WORDS], fixed[NEW:] = is_ordered, words.size, words
     fold = entry_for(_fold_one_row, 1, 1, np.empty(0, f"u{sample.itemsize}"))
-    return _known.setdefault(part, OneRow(fold, fixed.ctypes.data, fixed, part))
+    boxes: list[_Fold | None] = [None] * (MOST_AXES + 1)
+    return _known.setdefault(key, OneRow(fold, fixed.ctypes.data, fixed, part, boxes))
 
 
 # For good: who calls has no more than the address of what is fixed.
-_known: dict[Part, OneRow] = {}
-_asked: set[Part] = set()
+_known: dict[tuple[Part, bool], OneRow] = {}
+_asked: set[Part | tuple[Part, int]] = set()
