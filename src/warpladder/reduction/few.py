@@ -35,6 +35,7 @@ from warpladder.reduction.several import (
     several_beside_mask,
 )
 from warpladder.reduction.shared_rows import together_for
+from warpladder.reduction.steps import way_in_steps
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import (
     Asked,
@@ -113,10 +114,11 @@ def answer_to(
     elif len(axes) == ndim:
         way = _answer_flat(op, values, shape, accuracy, masked, keepdims)
     else:
-        joined = _joined(shape, axes)
+        joined, left = _joined(shape, axes), shape_left(shape, axes, keepdims=keepdims)
         if joined is not None:
-            left = shape_left(shape, axes, keepdims=keepdims)
             way = answer_along(op, values, *joined, accuracy, masked, left)
+        elif not masked and (steps := _in_steps(op, values, shape, axes, accuracy, left)):
+            return steps
         elif size * values.itemsize <= MOST_COPIED:
             # `views` takes it.
             return long_way
@@ -135,6 +137,25 @@ def answer_to(
         return [answer_to(one, values, shape, axis, accuracy, masked, keepdims) for one in op]
 
     return each_alone(found, ways, answering(op, plan))
+
+
+def _in_steps(
+    op: Asked,
+    values: np.dtype[Any],
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    accuracy: str,
+    left: tuple[int, ...],
+) -> Way | None:
+    """Return the way over axes that are apart, one group after the other, if there is one."""
+
+    def way_over(
+        asked: Asked, kind: np.dtype[Any], sides: tuple[int, ...], group: tuple[int, ...]
+    ) -> Way:
+        return answer_to(asked, kind, sides, group, accuracy, False, False)
+
+    plan = plan_of(op, values, accuracy, False)
+    return way_in_steps(op, plan, values, shape, axes, left, way_over)
 
 
 def _answer_of_several(

@@ -114,7 +114,7 @@ def way_across(plan: Plan, rows: int, length: int, side: int, pitch: int = 0) ->
         return None
     if isinstance(part, _ResultsPart):
         return _way(part.by_lines, part.how, dtype, rows, length, side, pitch)
-    if _is_left(op, part):
+    if _is_left(op, part, dtype):
         return _way(part.by_lines, FIELDS, dtype, rows, length, side, pitch)
     return None
 
@@ -166,7 +166,7 @@ def _way(
     few = _FEW_LINES_OF_FLOATS if np.dtype(spec.values).kind == "f" else _FEW_LINES
     if joined > 1 and (length > few or _rounds(spec)):
         is_whole = length % joined == 0 and spec.folds <= _SUMS
-        if how == FIELDS or not is_whole or spec.skip_nan:
+        if not is_whole or spec.skip_nan:
             return None
         return _way_joined(lines, how, dtype, rows, length, joined)
     loop, room, may_leave = lines.loop, lines.room, lines.may_leave
@@ -244,11 +244,13 @@ def _rounds(spec: FoldSpec) -> bool:
     return not spec.folds <= (exact | {"total", "product"} if spec.sums == "int64" else exact)
 
 
-def _is_left(op: Any, part: FoldPart) -> bool:
+def _is_left(op: Any, part: FoldPart, dtype: np.dtype[Any]) -> bool:
     """Tell whether what is left for each row is the result, bit by bit."""
-    is_truth = part.spec.folds == {"nonzero"} and part.spec.until != ""
-    is_field = isinstance(op, Op) and isinstance(op.finish, Field)
-    return is_truth or (is_field and part.spec.folds <= {"low", "high", "nonzero"})
+    if not (isinstance(op, Op) and isinstance(op.finish, Field)):
+        return part.spec.folds == {"nonzero"} and part.spec.until != ""
+    # Sums that are not to be rounded, to the elements' dtype for one, are left as they are kept.
+    is_sum = part.spec.folds == {"total"} and part.new(1).dtype["total"] == dtype
+    return is_sum or part.spec.folds <= {"low", "high", "nonzero"}
 
 
 def _are_alike(made: np.dtype[Any], wanted: np.dtype[Any]) -> bool:

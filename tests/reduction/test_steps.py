@@ -1,0 +1,145 @@
+"""Axes with others between them, over one group after the other: the same as over all at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import warpladder as wl
+from choosing import large, only
+from warpladder.reduction import few, steps
+
+OPS = ("sum", "prod", "min", "max", "any", "all", "count_nonzero")
+DTYPES = ("i4", "i1", "u8", "?", "u2", "i8")
+# Two groups and three, axes of one element among them and between them, lines, runs, few and many.
+CASES = (
+    ((3, 4, 5), (0, 2)),
+    ((2, 3, 33, 2), (0, 2)),
+    ((5, 6, 7, 8), (1, 3)),
+    ((70, 2, 3, 300), (0, 3)),
+    ((4, 1, 5, 3, 2), (0, 1, 3)),
+    ((3, 4, 2, 5, 3), (0, 2, 4)),
+    ((2, 3, 1, 4, 1, 5, 2), (0, 2, 3, 5)),
+    ((64, 3, 1100), (0, 2)),
+)
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Return a list that says of each operation on a shape whether it goes in steps."""
+    noted, find = [], few.way_in_steps
+
+    def noting(*arguments: Any) -> Any:
+        way = find(*arguments)
+        noted.append(way is not None)
+        return way
+
+    monkeypatch.setattr(few, "way_in_steps", noting)
+    few.answer_to.cache_clear()
+    yield noted
+    few.answer_to.cache_clear()
+
+
+def numbers(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    rng = np.random.default_rng(sum(shape))
+    if np.dtype(dtype).kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    # Sums and products that wrap, rows of zeros alone and of none.
+    values = rng.integers(0, 2**63, shape).astype(dtype)
+    values.reshape(-1, shape[-1])[::3] = 0
+    return values
+
+
+def at_once(values: NDArray[Any], op: str, axes: tuple[int, ...]) -> NDArray[Any]:
+    """Return the results over one axis of a copy."""
+    kept = [axis for axis in range(values.ndim) if axis not in axes]
+    rows = values.transpose(*kept, *axes).reshape(*(values.shape[axis] for axis in kept), -1)
+    found: NDArray[Any] = wl.reduce(np.ascontiguousarray(rows), op, axis=-1)
+    return found
+
+
+def compiled(dtype: str, op: str) -> bool:
+    """Tell whether other tests compile that, too."""
+    return dtype == "i4" or (dtype, op) in {("?", "any"), ("u8", "sum")}
+
+
+@pytest.mark.parametrize(("dtype", "op"), only(compiled, DTYPES, OPS))
+def test_whatever_leaves_the_same_bits(taken: list[bool], dtype: str, op: str) -> None:
+    for shape, axes in CASES:
+        values = numbers(dtype, shape)
+        taken.clear()
+        found, expected = wl.reduce(values, op, axis=axes), at_once(values, op, axes)
+        assert taken[0]
+        assert (found.tobytes(), found.dtype, found.shape) == (
+            expected.tobytes(),
+            expected.dtype,
+            expected.shape,
+        )
+        kept = wl.reduce(values, op, axis=axes, keepdims=True)
+        assert kept.shape == tuple(1 if axis in axes else n for axis, n in enumerate(shape))
+        assert kept.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("op", ["max", "nanmin", *large("min", "nanmax", "any", "all")])
+@pytest.mark.parametrize("dtype", ["f4", *large("f8")])
+@pytest.mark.filterwarnings("ignore:All-NaN slice:RuntimeWarning")
+def test_floats_and_what_is_no_number(taken: list[bool], dtype: str, op: str) -> None:
+    for shape, axes in CASES:
+        values = numbers(dtype, shape)
+        flat = values.reshape(-1)
+        flat[::7], flat[1::11], flat[5::13] = np.nan, np.inf, -np.inf
+        # Of some rows nothing is a number, of others nothing in the first step.
+        part = [slice(None)] * len(shape)
+        for axis in range(len(shape)):
+            if axis not in axes:
+                part[axis] = slice(0, 1)
+        values[tuple(part)] = np.nan
+        part[axes[-1]] = slice(0, 1)
+        values[tuple(slice(1, None) if one == slice(0, 1) else one for one in part)] = np.nan
+        taken.clear()
+        found, expected = wl.reduce(values, op, axis=axes), at_once(values, op, axes)
+        assert taken[0]
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(found, getattr(np, op)(values, axis=axes))
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [("sum", "f4"), ("mean", "i4"), ("var", "i4"), ("ptp", "i4"), ("l1", "f8"), ("nansum", "f4")],
+)
+def test_what_rounds_or_is_no_operation_of_results_goes_at_once(
+    taken: list[bool], op: str, dtype: str
+) -> None:
+    wl.reduce(numbers(dtype, (3, 4, 5)) // 2, op, axis=(0, 2))
+    assert not any(taken)
+
+
+def test_long_runs_of_few_go_at_once(taken: list[bool]) -> None:
+    run = steps._LONG_RUN // 4
+    for shape, is_taken in (
+        ((steps._MANY - 1, 2, run), False),
+        ((steps._MANY, 2, run), True),
+        ((steps._MANY - 1, 2, run - 1), True),
+        ((steps._MANY - 1, 2, run, 2), True),
+    ):
+        taken.clear()
+        values = numbers("i4", shape)
+        np.testing.assert_array_equal(wl.reduce(values, "max", axis=(0, 2)), values.max((0, 2)))
+        assert taken[0] is is_taken
+
+
+def test_ufuncs_and_what_is_done_afterwards(taken: list[bool]) -> None:
+    values = numbers("i4", (5, 6, 7)) % 100
+    for _ in range(2):
+        np.testing.assert_array_equal(
+            wl.reduce(values, np.maximum, axis=(0, 2), initial=60),
+            np.maximum.reduce(values, axis=(0, 2), initial=60),
+        )
+        np.testing.assert_array_equal(
+            wl.reduce(values, np.add, axis=(0, 2), initial=-5, dtype="i2"),
+            values.sum((0, 2), dtype="i2", initial=-5),
+        )
+    assert all(taken)
