@@ -48,6 +48,8 @@ def test_every_cell_has_a_name_of_its_own(table):
     assert {*some} <= {*names}
 
 
+# By default cells that are drawn, below; tests/reduction has the options.
+@pytest.mark.large
 def test_one_cell_of_each_option_is_right(table, monkeypatch):
     monkeypatch.setattr(table, "_SECONDS", 1e-4)
     monkeypatch.setattr(table, "_TURN_SECONDS", 1e-5)

@@ -136,7 +136,17 @@ def test_a_file_cut_anywhere(tmp_path: Path, reader: Reader) -> None:
         assert read is None or name not in WHOLE_ONLY, length
 
 
-@every_reader
+#: They take a second each; of either kind of archive and of parquet there is another one.
+SLOW = {"sparse npz", "parquet", "values of parquet"}
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        pytest.param(reader, id=name, marks=pytest.mark.large if name in SLOW else ())
+        for name, reader in READERS.items()
+    ],
+)
 def test_a_file_with_any_byte_changed(tmp_path: Path, reader: Reader) -> None:
     path = tmp_path / reader.name
     for position in places(reader):

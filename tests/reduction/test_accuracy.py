@@ -17,7 +17,8 @@ from warpladder.device.simd import vector_unit
 from warpladder.reduction import jobs, layout
 
 EXACT_OPS = ("sum", "mean", "var", "std", "l1", "l2")
-DTYPES = ("f4", "f8", *large("f2"))
+# Of float32 test_gpu_reduce.py has exact sums by default, beside those of a GPU.
+DTYPES = ("f8", *large("f4", "f2"))
 any_float = st.floats(allow_nan=False, allow_infinity=False, width=64)
 moderate = st.floats(-(2.0**80), 2.0**80, allow_subnormal=False)
 
@@ -240,8 +241,12 @@ def test_reproducible_for_integers(dtype):
 @pytest.mark.parametrize(
     ("dtype", "masked", "ops"),
     [
-        ("u1", True, ("var", "l2")),
-        *large(("u1", True, ("std", "mean")), ("u1", False, ("var", "std", "mean", "l2"))),
+        ("u1", True, ("var",)),
+        *large(
+            ("u1", True, ("l2",)),
+            ("u1", True, ("std", "mean")),
+            ("u1", False, ("var", "std", "mean", "l2")),
+        ),
         *large(("?", True, ("std", "l2")), ("i4", False, ("std", "l2"))),
         *large(("i4", True, ("var", "mean"))),
     ],

@@ -8,13 +8,22 @@ import numpy as np
 import pytest
 
 import warpladder as wl
-from choosing import large
+from choosing import large, only
 from warpladder.reduction.finishers import array_maker, finisher
 from warpladder.reduction.ops import OPS, parse_ops
 from warpladder.reduction.plan import make_plan
 from warpladder.reduction.tile import NO_MASK, Tile
 
-DTYPES = ("f4", "f8", "i1", "i8", "u8", *large(("u1",), ("i4",)))
+DTYPES = ("f4", "f8", "i1", "i8", "u8", "u1", "i4")
+# Every dtype has a loop of its own for every operation: of integers one of each kind, and of
+# float64 what leaves its range on the way.
+OF_INTEGERS = ("sum", "mean", "var", "argmin", "ptp", "all", "l2")
+OF_FLOAT64 = ("prod", "var", "l2")
+
+
+def chosen(op, dtype):
+    few = {"f4": OPS, "i8": OF_INTEGERS, "f8": OF_FLOAT64}
+    return op in few.get(dtype, ())
 
 
 def plan_for(op, dtype):
@@ -34,8 +43,7 @@ def strange(dtype, rows, length):
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize(("op", "dtype"), only(chosen, OPS, DTYPES))
 def test_few_steps_leave_the_same(op, dtype, ddof):
     plan = plan_for(op, dtype)
     for length in (1, 2, 40):
@@ -81,7 +89,7 @@ def test_a_range_that_does_not_fit_is_refused_every_time(rows):
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", ["f8", "i8", *large("f4", "i1", "u8", "u1", "i4")])
 @pytest.mark.parametrize("op", ["var", "std"])
 def test_variances_that_lie_across_or_are_of_short_rows(op, dtype, ddof):
     """The loop's sums are all that a call has to divide; where some were lost it is done anew."""

@@ -286,7 +286,7 @@ def test_results_stay_on_the_gpu_where_axes_are_left(gpu: SimulatedDevice) -> No
     assert type(wl.reduce(there, axis=1, device=gpu)) is type(there)
 
 
-@pytest.mark.parametrize("axis", [None, 0, *large(1)])
+@pytest.mark.parametrize("axis", [0, *large(None, 1)])
 def test_masks(gpu: SimulatedDevice, axis: int | None) -> None:
     rng = np.random.default_rng(7)
     values = rng.standard_normal((40, 130)).astype("f4")

@@ -294,9 +294,13 @@ DIVISIONS = (
 
 
 def is_divided(groups: int, which: str, pieces: Pieces) -> bool:
-    """Each way of dividing rows once, with the others by turns."""
+    """Half of the ways of dividing rows, of each kind some, once, with the others by turns."""
     turn = DIVISIONS.index(pieces)
-    return groups == 1 + turn % 2 and which == ("all", "masked", "numbers")[turn % 3]
+    return (
+        turn in {0, 3, 5, 7, 8, 10, 11, 14}
+        and groups == 1 + turn % 2
+        and which == ("all", "masked", "numbers")[turn % 3]
+    )
 
 
 @pytest.mark.parametrize(

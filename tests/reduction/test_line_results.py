@@ -15,7 +15,8 @@ from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 
 CASES = (
-    *(("sum", "f4"), ("mean", "i1"), ("prod", "f8"), ("l2", "f4"), ("nanmean", "f4")),
+    *(("sum", "f4"), ("mean", "i1"), ("prod", "f8")),
+    *large(("l2", "f4"), ("nanmean", "f4")),
     *large(("mean", "i8"), ("sum", "u8"), ("nansum", "f8"), ("nanl1", "f4")),
     *large(("sum", "f8"), ("sum", "i4"), ("mean", "f8"), ("mean", "f4"), ("mean", "u8")),
     *large(("prod", "f4"), ("prod", "i4"), ("l2", "f8"), ("nanprod", "f8"), ("nansum", "f4")),
@@ -77,15 +78,15 @@ def test_results_of_another_dtype_are_made_of_fields():
     assert leaving_results(plan_for(("sum", "max"), "f4")).parts[0].spec.folds == {"total", "high"}
 
 
-TRUTHS_RANGES_AND_SUMS = ("max", "any", "nanptp", "sum")
-THEIR_LIKES = ("nanmax", "all", "ptp", "l1")
+TRUTHS_AND_SUMS = ("any", "sum")
+THEIR_LIKES = ("max", "nanptp", "nanmax", "all", "ptp", "l1")
 
 
 @pytest.mark.parametrize(
     ("dtype", "ops"),
     [
-        ("f4", TRUTHS_RANGES_AND_SUMS),
-        *large(("f4", THEIR_LIKES), ("f8", (*TRUTHS_RANGES_AND_SUMS, *THEIR_LIKES))),
+        ("f4", TRUTHS_AND_SUMS),
+        *large(("f4", THEIR_LIKES), ("f8", (*TRUTHS_AND_SUMS, *THEIR_LIKES))),
     ],
 )
 @pytest.mark.parametrize("length", [5, 32, 1100])
@@ -152,7 +153,7 @@ ALL = (
 @pytest.mark.parametrize(
     ("dtype", "ops"),
     [
-        ("f4", ("sum", "min", "l2", "argmax", "nanvar")),
+        ("f4", ("sum", "argmax")),
         *large(("f4", ALL), ("f2", ("mean", "l2", "nanmin")), ("?", ("sum", "min", "all"))),
         *large(("f8", ("prod", "min", "l2", "var", "nansum")), ("i2", ("mean", "l1", "argmax"))),
     ],
@@ -190,7 +191,7 @@ def test_products_that_leave_their_range_on_the_way(small, large):
     np.testing.assert_array_equal(found, wl.reduce(values, ("prod", "max"), axis=0)[0])
 
 
-@pytest.mark.parametrize("dtype", ["f8", *large("f4")])
+@pytest.mark.parametrize("dtype", ["f4", *large("f8")])
 @pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning")
 def test_variances_that_skip_nan(dtype):
     values = np.random.default_rng(3).random((9, 2000)).astype(dtype)

@@ -10,14 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 import warpladder as wl
-from choosing import large
+from choosing import large, only
 from warpladder.reduction import copies, few, layout, views
 
 OPS = (
-    *("sum", "max", "argmin", "var", "all", "l2"),
-    *large(("mean",), ("std",), ("any",), ("ptp",), ("prod",), ("count_nonzero",), ("logsumexp",)),
+    *("sum", "max", "argmin", "var", "all", "l2", "mean", "std", "any", "ptp", "prod"),
+    *("count_nonzero", "logsumexp"),
 )
-DTYPES = ("f4", "i4", *large(("f8",), ("i1",), ("u2",), ("f2",), ("i8",), ("?",)))
+DTYPES = ("f4", "i4", "f8", "i1", "u2", "f2", "i8", "?")
+# Each is a loop of its own.
+CHOSEN = {("sum", "f4"), ("argmin", "f4"), ("var", "f4"), ("max", "i4")}
+CASES = only(lambda *case: case in CHOSEN, OPS, DTYPES)
 
 
 def forget() -> None:
@@ -65,8 +68,7 @@ def nearly(found: NDArray[Any], values: NDArray[Any], op: str, axis: Any) -> boo
     return bool(np.allclose(found, expected, rtol=tolerance, equal_nan=True))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize(("op", "dtype"), CASES)
 def test_axes_with_others_between_them(op: str, dtype: str) -> None:
     for shape, axes in (
         ((5, 7, 3, 33), (0, 2)),
@@ -87,8 +89,7 @@ def test_axes_with_others_between_them(op: str, dtype: str) -> None:
         assert times(part.copy(), op, axes).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize(("op", "dtype"), CASES)
 def test_gaps_byte_order_and_odd_addresses_change_no_bits(op: str, dtype: str) -> None:
     if not taken(op, dtype, 1):
         return
@@ -163,9 +164,11 @@ def test_axes_next_to_each_other_are_one() -> None:
     assert few._joined((1, 6, 1), (0, 2)) == ((1, 6, 1), 0)
 
 
+@pytest.mark.parametrize("dtype", ["f4", *large("f8")])
 @pytest.mark.parametrize("keepdims", [False, True])
-def test_axes_of_one_element_and_masks(keepdims: bool) -> None:
-    values = numbers("f8", (4, 1, 6, 5, 1))
+def test_axes_of_one_element_and_masks(keepdims: bool, dtype: str) -> None:
+    values = numbers(dtype, (4, 1, 6, 5, 1))
+    rtol = 1e-5 if dtype == "f4" else 1e-7
     marks = values > 2
     for axes in ((0, 1), (1, 2), (1, 4), (0, 4), (2, 3, 4), (0, 1, 2, 3)):
         for op in ("sum", "max", "all", "var"):
@@ -173,12 +176,12 @@ def test_axes_of_one_element_and_masks(keepdims: bool) -> None:
             for _ in range(3):
                 found = wl.reduce(values, op, axis=axes, keepdims=keepdims)
                 assert found.shape == expected.shape
-                np.testing.assert_allclose(found, expected)
+                np.testing.assert_allclose(found, expected, rtol)
         expected = values.sum(axis=axes, keepdims=keepdims, where=marks)
         for _ in range(3):
             found = wl.reduce(values, axis=axes, keepdims=keepdims, where=marks)
             assert found.shape == expected.shape
-            np.testing.assert_allclose(found, expected)
+            np.testing.assert_allclose(found, expected, rtol)
         gone = np.zeros_like(marks)
         with pytest.raises(wl.InputError, match="where: max is not defined"):
             wl.reduce(values, "max", axis=axes, keepdims=keepdims, where=gone)

@@ -19,7 +19,7 @@ TUPLES = (
     *large((("argmin", "argmax"),), (("nanmin", "nanmax"),), (("mean", "std"),)),
     *large((("nansum", "nanmean"),), (("l2", "l1"),), (("prod", "sum", "ptp"),)),
 )
-DTYPES = ("f4", "i4", *large(("f8",), ("i1",), ("u8",), ("f2",), ("?",)))
+DTYPES = ("f4", *large(("i4",), ("f8",), ("i1",), ("u8",), ("f2",), ("?",)))
 
 
 def forget() -> None:

@@ -23,9 +23,16 @@ from warpladder.reduction.together import Together
 
 # Sums of one word and of two, marks and counts of what there is, a word for what leaves its range.
 CASES = (
-    *(("sum", "f4"), ("mean", "i8"), ("max", "f4"), ("nanmax", "f4"), ("nansum", "f8")),
+    *(("sum", "f4"), ("mean", "i8"), ("max", "f4"), ("nanmax", "f4")),
     *(("prod", "f8"), ("l2", "f8"), ("any", "i1")),
-    *large(("min", "i1"), ("nanmin", "f8"), ("mean", "i1"), ("count_nonzero", "i4"), ("l2", "f4")),
+    *large(
+        ("nansum", "f8"),
+        ("min", "i1"),
+        ("nanmin", "f8"),
+        ("mean", "i1"),
+        ("count_nonzero", "i4"),
+        ("l2", "f4"),
+    ),
 )
 # Panels, lines and columns: as many panels as workers, fewer, more than there are pieces.
 SHAPES = ((1, 9, 200), (1, 5, 4100), (2, 3, 65), (3, 600, 1), (1, 2, 1), (37, 3, 8))

@@ -17,8 +17,9 @@ from warpladder.reduction.copies import FEW
 
 # Sums by lines and by rows have other bits; an index hangs on the order; deviations take two loops.
 PAIRS = [
-    *(("sum", "f4"), ("argmax", "f4"), ("mean", "i8"), ("var", "f4")),
+    *(("sum", "f4"), ("argmax", "f4"), ("var", "f4")),
     *large(
+        ("mean", "i8"),
         ("max", "f4"),
         ("l2", "f8"),
         ("nansum", "f4"),

@@ -115,7 +115,8 @@ def test_no_edges(gpu):
     assert (found.dist_matrix == found.unreachable).sum() == 20
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+# As on a CPU, a float and an integer of either width.
+@pytest.mark.parametrize("dtype", only({"float32", "int64"}.__contains__, DTYPES))
 def test_every_dtype(one, dtype):
     ends = random_edges(90, 200, 3)
     found = answer_for(one, 90, ends, dtype=dtype, next_hops=True)

@@ -94,7 +94,7 @@ def test_exact_differences_of_very_different_size_stay_bounded():
     assert error <= 4 * n * np.finfo(float).eps * largest
 
 
-@pytest.mark.parametrize("hops", [True, *large(False)])
+@pytest.mark.parametrize("hops", [False, *large(True)])
 def test_overwriting_a_float32_matrix_that_must_widen(hops):
     weights = np.full((4, 4), INF, np.float32)
     weights[0, 1] = weights[1, 2] = 3e38

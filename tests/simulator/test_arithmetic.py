@@ -19,10 +19,11 @@ from numba import cuda
 from numba.cuda import libdevice
 from simulating import elementwise, run
 
-from choosing import large
+from choosing import large, only
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 FLOATS = ["float32", "float64"]
+NARROW_AND_WIDE = only({"int8", "uint64", *FLOATS}.__contains__, [*INTEGERS, *FLOATS])
 THREADS = 64
 
 
@@ -271,7 +272,7 @@ def test_floor_division_and_remainder(left, right):
     check((left, right, "int64"), [binary("//", pair), binary("%", pair)])
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+@pytest.mark.parametrize("dtype", NARROW_AND_WIDE)
 def test_conversions_between_all_dtypes(dtype):
     part = ("a", np.dtype(dtype).kind.replace("u", "i"))
     check(
@@ -280,7 +281,7 @@ def test_conversions_between_all_dtypes(dtype):
     )
 
 
-@pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS])
+@pytest.mark.parametrize("dtype", NARROW_AND_WIDE)
 def test_functions_of_one_number(dtype):
     part = ("a", np.dtype(dtype).kind.replace("u", "i"))
     check(
