@@ -7,7 +7,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import layout
+from warpladder.reduction import along, few, layout
 from warpladder.reduction.finishers import array_maker
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_results import leaving_results
@@ -122,6 +122,50 @@ def test_truths_ranges_and_absolute_sums_over_the_first_axis(dtype, shape):
         # Less than 2^24: exact in any dtype.
         np.testing.assert_array_equal(sums, values.sum(axis=0, dtype="f8"))
         assert sums.tobytes() == wl.reduce(negative, ("l1", "argmax"), axis=0)[0].tobytes()
+
+
+FEW_COLUMNS = (
+    *(("f4", "sum"), ("f8", "mean"), ("i8", "mean"), ("f8", "min"), ("f4", "any"), ("f8", "l2")),
+    *large(
+        *(("f8", "nansum"), ("f4", "nanmax"), ("i4", "all"), ("f8", "count_nonzero"), ("f4", "l1")),
+        *(("i4", "prod"), ("f8", "prod"), ("u8", "mean"), ("i1", "max"), ("f4", "ptp")),
+        *(("f8", "nanmean"), ("f4", "nanprod"), ("u8", "sum"), ("f4", "max"), ("i2", "any")),
+    ),
+)
+
+
+@pytest.mark.parametrize(("dtype", "op"), FEW_COLUMNS)
+def test_lines_that_are_joined_and_those_left_over(monkeypatch, dtype, op):
+    """In few steps or by all fields: the same bits."""
+    for shape in ((100, 3), (1000, 3), (1024, 4), (3001, 5), (2050, 7), (4099, 16)):
+        values = numbers(op, dtype, shape)
+        if dtype[0] == "f" and not op.startswith("nan"):
+            values[:, 0] = values[:, 0] * 1e-3 + 1
+        if op == "nanmax":
+            # Of the whole column, and of what is left over.
+            values[:, 1], values[shape[0] // 64 * 64 :, 0] = np.nan, np.nan
+        found = wl.reduce(values, op, axis=0)
+        wanted = wl.reduce(values, op, axis=0, dtype="f8") if op == "sum" else None
+        with monkeypatch.context() as patch:
+            patch.setattr(along, "way_across", lambda *_: None)
+            few.answer_to.cache_clear()
+            expected = wl.reduce(values, op, axis=0)
+            assert (found.tobytes(), found.dtype) == (expected.tobytes(), expected.dtype), shape
+            if wanted is not None:
+                assert wanted.tobytes() == wl.reduce(values, op, axis=0, dtype="f8").tobytes()
+        few.answer_to.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", ["i4", *large("f4", "f8", "i1")])
+def test_ranges_wanted_as_another_dtype(dtype):
+    for shape in ((2, 3), (7, 33), (40, 3), (300, 40), (20, 2000)):
+        values = np.random.default_rng(3).integers(-50, 50, shape).astype(dtype)
+        for into in ("f4", "f8", "i8"):
+            if dtype[0] == "f" and into == "i8":
+                continue
+            found = wl.reduce(values, "ptp", axis=0, dtype=into)
+            assert found.dtype == into
+            np.testing.assert_array_equal(found, np.ptp(values.astype("f8"), axis=0))
 
 
 def test_truths_of_more_than_one_tile(monkeypatch):

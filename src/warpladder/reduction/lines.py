@@ -38,7 +38,7 @@ from warpladder.reduction.short_rows import fold_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
 from warpladder.reduction.together import Together
 
-__all__ = ["Lines", "Moments", "Range", "lines_for", "takes_lines", "turns"]
+__all__ = ["Lines", "Moments", "Range", "join_lines", "lines_for", "takes_lines", "turns"]
 
 # Elements from which short rows are turned.
 _LEAST_TURNED = 2048
@@ -211,7 +211,7 @@ class Lines:
                 return None
             fields[fold] = product
         else:
-            _join(self.spec, (old, _NOTHING, _NOTHING), (new, _NOTHING, _NOTHING))
+            join_lines(self.spec, (old, _NOTHING, _NOTHING), (new, _NOTHING, _NOTHING))
         fields["count"] = fields["count"] + later["count"]
         return fields
 
@@ -278,11 +278,13 @@ class Lines:
         if lines * joined < length:
             left = length - lines * joined
             rest = Tile(data[lines * joined * pitch :], mask, rows, left, pitch, width)
-            _join(self.spec, found[:3], self.found(rest, FIELDS)[:3])
+            join_lines(self.spec, found[:3], self.found(rest, FIELDS)[:3])
         return found
 
 
-def _join(spec: FoldSpec, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]) -> None:
+def join_lines(
+    spec: FoldSpec, earlier: Sequence[NDArray[Any]], later: Sequence[NDArray[Any]]
+) -> None:
     """Let what is left of rows take in that of their later elements, as `rules` does."""
     (fold,) = spec.folds
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
