@@ -17,7 +17,11 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import layout
 from warpladder.reduction.columns import lines_joined
-from warpladder.reduction.deviations import takes_deviations, way_to_deviations
+from warpladder.reduction.deviations import (
+    takes_deviations,
+    way_to_deviations,
+    way_to_joined_deviations,
+)
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import (
     FIELDS,
@@ -107,7 +111,7 @@ def way_across(plan: Plan, rows: int, length: int, side: int, pitch: int = 0) ->
     if not (plan.is_plain and isinstance(part, FoldPart)):
         return None
     if isinstance(part, _DeviationsPart) and isinstance(op, Op):
-        return _way_to_spread(op, part.spec, dtype, rows, length, side, pitch)
+        return _way_to_spread(op, part, dtype, rows, length, side, pitch)
     if isinstance(part.by_lines, Range) and op is OPS["ptp"]:
         if dtype != np.dtype(part.spec.values):
             # A range that is wanted as another is converted, and may not fit there.
@@ -136,13 +140,15 @@ def way_turned(plan: Plan, rows: int, length: int) -> _Results | None:
 
 
 def _way_to_spread(
-    op: Op, spec: FoldSpec, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
+    op: Op, part: FoldPart, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
 ) -> _Results | None:
     """Return `way_across` for variances and their roots."""
     if rows > layout.MOST_ROWS_ACROSS:
         # Of the last of several tiles lines may be joined.
         return None
-    find = way_to_deviations(spec, rows, length, pitch or side, side)
+    find = way_to_deviations(part.spec, rows, length, pitch or side, side)
+    if find is None and rows == side and pitch in {0, side}:
+        find = way_to_joined_deviations(part, rows, length)
     if find is None:
         return None
     is_root = op is OPS["std"]
