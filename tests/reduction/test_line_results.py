@@ -143,7 +143,7 @@ def test_lines_that_are_joined_and_those_left_over(monkeypatch, dtype, op):
             values[:, 0] = values[:, 0] * 1e-3 + 1
         if (dtype, op) == ("f8", "l2"):
             # Its square leaves the range, among lines that are left over where there are some.
-            values[-1, 1] = 1e200
+            values[:, 1], values[-1, 1] = 1, 1e200
         if op == "nanmax":
             # Of the whole column, and of what is left over.
             values[:, 1], values[shape[0] // 64 * 64 :, 0] = np.nan, np.nan
