@@ -137,6 +137,7 @@ def test_the_order_is_shown():
     ]
 
 
+@pytest.mark.large
 def test_many_grids_are_taken_where_they_are_little_work():
     facts = document("--initial", "sine", "--cells", 4, "--steps", 1, "--convergence", 13)
     assert facts["convergence"][-1]["cells"] == 4 << 12

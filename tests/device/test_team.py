@@ -149,6 +149,7 @@ class TestMeeting:
         assert not pass_barrier(state)
         assert entered(state, 1) == -1
 
+    @pytest.mark.large
     def test_many_threads_meet_thousands_of_times(self) -> None:
         """Every phase has its own tasks, each of them taken once, whoever comes when."""
         state, phases, tasks = new_state(), 3000, 4

@@ -208,6 +208,7 @@ def long_rows() -> Rows:
     return rows_of(sets, 900)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("threshold", "tuning"), [(256, SMALL), *large((255, SIGNED), (200, SMALL), (120, FOLDED))]
 )
@@ -242,6 +243,7 @@ def test_counts_beyond_16_bits(quick_gpu: SimulatedDevice) -> None:
     check(GpuEngine(join, quick_gpu, tuning=many), join)
 
 
+@pytest.mark.large
 def test_a_stretch_of_left_rows(quick_gpu: SimulatedDevice) -> None:
     rows = random_rows(300, 10, 60, 8)
     join = Join(rows, rows, COUNT_2)

@@ -238,6 +238,7 @@ def test_reproducible_for_integers(dtype):
     assert found.var == pytest.approx(float(numbers.var(dtype=np.longdouble)), rel=1e-15)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("dtype", "masked", "ops"),
     [

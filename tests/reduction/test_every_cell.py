@@ -169,6 +169,7 @@ def test_every_cell_on_a_gpu(dtype):
         check_cells(values, ops, asked, accuracy, gpu)
 
 
+@pytest.mark.large
 def test_float16_into_float64_as_if_in_twice_the_precision():
     values = np.array([1.5, 2.5, -3], "f2")
     ops = ("sum", "mean", "l1")

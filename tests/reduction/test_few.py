@@ -351,6 +351,7 @@ MERGED = (
 )
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("op", "dtype"), MERGED)
 def test_fields_of_lines_merge_as_records(op, dtype):
     """Also where one is found by lines and what follows by records, as products that vanish are."""
@@ -382,6 +383,7 @@ def test_products_that_leave_the_range_when_merged():
         np.testing.assert_allclose(plan.finish(again, 300, 3, 0)[0], factor, rtol=1e-15)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("dtype", ["f4", *large("f8")])
 def test_products_over_lines(dtype):
     plan = make_plan(parse_ops("prod"), np.dtype(dtype), None, "fast", masked=False)

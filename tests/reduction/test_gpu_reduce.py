@@ -323,6 +323,7 @@ def test_reproducible_sums_have_the_same_bits(gpu: SimulatedDevice, dtype: str) 
     assert streamed == wl.reduce(spread, ops, accuracy="reproducible", device="cpu")
 
 
+@pytest.mark.large
 def test_reproducible_sums_of_odd_numbers(gpu: SimulatedDevice) -> None:
     tiny, huge = np.nextafter(0, 1), np.finfo(np.float64).max
     ops = ("sum", "mean", "var", "l2")
@@ -446,6 +447,7 @@ def test_an_operation_that_cannot_be_compiled(gpu: SimulatedDevice) -> None:
 # ---- the host's arrays --------------------------------------------------------------------------
 
 
+@pytest.mark.large
 @pytest.mark.usefixtures("_small_tiles")
 def test_arrays_of_the_host_in_many_tiles(gpu: SimulatedDevice) -> None:
     values = numbers(40 * 333, "f8").reshape(40, 333)

@@ -259,6 +259,7 @@ def test_products_that_leave_their_range_on_the_way(small, large):
     np.testing.assert_array_equal(found, wl.reduce(values, ("prod", "max"), axis=0)[0])
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("dtype", ["f4", *large("f8")])
 @pytest.mark.filterwarnings("ignore:Degrees of freedom:RuntimeWarning")
 def test_variances_that_skip_nan(dtype):

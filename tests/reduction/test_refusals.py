@@ -297,6 +297,7 @@ def test_integers_of_128_bits_of_polars():
                 call(given)
 
 
+@pytest.mark.large
 def test_missing_values_inside_elements_of_polars():
     pl = pytest.importorskip("polars")
     pairs, triples = pl.Array(pl.Int8, 2), pl.Array(pl.Array(pl.Int8, 3), 2)

@@ -106,6 +106,7 @@ def test_with_all_checks_around_a_tile(strict_gpu: SimulatedDevice, n: int, resi
     check(matrix, wl.shortest_paths(given, device=strict_gpu, next_hops=True), hops=True)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("n", "side", "dtype"),
     [(130, 256, "int16"), *large((260, 384, "int32"), (260, 384, "int16"))],
@@ -130,6 +131,7 @@ def test_pairs_need_instructions_for_them(monkeypatch: pytest.MonkeyPatch) -> No
     assert plan == ("singles", 384, np.dtype("int32"))
 
 
+@pytest.mark.large
 def test_many_launches_tell_how_far_they_are(
     gpu: SimulatedDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:

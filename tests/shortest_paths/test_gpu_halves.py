@@ -139,6 +139,7 @@ def test_zeros_of_two_signs_are_unlike(gpu: SimulatedDevice) -> None:
     assert not is_found_unlike(gpu, matrix)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(("kind", "resident"), [("edge", True), *large(("zero", False))])
 def test_one_edge_of_the_last_tile_makes_a_digraph(
     gpu: SimulatedDevice, kind: str, resident: bool

@@ -43,6 +43,7 @@ def test_a_neighbour_of_the_marker_is_a_weight():
     assert answer.distance(2, 0) == math.inf
 
 
+@pytest.mark.large
 def test_in_stacks_of_any_kind():
     marker = ROUNDED[0]
     expected = wl.shortest_paths(marked(marker), no_edge=marker).dist_matrix

@@ -210,6 +210,7 @@ def test_tiles_of_128(n, dtype, up_to, monkeypatch):
     check(weights, Sizes(256, 128, 128), hops=False, device=LateDevice())
 
 
+@pytest.mark.large
 def test_negative_weights_and_all_checks():
     rng = np.random.default_rng(2)
     weights = random_weights(70, "int64", density=0.05, seed=2)
@@ -220,6 +221,7 @@ def test_negative_weights_and_all_checks():
     check(weights, Sizes(128, 64, 64), hops=True, device=Device(checks=True))
 
 
+@pytest.mark.large
 def test_rounded_sums_do_not_depend_on_what_comes_first(monkeypatch):
     monkeypatch.setattr(staging, "_BAND_BYTES", 20_000)
     weights = np.random.default_rng(3).random((100, 100))
@@ -363,6 +365,7 @@ def test_the_least_memory_and_less():
     assert np.array_equal(dist, before)
 
 
+@pytest.mark.large
 def test_the_host_needs_no_second_matrix(monkeypatch):
     monkeypatch.setattr(staging, "_BAND_BYTES", 1 << 16)
     dist, links = ready(random_weights(1500, "float64"), hops=False)

@@ -17,6 +17,7 @@ from warpladder.simulator import SimulatedDevice
 NO_PATH = 16383
 
 
+@pytest.mark.large
 def test_four_tiles_with_all_checks():
     (verdict,) = verify(RUNG, SimulatedDevice(counters=False), [255], seed=4)
     assert verdict.ok, verdict.fault

@@ -127,6 +127,7 @@ def test_the_largest_weights_of_int64():
         assert wl.shortest_paths(edges).distance(0, 1) == edges[2][0]
 
 
+@pytest.mark.large
 def test_dijkstra_widens_and_refuses_like_floyd_warshall():
     chain = ([0, 1, 2], [1, 2, 3])
     answer = wl.shortest_paths((*chain, np.full(3, 12000, "int16")), method="dijkstra")

@@ -118,6 +118,7 @@ def test_next_hops_by_tags(
     assert (BY_HALF in again.why) is (n == 1 and not undirected)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("undirected", [*large(False), True])
 def test_edges_of_weight_zero_lead_in_no_circles(
     hasty: SimulatedDevice, tagged: list[int], undirected: bool
@@ -130,6 +131,7 @@ def test_edges_of_weight_zero_lead_in_no_circles(
     check_hops(weights, answer.dist_matrix, answer.next_hops)
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("shuffled", [*large(True), False])
 def test_as_many_notes_on_the_way_as_vertices(hasty: SimulatedDevice, shuffled: bool) -> None:
     n = 250

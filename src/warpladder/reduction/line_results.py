@@ -148,7 +148,7 @@ def _way_to_spread(
         return None
     find = way_to_deviations(part.spec, rows, length, pitch or side, side)
     if find is None and rows == side and pitch in {0, side}:
-        find = way_to_joined_deviations(part, rows, length)
+        find = way_to_joined_deviations(part.spec, part.rare, rows, length)
     if find is None:
         return None
     is_root = op is OPS["std"]
