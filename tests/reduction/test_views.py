@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
+from warpladder.device.environment import worker_count
 from warpladder.errors import InputError
-from warpladder.reduction import api, layout, views
+from warpladder.reduction import api, layout, together, views
 from warpladder.reduction.copies import FEW
 
 # Sums by lines and by rows have other bits; an index hangs on the order; deviations take two loops.
@@ -193,3 +194,32 @@ def test_what_is_wrong_is_said_as_ever():
         wl.reduce(numbers("f4", 3, 4, 5).T, "argmax", axis=(0, 1))
     with pytest.raises(InputError, match="min"):
         wl.reduce(numbers("f4", 0, 4)[:, ::2], "min")
+
+
+def test_what_one_thread_has_copied_it_goes_through_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, team = [], together.Together._team
+
+    def noting(one: together.Together, size: int) -> Any:
+        asked.append(together._here.is_alone)
+        return team(one, size)
+
+    monkeypatch.setattr(together.Together, "_team", noting)
+    whole = np.random.default_rng(0).random((800, 900))
+    for array, is_alone in ((whole[:, ::2], True), (np.ascontiguousarray(whole[:, ::2]), False)):
+        for _ in range(3):
+            asked.clear()
+            found = wl.reduce(array, axis=0)
+            np.testing.assert_allclose(found, array.sum(0))
+        if worker_count() > 1:
+            assert asked == [is_alone]
+    assert not together._here.is_alone
+
+
+def test_whoever_was_alone_is_not_after_an_error() -> None:
+    def fail() -> None:
+        assert together._here.is_alone
+        raise ValueError("inside")
+
+    with pytest.raises(ValueError, match="inside"):
+        together.by_one_thread(fail)()
+    assert not together._here.is_alone

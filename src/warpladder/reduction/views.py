@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction.along import is_index
 from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
+from warpladder.reduction.apart import LEAST_SHARED
 from warpladder.reduction.copies import FEW, copied, copier, lent
 from warpladder.reduction.few import MOST_COPIED, answer_to
 from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
@@ -29,6 +30,7 @@ from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
+from warpladder.reduction.together import by_one_thread
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
 
@@ -192,19 +194,26 @@ def _way_of_rows(
         one = None if not kept else along[0] if len(along) == 1 else along
         return answer_to(op, native, shape, one, accuracy, False, False)
 
-    by_rows = _way_of_copy(laid, short_way, takes_runs(plan, rows))
+    def short_way_of_copy(shape: tuple[int, ...], along: tuple[int, ...]) -> Way:
+        way = short_way(shape, along)
+        # Of less nothing is shared.
+        return by_one_thread(way) if whole.nbytes >= LEAST_SHARED else way
+
+    by_rows = _way_of_copy(laid, short_way_of_copy, takes_runs(plan, rows))
     if is_copied_whole and len(rows.copied_shape) > 2:
         # Lines of a copy of all may touch, where those copied panel by panel do not.
         by_rows = None
     if any(not step and n > 1 for n, step in zip(whole.shape, whole.strides, strict=True)):
         # What is broadcast has no order in memory.
         return by_rows
-    return _way_as_it_lies(laid, short_way, is_copied_whole) or by_rows or _way_in_place(laid)
+    as_it_lies = _way_as_it_lies(laid, short_way, short_way_of_copy, is_copied_whole)
+    return as_it_lies or by_rows or _way_in_place(laid)
 
 
 def _way_as_it_lies(
     laid: _Laid,
     short_way: Callable[[tuple[int, ...], tuple[int, ...]], Way],
+    short_way_of_copy: Callable[[tuple[int, ...], tuple[int, ...]], Way],
     is_copied_whole: bool,
 ) -> _View | None:
     """Return the way of what is C-contiguous if its axes are put in order, or a copy of it."""
@@ -226,7 +235,7 @@ def _way_as_it_lies(
     is_taken = laid.tile is not None and (not laid.tile.across or is_index(laid.plan))
     is_few = is_taken and laid.whole.size <= FEW
     if is_copied_whole or is_few:
-        way = short_way(lies.shape, along)
+        way = short_way_of_copy(lies.shape, along)
         copy_of = copier(lies, lies.dtype)
         return lambda array, ddof: way(copy_of(dense(array)), NO_MASK, ddof)
     return None
