@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large, only
-from warpladder.reduction import few, steps
+from warpladder.reduction import few, steps, views
 
 OPS = ("sum", "prod", "min", "max", "any", "all", "count_nonzero")
 DTYPES = ("i4", "i1", "u8", "?", "u2", "i8")
@@ -142,3 +142,38 @@ def test_ufuncs_and_what_is_done_afterwards(taken: list[bool]) -> None:
             values.sum((0, 2), dtype="i2", initial=-5),
         )
     assert all(taken)
+
+
+@pytest.mark.parametrize("op", ["sum", "max", *large("any", "count_nonzero", "min")])
+def test_parts_of_arrays(monkeypatch: pytest.MonkeyPatch, op: str) -> None:
+    noted, find = [], views.way_in_steps
+
+    def noting(*arguments: Any) -> Any:
+        noted.append(find(*arguments))
+        return noted[-1]
+
+    monkeypatch.setattr(views, "way_in_steps", noting)
+    monkeypatch.setattr(views, "MOST_COPIED", 0)
+    for shape, axes in CASES:
+        whole = numbers("i4", tuple(n + 2 for n in shape))
+        part = whole[(slice(1, -1),) * len(shape)]
+        expected = at_once(part.copy(), op, axes)
+        for array in (part, part[::-1], part.astype(">i4")):
+            views._way_to.cache_clear()
+            noted.clear()
+            for keepdims in (False, False, False, True):
+                found = wl.reduce(array, op, axis=axes, keepdims=keepdims)
+                is_mirrored = array.strides[0] < 0 and 0 not in axes
+                values = expected[::-1] if is_mirrored else expected
+                assert found.ravel().tobytes() == values.tobytes(), (shape, axes)
+                assert found.dtype == expected.dtype
+            # What lies backwards or in another byte order goes at once.
+            is_plain = array.strides[0] > 0 and array.dtype.isnative
+            assert is_plain or not noted
+    views._way_to.cache_clear()
+    part = numbers("i4", (72, 4, 5, 9))[1:-1, 1:-1, 1:-1, 1:-1]
+    noted.clear()
+    for _ in range(3):
+        np.testing.assert_array_equal(wl.reduce(part, "max", axis=(0, 2)), part.max((0, 2)))
+    # Of the first axis alone it is asked, too.
+    assert [way is not None for way in noted] == [False, True]

@@ -13,7 +13,7 @@ import warpladder as wl
 from choosing import large
 from warpladder.device.environment import worker_count
 from warpladder.errors import InputError
-from warpladder.reduction import api, layout, together, views
+from warpladder.reduction import api, layout, shared_lines, views
 from warpladder.reduction.copies import FEW
 
 # Sums by lines and by rows have other bits; an index hangs on the order; deviations take two loops.
@@ -196,30 +196,31 @@ def test_what_is_wrong_is_said_as_ever():
         wl.reduce(numbers("f4", 0, 4)[:, ::2], "min")
 
 
-def test_what_one_thread_has_copied_it_goes_through_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, team = [], together.Together._team
+def test_lines_that_one_thread_has_copied_it_goes_through_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, team = [], shared_lines.LinesTogether._team
 
-    def noting(one: together.Together, size: int) -> Any:
-        asked.append(together._here.is_alone)
+    def noting(one: shared_lines.LinesTogether, size: int) -> Any:
+        asked.append(size)
         return team(one, size)
 
-    monkeypatch.setattr(together.Together, "_team", noting)
+    monkeypatch.setattr(shared_lines.LinesTogether, "_team", noting)
     whole = np.random.default_rng(0).random((800, 900))
-    for array, is_alone in ((whole[:, ::2], True), (np.ascontiguousarray(whole[:, ::2]), False)):
+    for array, is_asked in ((whole[:, ::2], False), (np.ascontiguousarray(whole[:, ::2]), True)):
         for _ in range(3):
             asked.clear()
-            found = wl.reduce(array, axis=0)
-            np.testing.assert_allclose(found, array.sum(0))
+            np.testing.assert_allclose(wl.reduce(array, axis=0), array.sum(0))
         if worker_count() > 1:
-            assert asked == [is_alone]
-    assert not together._here.is_alone
+            assert asked == [array.nbytes] * is_asked
+    assert not shared_lines._here.is_alone
 
 
 def test_whoever_was_alone_is_not_after_an_error() -> None:
     def fail() -> None:
-        assert together._here.is_alone
+        assert shared_lines._here.is_alone
         raise ValueError("inside")
 
     with pytest.raises(ValueError, match="inside"):
-        together.by_one_thread(fail)()
-    assert not together._here.is_alone
+        shared_lines.lines_by_one_thread(fail)()
+    assert not shared_lines._here.is_alone

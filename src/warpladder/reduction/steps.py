@@ -66,6 +66,8 @@ def way_in_steps(
     if not (later and is_one and type(part) is FoldPart and is_exact(part.spec)):
         return None
     groups = _groups(shape, axes)
+    if len(groups) == 1:
+        return None
     run = prod(shape[axis] for axis in groups[-1]) * values.itemsize
     is_in_runs = prod(shape[groups[-1][-1] + 1 :]) == 1 and run >= _LONG_RUN
     if is_in_runs and prod(shape[axis] for axis in groups[0]) < _MANY:

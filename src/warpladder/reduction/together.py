@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from threading import Lock, local
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
 from warpladder.device.standby import DONE, LATE, Standby, standby
 
-__all__ = ["BRIEF", "Together", "by_one_thread"]
+__all__ = ["BRIEF", "Together"]
 
 # Bytes from which others are called for one tile. One call alone on 4, 8 and 16 MB took 72, 90 and
 # 167 us with a thread that was woken for it, 45, 83 and 187 without.
@@ -21,33 +20,6 @@ BRIEF = 2 << 20
 _SLOW = 1e-9
 # What is fixed for a loop lies at one address, whatever thread is first.
 _making = Lock()
-
-
-class _Here(local):
-    """Whether this thread calls nobody."""
-
-    is_alone = False
-
-
-_here = _Here()
-
-
-def by_one_thread(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what makes a call in which no tile is shared: what this thread has just copied.
-
-    That is in its own caches. Sums of every second of 791 x 467 float64 over the first axis take
-    190 us so by an EPYC, of which 130 are the copy; with another thread, whose core has another
-    cache, 240, or 640.
-    """
-
-    def alone(*arguments: Any) -> Any:
-        before, _here.is_alone = _here.is_alone, True
-        try:
-            return call(*arguments)
-        finally:
-            _here.is_alone = before
-
-    return alone
 
 
 class Together(ABC):
@@ -72,8 +44,6 @@ class Together(ABC):
 
     def _team(self, size: int) -> Standby | None:
         """Return the board if others are there for a tile of so many bytes, else None."""
-        if _here.is_alone:
-            return None
         team = self._standby
         if team is None:
             if not self._has_been_asked:

@@ -23,14 +23,15 @@ from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_lef
 from warpladder.reduction.apart import LEAST_SHARED
 from warpladder.reduction.copies import FEW, copied, copier, lent
 from warpladder.reduction.few import MOST_COPIED, answer_to
-from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
+from warpladder.reduction.layout import NO_MASK, TILE_BYTES, ArrayRows, Tile
 from warpladder.reduction.line_results import leaving_results, way_across
 from warpladder.reduction.many import stand_in, way_through
 from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
-from warpladder.reduction.together import by_one_thread
+from warpladder.reduction.shared_lines import lines_by_one_thread
+from warpladder.reduction.steps import way_in_steps
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
 
@@ -99,6 +100,9 @@ def _way_to(
     if axes is None or not prod(shape):
         return _long_way
     whole = stand_in(values, shape, strides, is_aligned=is_aligned)
+    steps = _in_steps(op, whole, axes, accuracy, shape_left(shape, axes, keepdims=keepdims))
+    if steps is not None:
+        return lambda array, ddof: steps(array, NO_MASK, ddof)
     way = _way_of_rows(op, whole, axes, accuracy)
     if way is None:
         return _long_way
@@ -125,14 +129,45 @@ def _way_to(
     if not may_go_alone(op, plan, native, accuracy):
         return run
 
-    def as_way(view: _View) -> Way:
-        return lambda array, _marks, ddof: view(array, ddof)
-
     def ways() -> list[Way]:
-        return [as_way(_way_to(one, values, lies, axis, accuracy, keepdims)) for one in op]
+        return [_as_way(_way_to(one, values, lies, axis, accuracy, keepdims)) for one in op]
 
-    alone = each_alone(as_way(run), ways, answering(op, plan))
+    alone = each_alone(_as_way(run), ways, answering(op, plan))
     return lambda array, ddof: alone(array, NO_MASK, ddof)
+
+
+def _as_way(view: _View) -> Way:
+    return long_way if view is _long_way else lambda array, _marks, ddof: view(array, ddof)
+
+
+def _in_steps(
+    op: Asked, whole: NDArray[Any], axes: tuple[int, ...], accuracy: str, left: tuple[int, ...]
+) -> Way | None:
+    """Return the way over axes that are apart, one group after the other, where it takes less.
+
+    Of few elements and of runs that are equally far apart it does not, nor of so many that their
+    copies are many tiles. In us, at once and so, the least of 997 x 2 x 2 x 288 int32 with its
+    edges cut off, over (0, 3): 880 and 260; `any` of 13 x 5 x 49 x 282 float64 over (0, 2) 850 and
+    540.
+    """
+    native = whole.dtype.isnative and whole.flags.aligned
+    if are_names(op) or not native or not MOST_COPIED < whole.nbytes <= TILE_BYTES:
+        return None
+    strides = [step for n, step in zip(whole.shape, whole.strides, strict=True) if n > 1]
+    if min(strides) <= 0 or sorted(strides, reverse=True) != strides:
+        return None
+    plan = plan_of(op, whole.dtype, accuracy, masked=False)
+    if plan.ordered or takes_runs(plan, laid_out(whole, axes, None, plan, on_gpu=False)):
+        return None
+
+    def way_over(
+        asked: Asked, kind: np.dtype[Any], sides: tuple[int, ...], group: tuple[int, ...]
+    ) -> Way:
+        if sides != whole.shape:
+            return answer_to(asked, kind, sides, group, accuracy, False, False)
+        return _as_way(_way_to(op, kind, (sides, whole.strides, True), group, accuracy, False))
+
+    return way_in_steps(op, plan, whole.dtype, whole.shape, axes, left, way_over)
 
 
 class _Laid(NamedTuple):
@@ -197,7 +232,7 @@ def _way_of_rows(
     def short_way_of_copy(shape: tuple[int, ...], along: tuple[int, ...]) -> Way:
         way = short_way(shape, along)
         # Of less nothing is shared.
-        return by_one_thread(way) if whole.nbytes >= LEAST_SHARED else way
+        return lines_by_one_thread(way) if whole.nbytes >= LEAST_SHARED else way
 
     by_rows = _way_of_copy(laid, short_way_of_copy, takes_runs(plan, rows))
     if is_copied_whole and len(rows.copied_shape) > 2:
