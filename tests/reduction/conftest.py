@@ -1,12 +1,14 @@
-"""Devices on which reductions run, and sizes at which few numbers are many tiles."""
+"""Devices on which reductions run, sizes at which few numbers are many tiles, ways looked at."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from numpy.typing import NDArray
 
-from warpladder.reduction import few, layout, views
+from warpladder.reduction import api, few, layout, views
 from warpladder.reduction.gpu import stream
 from warpladder.simulator import SimulatedDevice
 
@@ -46,3 +48,16 @@ def _small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stream, "_LEAST_TILE_BYTES", 1 << 13)
     monkeypatch.setattr(stream, "_MOST_TILE_BYTES", 1 << 13)
     monkeypatch.setattr(stream, "_LEAST_PIECE_BYTES", 1 << 10)
+
+
+@pytest.fixture
+def longer_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Return a list of the arrays that were left to longer ways."""
+    noted, answer = [], api.answer_of_view
+
+    def noting(values: NDArray[Any], *options: Any) -> Any:
+        noted.append(values)
+        return answer(values, *options)
+
+    monkeypatch.setattr(api, "answer_of_view", noting)
+    return noted

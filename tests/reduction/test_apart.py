@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import warpladder as wl
 from choosing import large
 from warpladder.device.standby import MOST_PIECES, Standby
-from warpladder.reduction import api, one_row, shared_rows
+from warpladder.reduction import one_row, shared_rows
 from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
@@ -58,19 +58,6 @@ def part_of(op: str, dtype: str) -> Any:
 def _somebody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who does not begin leaves all pieces to the caller: what is cut is the same."""
     monkeypatch.setattr(Standby, "is_attended", lambda *_: True)
-
-
-@pytest.fixture
-def longer_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list of the arrays that were left to longer ways."""
-    noted, answer = [], api.answer_of_view
-
-    def noting(values: NDArray[Any], *options: Any) -> Any:
-        noted.append(values)
-        return answer(values, *options)
-
-    monkeypatch.setattr(api, "answer_of_view", noting)
-    return noted
 
 
 @pytest.mark.parametrize(("dtype", "op"), CASES)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import api, one_row
+from warpladder.reduction import one_row
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
 
@@ -67,19 +67,6 @@ def in_memory(array: NDArray[Any], *, is_ordered: bool) -> NDArray[Any]:
     array = array[tuple(slice(None, None, -1 if step < 0 else 1) for step in steps)]
     order = sorted(range(array.ndim), key=lambda axis: -abs(steps[axis]))
     return array.transpose(order).reshape(-1)
-
-
-@pytest.fixture
-def longer_ways(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Return a list of the arrays that were left to longer ways."""
-    noted, answer = [], api.answer_of_view
-
-    def noting(values: NDArray[Any], *options: Any) -> Any:
-        noted.append(values)
-        return answer(values, *options)
-
-    monkeypatch.setattr(api, "answer_of_view", noting)
-    return noted
 
 
 @pytest.mark.parametrize(("dtype", "op"), CASES)
