@@ -147,7 +147,7 @@ def _in_steps(
 
     Of few elements and of runs that are equally far apart it does not, nor of so many that their
     copies are many tiles. In us, at once and so, the least of 997 x 2 x 2 x 288 int32 with its
-    edges cut off, over (0, 3): 880 and 260; `any` of 13 x 5 x 49 x 282 float64 over (0, 2) 850 and
+    edges cut off, over (0, 3): 810 and 340; `any` of 13 x 5 x 49 x 282 float64 over (0, 2) 750 and
     540.
     """
     native = whole.dtype.isnative and whole.flags.aligned
