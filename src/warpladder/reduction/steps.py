@@ -3,9 +3,9 @@
 To go over all of them at once takes copies, or runs that are short. Where any order leaves the same
 bits, and what is made of results of some elements is the result of all, each step is one over axes
 that lie next to each other, which are one axis; the first leaves little for the second. In us by
-two cores of an EPYC with AVX2, at once and so: `any` of 13 x 5 x 49 x 282 float64 over (0, 2) 860
-and 175 (NumPy 256), the largest of 64 x 50 x 60 x 70 float32 7,280 and 2,300 (8,000), sums of 23 x
-34 x 30 x 15 int64 over (1, 3) 386 and 60 (536), the least of 5 x 6 x 7 x 8 over (1, 3) 15 and 10.
+two cores of an EPYC with AVX2, at once and so: `any` of 13 x 5 x 49 x 282 float64 over (0, 2) 1,000
+and 117 (NumPy 247), the largest of 64 x 50 x 60 x 70 float32 6,700 and 1,600 (7,900), sums of 23 x
+34 x 30 x 15 int64 over (1, 3) 380 and 60 (530), the least of 5 x 6 x 7 x 8 over (1, 3) 8.5 and 6.8.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _LATER = {
     "count_nonzero": "sum",
 }
 # Runs of so many bytes are gone through as they lie, all at once, and of what lies so the first
-# step leaves too much if its axes have fewer elements: the largest of 32 x 64 x 28 x 28 int32 over
-# (0, 2, 3) takes 120 us at once, 134 so; the least of 997 x 2 x 2 x 288 over (0, 3) 169 and 92.
+# step leaves too much if its axes have fewer elements: the largest of 8 x 3 x 256 x 256 int8 over
+# (0, 2, 3) takes 30 us at once, 51 so, sums of 32 x 64 x 28 x 28 int64 135 and 175; but the least
+# of 997 x 2 x 2 x 288 int32 over (0, 3) 90 and 69.
 _LONG_RUN, _MANY = 1 << 10, 64
 
 
@@ -52,7 +53,7 @@ def way_in_steps(
     op, plan
         The operation.
     values, shape
-        The dtype and shape of arrays, which are C-contiguous.
+        The dtype and shape of arrays, whose axes are in the order of memory.
     axes
         The axes, in order.
     left
