@@ -39,11 +39,11 @@ from warpladder.reduction.intake import (
     as_source,
     check_axes_of_indices,
     check_dtype,
-    of_plain_list,
 )
 from warpladder.reduction.layout import NO_MASK
 from warpladder.reduction.ops import Operation, parse_ops
 from warpladder.reduction.passes import Accumulate, reduce_array, reduce_rows
+from warpladder.reduction.plain_lists import of_plain_list
 from warpladder.reduction.plan import ACCURACIES, Plan, check_mask_leaves_some, make_plan
 from warpladder.reduction.prepare import preparable, prepare
 from warpladder.reduction.ready import is_plain, key_of, ready_call

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from math import prod
 from numbers import Integral, Real
 from operator import countOf
 from typing import Any
@@ -35,7 +33,6 @@ __all__ = [
     "as_truths",
     "check_axes_of_indices",
     "check_dtype",
-    "of_plain_list",
 ]
 
 # Integers up to this are float64s.
@@ -43,8 +40,6 @@ _LARGEST_COUNT = 2**53
 
 # What to do where an iterable is no array.
 _OR_CHUNKS = "; of arrays to be reduced as one give iter(values)"
-
-_OF_PYTHON: dict[type, Any] = {float: np.float64, int: np.int64}
 
 # Bytes of a file that each thread has in memory at a time.
 _STRETCH_BYTES = 8 << 20
@@ -75,39 +70,6 @@ def as_source(values: Any) -> NDArray[Any] | StoredArray | Iterable[Any]:
     if isinstance(values, Iterable) and not (is_array or has_length):
         return values
     return as_array(values, "values")
-
-
-def of_plain_list(values: list[Any]) -> NDArray[Any] | list[Any]:
-    """Return a list of nothing but Python's own floats, or ints of 64 bits, as an array.
-
-    Or a list of such lists, of one length; others as they are, and an empty one. It is the array
-    that NumPy makes in about as much time, and nothing in it is left to be looked at.
-
-    Examples
-    --------
-    >>> of_plain_list([1, 2]), of_plain_list([[0.5], [1.5]]).tolist()
-    (array([1, 2]), [[0.5], [1.5]])
-    >>> of_plain_list([1, 2.0]), of_plain_list([[1], [2, 3]]), of_plain_list([2**63])
-    ([1, 2.0], [[1], [2, 3]], [9223372036854775808])
-    """
-    shape: tuple[int, ...] = (len(values),)
-    items: Callable[[], Iterable[Any]] = values.__iter__
-    first = values[0] if values else None
-    if type(first) is list:
-        shape = len(values), len(first)
-        if countOf(map(type, values), list) < len(values):
-            return values
-        if countOf(map(len, values), len(first)) < len(values):
-            return values
-        items, first = partial(chain.from_iterable, values), first[0] if first else None
-    kind, size = _OF_PYTHON.get(type(first)), prod(shape)
-    if kind is None or countOf(map(type, items()), type(first)) < size:
-        return values
-    try:
-        return np.fromiter(items(), kind, size).reshape(shape)
-    except (OverflowError, ValueError):
-        # It is too large, or another thread has made a list shorter.
-        return values
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:
