@@ -4,8 +4,8 @@ An array of a list is made in two passes: one looks at types, since NumPy takes 
 and what would be rounded, too, the next at values. `marshal` writes both down in one pass: of each
 number a byte that says what it is and its bits, of each list one and how many items follow. Where
 all numbers are of one kind these stand at equal distances, so that NumPy can look through the first
-and copy the second. Lists of 65,536 floats and ints took 1.0 and 0.9 ms so by one core of an EPYC,
-in two passes 1.6 each, in NumPy, which looks at less, 1.2 and 1.9.
+and copy the second. Sums of lists of 65,536 floats and ints took 1.05 and 0.93 ms so by one core
+of an EPYC, in two passes 1.65 and 1.95, in NumPy, which looks at less, 1.27 and 1.89.
 """
 
 from __future__ import annotations
