@@ -7,6 +7,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
+from warpladder.simulator import SimulatedDevice
 
 # Vectors have 64 bytes: rows of less, of whole ones, and of some more.
 LENGTHS = (1, 7, 16, 17, 63, 64, 65, 200)
@@ -64,3 +65,51 @@ def test_a_nan_in_long_blocks(at):
     values[at] = 2
     assert (wl.reduce(values, "max"), wl.reduce(-values, "min")) == (2, -2)
     assert wl.reduce(values, "argmax") == at
+
+
+def odd_truths(*shape):
+    """Return booleans of which true ones are any byte but 0, and the same ones of NumPy's own."""
+    rng = np.random.default_rng(shape)
+    raw = rng.integers(0, 256, shape, np.uint8)
+    raw[rng.random(shape) < 0.7] = 0
+    return raw.view(bool), raw != 0
+
+
+@pytest.mark.parametrize("op", ["argmax", "argmin", ("argmax", "min"), ("argmin", "any")])
+def test_any_byte_but_0_is_as_true_as_another(op):
+    def found(values, **options):
+        return [
+            np.asarray(each).tolist() for each in np.atleast_1d(wl.reduce(values, op, **options))
+        ]
+
+    for shape in ((7,), (64,), (200,), (5, 130), (130, 5), (3, 40, 70), (9, 3000)):
+        odd, plain = odd_truths(*shape)
+        for axis in (None, *range(len(shape))):
+            assert found(odd, axis=axis) == found(plain, axis=axis)
+            kept = np.indices(shape).sum(0) % 3 > 0
+            assert found(odd, axis=axis, where=kept) == found(plain, axis=axis, where=kept)
+        whole, its_plain = np.repeat(odd, 2, -1)[..., ::2], np.repeat(plain, 2, -1)[..., ::2]
+        for _ in range(3):
+            assert found(whole, axis=-1) == found(its_plain, axis=-1)
+            assert found(odd.T) == found(plain.T)
+    for all_true in (True, False):
+        raw = np.full((4, 300), 2 if all_true else 0, np.uint8)
+        raw[:, 100:] *= 100
+        assert found(raw.view(bool), axis=1) == found(raw != 0, axis=1)
+
+
+def test_the_first_true_byte_ends_the_search():
+    """What follows is not read, and would take a thousand times as long."""
+    truths = np.zeros(1 << 20, bool)
+    assert wl.reduce(truths, "argmax") == 0
+    truths[70_000] = True
+    assert wl.reduce(truths, "argmax") == 70_000
+    assert wl.reduce(~truths, "argmin") == 70_000
+
+
+def test_odd_truths_on_a_gpu():
+    odd, plain = odd_truths(3, 200)
+    for op in ("argmax", "argmin"):
+        for axis in (None, 0, 1):
+            on_gpu = wl.reduce(odd, op, axis=axis, device=SimulatedDevice())
+            np.testing.assert_array_equal(on_gpu, getattr(plain, op)(axis=axis))

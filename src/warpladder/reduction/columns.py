@@ -187,6 +187,7 @@ def column_kernel(spec: FoldSpec) -> Any:
     may_be_extreme = spec.values == "float64"
     least, largest = bounds(element)
     nan, none = element(np.nan if is_float else 0), np.int32(-1)
+    are_truths = spec.values == "bool" and spec.has_places
     block_size = min(spec.block, LINES)
     has = spec.folds.__contains__
     has_total, has_product, has_low, has_high = map(has, ("total", "product", "low", "high"))
@@ -269,6 +270,8 @@ def column_kernel(spec: FoldSpec) -> Any:
                     at = np.int32(i - begin)
                     for j in range(run):
                         v = line[j]
+                        if are_truths:
+                            v = element(v != 0)
                         kept = True
                         if skip_nan:
                             kept = v == v  # noqa: PLR0124 - NaN is not itself

@@ -46,6 +46,7 @@ from warpladder.reduction.extrema import (
     extrema_with_nan,
     most_bytes_by_twos,
 )
+from warpladder.reduction.first_truths import seeks_truths, truths_kernel
 from warpladder.reduction.moments import about, mean_of_block, moved, whole_mean_of_block
 from warpladder.reduction.places import first_place
 from warpladder.reduction.ranges import multiplied, squares_of
@@ -76,6 +77,8 @@ def fold_kernel(spec: FoldSpec) -> Any:
     Row k is ``data[k * pitch : k * pitch + length]``; the mask lies likewise, or is empty. Each row
     is folded into its state; in the indices that are kept its elements count from ``first`` on.
     """
+    if seeks_truths(spec):
+        return truths_kernel(spec)
     masked, skip_nan, is_half = spec.masked, spec.skip_nan, spec.values == "float16"
     is_chosen = masked or skip_nan
     # An extremum that is any number says that there was one.

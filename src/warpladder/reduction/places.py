@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -20,7 +21,7 @@ from warpladder.device.bits import lowest
 from warpladder.device.llvm import data_of, everywhere, vector_at
 from warpladder.reduction.scalars import strict_inline
 
-__all__ = ["first_place"]
+__all__ = ["first_place", "first_truth"]
 
 _VECTOR_BYTES = 64
 _BITS = ir.IntType(64)
@@ -109,3 +110,21 @@ def first_place(data: Any, mask: Any, begin: Any, end: Any, masked: Any, value: 
         if is_hit and (not masked or mask[i]):
             return i
     return end - 1
+
+
+@strict_inline
+def first_truth(data: Any, begin: Any, end: Any, is_true: Any) -> Any:
+    """Return the first index from ``begin`` to ``end`` whose byte is not 0, or is, or the end."""
+    lanes = _lanes_of(data)
+    at = begin
+    while at < end and at + lanes <= data.size:
+        # Of bytes a vector has as many as there are bits.
+        bits = _hits(data, at, np.uint8(0))
+        bits = ~bits if is_true else bits
+        if bits:
+            return min(at + lowest(bits), end)
+        at += lanes
+    # Behind these there may be no memory.
+    while at < end and (data[at] != 0) != is_true:
+        at += 1
+    return at

@@ -15,6 +15,7 @@ from warpladder.errors import InputError
 from warpladder.reduction.compensated import CompensatedSpec
 from warpladder.reduction.custom import AssociativeOp
 from warpladder.reduction.exact import ExactSpec
+from warpladder.reduction.first_truths import seeks_truths
 from warpladder.reduction.initial import as_initial
 from warpladder.reduction.layout import Tile
 from warpladder.reduction.ops import OPS, Op, Request, Sums, result_dtype
@@ -54,7 +55,7 @@ class Plan:
     ordered
         Whether the order of elements matters.
     counts_truths
-        Whether values are booleans, and it matters that a true one is 1.
+        Whether values are booleans, and it matters to the CPU's loops that a true one is 1.
     masked
         Whether a mask says which elements count.
     initial
@@ -323,7 +324,10 @@ def make_plan(
     if len(parts) == 1:
         parts = [parts[0].answering(frozenset(request.name for request in requests))]
     ordered = any(not isinstance(r.op, Op) or r.op.is_place for r in requests)
-    counts_truths = values.kind == "b" and not _ANY_TRUTH.issuperset(r.name for r in requests)
+    counts_truths = values.kind == "b" and not (
+        _ANY_TRUTH.issuperset(r.name for r in requests)
+        or all(isinstance(part, FoldPart) and seeks_truths(part.spec) for part in parts)
+    )
     return Plan(requests, dtypes, tuple(parts), ordered, counts_truths, masked)
 
 

@@ -61,7 +61,8 @@ FOLDS: dict[str, tuple[tuple[str, str], ...]] = {
     "exponential": (("peak", "f8"), ("scaled", "f8")),
 }
 
-_EXTREMA = frozenset({"low", "high", "low_at", "high_at"})
+_PLACES = frozenset({"low_at", "high_at"})
+_EXTREMA = _PLACES | {"low", "high"}
 
 
 class FoldSpec(NamedTuple):
@@ -103,6 +104,11 @@ class FoldSpec(NamedTuple):
     def is_of_extrema(self) -> bool:
         """Whether all that is kept is the least and the largest value, and where they are."""
         return bool(self.folds) and self.folds <= _EXTREMA
+
+    @property
+    def has_places(self) -> bool:
+        """Whether it is kept where an extremum is."""
+        return not self.folds.isdisjoint(_PLACES)
 
 
 def shift_type(values: str) -> Any:

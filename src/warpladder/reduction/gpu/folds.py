@@ -93,6 +93,7 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
     has_short_whole = (has_whole and not is_wide) or (has_moments and takes_whole_moments)
     has_extreme = has_low or has_high or has_exponential
     sees_nan = is_float and has_extreme and not spec.skip_nan
+    are_truths = spec.values == "bool" and spec.has_places
 
     @cuda.jit(device=True)
     @specialised
@@ -144,6 +145,10 @@ def _taker(spec: FoldSpec, size: int, *, some: bool) -> Any:
             n = cuda.popc(valid)
             if n == 0:
                 return
+        if are_truths:
+            # Its first true byte is as good as a greater one that follows.
+            for j in range(size):
+                batch[j] = element(batch[j] != 0)
         row = state[0]
         # Cells of arrays keep their types, where Numba would widen a variable.
         cells = cuda.local.array(4, real)
