@@ -1,0 +1,106 @@
+"""Booleans are asked as bytes: answers, types and errors are those of booleans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import warpladder as wl
+from warpladder.reduction.in_bytes import _OF_BYTES, in_bytes
+
+SHAPES = ((1,), (33,), (31, 7), (7, 31), (40, 3, 9), (4, 600))
+
+
+def truths(*shape: int) -> NDArray[np.bool_]:
+    """Return booleans of which true ones are any byte but 0."""
+    rng = np.random.default_rng(shape)
+    raw = rng.integers(1, 256, shape, np.uint8)
+    raw[rng.random(shape) < 0.4] = 0
+    return raw.view(np.bool_)
+
+
+def layouts(values: NDArray[Any]) -> list[NDArray[Any]]:
+    whole = np.zeros([n + 2 for n in values.shape], values.dtype)
+    part = whole[(slice(1, -1),) * values.ndim]
+    part[...] = values
+    second = np.repeat(values, 2, -1)[..., ::2]
+    return [values, np.asfortranarray(values), part, second, values[::-1], values.T]
+
+
+@pytest.mark.parametrize("op", sorted(_OF_BYTES))
+def test_answers_are_those_of_booleans(op: str) -> None:
+    function = getattr(np, op)
+    for shape in SHAPES:
+        for lying in layouts(truths(*shape)):
+            plain = lying.view(np.uint8) != 0
+            for axis in (None, *range(lying.ndim)):
+                for keepdims in (False, True):
+                    expected = function(plain, axis=axis, keepdims=keepdims)
+                    for _ in range(3):
+                        found = wl.reduce(lying, op, axis=axis, keepdims=keepdims)
+                        assert type(found) is type(expected)
+                        assert found.dtype == expected.dtype
+                        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("op", [np.add, np.maximum, np.minimum, np.logical_or, np.logical_and])
+def test_ufuncs(op: np.ufunc) -> None:
+    values = truths(40, 9)
+    plain = values.view(np.uint8) != 0
+    for axis in (None, 0, 1):
+        found, expected = wl.reduce(values, op, axis=axis), op.reduce(plain, axis=axis)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_means_are_rounded_once() -> None:
+    for n in (3, 7, 1000, 99_991):
+        values = np.zeros(n, bool)
+        values[: n // 3 + 1] = True
+        assert wl.reduce(values, "mean") == values.mean() == (n // 3 + 1) / n
+
+
+def test_masks() -> None:
+    values, kept = truths(30, 20), truths(30, 20).view(np.uint8) > 60
+    plain = values.view(np.uint8) != 0
+    for axis in (None, 0, 1):
+        for op in ("sum", "any", "all", "mean", "max"):
+            options: dict[str, Any] = {"initial": False} if op == "max" else {}
+            expected = getattr(np, op)(plain, axis=axis, where=kept, **options)
+            np.testing.assert_array_equal(wl.reduce(values, op, axis=axis, where=kept), expected)
+    nothing = np.zeros_like(kept)
+    assert wl.reduce(values, "sum", where=nothing) == 0
+    assert np.isnan(wl.reduce(values, "mean", where=nothing))
+    for op in ("max", "min"):
+        with pytest.raises(wl.InputError, match=f"where: {op} is not defined"):
+            wl.reduce(values, op, where=nothing)
+
+
+def test_errors_say_what_was_asked() -> None:
+    empty = np.zeros((0, 3), bool)
+    assert wl.reduce(empty, "sum", axis=0).tolist() == [0, 0, 0]
+    assert np.isnan(wl.reduce(empty, "mean", axis=0)).all()
+    with pytest.raises(wl.InputError, match="max of no elements"):
+        wl.reduce(empty, "max", axis=0)
+    values = truths(4, 5)
+    with pytest.raises(wl.InputError, match="axis=2 is out of range"):
+        wl.reduce(values, "max", axis=2)
+    with pytest.raises(wl.InputError, match="accuracy"):
+        wl.reduce(values, "mean", accuracy="none")
+    with pytest.raises(wl.InputError, match="ptp is not defined for bool"):
+        wl.reduce(values, "ptp")
+
+
+def test_what_is_not_asked_of_bytes() -> None:
+    values = truths(9)
+    for op in ("prod", "var", "argmax", ("sum", "max"), "no such name"):
+        assert in_bytes(values, op, masked=False)[0] is values
+    plain = values.view(np.uint8) != 0
+    assert wl.reduce(values, "var") == pytest.approx(plain.var(), rel=1e-15)
+    assert wl.reduce(values, "sum", dtype="f4") == np.float32(plain.sum())
+    assert wl.reduce(values, "sum", initial=3) == plain.sum() + 3
+    assert wl.reduce(values, "sum", accuracy="reproducible") == plain.sum()
+    assert list(wl.reduce(values, ("sum", "max"))) == [plain.sum(), plain.max()]
