@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -26,7 +29,7 @@ def numbers(op, dtype, shape):
     if op.startswith("nan"):
         drawn[::3, 0] = np.nan
     # Zeros alone are squares and products that may have vanished.
-    drawn[5] = 0
+    drawn[5 % len(drawn)] = 0
     return drawn
 
 
@@ -38,7 +41,8 @@ def expected_of(op, values):
 @pytest.mark.parametrize("shape", SIDES)
 def test_short_rows(op, dtype, shape):
     part = make_plan(parse_ops(op), np.dtype(dtype), None, "fast", False).parts[0]
-    is_exact = op in {"min", "nanmax"} or (dtype.startswith("i") and op != "std")
+    # Means of integers are made of two words.
+    is_exact = op in {"min", "nanmax"} or (dtype.startswith("i") and op not in {"std", "mean"})
     is_short = shape[1] < (lines._LONG_OF_FEW if is_exact else SHORT)
     assert lines.turns(part.spec, *shape) is (dtype != "f2" and is_short)
     values = numbers(op, dtype, shape)
@@ -90,7 +94,61 @@ def test_few_or_long_rows_are_not_turned():
     exact = make_plan(parse_ops("max"), np.dtype("f4"), None, "fast", False).parts[0]
     assert lines.turns(exact.spec, 200, lines._LONG_OF_FEW - 1)
     assert not lines.turns(exact.spec, 200, lines._LONG_OF_FEW)
-    assert lines.turns(exact.spec, lines._FEW_ELEMENTS, lines._LONG_FOR_EXACT - 1)
-    assert not lines.turns(exact.spec, lines._FEW_ELEMENTS, lines._LONG_FOR_EXACT)
+    enough = -(-lines._FEW_ELEMENTS // (SHORT - 1))
+    assert lines.turns(exact.spec, enough, SHORT - 1)
+    assert not lines.turns(exact.spec, enough - 1, SHORT - 1)
+    means = make_plan(parse_ops("mean"), np.dtype("i4"), None, "fast", False).parts[0]
+    assert lines.turns(means.spec, enough - 1, SHORT - 1)
     indexed = make_plan(parse_ops("argmax"), np.dtype("f4"), None, "fast", False).parts[0]
     assert not lines.turns(indexed.spec, 10_000, 4)
+
+
+OPERATIONS = (
+    *(("sum", "f8"), ("min", "i1"), ("mean", "i8"), ("var", "f4"), ("ptp", "i2")),
+    *large(("l2", "f8"), ("mean", "f4"), ("all", "u1"), ("std", "f8"), ("prod", "f4")),
+    *large(("nanmax", "f4"), ("nanmean", "f8"), ("nanvar", "f4"), ("count_nonzero", "i4")),
+)
+
+
+@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+@pytest.mark.parametrize(
+    "shape", [(5, 6, 19, 17), (2, 3, 128, 3), (90, 31), (6, 7, 9, 8), *large(((3, 4, 5, 6, 9),))]
+)
+def test_rows_in_groups_have_the_bits_of_a_copy(op, dtype, shape):
+    whole = numbers(op, dtype, [n + 2 for n in shape])
+    part = whole[(slice(1, -1),) * len(shape)]
+    copy, shape_left = np.ascontiguousarray(part), len(shape) - 1
+    expected = wl.reduce(copy, op, axis=-1)
+    for _ in range(3):
+        for turned in (lambda each: each, np.flip, lambda each: each.swapaxes(0, shape_left - 1)):
+            rows = turned(np.moveaxis(part, -1, 0)[0])
+            lies = np.lib.stride_tricks.as_strided(
+                rows, (*rows.shape, shape[-1]), (*rows.strides, part.itemsize)
+            )
+            found = turned(wl.reduce(lies, op, axis=-1))
+            assert np.ascontiguousarray(found).tobytes() == expected.tobytes()
+
+
+def test_rows_that_end_where_memory_does():
+    """Squares are of eight rows and elements; what follows is not read."""
+    for length in range(2, SHORT):
+        rows = -(-lines._LEAST_TURNED // length)
+        values = np.random.default_rng(length).integers(-9, 9, (rows, length)).astype("f8")
+        memory = mmap.mmap(-1, -(-values.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE)
+        laid = np.frombuffer(memory, "f8")[-values.size :].reshape(values.shape)
+        laid[...] = values
+        np.testing.assert_array_equal(wl.reduce(laid, axis=1), values.sum(axis=1))
+        del laid
+
+
+def test_short_rows_that_are_shared():
+    """Who stands by has some, with the same bits; two threads at once do not meet."""
+    values = np.random.default_rng(3).random((40_000, 9))
+    alone = [wl.reduce(part, "var", axis=1) for part in np.array_split(values, 16)]
+
+    def calls(_: int) -> bool:
+        found = [wl.reduce(values, "var", axis=1) for _ in range(20)]
+        return {each.tobytes() for each in found} == {np.concatenate(alone).tobytes()}
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(calls, range(3)))

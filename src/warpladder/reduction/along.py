@@ -16,11 +16,14 @@ from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.finishers import array_maker, one_field
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_results import leaving_results, way_across, way_turned
-from warpladder.reduction.lines import turns
+from warpladder.reduction.lines import turns, turns_all
+from warpladder.reduction.many import stand_in
 from warpladder.reduction.ops import Op
 from warpladder.reduction.parts import FoldPart
+from warpladder.reduction.passes import rows_of
 from warpladder.reduction.plan import Plan, check_mask_leaves_some
 from warpladder.reduction.shared_rows import together_for
+from warpladder.reduction.short_rows import MOST_TURNED
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import Asked, Way, loop_of, most_of_one_tile, plan_of
 
@@ -60,15 +63,20 @@ def answer_along(
         return None
     if is_copied and length > layout.COPIED_COLUMNS and not is_few:
         return None
+    part, is_stored = plan.parts[0], values.char not in "e?"
+    is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
     # Of rows that lie across none takes a time of its own.
     most = layout.CACHED_BYTES if is_copied else most_of_one_tile(plan, 0 if is_across else length)
-    if size > most:
-        return None
+    is_large = size > most
+    if is_large:
+        if side > 1 or masked or not (is_turned and is_stored and size <= MOST_TURNED):
+            return None
+        lying = rows_of(stand_in(values, shape), (axis,), None, plan, on_gpu=False)
+        if not (isinstance(part, FoldPart) and turns_all(part.spec, lying)):
+            return None
     pitch, width = (side, side) if is_across else (length, 0)
-    make, part = array_maker(plan, length), plan.parts[0]
-    is_stored = values.char not in "e?"
+    make = array_maker(plan, length)
     loop = seek = together = None
-    is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
     if is_across or is_turned:
         plan = leaving_results(plan)
         part = plan.parts[0]
@@ -124,10 +132,10 @@ def answer_along(
     if is_across and is_stored:
         direct = way_across(plan, rows, length, side)
     elif is_turned and is_stored and not masked:
-        direct = way_turned(plan, rows, length)
+        direct = way_turned(plan, ((rows, length),), length)
     if direct is None:
         # The fields of more rows would be more memory than the elements.
-        return None if is_across and rows > layout.MOST_ROWS_ACROSS else run
+        return None if is_large or (is_across and rows > layout.MOST_ROWS_ACROSS) else run
 
     is_flat = len(left) == 1
 

@@ -24,15 +24,20 @@ from warpladder.reduction.at_hand import Lent, states_at_hand
 from warpladder.reduction.blocks import element_type, numbers_among
 from warpladder.reduction.columns import LINES, STRIP, column_entries, lines_joined
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.line_kernel import SUMS
 from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
 from warpladder.reduction.scalars import compiled, difference, either
+from warpladder.reduction.shared_lines import Found
+from warpladder.reduction.short_rows import Levels, folder_of_short_rows
 from warpladder.reduction.states import FoldSpec, new_states, shift_type
 
 __all__ = [
+    "deviations_alone",
     "moments_of_lines",
     "takes_deviations",
     "way_to_deviations",
     "way_to_joined_deviations",
+    "way_to_short_deviations",
 ]
 
 
@@ -66,12 +71,20 @@ def moments_of_lines(
     kernel = _moments_kernel(spec)
     if kernel(data, rows, length, pitch, width, shift, offset, deviation, counts):
         return None
+    fields = deviations_alone(deviation, counts if spec.skip_nan else np.array([length]))
+    return fields | ({"shift": shift, "offset": offset} if are_all else {})
+
+
+def deviations_alone(
+    deviation: NDArray[np.float64], counts: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Return the fields of which variances are made, where none left its range."""
+    nothing = np.zeros(1)
     return {
-        "count": counts if spec.skip_nan else np.array([length]),
-        **({"shift": shift, "offset": offset} if are_all else {}),
-        "tiny_deviation": np.zeros(1),
+        "count": counts,
+        "tiny_deviation": nothing,
         "deviation": deviation,
-        "huge_deviation": np.zeros(1),
+        "huge_deviation": nothing,
     }
 
 
@@ -140,6 +153,59 @@ def way_to_joined_deviations(
         return found
 
     return way
+
+
+def way_to_short_deviations(
+    spec: FoldSpec, levels: Levels, length: int, *, shares: bool
+) -> Callable[[NDArray[Any]], NDArray[np.float64] | None]:
+    """Return what `way_to_deviations` does for short rows that do not lie across.
+
+    They are turned some at a time, and dealt out if it ``shares`` them. Variances of 10,000 x 30
+    float64 over the second axis took 775 us by an EPYC where all were turned at once.
+    """
+    values = np.dtype(element_type(spec.values))
+    find = folder_of_short_rows(
+        _short_kernel(spec), _room_of_short, values, levels, length, SUMS, shares=shares
+    )
+
+    def way(data: NDArray[Any]) -> NDArray[np.float64] | None:
+        _, are_lost, _, deviation = find(data)
+        return None if np.count_nonzero(are_lost) else deviation
+
+    return way
+
+
+def _room_of_short(rows: int, pieces: int, how: int) -> Found:
+    """Return where `_short_kernel` leaves what it finds."""
+    return np.empty(0), np.zeros(pieces, np.int64), np.empty(0, np.int64), np.empty(rows)
+
+
+@cache
+def _short_kernel(spec: FoldSpec) -> Any:
+    """Return the loop for lines that leaves deviations, and a mark if some are lost."""
+    moments, apart = _moments_kernel(spec), shift_type(spec.values)
+
+    @cached
+    @njit(nogil=True)
+    @specialised
+    def fold(  # type: ignore[no-untyped-def]
+        data,
+        rows,
+        length,
+        pitch,
+        width,
+        rows_left,
+        first,
+        second,
+        counts,
+        results,
+        how,
+    ):
+        shift, offset = np.empty(rows, apart), np.empty(rows)
+        if moments(data, rows, length, pitch, width, shift, offset, results, counts):
+            second[0] = True
+
+    return fold
 
 
 @cache

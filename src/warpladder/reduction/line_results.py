@@ -21,6 +21,7 @@ from warpladder.reduction.deviations import (
     takes_deviations,
     way_to_deviations,
     way_to_joined_deviations,
+    way_to_short_deviations,
 )
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_kernel import (
@@ -36,7 +37,8 @@ from warpladder.reduction.ops import OPS, Field, Op, Sums
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.quiet import quietly
-from warpladder.reduction.short_rows import turned
+from warpladder.reduction.shared_lines import Found
+from warpladder.reduction.short_rows import Levels
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["leaving_results", "way_across", "way_turned"]
@@ -108,35 +110,43 @@ def way_across(plan: Plan, rows: int, length: int, side: int, pitch: int = 0) ->
     truths; None where there is none, and returns None where fields are to be made first.
     """
     part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
-    if not (plan.is_plain and isinstance(part, FoldPart)):
-        return None
     if isinstance(part, _DeviationsPart) and isinstance(op, Op):
         return _way_to_spread(op, part, dtype, rows, length, side, pitch)
-    if isinstance(part.by_lines, Range) and op is OPS["ptp"]:
-        if dtype != np.dtype(part.spec.values):
-            # A range that is wanted as another is converted, and may not fit there.
-            return None
-        return _way_to_range(part.by_lines, dtype, rows, length, side, pitch)
-    if not isinstance(part.by_lines, Lines):
+    return _way_by(plan, lambda each, how: _way(each, how, dtype, rows, length, side, pitch))
+
+
+def way_turned(plan: Plan, levels: Levels, length: int) -> _Results | None:
+    """Return the way from rows that `lines.turns` to their results, as `way_across`.
+
+    They have a length. It is called with an array whose first element is that of the first row.
+
+    NaNs that are to be skipped in deviations take records.
+    """
+    part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
+    if not (isinstance(part, _DeviationsPart) and isinstance(op, Op)):
+        return _way_by(plan, lambda each, how: _way_of_rows(each, how, dtype, levels, length))
+    if part.skip_nan:
+        return None
+    find = way_to_short_deviations(part.spec, levels, length, shares=part.shares)
+    return _way_from_deviations(op, dtype, length, find)
+
+
+def _way_by(plan: Plan, way_of: Callable[[Lines, int], _Results | None]) -> _Results | None:
+    """Return the way by one loop, or one for each extremum, of which ``way_of`` is that."""
+    part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
+    if not (plan.is_plain and isinstance(part, FoldPart)):
+        return None
+    by_lines = part.by_lines
+    if isinstance(by_lines, Range) and op is OPS["ptp"]:
+        # A range that is wanted as another dtype is converted, and may not fit there.
+        is_own = dtype == np.dtype(part.spec.values)
+        low, high = (way_of(each, FIELDS) for each in by_lines.each)
+        return _way_to_range(low, high, dtype) if is_own and low and high else None
+    if not isinstance(by_lines, Lines):
         return None
     if isinstance(part, _ResultsPart):
-        return _way(part.by_lines, part.how, dtype, rows, length, side, pitch)
-    if _is_left(op, part, dtype):
-        return _way(part.by_lines, FIELDS, dtype, rows, length, side, pitch)
-    return None
-
-
-def way_turned(plan: Plan, rows: int, length: int) -> _Results | None:
-    """Return the way from rows of a length that `lines.turns` to their results, as `way_across`.
-
-    It is None but for deviations, for which all rows are turned at once.
-    """
-    is_of_spread = isinstance(plan.parts[0], _DeviationsPart)
-    across = way_across(plan, rows, length, rows) if is_of_spread else None
-    if across is None:
-        return None
-    way = across
-    return lambda data, ddof: way(turned(Tile(data, NO_MASK, rows, length, length)).data, ddof)
+        return way_of(by_lines, part.how)
+    return way_of(by_lines, FIELDS) if _is_left(op, part, dtype) else None
 
 
 def _way_to_spread(
@@ -149,8 +159,16 @@ def _way_to_spread(
     find = way_to_deviations(part.spec, rows, length, pitch or side, side)
     if find is None and rows == side and pitch in {0, side}:
         find = way_to_joined_deviations(part.spec, part.rare, rows, length)
-    if find is None:
-        return None
+    return None if find is None else _way_from_deviations(op, dtype, length, find)
+
+
+def _way_from_deviations(
+    op: Op,
+    dtype: np.dtype[Any],
+    length: int,
+    find: Callable[[NDArray[Any]], NDArray[np.float64] | None],
+) -> _Results:
+    """Return the way to variances, or their roots, from sums of squared deviations."""
     is_root = op is OPS["std"]
 
     def finished(deviation: NDArray[Any], free: int) -> NDArray[Any]:
@@ -170,24 +188,43 @@ def _way(
     lines: Lines, how: int, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
 ) -> _Results | None:
     """Return `way_across` by one loop, which leaves results, or fields that are results."""
-    spec, place, pitch = lines.spec, 0 if how == FIELDS else -1, pitch or side
+    spec, pitch = lines.spec, pitch or side
     joined = lines_joined(Tile(lines.none, NO_MASK, rows, length, pitch, side))
     few = _FEW_LINES_OF_FLOATS if np.dtype(spec.values).kind == "f" else _FEW_LINES
     if joined > 1 and (length > few or _rounds(spec)):
         return _way_joined(lines, how, dtype, rows, length, joined)
-    loop, room, may_leave = lines.loop, lines.room, lines.may_leave
-    is_of_some = is_extreme_of_some(spec)
-    together = lines.together
+    loop, room, together = lines.loop, lines.room, lines.together
     if together is not None and not together.takes(rows * length):
         together = None
 
-    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:  # noqa: ARG001 - see `_Results`
+    def find(data: NDArray[Any]) -> Found:
         found = None
         if together is not None:
             found = together(data, rows, length, pitch, side, how)
         if found is None:
             found = room(rows, 1, how)
             loop(data, rows, length, pitch, side, rows, *found, how)
+        return found
+
+    return _way_to_found(lines, how, dtype, find)
+
+
+def _way_of_rows(
+    lines: Lines, how: int, dtype: np.dtype[Any], levels: Levels, length: int
+) -> _Results:
+    """Return `way_turned` by one loop."""
+    return _way_to_found(lines, how, dtype, lines.folder_of_rows(levels, length, how))
+
+
+def _way_to_found(
+    lines: Lines, how: int, dtype: np.dtype[Any], find: Callable[[NDArray[Any]], Found]
+) -> _Results:
+    """Return the way to what is found that is the results, by what the loop leaves."""
+    place, may_leave = 0 if how == FIELDS else -1, lines.may_leave
+    is_of_some = is_extreme_of_some(lines.spec)
+
+    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:  # noqa: ARG001 - see `_Results`
+        found = find(data)
         if may_leave and np.count_nonzero(found[1]):
             return None
         if is_of_some and np.count_nonzero(found[2]):
@@ -198,13 +235,8 @@ def _way(
     return way
 
 
-def _way_to_range(
-    lines: Range, dtype: np.dtype[Any], rows: int, length: int, side: int, pitch: int
-) -> _Results | None:
-    """Return `way_across` by a loop for either extremum; integers may not hold what it finds."""
-    to_low, to_high = (_way(each, FIELDS, dtype, rows, length, side, pitch) for each in lines.each)
-    if to_low is None or to_high is None:
-        return None
+def _way_to_range(to_low: _Results, to_high: _Results, dtype: np.dtype[Any]) -> _Results:
+    """Return the way to ranges by those to either extremum; integers may not hold them."""
 
     def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:
         low = to_low(data, ddof)

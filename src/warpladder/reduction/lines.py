@@ -22,8 +22,13 @@ from warpladder.device.subroutines import entry_for
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.cuts import is_exact
-from warpladder.reduction.deviations import moments_of_lines, takes_deviations
-from warpladder.reduction.layout import SHORT, Tile
+from warpladder.reduction.deviations import (
+    deviations_alone,
+    moments_of_lines,
+    takes_deviations,
+    way_to_short_deviations,
+)
+from warpladder.reduction.layout import SHORT, ArrayRows, Tile
 from warpladder.reduction.line_kernel import (
     FIELDS,
     is_extreme_of_some,
@@ -34,7 +39,7 @@ from warpladder.reduction.line_kernel import (
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LARGEST_PRODUCT, LEAST_PRODUCT, LOW_WORD, outdoes
 from warpladder.reduction.shared_lines import Found, LinesTogether
-from warpladder.reduction.short_rows import fold_short_rows, turned
+from warpladder.reduction.short_rows import Levels, folder_of_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
 from warpladder.reduction.together import Together
 
@@ -42,16 +47,16 @@ __all__ = ["Lines", "Moments", "Range", "join_lines", "lines_for", "takes_lines"
 
 # Elements from which short rows are turned.
 _LEAST_TURNED = 2048
-# Elements of rows that are gone through as they lie where any order leaves the same bits: few rows,
-# and any. Of what they took turned, row by row 4,096, 65,536 and 1,048,576 elements took by two
-# cores of a Xeon in rows of 12 0.4 to 0.7, 0.7 to 1.6 and 0.7 to 1.05, in rows of 16 0.3 to 0.5,
-# 0.4 to 1.1 and 0.4 to 0.8, of 28 0.2 to 0.4, 0.4 to 1 and 0.3 to 0.7; a Zen 3's in rows of 8
-# 0.5 to 0.8 and 0.8 to 3, of 12 0.4 to 0.8 and 0.6 to 1.2.
-_LONG_OF_FEW, _LONG_FOR_EXACT = 12, 16
-_FEW_ELEMENTS = 1 << 15
+# Elements of rows that are gone through as they lie where any order leaves the same bits, and up to
+# how many of all rows. By one core of an EPYC (Zen 4), turned and so, in us, the largest of 4,000
+# int8 in rows of 12 and 16: 3.3 and 6.2, 3.3 and 3.2; of 16,000 4.2 and 16, 3.9 and 7.8; sums of
+# 16,000 int64 in rows of 16 and 28 7.9 and 7.6, 8.1 and 6.1. Means of integers take twice as long
+# so, whatever there is.
+_LONG_OF_FEW, _FEW_ELEMENTS = 16, 1 << 12
 
 # Both are found faster one after the other than with records.
 _RANGE = frozenset({"low", "high"})
+_WHOLE = frozenset({"whole"})
 
 _NOTHING: NDArray[np.int64] = np.empty(0, np.int64)
 
@@ -69,9 +74,20 @@ def turns(spec: FoldSpec, rows: int, length: int) -> bool:
     """Return whether so many rows of a length, which do not lie across, are turned for it."""
     if not (0 < length < SHORT and rows * length >= _LEAST_TURNED and takes_lines(spec)):
         return False
+    are_few = length >= _LONG_OF_FEW and rows * length < _FEW_ELEMENTS
     # Of what rounds bits hang on it.
-    long = _LONG_OF_FEW if rows * length < _FEW_ELEMENTS else _LONG_FOR_EXACT
-    return length < long or not is_exact(spec)
+    return not (are_few and is_exact(spec) and spec.folds != _WHOLE)
+
+
+def turns_all(spec: FoldSpec, rows: ArrayRows) -> bool:
+    """Return whether rows that `turns` have the same bits by whatever tiles they are gone through.
+
+    Of what rounds they have not where the last is small.
+    """
+    if is_exact(spec):
+        return True
+    spans = rows.row_spans()
+    return all(turns(spec, span.end - span.begin, rows.length) for span in spans)
 
 
 @cache
@@ -121,8 +137,14 @@ class Moments:
 
     def fields(self, tile: Tile) -> Fields | None:
         """See `Lines`."""
-        across = tile if tile.across else turned(tile)
-        return moments_of_lines(self._spec, across, are_all=self._are_all)
+        data, _, rows, length, pitch, across = tile
+        if across or self._are_all or self._spec.skip_nan or length == 1:
+            lying_across = tile if across else turned(tile)
+            return moments_of_lines(self._spec, lying_across, are_all=self._are_all)
+        # Whoever deals out tiles deals out enough.
+        find = way_to_short_deviations(self._spec, ((rows, pitch),), length, shares=False)
+        found = find(data)
+        return None if found is None else deviations_alone(found, np.array([length]))
 
     def merged(self, fields: Fields, later: Fields) -> None:
         """See `Lines`: records serve better."""
@@ -242,13 +264,21 @@ class Lines:
     def found(self, tile: Tile, how: int) -> Found:
         """Return what the loop finds of each row of a tile of which none are joined."""
         if not tile.across and tile.length > 1:
-            return fold_short_rows(self.kernel, self.room, tile, how)
+            data, _, rows, length, pitch, _ = tile
+            return self.folder_of_rows(((rows, pitch),), length, how)(data)
         tile = tile if tile.across else turned(tile)
         data, _, rows, length, pitch, width = tile
         found = None
         if self.together is not None:
             found = self.together(data, rows, length, pitch, width, how)
         return self.found_alone(tile, rows, how) if found is None else found
+
+    def folder_of_rows(
+        self, levels: Levels, length: int, how: int
+    ) -> Callable[[NDArray[Any]], Found]:
+        """Return what finds what the loop finds of rows that do not lie across."""
+        given, shares = (self.kernel, self.room, self.element), self.together is not None
+        return folder_of_short_rows(*given, levels, length, how, shares=shares)
 
     def found_alone(self, tile: Tile, left: int, how: int) -> Found:
         """Return what this thread finds by the loop of a tile that lies across.

@@ -21,16 +21,19 @@ from numpy.typing import NDArray
 from warpladder.reduction.along import is_index
 from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
 from warpladder.reduction.apart import LEAST_SHARED
-from warpladder.reduction.copies import FEW, copied, copier, lent
+from warpladder.reduction.copies import FEW, copied, copier, lent, step_of
 from warpladder.reduction.few import MOST_COPIED, answer_to
 from warpladder.reduction.layout import NO_MASK, TILE_BYTES, ArrayRows, Tile
-from warpladder.reduction.line_results import leaving_results, way_across
+from warpladder.reduction.line_results import leaving_results, way_across, way_turned
+from warpladder.reduction.lines import turns, turns_all
 from warpladder.reduction.many import stand_in, way_through
+from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
 from warpladder.reduction.shared_lines import lines_by_one_thread
+from warpladder.reduction.short_rows import MOST_TURNED, levels_of
 from warpladder.reduction.steps import way_in_steps
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
@@ -241,8 +244,31 @@ def _way_of_rows(
     if any(not step and n > 1 for n, step in zip(whole.shape, whole.strides, strict=True)):
         # What is broadcast has no order in memory.
         return by_rows
+    of_short_rows = _way_of_short_rows(laid)
+    if of_short_rows is not None:
+        return of_short_rows
     as_it_lies = _way_as_it_lies(laid, short_way, short_way_of_copy, is_copied_whole)
     return as_it_lies or by_rows or _way_in_place(laid)
+
+
+def _way_of_short_rows(laid: _Laid) -> _View | None:
+    """Return the way of rows, of elements next to each other, that `lines.turns` where they lie.
+
+    A copy of 36 x 17 x 19 x 17 float64 with their edges cut off takes 90 us by itself.
+    """
+    whole, part, kept, turn = laid.whole, laid.plan.parts[0], laid.kept, laid.turn
+    sides, steps, size = laid.turned.shape, laid.turned.strides, whole.itemsize
+    is_plain = laid.plan.is_plain and isinstance(part, FoldPart) and whole.dtype.char not in "e?"
+    rows, length = prod(sides[:kept]), prod(sides[kept:])
+    if not (is_plain and whole.dtype.isnative and turns(part.spec, rows, length)):
+        return None
+    levels = levels_of(sides[:kept], steps[:kept], size)
+    if levels is None or whole.nbytes > MOST_TURNED or step_of(sides[kept:], steps[kept:]) != size:
+        return None
+    if not turns_all(part.spec, laid.rows):
+        return None
+    way = way_turned(leaving_results(laid.plan), levels, length)
+    return None if way is None else lambda array, ddof: way(turn(array), ddof)
 
 
 def _way_as_it_lies(
