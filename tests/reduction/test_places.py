@@ -113,3 +113,36 @@ def test_odd_truths_on_a_gpu():
         for axis in (None, 0, 1):
             on_gpu = wl.reduce(odd, op, axis=axis, device=SimulatedDevice())
             np.testing.assert_array_equal(on_gpu, getattr(plain, op)(axis=axis))
+
+
+@pytest.mark.parametrize("dtype", [*("f4", "i8", "u1"), *large("f8", "i1", "u2", "i2", "u4", "u8")])
+@pytest.mark.parametrize("op", ["argmax", "argmin", *large("nanargmax")])
+def test_many_short_rows(dtype, op):
+    """They are turned: of equals the first, of NaNs as well, in groups and with gaps."""
+    rng = np.random.default_rng(7)
+    for length in (2, 3, 7, 8, 9, 31):
+        whole = rng.integers(0, 4, (3, 22, 9, length + 2)).astype(dtype)
+        if dtype.startswith("f"):
+            whole[rng.random(whole.shape) < 0.05] = np.nan
+            whole[..., 1] = 1
+        for values in (whole[..., 1:-1], np.ascontiguousarray(whole[:, ::-1, :, 1:-1])):
+            expected = getattr(np, op)(values, axis=-1)
+            for _ in range(3):
+                found = wl.reduce(values, op, axis=-1)
+                assert found.dtype == np.int64
+                np.testing.assert_array_equal(found, expected)
+        flat = np.ascontiguousarray(whole[0, ..., 1:-1]).reshape(-1, length)
+        found = wl.reduce(flat, op, axis=1, keepdims=True)
+        np.testing.assert_array_equal(found, getattr(np, op)(flat, axis=1, keepdims=True))
+
+
+def test_places_in_rows_at_the_ends_of_their_range():
+    for dtype in ("i1", "u1", "f4", "f8"):
+        limits = np.finfo(dtype) if dtype.startswith("f") else np.iinfo(dtype)
+        least, most = limits.min, limits.max
+        values = np.full((300, 5), least, dtype)
+        values[1::3, 3], values[2::3] = most, most
+        for op in ("argmax", "argmin"):
+            np.testing.assert_array_equal(
+                wl.reduce(values, op, axis=1), getattr(values, op)(axis=1)
+            )

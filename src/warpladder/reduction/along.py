@@ -23,6 +23,7 @@ from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.passes import rows_of
 from warpladder.reduction.plan import Plan, check_mask_leaves_some
 from warpladder.reduction.shared_rows import together_for
+from warpladder.reduction.short_places import way_to_short_places
 from warpladder.reduction.short_rows import MOST_TURNED
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import Asked, Way, loop_of, most_of_one_tile, plan_of
@@ -64,6 +65,10 @@ def answer_along(
     if is_copied and length > layout.COPIED_COLUMNS and not is_few:
         return None
     part, is_stored = plan.parts[0], values.char not in "e?"
+    if side == 1 and size <= MOST_TURNED:
+        places = way_to_short_places(plan, ((rows, length),), rows, length)
+        if places is not None:
+            return lambda array, _marks, ddof: places(array, ddof).reshape(left)
     is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
     # Of rows that lie across none takes a time of its own.
     most = layout.CACHED_BYTES if is_copied else most_of_one_tile(plan, 0 if is_across else length)

@@ -33,6 +33,7 @@ from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
 from warpladder.reduction.shared_lines import lines_by_one_thread
+from warpladder.reduction.short_places import way_to_short_places
 from warpladder.reduction.short_rows import MOST_TURNED, levels_of
 from warpladder.reduction.steps import way_in_steps
 from warpladder.reduction.turn import Turn, back_of, by_memory
@@ -258,16 +259,16 @@ def _way_of_short_rows(laid: _Laid) -> _View | None:
     """
     whole, part, kept, turn = laid.whole, laid.plan.parts[0], laid.kept, laid.turn
     sides, steps, size = laid.turned.shape, laid.turned.strides, whole.itemsize
-    is_plain = laid.plan.is_plain and isinstance(part, FoldPart) and whole.dtype.char not in "e?"
     rows, length = prod(sides[:kept]), prod(sides[kept:])
-    if not (is_plain and whole.dtype.isnative and turns(part.spec, rows, length)):
-        return None
     levels = levels_of(sides[:kept], steps[:kept], size)
-    if levels is None or whole.nbytes > MOST_TURNED or step_of(sides[kept:], steps[kept:]) != size:
+    if levels is None or not (whole.dtype.isnative and laid.plan.is_plain):
         return None
-    if not turns_all(part.spec, laid.rows):
+    if whole.nbytes > MOST_TURNED or step_of(sides[kept:], steps[kept:]) != size:
         return None
-    way = way_turned(leaving_results(laid.plan), levels, length)
+    way: Any = way_to_short_places(laid.plan, levels, rows, length)
+    is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
+    if is_turned and whole.dtype.char not in "e?" and turns_all(part.spec, laid.rows):
+        way = way_turned(leaving_results(laid.plan), levels, length)
     return None if way is None else lambda array, ddof: way(turn(array), ddof)
 
 
