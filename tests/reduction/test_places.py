@@ -146,3 +146,33 @@ def test_places_in_rows_at_the_ends_of_their_range():
             np.testing.assert_array_equal(
                 wl.reduce(values, op, axis=1), getattr(values, op)(axis=1)
             )
+
+
+@pytest.mark.parametrize("dtype", [*("f4", "i8", "u1"), *large("f8", "i1", "u2", "i2", "u4", "u8")])
+@pytest.mark.parametrize("op", ["argmax", "argmin", *large("nanargmax")])
+def test_few_columns(dtype, op):
+    """Many lines are taken as one: of equals the first, of NaNs as well, whatever is left over."""
+    rng = np.random.default_rng(8)
+    for side in (2, 3, 8, 31):
+        for length in (33, 128, 511, 1001):
+            values = rng.integers(0, 4 if length < 200 else 100, (3, length, side)).astype(dtype)
+            if dtype.startswith("f"):
+                values[rng.random(values.shape) < 2 / length] = np.nan
+                values[:, 5] = 1
+            for lies, axis in ((values, 1), (values[0], 0), (values[0, :, ::-1], 0)):
+                expected = getattr(np, op)(lies, axis=axis)
+                for _ in range(3):
+                    found = wl.reduce(lies, op, axis=axis)
+                    assert found.dtype == np.int64
+                    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_first_of_equals_in_few_columns():
+    """In each lane, between lanes, and in what is left over."""
+    for place in (*range(40), 640, 998, 999, 1000):
+        values = np.zeros((1001, 3), np.int16)
+        values[place:, 1] = 7
+        values[-1] = 7
+        assert wl.reduce(values, "argmax", axis=0).tolist() == [1000, place, 1000]
+        values[-1, 1] = 8 if place < 1000 else 7
+        assert wl.reduce(values, "argmax", axis=0)[1] == 1000

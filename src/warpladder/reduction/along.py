@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import layout
 from warpladder.reduction.at_hand import states_at_hand
+from warpladder.reduction.column_places import way_to_column_places
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.finishers import array_maker, one_field
@@ -54,6 +55,14 @@ def answer_along(
     side = prod(shape[axis + 1 :]) if length > 1 else 1
     rows = prod(shape) // length
     size = rows * length * values.itemsize
+    if side == 1 and size <= MOST_TURNED:
+        places = way_to_short_places(plan, ((rows, length),), rows, length)
+        if places is not None:
+            return lambda array, _marks, ddof: places(array, ddof).reshape(left)
+    elif size <= MOST_TURNED:
+        of_columns = way_to_column_places(plan, rows, length, side)
+        if of_columns is not None:
+            return lambda array, _marks, _ddof: of_columns(array).reshape(left)
     are_places = is_index(plan) and size <= layout.CACHED_BYTES
     # An index is the same however it is found; a few columns are copied in less time than looked
     # through side by side, with an index for each number.
@@ -65,10 +74,6 @@ def answer_along(
     if is_copied and length > layout.COPIED_COLUMNS and not is_few:
         return None
     part, is_stored = plan.parts[0], values.char not in "e?"
-    if side == 1 and size <= MOST_TURNED:
-        places = way_to_short_places(plan, ((rows, length),), rows, length)
-        if places is not None:
-            return lambda array, _marks, ddof: places(array, ddof).reshape(left)
     is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
     # Of rows that lie across none takes a time of its own.
     most = layout.CACHED_BYTES if is_copied else most_of_one_tile(plan, 0 if is_across else length)
