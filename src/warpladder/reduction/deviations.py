@@ -24,11 +24,12 @@ from warpladder.reduction.at_hand import Lent, states_at_hand
 from warpladder.reduction.blocks import element_type, numbers_among
 from warpladder.reduction.columns import LINES, STRIP, column_entries, lines_joined
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.levels import Levels
 from warpladder.reduction.line_kernel import SUMS
 from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
 from warpladder.reduction.scalars import compiled, difference, either
 from warpladder.reduction.shared_lines import Found
-from warpladder.reduction.short_rows import Levels, folder_of_short_rows
+from warpladder.reduction.short_rows import folder_of_short_rows
 from warpladder.reduction.states import FoldSpec, new_states, shift_type
 
 __all__ = [

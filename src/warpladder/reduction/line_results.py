@@ -24,6 +24,7 @@ from warpladder.reduction.deviations import (
     way_to_short_deviations,
 )
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.levels import Levels
 from warpladder.reduction.line_kernel import (
     FIELDS,
     MEANS,
@@ -38,7 +39,6 @@ from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.shared_lines import Found
-from warpladder.reduction.short_rows import Levels
 from warpladder.reduction.states import FoldSpec
 
 __all__ = ["leaving_results", "way_across", "way_turned"]

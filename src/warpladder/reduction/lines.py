@@ -29,6 +29,7 @@ from warpladder.reduction.deviations import (
     way_to_short_deviations,
 )
 from warpladder.reduction.layout import SHORT, ArrayRows, Tile
+from warpladder.reduction.levels import Levels
 from warpladder.reduction.line_kernel import (
     FIELDS,
     is_extreme_of_some,
@@ -39,7 +40,7 @@ from warpladder.reduction.line_kernel import (
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LARGEST_PRODUCT, LEAST_PRODUCT, LOW_WORD, outdoes
 from warpladder.reduction.shared_lines import Found, LinesTogether
-from warpladder.reduction.short_rows import Levels, folder_of_short_rows, turned
+from warpladder.reduction.short_rows import folder_of_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
 from warpladder.reduction.together import Together
 
@@ -318,6 +319,9 @@ def join_lines(
     """Let what is left of rows take in that of their later elements, as `rules` does."""
     (fold,) = spec.folds
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
+    if fold in {"low", "high"} and not spec.skip_nan:
+        (np.minimum if fold == "low" else np.maximum)(old, new, old)
+        return
     if fold in {"low", "high"}:
         # Where nothing counts stands what all are ahead of.
         np.copyto(old, new, where=outdoes(new, old, new < old if fold == "low" else new > old))

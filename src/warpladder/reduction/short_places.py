@@ -20,11 +20,12 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.layout import SHORT
+from warpladder.reduction.levels import Levels
 from warpladder.reduction.line_kernel import SUMS
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.shared_lines import Found
-from warpladder.reduction.short_rows import Levels, folder_of_short_rows
+from warpladder.reduction.short_rows import folder_of_short_rows
 
 __all__ = ["way_to_short_places"]
 

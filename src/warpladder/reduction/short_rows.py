@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, lru_cache
-from itertools import chain
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,17 +24,14 @@ from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.copies import is_known, turn_of
 from warpladder.reduction.layout import NO_MASK, Tile
+from warpladder.reduction.levels import LEVEL_WORDS, Levels, place_of_row, rows_of, words_of
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.shared_lines import Found, Room
 from warpladder.reduction.singles import LINE_BYTES
 from warpladder.reduction.squares import turn_rows_of
 from warpladder.reduction.together import Together
 
-__all__ = ["MOST_TURNED", "Levels", "folder_of_short_rows", "levels_of", "turned"]
-
-Levels = tuple[tuple[int, int], ...]
-"""How many rows there are side by side, or such groups of them, and how many elements apart each
-begins: the rows last."""
+__all__ = ["MOST_TURNED", "folder_of_short_rows", "turned"]
 
 MOST_TURNED = 1 << 28
 """Bytes that are gone through by one call, which an interrupt has to wait for."""
@@ -51,10 +46,8 @@ _LEAST_SHARED, _LEAST_TURNS = 1 << 16, 8
 # the rows are, how many are turned at once and how far lines are apart then, how many are a piece
 # of what is shared, and how many bytes of what is found a row has.
 _FOLD, _TURN, _KNOWN_TURN, _ITEMSIZE, _ROWS, _LENGTH, _SOME, _APART, _STEP = range(9)
-_FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _HOW, _TASK, _SIDES = range(9, 16)
-# Of so many levels.
-_MOST_LEVELS = 3
-_FIXED = _SIDES + 2 * _MOST_LEVELS
+_FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _HOW, _TASK, _LEVELS = range(9, 16)
+_FIXED = _LEVELS + LEVEL_WORDS
 # What a task is given: where that stands, how many rows are a piece, and what is of one call.
 _SAME, _ROWS_OF_PIECE, _DATA, _FIRST, _SECOND, _COUNTS, _RESULTS, _WORDS = range(8)
 
@@ -67,17 +60,13 @@ def _turn_levels(same: Any, data: Any, begin: Any, rows: Any, lines: Any) -> Non
         read_at(same, _LENGTH),
         read_at(same, _APART),
     )
-    abreast, pitch_of_rows = read_at(same, _SIDES), read_at(same, _SIDES + 1)
-    done = 0
+    levels, done = same + _LEVELS * WORD_BYTES, 0
+    abreast, pitch = read_at(levels, 0), read_at(levels, 1)
     while done < rows:
-        row, place = begin + done, data
+        row, there = begin + done, lines + done * itemsize
         run = min(abreast - row % abreast, rows - done)
-        for level in range(_MOST_LEVELS):
-            side, pitch = read_at(same, _SIDES + 2 * level), read_at(same, _SIDES + 2 * level + 1)
-            place += row % side * pitch * itemsize
-            row //= side
-        there = lines + done * itemsize
-        call_at(read_at(same, _TURN), (place, run, length, pitch_of_rows, there, apart))
+        place = data + place_of_row(levels, row) * itemsize
+        call_at(read_at(same, _TURN), (place, run, length, pitch, there, apart))
         done += run
 
 
@@ -161,7 +150,7 @@ class _ShortRows(Together):
         *,
         shares: bool,
     ) -> None:
-        workers, itemsize, rows = worker_count(), values.itemsize, prod(n for n, _ in levels)
+        workers, itemsize, rows = worker_count(), values.itemsize, rows_of(levels)
         super().__init__(workers)
         self._size = rows * length * itemsize
         self._may_share = shares and workers > 1 and self._size >= _LEAST_SHARED
@@ -178,9 +167,7 @@ class _ShortRows(Together):
         # Lines begin where those of the caches do, and not at a power of two from each other, where
         # few of them would find room in a cache.
         fixed[_SOME], fixed[_APART] = some, (some // of_line + 2) * of_line
-        fixed[_SIDES:] = [*chain.from_iterable(reversed(levels)), *[1, 0] * _MOST_LEVELS][
-            : 2 * _MOST_LEVELS
-        ]
+        fixed[_LEVELS:] = words_of(levels)
         fixed[_STEP] = -(-self._turns // MOST_PIECES) * some
         sizes = [each.itemsize * (each.size == 2) for each in room(2, 1, how)]
         fixed[_FIRST_BYTES], fixed[_SECOND_BYTES], fixed[_COUNT_BYTES], fixed[_RESULT_BYTES] = sizes
@@ -243,27 +230,6 @@ def folder_of_short_rows(
         Whether some are given to who stands by.
     """
     return _ShortRows(kernel, room, values, levels, length, how, shares=shares)
-
-
-def levels_of(sides: tuple[int, ...], steps: tuple[int, ...], itemsize: int) -> Levels | None:
-    """Return how rows lie that are so many, and so many bytes apart, along some axes.
-
-    It is None where they lie otherwise than they are taken.
-
-    Examples
-    --------
-    >>> levels_of((2, 3, 4), (400, 100, 8), 4), levels_of((2, 3, 4), (96, 32, 8), 4)
-    (((2, 100), (3, 25), (4, 2)), ((24, 2),))
-    """
-    levels: list[tuple[int, int]] = []
-    for side, step in zip(sides, steps, strict=True):
-        if step % itemsize:
-            return None
-        if levels and levels[-1][1] == side * step // itemsize:
-            levels[-1] = levels[-1][0] * side, step // itemsize
-        elif side > 1:
-            levels.append((side, step // itemsize))
-    return tuple(levels) if 0 < len(levels) <= _MOST_LEVELS else None
 
 
 def turned(tile: Tile) -> Tile:

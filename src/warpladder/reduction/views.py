@@ -23,7 +23,9 @@ from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_lef
 from warpladder.reduction.apart import LEAST_SHARED
 from warpladder.reduction.copies import FEW, copied, copier, lent, step_of
 from warpladder.reduction.few import MOST_COPIED, answer_to
+from warpladder.reduction.grouped_rows import way_to_grouped_rows
 from warpladder.reduction.layout import NO_MASK, TILE_BYTES, ArrayRows, Tile
+from warpladder.reduction.levels import levels_of
 from warpladder.reduction.line_results import leaving_results, way_across, way_turned
 from warpladder.reduction.lines import turns, turns_all
 from warpladder.reduction.many import stand_in, way_through
@@ -34,7 +36,7 @@ from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
 from warpladder.reduction.shared_lines import lines_by_one_thread
 from warpladder.reduction.short_places import way_to_short_places
-from warpladder.reduction.short_rows import MOST_TURNED, levels_of
+from warpladder.reduction.short_rows import MOST_TURNED
 from warpladder.reduction.steps import way_in_steps
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
@@ -245,15 +247,15 @@ def _way_of_rows(
     if any(not step and n > 1 for n, step in zip(whole.shape, whole.strides, strict=True)):
         # What is broadcast has no order in memory.
         return by_rows
-    of_short_rows = _way_of_short_rows(laid)
-    if of_short_rows is not None:
-        return of_short_rows
+    in_groups = _way_of_rows_in_groups(laid)
+    if in_groups is not None:
+        return in_groups
     as_it_lies = _way_as_it_lies(laid, short_way, short_way_of_copy, is_copied_whole)
     return as_it_lies or by_rows or _way_in_place(laid)
 
 
-def _way_of_short_rows(laid: _Laid) -> _View | None:
-    """Return the way of rows, of elements next to each other, that `lines.turns` where they lie.
+def _way_of_rows_in_groups(laid: _Laid) -> _View | None:
+    """Return the way of rows, of elements next to each other, where they lie.
 
     A copy of 36 x 17 x 19 x 17 float64 with their edges cut off takes 90 us by itself.
     """
@@ -266,9 +268,11 @@ def _way_of_short_rows(laid: _Laid) -> _View | None:
     if whole.nbytes > MOST_TURNED or step_of(sides[kept:], steps[kept:]) != size:
         return None
     way: Any = way_to_short_places(laid.plan, levels, rows, length)
-    is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
-    if is_turned and whole.dtype.char not in "e?" and turns_all(part.spec, laid.rows):
-        way = way_turned(leaving_results(laid.plan), levels, length)
+    if isinstance(part, FoldPart) and turns(part.spec, rows, length):
+        if whole.dtype.char not in "e?" and turns_all(part.spec, laid.rows):
+            way = way_turned(leaving_results(laid.plan), levels, length)
+    elif way is None and whole.size > FEW and len(laid.rows.column_spans()) == 1:
+        way = way_to_grouped_rows(laid.plan, levels, length)
     return None if way is None else lambda array, ddof: way(turn(array), ddof)
 
 

@@ -1,0 +1,93 @@
+"""Rows in groups are gone through as they lie, with the bits of the long way."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import warpladder as wl
+from choosing import large
+from warpladder.reduction import grouped_rows, views
+from warpladder.reduction.copies import FEW
+
+OPERATIONS = (
+    *(("sum", "f4"), ("argmax", "i8"), ("var", "f8"), ("max", "i1"), ("mean", "i4")),
+    *large(("l2", "f8"), ("prod", "f8"), ("nanmax", "f4"), ("nansum", "f8"), ("sum", "f2")),
+    *large(("logsumexp", "f4"), ("any", "u1"), ("all", "i2"), ("argmin", "f2"), ("ptp", "u4")),
+    *large(("count_nonzero", "u8"), ("std", "f4"), ("l1", "i8"), ("argmax", "?"), ("nanmin", "f8")),
+)
+# Few rows and many, of one level and of three; more than are finished together.
+SHAPES = ((20, 900), (9, 11, 200), (3, 5, 37, 40), (41, 17, 7, 33), *large(((2, 3, 4, 5, 500),)))
+
+
+def numbers(op: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    rng = np.random.default_rng(shape)
+    if dtype == "?":
+        return rng.random(shape) < 0.01
+    drawn = rng.integers(1 if op == "prod" else -3, 4, shape) / (3 if op == "prod" else 1)
+    if op.startswith("nan"):
+        drawn[rng.random(shape) < 0.1] = np.nan
+    return drawn.astype(dtype)
+
+
+def part_of(op: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    return numbers(op, dtype, tuple(n + 2 for n in shape))[(slice(1, -1),) * len(shape)]
+
+
+@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_bits_are_those_of_the_long_way(op: str, dtype: str, shape: tuple[int, ...]) -> None:
+    part = part_of(op, dtype, shape)
+    assert part.size > FEW or len(shape) > 4
+    for lies in (part, part[::-1], part.swapaxes(0, -2), part[:, ::2]):
+        for options in ({}, {"keepdims": True, "ddof": 1}):
+            (expected,) = wl.reduce(lies, (op,), axis=-1, **options)
+            for _ in range(3):
+                found = wl.reduce(lies, op, axis=-1, **options)
+                assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                assert found.tobytes() == expected.tobytes()
+
+
+def test_it_is_the_way_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    way_to = views.way_to_grouped_rows
+    monkeypatch.setattr(views, "way_to_grouped_rows", lambda *a: made.append(a[1:]) or way_to(*a))
+    part = part_of("sum", "f4", (9, 11, 200))
+    for _ in range(3):
+        wl.reduce(part, axis=-1)
+    assert made == [(((9, 13 * 202), (11, 202)), 200)]
+    made.clear()
+    # Few are copied in less time; what follows one another is no group.
+    few = part[:2]
+    for lies, axis in ((few, -1), (part, 0), (part, (1, 2)), (np.ascontiguousarray(part), -1)):
+        for _ in range(3):
+            wl.reduce(lies, axis=axis)
+    assert not made
+
+
+def test_numbers_near_the_ends_of_their_range() -> None:
+    part = part_of("sum", "f8", (9, 11, 200))
+    part[2, 3, :3], part[4, 5, 0], part[6, 7, 8] = 1e200, 1e-200, np.nan
+    for op in ("l2", "var", "prod"):
+        (expected,) = wl.reduce(part, (op,), axis=-1)
+        for _ in range(3):
+            assert wl.reduce(part, op, axis=-1).tobytes() == expected.tobytes()
+
+
+def test_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several threads at once, of which one at a time is helped, find the same."""
+    monkeypatch.setattr(grouped_rows, "_LEAST_SHARED", 1)
+    part = part_of("var", "f4", (60, 90, 50))
+    (expected,) = wl.reduce(part, ("var",), axis=-1)
+
+    def calls(_: int) -> bool:
+        return all(
+            wl.reduce(part, "var", axis=-1).tobytes() == expected.tobytes() for _ in range(20)
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(calls, range(3)))
