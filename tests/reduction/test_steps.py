@@ -177,3 +177,55 @@ def test_parts_of_arrays(monkeypatch: pytest.MonkeyPatch, op: str) -> None:
         np.testing.assert_array_equal(wl.reduce(part, "max", axis=(0, 2)), part.max((0, 2)))
     # Of the first axis alone it is asked, too.
     assert [way is not None for way in noted] == [False, True]
+
+
+# All of 3 and 4 axes, the last two, the last three; rows that are short, long, and of few elements.
+OF_GAPS = (
+    ((30, 40, 50), None), ((20, 60, 30, 5), None), ((20, 60, 30, 5), (2, 3)), ((50, 700), None),
+    ((9, 8, 40, 33), (1, 2, 3)), ((200, 90), (0, 1)), ((3, 300, 70), (1, 2)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dtype", "op"),
+    [
+        *(("i4", "sum"), ("i1", "max"), ("u8", "any"), ("f4", "min"), ("?", "all")),
+        *large(("i8", "prod"), ("f8", "nanmax"), ("i2", "count_nonzero"), ("f4", "count_nonzero")),
+    ],
+)
+def test_rows_with_gaps_are_gone_through_first(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, op: str
+) -> None:
+    made = []
+    by_groups = views.way_by_groups
+    monkeypatch.setattr(views, "way_by_groups", lambda *a: made.append(a[4]) or by_groups(*a))
+    for shape, axes in OF_GAPS:
+        whole = numbers(dtype, tuple(n + 2 for n in shape))
+        if op == "nanmax":
+            whole[whole < -1] = np.nan
+        part = whole[(slice(1, -1),) * len(shape)]
+        expected = getattr(np, op)(part, axis=axes)
+        made.clear()
+        for options in ({}, {"keepdims": True}):
+            for _ in range(4):
+                found = wl.reduce(part, op, axis=axes, **options)
+                assert type(found) is type(expected) or options
+                assert np.asarray(found).dtype == np.asarray(expected).dtype
+                np.testing.assert_array_equal(np.squeeze(found), np.squeeze(expected))
+        # Of all of few bytes what is put together has a way of its own.
+        assert set(made) == {(len(shape) - 1,)} or part.nbytes < 1 << 20
+
+
+def test_gaps_elsewhere_are_none_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "way_by_groups", None)
+    whole = numbers("i4", (40, 60, 50))
+    for part, axes in (
+        (whole[:, 1:-1], (1, 2)),
+        (whole[..., ::2], (1, 2)),
+        (whole[1:-1, 1:-1, 1:-1], (0, 1)),
+        (whole[1:-1, 1:-1, 1:-1], 2),
+        (whole[..., 1:4], (1, 2)),
+    ):
+        for _ in range(3):
+            found, expected = wl.reduce(part, axis=axes), part.sum(axis=axes, dtype="i8")
+            np.testing.assert_array_equal(found, expected)

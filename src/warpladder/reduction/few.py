@@ -35,7 +35,7 @@ from warpladder.reduction.several import (
     several_beside_mask,
 )
 from warpladder.reduction.shared_rows import together_for
-from warpladder.reduction.steps import way_in_steps
+from warpladder.reduction.steps import goes_in_steps, has_short_rows, way_in_steps
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import (
     Asked,
@@ -268,6 +268,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
     loop, together = loop_of(op, values, accuracy, masked), together_for(part)
     one = None if masked else one_row(part, is_ordered=plan.ordered)
     fold, given = (one.fold, one.given) if one else (None, 0)
+    by_rows = goes_in_steps(op, plan)
     least_shared = most + 1 if together is None else together.least_of_one
     least_apart = least_shared if together is None else min(least_shared, LEAST_APART)
     fold_shared: Any = None if together is None else together.folds_one
@@ -293,7 +294,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
         if fold is None or not is_stored or array.ndim != 1 or n >= least_apart:
             if array.flags.carray:
                 row = array if array.ndim == 1 else array.ravel()
-            elif one is None or not is_stored:
+            elif one is None or not is_stored or (by_rows and has_short_rows(array)):
                 return None
             elif array.ndim != 1:
                 fold_it, share = one.folder_of_box(array.nbytes, array.ndim), None

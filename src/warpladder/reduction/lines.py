@@ -320,7 +320,7 @@ def join_lines(
     (fold,) = spec.folds
     (old, old_high, old_counts), (new, new_high, new_counts) = earlier, later
     if fold in {"low", "high"} and not spec.skip_nan:
-        (np.minimum if fold == "low" else np.maximum)(old, new, old)
+        (np.minimum if fold == "low" else np.maximum)(old, new, out=old)
         return
     if fold in {"low", "high"}:
         # Where nothing counts stands what all are ahead of.

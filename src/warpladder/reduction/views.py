@@ -37,7 +37,7 @@ from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
 from warpladder.reduction.shared_lines import lines_by_one_thread
 from warpladder.reduction.short_places import way_to_short_places
 from warpladder.reduction.short_rows import MOST_TURNED
-from warpladder.reduction.steps import way_in_steps
+from warpladder.reduction.steps import ends_in_gaps, goes_in_steps, way_by_groups, way_in_steps
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
 
@@ -157,13 +157,14 @@ def _in_steps(
     540.
     """
     native = whole.dtype.isnative and whole.flags.aligned
-    if are_names(op) or not native or not MOST_COPIED < whole.nbytes <= TILE_BYTES:
+    if are_names(op) or not native or whole.nbytes > TILE_BYTES:
         return None
     strides = [step for n, step in zip(whole.shape, whole.strides, strict=True) if n > 1]
-    if min(strides) <= 0 or sorted(strides, reverse=True) != strides:
+    if min(strides, default=0) <= 0 or sorted(strides, reverse=True) != strides:
         return None
     plan = plan_of(op, whole.dtype, accuracy, masked=False)
-    if plan.ordered or takes_runs(plan, laid_out(whole, axes, None, plan, on_gpu=False)):
+    by_rows = goes_in_steps(op, plan) and ends_in_gaps(whole, axes)
+    if plan.ordered or not (by_rows or whole.nbytes > MOST_COPIED):
         return None
 
     def way_over(
@@ -173,7 +174,12 @@ def _in_steps(
             return answer_to(asked, kind, sides, group, accuracy, False, False)
         return _as_way(_way_to(op, kind, (sides, whole.strides, True), group, accuracy, False))
 
-    return way_in_steps(op, plan, whole.dtype, whole.shape, axes, left, way_over)
+    lies = whole.dtype, whole.shape
+    if by_rows:
+        return way_by_groups(op, plan, *lies, axes[-1:], axes[:-1], left, way_over)
+    if takes_runs(plan, laid_out(whole, axes, None, plan, on_gpu=False)):
+        return None
+    return way_in_steps(op, plan, *lies, axes, left, way_over)
 
 
 class _Laid(NamedTuple):
