@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,15 @@ from warpladder.reduction.blocks import element_type
 from warpladder.reduction.layout import SHORT
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
+from warpladder.reduction.scalars import compiled
 
 __all__ = ["way_to_column_places"]
 
 _HIGH, _LOW = frozenset({"high", "high_at"}), frozenset({"low", "low_at"})
 # Elements of lines that are taken as one, about, and of columns from which it pays.
 _WIDE, _LEAST = 128, 1 << 10
+# Lines that are not joined to others.
+_WIDE_ENOUGH = 16
 
 
 def way_to_column_places(
@@ -46,7 +50,8 @@ def way_to_column_places(
     is_taken = spec.folds in {_HIGH, _LOW} and spec.values not in {"bool", "float16"}
     if not is_taken or spec.masked or spec.skip_nan or size < _LEAST or length >= 1 << 31:
         return None
-    joined = max(min(_WIDE // side, length // 8), 1)
+    # In the end there is as much to compare as there are lanes.
+    joined = 1 if side >= _WIDE_ENOUGH else max(min(_WIDE // side, isqrt(length // 2)), 1)
     kernel = _places_kernel(spec.values, is_high=spec.folds == _HIGH)
     none = np.empty(0, element_type(spec.values))
     fold = entry_for(kernel, none, 1, 1, 1, 1, np.empty(0, np.int64))
@@ -68,6 +73,14 @@ def _places_kernel(values: str, *, is_high: bool) -> Any:
     # Of 8 bytes as wide as an element, so that as many of both are in a vector.
     place = np.int64 if np.dtype(element).itemsize == 8 else np.int32
 
+    @compiled
+    def is_ahead(v, kept):  # type: ignore[no-untyped-def]
+        leads = v > kept if is_high else v < kept
+        if is_float:
+            # The first NaN is ahead of all numbers.
+            leads |= (v != v) & (kept == kept)  # noqa: PLR0124 - NaN is not itself
+        return leads
+
     @cached
     @njit(nogil=True)
     @specialised
@@ -78,17 +91,20 @@ def _places_kernel(values: str, *, is_high: bool) -> Any:
             start = panel * length * side
             for j in range(wide):
                 ahead[j], places[j] = data[start + j], place(0)
-            for i in range(1, lines):
-                begin, at = start + i * wide, place(i)
-                line = data[begin : begin + wide]
+            # Two at a time, so that what is kept is loaded and stored once for them.
+            for i in range(1, lines, 2):
+                begin, at, at_next = start + i * wide, place(i), place(i + 1)
+                line = following = data[begin : begin + wide]
+                if i + 1 < lines:
+                    following = data[begin + wide : begin + 2 * wide]
                 for j in range(wide):
                     v, kept = line[j], ahead[j]
-                    leads = v > kept if is_high else v < kept
-                    if is_float:
-                        # The first NaN is ahead of all numbers.
-                        leads |= (v != v) & (kept == kept)  # noqa: PLR0124 - NaN is not itself
+                    leads = is_ahead(v, kept)
+                    kept, found_at = select(leads, v, kept), select(leads, at, places[j])
+                    v = following[j]
+                    leads = is_ahead(v, kept)
                     ahead[j] = select(leads, v, kept)
-                    places[j] = select(leads, at, places[j])
+                    places[j] = select(leads, at_next, found_at)
             for column in range(side):
                 best, found = ahead[column], np.int64(places[column]) * joined
                 for k in range(1, joined + length - lines * joined):
@@ -99,12 +115,10 @@ def _places_kernel(values: str, *, is_high: bool) -> Any:
                         # Lines that are left over.
                         at_line = lines * joined + k - joined
                         v = data[start + at_line * side + column]
-                    leads = v > best if is_high else v < best
                     is_equal = v == best
                     if is_float:
-                        leads |= (v != v) & (best == best)  # noqa: PLR0124 - likewise
-                        is_equal |= (v != v) & (best != best)  # noqa: PLR0124 - likewise
-                    if leads or (is_equal and at_line < found):
+                        is_equal |= (v != v) & (best != best)  # noqa: PLR0124 - NaN is not itself
+                    if is_ahead(v, best) or (is_equal and at_line < found):
                         best, found = v, at_line
                 results[panel * side + column] = found
 

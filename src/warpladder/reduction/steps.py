@@ -38,7 +38,7 @@ _LATER = {
 # of 997 x 2 x 2 x 288 int32 over (0, 3) 90 and 69.
 _LONG_RUN, _MANY = 1 << 10, 64
 # Elements, and bytes, of rows with gaps between them that are gone through first.
-_LEAST_SIDE, _LONG_SIDE = 4, 1 << 12
+_LEAST_SIDE, _LONG_SIDE = 3, 1 << 12
 
 
 def way_in_steps(
@@ -117,7 +117,8 @@ def has_short_rows(array: NDArray[Any]) -> bool:
     of 64 x 64 x 64 35 and 17.
     """
     ndim = array.ndim
-    return ndim > 1 and array.shape[-1] < SHORT and ends_in_gaps(array, tuple(range(ndim)))
+    is_short = ndim > 1 and _LEAST_SIDE < array.shape[-1] < SHORT
+    return is_short and ends_in_gaps(array, tuple(range(ndim)))
 
 
 def way_by_groups(
