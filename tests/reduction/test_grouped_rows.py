@@ -43,7 +43,17 @@ def part_of(op: str, dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
 def test_the_bits_are_those_of_the_long_way(op: str, dtype: str, shape: tuple[int, ...]) -> None:
     part = part_of(op, dtype, shape)
     assert part.size > FEW or len(shape) > 4
-    for lies in (part, part[::-1], part.swapaxes(0, -2), part[:, ::2]):
+    # With others between neighbours, of which some begin where whole rows of them would, too.
+    wide = np.repeat(part, 3, -1)
+    apart = wide[..., ::3], wide[..., 1:-2:3], np.pad(wide, [(0, 0)] * (part.ndim - 1) + [(0, 1)])
+    for lies in (
+        part,
+        part[::-1],
+        part.swapaxes(0, -2),
+        part[:, ::2],
+        *apart[:2],
+        apart[2][..., ::3],
+    ):
         for options in ({}, {"keepdims": True, "ddof": 1}):
             (expected,) = wl.reduce(lies, (op,), axis=-1, **options)
             for _ in range(3):
@@ -59,7 +69,12 @@ def test_it_is_the_way_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     part = part_of("sum", "f4", (9, 11, 200))
     for _ in range(3):
         wl.reduce(part, axis=-1)
-    assert made == [(((9, 13 * 202), (11, 202)), 200)]
+    assert made == [(((9, 13 * 202), (11, 202)), 200, 1)]
+    made.clear()
+    for step in (2, 5):
+        for _ in range(3):
+            wl.reduce(np.repeat(part, step, -1)[..., ::step], "max", axis=-1)
+    assert made == [(((99, 400),), 200, 2), (((99, 1000),), 200, 5)]
     made.clear()
     # Few are copied in less time; what follows one another is no group.
     few = part[:2]

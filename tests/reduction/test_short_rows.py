@@ -127,6 +127,9 @@ def test_rows_in_groups_have_the_bits_of_a_copy(op, dtype, shape):
             )
             found = turned(wl.reduce(lies, op, axis=-1))
             assert np.ascontiguousarray(found).tobytes() == expected.tobytes()
+        for step in (2, 7):
+            found = wl.reduce(np.repeat(part, step, -1)[..., ::step], op, axis=-1)
+            assert found.tobytes() == expected.tobytes()
 
 
 def test_rows_that_end_where_memory_does():

@@ -157,7 +157,7 @@ def way_to_joined_deviations(
 
 
 def way_to_short_deviations(
-    spec: FoldSpec, levels: Levels, length: int, *, shares: bool
+    spec: FoldSpec, levels: Levels, length: int, *, step: int = 1, shares: bool
 ) -> Callable[[NDArray[Any]], NDArray[np.float64] | None]:
     """Return what `way_to_deviations` does for short rows that do not lie across.
 
@@ -166,9 +166,8 @@ def way_to_short_deviations(
     566.
     """
     values = np.dtype(element_type(spec.values))
-    find = folder_of_short_rows(
-        _short_kernel(spec), _room_of_short, values, levels, length, SUMS, shares=shares
-    )
+    given = _short_kernel(spec), _room_of_short, values, levels, length, SUMS
+    find = folder_of_short_rows(*given, step=step, shares=shares)
 
     def way(data: NDArray[Any]) -> NDArray[np.float64] | None:
         _, are_lost, _, deviation = find(data)

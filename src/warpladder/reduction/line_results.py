@@ -115,19 +115,20 @@ def way_across(plan: Plan, rows: int, length: int, side: int, pitch: int = 0) ->
     return _way_by(plan, lambda each, how: _way(each, how, dtype, rows, length, side, pitch))
 
 
-def way_turned(plan: Plan, levels: Levels, length: int) -> _Results | None:
+def way_turned(plan: Plan, levels: Levels, length: int, step: int = 1) -> _Results | None:
     """Return the way from rows that `lines.turns` to their results, as `way_across`.
 
-    They have a length. It is called with an array whose first element is that of the first row.
+    They have a length, and neighbours in them are ``step`` elements apart. It is called with an
+    array whose first element is that of the first row.
 
     NaNs that are to be skipped in deviations take records.
     """
     part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
     if not (isinstance(part, _DeviationsPart) and isinstance(op, Op)):
-        return _way_by(plan, lambda each, how: _way_of_rows(each, how, dtype, levels, length))
+        return _way_by(plan, lambda each, how: _way_of_rows(each, how, dtype, levels, length, step))
     if part.skip_nan:
         return None
-    find = way_to_short_deviations(part.spec, levels, length, shares=part.shares)
+    find = way_to_short_deviations(part.spec, levels, length, step=step, shares=part.shares)
     return _way_from_deviations(op, dtype, length, find)
 
 
@@ -210,10 +211,10 @@ def _way(
 
 
 def _way_of_rows(
-    lines: Lines, how: int, dtype: np.dtype[Any], levels: Levels, length: int
+    lines: Lines, how: int, dtype: np.dtype[Any], levels: Levels, length: int, step: int
 ) -> _Results:
     """Return `way_turned` by one loop."""
-    return _way_to_found(lines, how, dtype, lines.folder_of_rows(levels, length, how))
+    return _way_to_found(lines, how, dtype, lines.folder_of_rows(levels, length, how, step))
 
 
 def _way_to_found(

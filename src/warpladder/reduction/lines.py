@@ -275,11 +275,11 @@ class Lines:
         return self.found_alone(tile, rows, how) if found is None else found
 
     def folder_of_rows(
-        self, levels: Levels, length: int, how: int
+        self, levels: Levels, length: int, how: int, step: int = 1
     ) -> Callable[[NDArray[Any]], Found]:
         """Return what finds what the loop finds of rows that do not lie across."""
         given, shares = (self.kernel, self.room, self.element), self.together is not None
-        return folder_of_short_rows(*given, levels, length, how, shares=shares)
+        return folder_of_short_rows(*given, levels, length, how, step=step, shares=shares)
 
     def found_alone(self, tile: Tile, left: int, how: int) -> Found:
         """Return what this thread finds by the loop of a tile that lies across.

@@ -36,7 +36,7 @@ _LEAST_ROWS = 1 << 8
 
 
 def way_to_short_places(
-    plan: Plan, levels: Levels, rows: int, length: int
+    plan: Plan, levels: Levels, rows: int, length: int, step: int = 1
 ) -> Callable[[NDArray[Any], int], NDArray[np.int64]] | None:
     """Return the way from rows that lie so to the places of their extrema, None where it is none.
 
@@ -51,7 +51,8 @@ def way_to_short_places(
         return None
     values = np.dtype(element_type(spec.values))
     kernel = _places_kernel(spec.values, is_high=spec.folds == _HIGH)
-    find = folder_of_short_rows(kernel, _room, values, levels, length, SUMS, shares=part.shares)
+    given = kernel, _room, values, levels, length, SUMS
+    find = folder_of_short_rows(*given, step=step, shares=part.shares)
     return lambda data, _ddof: find(data)[-1]
 
 

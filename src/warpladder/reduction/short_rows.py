@@ -46,7 +46,7 @@ _LEAST_SHARED, _LEAST_TURNS = 1 << 16, 8
 # the rows are, how many are turned at once and how far lines are apart then, how many are a piece
 # of what is shared, and how many bytes of what is found a row has.
 _FOLD, _TURN, _KNOWN_TURN, _ITEMSIZE, _ROWS, _LENGTH, _SOME, _APART, _STEP = range(9)
-_FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _HOW, _TASK, _LEVELS = range(9, 16)
+_FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _HOW, _TASK, _NEXT, _LEVELS = range(9, 17)
 _FIXED = _LEVELS + LEVEL_WORDS
 # What a task is given: where that stands, how many rows are a piece, and what is of one call.
 _SAME, _ROWS_OF_PIECE, _DATA, _FIRST, _SECOND, _COUNTS, _RESULTS, _WORDS = range(8)
@@ -61,12 +61,12 @@ def _turn_levels(same: Any, data: Any, begin: Any, rows: Any, lines: Any) -> Non
         read_at(same, _APART),
     )
     levels, done = same + _LEVELS * WORD_BYTES, 0
-    abreast, pitch = read_at(levels, 0), read_at(levels, 1)
+    abreast, pitch, step = read_at(levels, 0), read_at(levels, 1), read_at(same, _NEXT)
     while done < rows:
         row, there = begin + done, lines + done * itemsize
         run = min(abreast - row % abreast, rows - done)
         place = data + place_of_row(levels, row) * itemsize
-        call_at(read_at(same, _TURN), (place, run, length, pitch, there, apart))
+        call_at(read_at(same, _TURN), (place, run, length, pitch, step, there, apart))
         done += run
 
 
@@ -148,6 +148,7 @@ class _ShortRows(Together):
         length: int,
         how: int,
         *,
+        step: int,
         shares: bool,
     ) -> None:
         workers, itemsize, rows = worker_count(), values.itemsize, rows_of(levels)
@@ -161,13 +162,13 @@ class _ShortRows(Together):
         fixed = self._fixed = np.zeros(_FIXED, np.int64)
         fixed[_FOLD] = _address(kernel, values, room)
         fixed[_TURN] = _address_of_turn(itemsize)
-        if levels == ((rows, length),) and is_known(length, itemsize):
+        if levels == ((rows, length),) and step == 1 and is_known(length, itemsize):
             fixed[_KNOWN_TURN] = _address_of_known_turn(length, np.dtype(f"u{itemsize}"))
         fixed[_ITEMSIZE], fixed[_ROWS], fixed[_LENGTH] = itemsize, rows, length
         # Lines begin where those of the caches do, and not at a power of two from each other, where
         # few of them would find room in a cache.
         fixed[_SOME], fixed[_APART] = some, (some // of_line + 2) * of_line
-        fixed[_LEVELS:] = words_of(levels)
+        fixed[_NEXT], fixed[_LEVELS:] = step, words_of(levels)
         fixed[_STEP] = -(-self._turns // MOST_PIECES) * some
         sizes = [each.itemsize * (each.size == 2) for each in room(2, 1, how)]
         fixed[_FIRST_BYTES], fixed[_SECOND_BYTES], fixed[_COUNT_BYTES], fixed[_RESULT_BYTES] = sizes
@@ -208,6 +209,7 @@ def folder_of_short_rows(
     length: int,
     how: int,
     *,
+    step: int = 1,
     shares: bool,
 ) -> Callable[[NDArray[Any]], Found]:
     """Return what is called with rows that do not lie across, and returns what a loop finds.
@@ -226,10 +228,12 @@ def folder_of_short_rows(
         How rows lie, and how many elements each has, more than one.
     how
         What the loop leaves.
+    step
+        How many elements apart neighbours in a row are.
     shares
         Whether some are given to who stands by.
     """
-    return _ShortRows(kernel, room, values, levels, length, how, shares=shares)
+    return _ShortRows(kernel, room, values, levels, length, how, step=step, shares=shares)
 
 
 def turned(tile: Tile) -> Tile:
@@ -251,13 +255,13 @@ def turned(tile: Tile) -> Tile:
         words = f"u{data.itemsize}"
         turn_of(length)(data.view(words), 0, rows, across.view(words))
     elif rows:
-        _turn(data.itemsize)(address(data), rows, length, pitch, address(across), rows)
+        _turn(data.itemsize)(address(data), rows, length, pitch, 1, address(across), rows)
     return Tile(across, NO_MASK, rows, length, rows, rows)
 
 
 @cache
 def _turn(itemsize: int) -> Callable[..., None]:
-    return entry_for(turn_rows_of(itemsize), 1, 1, 1, 1, 1, 1)
+    return entry_for(turn_rows_of(itemsize), *[1] * 7)
 
 
 @cache
@@ -267,7 +271,7 @@ def _address(kernel: Any, values: np.dtype[Any], room: Room) -> int:
 
 @cache
 def _address_of_turn(itemsize: int) -> int:
-    return address_of(turn_rows_of(itemsize), 1, 1, 1, 1, 1, 1)
+    return address_of(turn_rows_of(itemsize), *[1] * 7)
 
 
 @cache

@@ -28,10 +28,11 @@ _MOST = 8
 
 @cache
 def turn_rows_of(itemsize: int) -> Any:
-    """Return ``turn(data, rows, length, pitch, lines, apart)`` for elements of a size.
+    """Return ``turn(data, rows, length, pitch, step, lines, apart)`` for elements of a size.
 
     The first element of the first row, and of the first line, are given by their addresses. Element
-    i of row j, which is so many elements behind the first of row 0, is left in line i, at place j.
+    i of row j, which is ``j * pitch + i * step`` elements behind the first of all, is left in line
+    i, at place j. One by one where neighbours in a row lie apart.
     """
     side = min(vector_unit().bytes // itemsize, _MOST)
     kind = ir.VectorType(ir.IntType(8 * itemsize), side)
@@ -66,11 +67,11 @@ def turn_rows_of(itemsize: int) -> Any:
 
     @cached
     @njit(nogil=True)
-    def turn(data, rows, length, pitch, lines, apart):
-        if rows < side or length < side:
+    def turn(data, rows, length, pitch, step, lines, apart):
+        if rows < side or length < side or step != 1:
             for i in range(length):
                 for j in range(rows):
-                    copy_one(data, j * pitch + i, lines, i * apart + j)
+                    copy_one(data, j * pitch + i * step, lines, i * apart + j)
             return
         for begin in range(0, rows, side):
             j = min(begin, rows - side)
