@@ -1,4 +1,4 @@
-"""Rows in groups are gone through as they lie, with the bits of the long way."""
+"""Rows in groups and panels are gone through as they lie, with the bits of the long way."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import grouped_rows, views
+from warpladder.reduction import grouped_rows, in_groups
 from warpladder.reduction.copies import FEW
+from warpladder.reduction.levels import Panels
 
 OPERATIONS = (
     *(("sum", "f4"), ("argmax", "i8"), ("var", "f8"), ("max", "i1"), ("mean", "i4")),
@@ -64,8 +65,10 @@ def test_the_bits_are_those_of_the_long_way(op: str, dtype: str, shape: tuple[in
 
 def test_it_is_the_way_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    way_to = views.way_to_grouped_rows
-    monkeypatch.setattr(views, "way_to_grouped_rows", lambda *a: made.append(a[1:]) or way_to(*a))
+    way_to = in_groups.way_to_grouped_rows
+    monkeypatch.setattr(
+        in_groups, "way_to_grouped_rows", lambda *a: made.append(a[1:]) or way_to(*a)
+    )
     part = part_of("sum", "f4", (9, 11, 200))
     for _ in range(3):
         wl.reduce(part, axis=-1)
@@ -106,3 +109,37 @@ def test_rows_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with ThreadPoolExecutor(3) as pool:
         assert all(pool.map(calls, range(3)))
+
+
+# Panels of one level and two, few and many lines, more lines than a block has; a line of several
+# axes; lines that touch, between panels that do not.
+PANELS = (
+    ((9, 40, 70), (1,)), ((5, 7, 40, 33), (1,)), ((5, 7, 40, 33), (2,)), ((4, 600, 17), (1,)),
+    ((3, 5, 9, 8, 31), (2,)), ((30, 40, 50), (0,)), ((5, 7, 40, 33), (1, 2)), ((6, 40, 100), (0,)),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+def test_panels_have_the_bits_of_the_long_way(op: str, dtype: str) -> None:
+    for shape, axes in PANELS:
+        part = part_of(op, dtype, shape)
+        touching = numbers(op, dtype, (shape[0], shape[1] + 2, *shape[2:]))[:, 1:-1]
+        if op.startswith("arg") and len(axes) > 1:
+            continue
+        for lies in (part, part[..., ::-1], touching):
+            for options in ({}, {"keepdims": True, "ddof": 1}):
+                (expected,) = wl.reduce(lies, (op,), axis=axes, **options)
+                for _ in range(3):
+                    found = wl.reduce(lies, op, axis=axes, **options)
+                    assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+                    assert found.tobytes() == expected.tobytes()
+
+
+def test_panels_are_gone_through_as_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    way_in = in_groups.way_in_panels
+    monkeypatch.setattr(in_groups, "way_in_panels", lambda *a: made.append(a[1:]) or way_in(*a))
+    for _ in range(3):
+        wl.reduce(part_of("sum", "f4", (9, 40, 70)), axis=1)
+        wl.reduce(part_of("sum", "f4", (5, 7, 40, 33)), axis=(1, 2))
+    assert made == [(Panels(((9, 42 * 72),), 70, 72), 40)]

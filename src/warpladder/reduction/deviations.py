@@ -24,12 +24,12 @@ from warpladder.reduction.at_hand import Lent, states_at_hand
 from warpladder.reduction.blocks import element_type, numbers_among
 from warpladder.reduction.columns import LINES, STRIP, column_entries, lines_joined
 from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.levels import Levels
+from warpladder.reduction.levels import Levels, Panels
 from warpladder.reduction.line_kernel import SUMS
 from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
 from warpladder.reduction.scalars import compiled, difference, either
 from warpladder.reduction.shared_lines import Found
-from warpladder.reduction.short_rows import folder_of_short_rows
+from warpladder.reduction.short_rows import folder_of_panels, folder_of_short_rows
 from warpladder.reduction.states import FoldSpec, new_states, shift_type
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "moments_of_lines",
     "takes_deviations",
     "way_to_deviations",
+    "way_to_deviations_in_panels",
     "way_to_joined_deviations",
     "way_to_short_deviations",
 ]
@@ -167,8 +168,23 @@ def way_to_short_deviations(
     """
     values = np.dtype(element_type(spec.values))
     given = _short_kernel(spec), _room_of_short, values, levels, length, SUMS
-    find = folder_of_short_rows(*given, step=step, shares=shares)
+    return _way_to_found(folder_of_short_rows(*given, step=step, shares=shares))
 
+
+def way_to_deviations_in_panels(
+    spec: FoldSpec, panels: Panels, length: int, *, shares: bool
+) -> Callable[[NDArray[Any]], NDArray[np.float64] | None] | None:
+    """Return what `way_to_deviations` does for rows in panels, None where that is none."""
+    if spec.skip_nan or length > min(spec.block, LINES):
+        return None
+    values = np.dtype(element_type(spec.values))
+    given = _short_kernel(spec), _room_of_short, values, panels, length, SUMS
+    return _way_to_found(folder_of_panels(*given, shares=shares))
+
+
+def _way_to_found(
+    find: Callable[[NDArray[Any]], Found],
+) -> Callable[[NDArray[Any]], NDArray[np.float64] | None]:
     def way(data: NDArray[Any]) -> NDArray[np.float64] | None:
         _, are_lost, _, deviation = find(data)
         return None if np.count_nonzero(are_lost) else deviation

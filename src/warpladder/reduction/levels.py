@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from warpladder.device.subroutines import subroutine
 from warpladder.device.words import read_at
 
-__all__ = ["LEVEL_WORDS", "Levels", "levels_of", "place_of_row", "rows_of", "words_of"]
+__all__ = ["LEVEL_WORDS", "Levels", "Panels", "levels_of", "place_of_row", "rows_of", "words_of"]
 
 Levels = tuple[tuple[int, int], ...]
 """How many rows there are side by side, or groups of them, and how many elements apart each begins:
 the rows last."""
+
+
+class Panels(NamedTuple):
+    """Rows that lie across: panels lie like rows, each of ``side`` rows in lines so far apart."""
+
+    levels: Levels
+    side: int
+    pitch: int
+
 
 _MOST = 3
 LEVEL_WORDS = 2 * _MOST

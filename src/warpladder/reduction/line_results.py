@@ -20,11 +20,12 @@ from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.deviations import (
     takes_deviations,
     way_to_deviations,
+    way_to_deviations_in_panels,
     way_to_joined_deviations,
     way_to_short_deviations,
 )
 from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.levels import Levels
+from warpladder.reduction.levels import Levels, Panels
 from warpladder.reduction.line_kernel import (
     FIELDS,
     MEANS,
@@ -41,7 +42,7 @@ from warpladder.reduction.quiet import quietly
 from warpladder.reduction.shared_lines import Found
 from warpladder.reduction.states import FoldSpec
 
-__all__ = ["leaving_results", "way_across", "way_turned"]
+__all__ = ["leaving_results", "way_across", "way_in_panels", "way_turned"]
 
 # So many are gone through in less time than others take to be joined: the largest of 256 x 256,
 # 1,000 x 16 and 4,096 x 16 int8 over the first axis in 3.2, 3.9 and 9.2 us, not 6.2, 11 and 6.6.
@@ -130,6 +131,20 @@ def way_turned(plan: Plan, levels: Levels, length: int, step: int = 1) -> _Resul
         return None
     find = way_to_short_deviations(part.spec, levels, length, step=step, shares=part.shares)
     return _way_from_deviations(op, dtype, length, find)
+
+
+def way_in_panels(plan: Plan, panels: Panels, length: int) -> _Results | None:
+    """Return the way from rows of a length that lie across in panels, as `way_turned`."""
+    part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
+    if isinstance(part, _DeviationsPart) and isinstance(op, Op):
+        find = way_to_deviations_in_panels(part.spec, panels, length, shares=part.shares)
+        return None if find is None else _way_from_deviations(op, dtype, length, find)
+    return _way_by(
+        plan,
+        lambda each, how: _way_to_found(
+            each, how, dtype, each.folder_of_panels(panels, length, how)
+        ),
+    )
 
 
 def _way_by(plan: Plan, way_of: Callable[[Lines, int], _Results | None]) -> _Results | None:

@@ -29,7 +29,7 @@ from warpladder.reduction.deviations import (
     way_to_short_deviations,
 )
 from warpladder.reduction.layout import SHORT, ArrayRows, Tile
-from warpladder.reduction.levels import Levels
+from warpladder.reduction.levels import Levels, Panels
 from warpladder.reduction.line_kernel import (
     FIELDS,
     is_extreme_of_some,
@@ -40,7 +40,7 @@ from warpladder.reduction.line_kernel import (
 from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LARGEST_PRODUCT, LEAST_PRODUCT, LOW_WORD, outdoes
 from warpladder.reduction.shared_lines import Found, LinesTogether
-from warpladder.reduction.short_rows import folder_of_short_rows, turned
+from warpladder.reduction.short_rows import folder_of_panels, folder_of_short_rows, turned
 from warpladder.reduction.states import Fields, FoldSpec
 from warpladder.reduction.together import Together
 
@@ -273,6 +273,13 @@ class Lines:
         if self.together is not None:
             found = self.together(data, rows, length, pitch, width, how)
         return self.found_alone(tile, rows, how) if found is None else found
+
+    def folder_of_panels(
+        self, panels: Panels, length: int, how: int
+    ) -> Callable[[NDArray[Any]], Found]:
+        """Return what finds what the loop finds of rows that lie across in panels."""
+        given, shares = (self.kernel, self.room, self.element), self.together is not None
+        return folder_of_panels(*given, panels, length, how, shares=shares)
 
     def folder_of_rows(
         self, levels: Levels, length: int, how: int, step: int = 1

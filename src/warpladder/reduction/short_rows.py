@@ -1,8 +1,11 @@
-"""Many short rows, turned a few thousand at a time so that they lie across for the loop of `lines`.
+"""The loop of `lines` for rows that do not lie across in one matrix: by turns, or by panels.
 
 To begin and end a row takes a loop over rows up to 50 ns, as long as to add some hundred numbers:
 norms of 262,144 x 3 float64 took 13.5 ms row by row. Turned in a buffer that stays in the
 first-level cache, each lane of a vector has a row of its own. Rows are dealt out to who stands by.
+
+Where lines have rows side by side, but their panels lie in groups, as in boxes whose edges are cut
+off, the loop goes through each where it lies.
 """
 
 from __future__ import annotations
@@ -24,14 +27,21 @@ from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.copies import is_known, turn_of
 from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.levels import LEVEL_WORDS, Levels, place_of_row, rows_of, words_of
+from warpladder.reduction.levels import (
+    LEVEL_WORDS,
+    Levels,
+    Panels,
+    place_of_row,
+    rows_of,
+    words_of,
+)
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.shared_lines import Found, Room
 from warpladder.reduction.singles import LINE_BYTES
 from warpladder.reduction.squares import turn_rows_of
 from warpladder.reduction.together import Together
 
-__all__ = ["MOST_TURNED", "folder_of_short_rows", "turned"]
+__all__ = ["MOST_TURNED", "folder_of_panels", "folder_of_short_rows", "turned"]
 
 MOST_TURNED = 1 << 28
 """Bytes that are gone through by one call, which an interrupt has to wait for."""
@@ -44,9 +54,20 @@ _LEAST_SHARED, _LEAST_TURNS = 1 << 16, 8
 
 # What is the same for all calls: the loop, what turns rows of any length and of a known one, what
 # the rows are, how many are turned at once and how far lines are apart then, how many are a piece
-# of what is shared, and how many bytes of what is found a row has.
+# of what is shared, and how many bytes of what is found a row has. Of panels, which have as many
+# rows as are turned else, how far their lines are apart.
 _FOLD, _TURN, _KNOWN_TURN, _ITEMSIZE, _ROWS, _LENGTH, _SOME, _APART, _STEP = range(9)
-_FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _HOW, _TASK, _NEXT, _LEVELS = range(9, 17)
+(
+    _FIRST_BYTES,
+    _SECOND_BYTES,
+    _COUNT_BYTES,
+    _RESULT_BYTES,
+    _HOW,
+    _TASK,
+    _NEXT,
+    _PANEL_PITCH,
+    _LEVELS,
+) = range(9, 18)
 _FIXED = _LEVELS + LEVEL_WORDS
 # What a task is given: where that stands, how many rows are a piece, and what is of one call.
 _SAME, _ROWS_OF_PIECE, _DATA, _FIRST, _SECOND, _COUNTS, _RESULTS, _WORDS = range(8)
@@ -80,6 +101,7 @@ def _fold_piece(given, piece):
     first_bytes, second_bytes = read_at(same, _FIRST_BYTES), read_at(same, _SECOND_BYTES)
     count_bytes, result_bytes = read_at(same, _COUNT_BYTES), read_at(same, _RESULT_BYTES)
     data, known = read_at(given, _DATA), read_at(same, _KNOWN_TURN)
+    of_panels = read_at(same, _PANEL_PITCH)
     buffer = np.empty(apart * length * itemsize + LINE_BYTES, np.uint8)
     end = min((piece + 1) * of_piece, rows)
     for begin in range(piece * of_piece, end, some):
@@ -87,7 +109,10 @@ def _fold_piece(given, piece):
         # Asked for here: Numba frees a buffer after the last use that it sees.
         lines = (place_of(buffer) + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES
         numbers, to_next = array_at(lines, apart * length, itemsize), apart
-        if known:
+        if of_panels:
+            place = data + place_of_row(same + _LEVELS * WORD_BYTES, begin // some) * itemsize
+            numbers, to_next = array_at(place, (length - 1) * of_panels + run, itemsize), of_panels
+        elif known:
             all_rows, where = array_at(data, rows * length, itemsize), (begin, run)
             call_at(known, all_rows + where + numbers)
             to_next = run
@@ -136,39 +161,30 @@ def _fold_together(board, same, patience, data, first, second, counts, results):
     return share(board, read_at(same, _TASK), pieces, patience)
 
 
-class _ShortRows(Together):
-    """What goes through so many short rows, alone or together with who stands by."""
+class _ByLines(Together):
+    """What goes through rows some at a time, alone or together with who stands by."""
 
     def __init__(
         self,
         kernel: Any,
         room: Room,
         values: np.dtype[Any],
-        levels: Levels,
+        rows: int,
+        some: int,
         length: int,
         how: int,
         *,
-        step: int,
         shares: bool,
     ) -> None:
-        workers, itemsize, rows = worker_count(), values.itemsize, rows_of(levels)
+        workers, itemsize = worker_count(), values.itemsize
         super().__init__(workers)
         self._size = rows * length * itemsize
         self._may_share = shares and workers > 1 and self._size >= _LEAST_SHARED
-        some, of_line = max(_AT_ONCE // (length * itemsize), 1), LINE_BYTES // itemsize
-        some = min(some, -(-rows // _LEAST_TURNS) + of_line)
-        some -= some % of_line if some > of_line else 0
         self._room, self._how, self._rows, self._turns = room, how, rows, -(-rows // some)
-        fixed = self._fixed = np.zeros(_FIXED, np.int64)
+        #: What is the same for all calls.
+        fixed = self.fixed = np.zeros(_FIXED, np.int64)
         fixed[_FOLD] = _address(kernel, values, room)
-        fixed[_TURN] = _address_of_turn(itemsize)
-        if levels == ((rows, length),) and step == 1 and is_known(length, itemsize):
-            fixed[_KNOWN_TURN] = _address_of_known_turn(length, np.dtype(f"u{itemsize}"))
-        fixed[_ITEMSIZE], fixed[_ROWS], fixed[_LENGTH] = itemsize, rows, length
-        # Lines begin where those of the caches do, and not at a power of two from each other, where
-        # few of them would find room in a cache.
-        fixed[_SOME], fixed[_APART] = some, (some // of_line + 2) * of_line
-        fixed[_NEXT], fixed[_LEVELS:] = step, words_of(levels)
+        fixed[_ITEMSIZE], fixed[_ROWS], fixed[_LENGTH], fixed[_SOME] = itemsize, rows, length, some
         fixed[_STEP] = -(-self._turns // MOST_PIECES) * some
         sizes = [each.itemsize * (each.size == 2) for each in room(2, 1, how)]
         fixed[_FIRST_BYTES], fixed[_SECOND_BYTES], fixed[_COUNT_BYTES], fixed[_RESULT_BYTES] = sizes
@@ -181,7 +197,7 @@ class _ShortRows(Together):
         found, given = self._given(data)
         team = self._team(self._size) if self._may_share else None
         if team is not None:
-            kept = data, found, self._fixed
+            kept = data, found, self.fixed
             if self._shares(team, self._size, self._fold, given, kept):
                 return found
             # Others may be at work still with what they were given.
@@ -196,7 +212,7 @@ class _ShortRows(Together):
 
     def _make_ready(self) -> None:
         """See `Together`."""
-        self._fixed[_TASK] = address_of(_fold_piece, 1, 1)
+        self.fixed[_TASK] = address_of(_fold_piece, 1, 1)
         self._fold = entry_for(_fold_together, *[1] * 8)
 
 
@@ -233,7 +249,37 @@ def folder_of_short_rows(
     shares
         Whether some are given to who stands by.
     """
-    return _ShortRows(kernel, room, values, levels, length, how, step=step, shares=shares)
+    rows, itemsize, of_line = rows_of(levels), values.itemsize, LINE_BYTES // values.itemsize
+    some = max(_AT_ONCE // (length * itemsize), 1)
+    some = min(some, -(-rows // _LEAST_TURNS) + of_line)
+    some -= some % of_line if some > of_line else 0
+    found = _ByLines(kernel, room, values, rows, some, length, how, shares=shares)
+    fixed = found.fixed
+    fixed[_TURN], fixed[_NEXT] = _address_of_turn(itemsize), step
+    if levels == ((rows, length),) and step == 1 and is_known(length, itemsize):
+        fixed[_KNOWN_TURN] = _address_of_known_turn(length, np.dtype(f"u{itemsize}"))
+    # Lines begin where those of the caches do, and not at a power of two from each other, where few
+    # of them would find room in a cache.
+    fixed[_APART], fixed[_LEVELS:] = (some // of_line + 2) * of_line, words_of(levels)
+    return found
+
+
+@lru_cache(maxsize=256)
+def folder_of_panels(
+    kernel: Any,
+    room: Room,
+    values: np.dtype[Any],
+    panels: Panels,
+    length: int,
+    how: int,
+    *,
+    shares: bool,
+) -> Callable[[NDArray[Any]], Found]:
+    """Return what `folder_of_short_rows` does for rows that lie across, in panels."""
+    rows = rows_of(panels.levels) * panels.side
+    found = _ByLines(kernel, room, values, rows, panels.side, length, how, shares=shares)
+    found.fixed[_PANEL_PITCH], found.fixed[_LEVELS:] = panels.pitch, words_of(panels.levels)
+    return found
 
 
 def turned(tile: Tile) -> Tile:

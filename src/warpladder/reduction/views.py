@@ -21,22 +21,17 @@ from numpy.typing import NDArray
 from warpladder.reduction.along import is_index
 from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
 from warpladder.reduction.apart import LEAST_SHARED
-from warpladder.reduction.copies import FEW, copied, copier, lent, step_of
+from warpladder.reduction.copies import FEW, copied, copier, lent
 from warpladder.reduction.few import MOST_COPIED, answer_to
-from warpladder.reduction.grouped_rows import MOST_TOGETHER, way_to_grouped_rows
+from warpladder.reduction.in_groups import way_in_groups
 from warpladder.reduction.layout import NO_MASK, TILE_BYTES, ArrayRows, Tile
-from warpladder.reduction.levels import levels_of
-from warpladder.reduction.line_results import leaving_results, way_across, way_turned
-from warpladder.reduction.lines import turns, turns_all
+from warpladder.reduction.line_results import leaving_results, way_across
 from warpladder.reduction.many import stand_in, way_through
-from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.passes import is_copied_first, laid_out
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.runs import takes_runs
 from warpladder.reduction.several import MOST_ALONE, each_alone, may_go_alone
 from warpladder.reduction.shared_lines import lines_by_one_thread
-from warpladder.reduction.short_places import way_to_short_places
-from warpladder.reduction.short_rows import MOST_TURNED
 from warpladder.reduction.steps import ends_in_gaps, goes_in_steps, way_by_groups, way_in_steps
 from warpladder.reduction.turn import Turn, back_of, by_memory
 from warpladder.reduction.ways import Asked, Way, answering, long_way, plan_of, remembered
@@ -253,37 +248,11 @@ def _way_of_rows(
     if any(not step and n > 1 for n, step in zip(whole.shape, whole.strides, strict=True)):
         # What is broadcast has no order in memory.
         return by_rows
-    in_groups = _way_of_rows_in_groups(laid)
+    in_groups = way_in_groups(plan, laid.turned, kept, rows)
     if in_groups is not None:
-        return in_groups
+        return lambda array, ddof: in_groups(turn(array), ddof)
     as_it_lies = _way_as_it_lies(laid, short_way, short_way_of_copy, is_copied_whole)
     return as_it_lies or by_rows or _way_in_place(laid)
-
-
-def _way_of_rows_in_groups(laid: _Laid) -> _View | None:
-    """Return the way of rows, of elements equally far from each other, where they lie.
-
-    A copy of 36 x 17 x 19 x 17 float64 with their edges cut off takes 90 us by itself.
-    """
-    whole, part, kept, turn = laid.whole, laid.plan.parts[0], laid.kept, laid.turn
-    sides, steps, size = laid.turned.shape, laid.turned.strides, whole.itemsize
-    rows, length = prod(sides[:kept]), prod(sides[kept:])
-    levels = levels_of(sides[:kept], steps[:kept], size)
-    if levels is None or not (whole.dtype.isnative and laid.plan.is_plain):
-        return None
-    apart = step_of(sides[kept:], steps[kept:], size)
-    if whole.nbytes > MOST_TURNED or apart is None or apart <= 0 or apart % size:
-        return None
-    step = apart // size
-    way: Any = way_to_short_places(laid.plan, levels, rows, length, step)
-    if isinstance(part, FoldPart) and turns(part.spec, rows, length):
-        if whole.dtype.char not in "e?" and turns_all(part.spec, laid.rows):
-            way = way_turned(leaving_results(laid.plan), levels, length, step)
-    elif way is None and whole.size > FEW and len(laid.rows.column_spans()) == 1:
-        # Longer rows whose neighbours lie apart are cut into stretches.
-        is_taken = step == 1 or length * size <= MOST_TOGETHER
-        way = way_to_grouped_rows(laid.plan, levels, length, step) if is_taken else None
-    return None if way is None else lambda array, ddof: way(turn(array), ddof)
 
 
 def _way_as_it_lies(
