@@ -63,6 +63,15 @@ def test_the_bits_are_those_of_the_long_way(op: str, dtype: str, shape: tuple[in
                 assert found.tobytes() == expected.tobytes()
 
 
+def test_rows_further_apart_than_their_neighbours_are_no_groups() -> None:
+    drawn = np.random.default_rng(3).standard_normal((246, 771)).astype("f4")
+    part = np.repeat(drawn, 2, -1)[:, ::2]
+    for lies, axis in ((part, 0), (part.T, 1)):
+        (expected,) = wl.reduce(lies, ("l1",), axis=axis)
+        for _ in range(3):
+            assert wl.reduce(lies, "l1", axis=axis).tobytes() == expected.tobytes()
+
+
 def test_it_is_the_way_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     way_to = in_groups.way_to_grouped_rows

@@ -72,6 +72,9 @@ def _way_of_rows(
     levels = levels_of(turned.shape[:kept], turned.strides[:kept], size)
     if levels is None or not isinstance(part, FoldPart):
         return None
+    if step > min(pitch for _, pitch in levels):
+        # They are copied as lines, of which the sums are others.
+        return None
     places = way_to_short_places(plan, levels, count, length, step)
     if places is not None:
         return places
