@@ -160,7 +160,8 @@ def test_ways_are_those_that_they_are_for(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @given(
-    st.lists(
+    st.lists(st.integers(-(2**64), 2**64), max_size=4)
+    | st.lists(
         st.floats()
         | st.integers(-(2**64), 2**64)
         | st.booleans()
@@ -172,7 +173,10 @@ def test_any_list_is_numpys_array_or_itself(few: list[Any]) -> None:
     for values in (few, few * MANY):
         found = of_plain_list(values)
         kinds = {type(each) for each in values}
-        if kinds in ({float}, {int}):
-            assert isinstance(found, list) == (np.array(values).dtype not in ("f8", "i8"))
+        if kinds == {float}:
+            assert isinstance(found, np.ndarray)
+        if kinds == {int}:
+            fit = all(-(2**63) <= each < 2**63 for each in values)
+            assert isinstance(found, np.ndarray) is fit
         if isinstance(found, np.ndarray):
             assert found.tobytes() == np.array(values).tobytes()

@@ -48,6 +48,8 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     monkeypatch.setattr(runs._Way, "__call__", noting)
     # In steps runs are not taken.
     monkeypatch.setattr(few, "way_in_steps", lambda *_: None)
+    # Nor in groups of rows, of which each may have a few thousand elements that lie alone.
+    monkeypatch.setattr(views, "way_in_groups", lambda *_: None)
     # Of a view few elements are copied in less time.
     monkeypatch.setattr(views, "MOST_COPIED", 0)
     monkeypatch.setattr(views, "FEW", 0)
