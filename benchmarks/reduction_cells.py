@@ -30,6 +30,9 @@ _SHAPES: dict[tuple[int, ...], tuple[int | tuple[int, ...] | None, ...]] = {
     (64, 1000, 64): (0, 1, 2),
     (8, 2_000_000): (0, 1),
     (1 << 18, 3): (0, 1),
+    # Many short rows.
+    (1 << 15, 10): (1,),
+    (1 << 12, 30): (1,),
     (3, 1 << 17): (0, 1),
     # Of each channel of images; of rows of a cube.
     (32, 64, 28, 28): ((0, 2, 3),),
@@ -47,8 +50,17 @@ _LAYOUTS: dict[tuple[str, ...], dict[tuple[int, ...], tuple[int | None, ...]]] =
         (32, 32): (None, 0, 1),
         (1024, 1024): (None, 0, 1),
     },
+    # Rows, and panels of rows, that make no matrix.
+    ("edges cut off", "every second"): {(64, 64, 128): (None, 1, 2), (64, 128, 20): (1, 2)},
 }
 _OPERATIONS_OF_LAYOUTS = ("sum", "max", "argmax", "mean")
+_OPERATIONS_ON_TRUTHS = ("sum", "mean", "any", "all", "max", "argmax")
+_SHAPES_OF_TRUTHS: dict[tuple[int, ...], tuple[int | None, ...]] = {
+    (_SMALL,): (None,),
+    (32, 32): (0, 1),
+    (1024, 1024): (None, 0, 1),
+    (1 << 15, 10): (0, 1),
+}
 # What else may be asked for, and of which operations. What comes first is a number that counts.
 _BOTH = ("min and max", "mean and std")
 _OPTIONS: dict[str, tuple[str, ...]] = {
@@ -158,6 +170,9 @@ def cells() -> Iterator[Cell]:
                 axes, ("float32", "float64"), _OPERATIONS_OF_LAYOUTS
             ):
                 yield Cell(operation, dtype, shape, axis, layout=layout)
+    for shape, of_truths in _SHAPES_OF_TRUTHS.items():
+        for axis, operation in product(of_truths, _OPERATIONS_ON_TRUTHS):
+            yield Cell(operation, "bool", shape, axis)
     yield from _cells_of_options()
 
 
@@ -206,6 +221,8 @@ def bottleneck() -> Any:
 def _drawn(dtype: str, size: int) -> NDArray[Any]:
     """Return integers of both signs, or floats of one: the peers' sums of others are rough."""
     rng = np.random.default_rng(4)
+    if dtype == "bool":
+        return rng.random(size) < 0.5
     if dtype.startswith("float"):
         return (1 + rng.random(size, np.float32)).astype(dtype)
     return rng.integers(-100, 100, size, dtype)
@@ -310,7 +327,7 @@ def _peers(cell: Cell, values: NDArray[Any], mask: NDArray[np.bool_] | None) -> 
         bottleneck() is not None
         and not (cell.option or isinstance(axis, tuple))
         and operation in _OF_BOTTLENECK
-        and cell.dtype != "int8"
+        and cell.dtype not in {"int8", "bool"}
     ):
         name = _OF_BOTTLENECK[operation]
         peers["bottleneck"] = partial(getattr(bottleneck(), name), values, axis=axis)

@@ -18,14 +18,15 @@ from numba import njit
 from numpy.typing import NDArray
 
 from warpladder.device.kernel_cache import cached
+from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.specialised import specialised
 from warpladder.device.subroutines import entry_for
+from warpladder.device.words import WORD_BYTES, place_of
 from warpladder.reduction.at_hand import Lent, states_at_hand
 from warpladder.reduction.blocks import element_type, numbers_among
 from warpladder.reduction.columns import LINES, STRIP, column_entries, lines_joined
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.levels import Levels, Panels
-from warpladder.reduction.line_kernel import SUMS
 from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
 from warpladder.reduction.scalars import compiled, difference, either
 from warpladder.reduction.shared_lines import Found
@@ -71,7 +72,9 @@ def moments_of_lines(
     deviation = np.empty(rows)
     counts = np.empty(rows if spec.skip_nan else 0, np.int64)
     kernel = _moments_kernel(spec)
-    if kernel(data, rows, length, pitch, width, shift, offset, deviation, counts):
+    are_lost = np.zeros(1, np.int64)
+    kernel(data, rows, length, pitch, width, shift, offset, deviation, counts, are_lost)
+    if are_lost[0]:
         return None
     fields = deviations_alone(deviation, counts if spec.skip_nan else np.array([length]))
     return fields | ({"shift": shift, "offset": offset} if are_all else {})
@@ -104,13 +107,16 @@ def way_to_deviations(
         return None
     no_counts, sums, kept = np.empty(0, np.int64), np.empty(0), min(STRIP, width)
     numbers = (1, 1, 1, 1)
-    fold = entry_for(_moments_kernel(spec), element, *numbers, near, sums, sums, no_counts)
+    fold = entry_for(
+        _moments_kernel(spec), element, *numbers, near, sums, sums, no_counts, no_counts
+    )
 
     def way(data: NDArray[Any]) -> NDArray[np.float64] | None:
         deviation = np.empty(rows)
         shift, offset = np.empty(kept, near.dtype), np.empty(kept)
-        are_lost = fold(data, rows, length, pitch, width, shift, offset, deviation, no_counts)
-        return None if are_lost else deviation
+        are_lost, found = np.zeros(1, np.int64), (shift, offset, deviation)
+        fold(data, rows, length, pitch, width, *found, no_counts, are_lost)
+        return None if are_lost[0] else deviation
 
     return way
 
@@ -166,9 +172,9 @@ def way_to_short_deviations(
     float64 over the second axis take two cores of an EPYC 94 us so, where all were turned at once
     566.
     """
-    values = np.dtype(element_type(spec.values))
-    given = _short_kernel(spec), _room_of_short, values, levels, length, SUMS
-    return _way_to_found(folder_of_short_rows(*given, step=step, shares=shares))
+    given, kernel = _given_for(spec)
+    find = folder_of_short_rows(*given, levels, length, kernel, step=step, shares=shares)
+    return _way_to_found(find)
 
 
 def way_to_deviations_in_panels(
@@ -177,9 +183,8 @@ def way_to_deviations_in_panels(
     """Return what `way_to_deviations` does for rows in panels, None where that is none."""
     if spec.skip_nan or length > min(spec.block, LINES):
         return None
-    values = np.dtype(element_type(spec.values))
-    given = _short_kernel(spec), _room_of_short, values, panels, length, SUMS
-    return _way_to_found(folder_of_panels(*given, shares=shares))
+    given, kernel = _given_for(spec)
+    return _way_to_found(folder_of_panels(*given, panels, length, kernel, shares=shares))
 
 
 def _way_to_found(
@@ -193,43 +198,46 @@ def _way_to_found(
 
 
 def _room_of_short(rows: int, pieces: int, how: int) -> Found:
-    """Return where `_short_kernel` leaves what it finds."""
+    """Return where `_leave_deviations` leaves what it finds."""
     return np.empty(0), np.zeros(pieces, np.int64), np.empty(0, np.int64), np.empty(rows)
 
 
+@cached
+@njit(nogil=True)
+def _leave_deviations(  # type: ignore[no-untyped-def]
+    data, rows, length, pitch, width, rows_left, first, second, counts, results, how
+):
+    """Call the loop at an address for lines as those for lines are; leave a mark if some are lost.
+
+    Shifts and offsets are words, whatever they are.
+    """
+    shift, offset = np.empty(rows), np.empty(rows)
+    numbers, lie = array_at(place_of(data), data.size, data.itemsize), (rows, length, pitch, width)
+    near, total = (
+        array_at(place_of(shift), rows, WORD_BYTES), array_at(place_of(offset), rows, WORD_BYTES)
+    )  # fmt: skip
+    squared = array_at(place_of(results), rows, WORD_BYTES)
+    no_counts = array_at(place_of(counts), 0, WORD_BYTES)
+    lost = array_at(place_of(second), 1, WORD_BYTES)
+    call_at(how, numbers + lie + near + total + squared + no_counts + lost)
+    # As long as they are to be written Numba does not free them.
+    shift[:1], offset[:1] = 0, 0
+
+
 @cache
-def _short_kernel(spec: FoldSpec) -> Any:
-    """Return the loop for lines that leaves deviations, and a mark if some are lost."""
-    moments, apart = _moments_kernel(spec), shift_type(spec.values)
-
-    @cached
-    @njit(nogil=True)
-    @specialised
-    def fold(  # type: ignore[no-untyped-def]
-        data,
-        rows,
-        length,
-        pitch,
-        width,
-        rows_left,
-        first,
-        second,
-        counts,
-        results,
-        how,
-    ):
-        shift, offset = np.empty(rows, apart), np.empty(rows)
-        if moments(data, rows, length, pitch, width, shift, offset, results, counts):
-            second[0] = True
-
-    return fold
+def _given_for(spec: FoldSpec) -> tuple[Any, ...]:
+    """Return what `short_rows` is given before how rows lie, and what comes last."""
+    element, near = np.empty(0, element_type(spec.values)), np.empty(0, shift_type(spec.values))
+    sums, words = np.empty(0), np.empty(0, np.int64)
+    kernel = address_of(_moments_kernel(spec), element, 1, 1, 1, 1, near, sums, sums, words, words)
+    return (_leave_deviations, _room_of_short, np.dtype(f"u{element.itemsize}")), kernel
 
 
 @cache
 def _moments_kernel(spec: FoldSpec) -> Any:
-    """Return ``fold(data, rows, length, pitch, width, shift, offset, deviation, counts)``.
+    """Return ``fold(data, rows, length, pitch, width, shift, offset, deviation, counts, lost)``.
 
-    Rows lie as in `columns`, and are added up in the same order. It returns whether squares left
+    Rows lie as in `columns`, and are added up in the same order. It leaves a mark if squares left
     the range of float64, and stops where some did. Counts are left where NaNs are skipped, shifts
     and offsets where there is room for those of all rows.
     """
@@ -249,7 +257,7 @@ def _moments_kernel(spec: FoldSpec) -> Any:
     @njit(nogil=True, fastmath={"nsz", "contract"})
     @specialised
     def fold(  # type: ignore[no-untyped-def]
-        data, rows, length, pitch, width, shift, offset, deviation, counts
+        data, rows, length, pitch, width, shift, offset, deviation, counts, lost
     ):
         strips = (width + STRIP - 1) // STRIP
         for strip in range(rows // width * strips):
@@ -319,12 +327,12 @@ def _moments_kernel(spec: FoldSpec) -> Any:
                                 is_other &= a[j] == a[j]
                             are_lost |= is_other & (squared[j] == 0)
                 if are_lost:
-                    return True
+                    lost[0] = 1
+                    return
             for j in range(run):
                 size = length
                 if skip_nan:
                     size = max(counted[j], 1)
                 _, total[j], _, squared[j], _ = moments_of(size, near[j], total[j], squared[j], 1.0)
-        return False
 
     return fold

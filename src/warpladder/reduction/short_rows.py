@@ -38,7 +38,7 @@ from warpladder.reduction.levels import (
 from warpladder.reduction.line_kernel import FIELDS
 from warpladder.reduction.shared_lines import Found, Room
 from warpladder.reduction.singles import LINE_BYTES
-from warpladder.reduction.squares import turn_rows_of
+from warpladder.reduction.squares import turn_rows
 from warpladder.reduction.together import Together
 
 __all__ = ["MOST_TURNED", "folder_of_panels", "folder_of_short_rows", "turned"]
@@ -87,7 +87,8 @@ def _turn_levels(same: Any, data: Any, begin: Any, rows: Any, lines: Any) -> Non
         row, there = begin + done, lines + done * itemsize
         run = min(abreast - row % abreast, rows - done)
         place = data + place_of_row(levels, row) * itemsize
-        call_at(read_at(same, _TURN), (place, run, length, pitch, step, there, apart))
+        given, into = (place, run, length, pitch, step), array_at(there, apart * length, itemsize)
+        call_at(read_at(same, _TURN), given + into + (apart,))
         done += run
 
 
@@ -301,13 +302,14 @@ def turned(tile: Tile) -> Tile:
         words = f"u{data.itemsize}"
         turn_of(length)(data.view(words), 0, rows, across.view(words))
     elif rows:
-        _turn(data.itemsize)(address(data), rows, length, pitch, 1, address(across), rows)
+        lines = across.view(f"u{data.itemsize}")
+        _turn(lines.dtype)(address(data), rows, length, pitch, 1, lines, rows)
     return Tile(across, NO_MASK, rows, length, rows, rows)
 
 
 @cache
-def _turn(itemsize: int) -> Callable[..., None]:
-    return entry_for(turn_rows_of(itemsize), *[1] * 7)
+def _turn(words: np.dtype[Any]) -> Callable[..., None]:
+    return entry_for(turn_rows, *[1] * 5, np.empty(0, words), 1)
 
 
 @cache
@@ -317,7 +319,7 @@ def _address(kernel: Any, values: np.dtype[Any], room: Room) -> int:
 
 @cache
 def _address_of_turn(itemsize: int) -> int:
-    return address_of(turn_rows_of(itemsize), *[1] * 7)
+    return address_of(turn_rows, *[1] * 5, np.empty(0, f"u{itemsize}"), 1)
 
 
 @cache
