@@ -1,8 +1,8 @@
 """The loop of `lines` for rows that do not lie across in one matrix: by turns, or by panels.
 
 To begin and end a row takes a loop over rows up to 50 ns, as long as to add some hundred numbers:
-norms of 262,144 x 3 float64 took 13.5 ms row by row. Turned in a buffer that stays in the
-first-level cache, each lane of a vector has a row of its own. Rows are dealt out to who stands by.
+norms of 262,144 x 3 float64 took 13.5 ms row by row. Turned in a buffer that stays in a cache, each
+lane of a vector has a row of its own. Rows are dealt out to who stands by.
 
 Where lines have rows side by side, but their panels lie in groups, as in boxes whose edges are cut
 off, the loop goes through each where it lies.
@@ -57,17 +57,8 @@ _LEAST_SHARED, _LEAST_TURNS = 1 << 16, 8
 # of what is shared, and how many bytes of what is found a row has. Of panels, which have as many
 # rows as are turned else, how far their lines are apart.
 _FOLD, _TURN, _KNOWN_TURN, _ITEMSIZE, _ROWS, _LENGTH, _SOME, _APART, _STEP = range(9)
-(
-    _FIRST_BYTES,
-    _SECOND_BYTES,
-    _COUNT_BYTES,
-    _RESULT_BYTES,
-    _HOW,
-    _TASK,
-    _NEXT,
-    _PANEL_PITCH,
-    _LEVELS,
-) = range(9, 18)
+_FIRST_BYTES, _SECOND_BYTES, _COUNT_BYTES, _RESULT_BYTES, _HOW, _TASK = range(9, 15)
+_NEXT, _PANEL_PITCH, _LEVELS = range(15, 18)
 _FIXED = _LEVELS + LEVEL_WORDS
 # What a task is given: where that stands, how many rows are a piece, and what is of one call.
 _SAME, _ROWS_OF_PIECE, _DATA, _FIRST, _SECOND, _COUNTS, _RESULTS, _WORDS = range(8)
