@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import grouped_rows, in_groups
+from warpladder.reduction import grouped_rows, in_groups, views
 from warpladder.reduction.copies import FEW
 from warpladder.reduction.levels import Panels
 
@@ -142,6 +142,27 @@ def test_panels_have_the_bits_of_the_long_way(op: str, dtype: str) -> None:
                     found = wl.reduce(lies, op, axis=axes, **options)
                     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
                     assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("op", ["sum", "mean", "std", "l1", "nansum", "max"])
+def test_few_columns_of_a_copy_are_joined_the_second_time_too(op: str) -> None:
+    """The first call copies all of such an array, and takes many lines as if they were one."""
+    for dtype in ("f4", "f8"):
+        drawn = np.random.default_rng(0).standard_normal((300, 8, 34)).astype(dtype)
+        for lies, axis in ((drawn[:, :, 1:33], 0), (drawn[:, 1:-1, 1:-1], 0)):
+            views._met.clear()
+            views._way_to.cache_clear()
+            first = wl.reduce(lies, op, axis=axis)
+            for _ in range(3):
+                assert wl.reduce(lies, op, axis=axis).tobytes() == first.tobytes()
+
+
+def test_deviations_of_wide_panels() -> None:
+    """What is kept of rows has room for some of them alone."""
+    part = np.random.default_rng(1).standard_normal((4, 7, 5002))[1:, 1:-1, 1:-1]
+    (expected,) = wl.reduce(part, ("var",), axis=1)
+    for _ in range(3):
+        assert wl.reduce(part, "var", axis=1).tobytes() == expected.tobytes()
 
 
 def test_panels_are_gone_through_as_they_lie(monkeypatch: pytest.MonkeyPatch) -> None:

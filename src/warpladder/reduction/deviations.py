@@ -211,10 +211,11 @@ def _leave_deviations(  # type: ignore[no-untyped-def]
 
     Shifts and offsets are words, whatever they are.
     """
-    shift, offset = np.empty(rows), np.empty(rows)
+    kept = min(rows, STRIP)
+    shift, offset = np.empty(kept), np.empty(kept)
     numbers, lie = array_at(place_of(data), data.size, data.itemsize), (rows, length, pitch, width)
     near, total = (
-        array_at(place_of(shift), rows, WORD_BYTES), array_at(place_of(offset), rows, WORD_BYTES)
+        array_at(place_of(shift), kept, WORD_BYTES), array_at(place_of(offset), kept, WORD_BYTES)
     )  # fmt: skip
     squared = array_at(place_of(results), rows, WORD_BYTES)
     no_counts = array_at(place_of(counts), 0, WORD_BYTES)

@@ -11,12 +11,14 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.copies import FEW, step_of
 from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.grouped_rows import MOST_TOGETHER, way_to_grouped_rows
-from warpladder.reduction.layout import ArrayRows
+from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
 from warpladder.reduction.levels import Panels, levels_of
 from warpladder.reduction.line_results import leaving_results, way_in_panels, way_turned
 from warpladder.reduction.lines import turns, turns_all
@@ -35,7 +37,9 @@ _Way = Callable[[NDArray[Any], int], NDArray[Any] | None]
 """Called with an array that is turned likewise, and ``ddof``."""
 
 
-def way_in_groups(plan: Plan, turned: NDArray[Any], kept: int, rows: ArrayRows) -> _Way | None:
+def way_in_groups(
+    plan: Plan, turned: NDArray[Any], kept: int, rows: ArrayRows, *, is_copied_whole: bool
+) -> _Way | None:
     """Return the way to one result of each row of an array, None where there is none.
 
     It has the bits of the long way, to which it leaves numbers near the ends of their range.
@@ -50,6 +54,8 @@ def way_in_groups(plan: Plan, turned: NDArray[Any], kept: int, rows: ArrayRows) 
         How many these are.
     rows
         The same as a matrix, which says how the long way would cut it.
+    is_copied_whole
+        Whether the long way copies all of it first.
     """
     is_native = turned.dtype.isnative and turned.flags.aligned
     is_taken = plan.is_plain and is_native and turned.nbytes <= MOST_TURNED
@@ -61,6 +67,10 @@ def way_in_groups(plan: Plan, turned: NDArray[Any], kept: int, rows: ArrayRows) 
         return None
     length = prod(turned.shape[kept:])
     if turned.strides[kept - 1] == size and turned.shape[kept - 1] > 1:
+        across = Tile(np.empty(0), NO_MASK, rows.count, length, rows.count, rows.count)
+        if is_copied_whole and lines_joined(across) > 1 and not is_exact(plan.parts[0].spec):
+            # Of a copy, whose lines touch, they are joined, which leaves other bits.
+            return None
         return _way_of_panels(plan, turned, kept, rows, length, apart // size)
     return _way_of_rows(plan, turned, kept, rows, length, apart // size)
 

@@ -68,8 +68,8 @@ def _as_written(values: list[Any], shape: tuple[int, ...], kind: type) -> NDArra
     """Return the array of as many numbers of a kind, None where some of them are others."""
     try:
         data, items = marshal.dumps(values, _FORMAT), _items(shape, kind)
-    except ValueError:
-        # There is something in it that is not written, or more of it than a dtype holds.
+    except (ValueError, MemoryError):
+        # Something in it is not written, or it is more than a dtype, or memory, holds.
         return None
     if len(data) != _HEAD.itemsize + shape[0] * items.itemsize:
         return None

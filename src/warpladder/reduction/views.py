@@ -248,7 +248,7 @@ def _way_of_rows(
     if any(not step and n > 1 for n, step in zip(whole.shape, whole.strides, strict=True)):
         # What is broadcast has no order in memory.
         return by_rows
-    in_groups = way_in_groups(plan, laid.turned, kept, rows)
+    in_groups = way_in_groups(plan, laid.turned, kept, rows, is_copied_whole=is_copied_whole)
     if in_groups is not None:
         return lambda array, ddof: in_groups(turn(array), ddof)
     as_it_lies = _way_as_it_lies(laid, short_way, short_way_of_copy, is_copied_whole)
