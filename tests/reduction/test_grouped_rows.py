@@ -16,7 +16,8 @@ from warpladder.reduction.copies import FEW
 from warpladder.reduction.levels import Panels
 
 OPERATIONS = (
-    *(("sum", "f4"), ("argmax", "i8"), ("var", "f8"), ("max", "i1"), ("mean", "i4")),
+    *(("sum", "f4"), ("argmax", "i8"), ("var", "f8")),
+    *large(("max", "i1"), ("mean", "i4")),
     *large(("l2", "f8"), ("prod", "f8"), ("nanmax", "f4"), ("nansum", "f8"), ("sum", "f2")),
     *large(("logsumexp", "f4"), ("any", "u1"), ("all", "i2"), ("argmin", "f2"), ("ptp", "u4")),
     *large(("count_nonzero", "u8"), ("std", "f4"), ("l1", "i8"), ("argmax", "?"), ("nanmin", "f8")),

@@ -115,7 +115,7 @@ def test_odd_truths_on_a_gpu():
             np.testing.assert_array_equal(on_gpu, getattr(plain, op)(axis=axis))
 
 
-@pytest.mark.parametrize("dtype", [*("f4", "i8", "u1"), *large("f8", "i1", "u2", "i2", "u4", "u8")])
+@pytest.mark.parametrize("dtype", [*("f4", "u1"), *large("i8", "f8", "i1", "u2", "i2", "u4", "u8")])
 @pytest.mark.parametrize("op", ["argmax", "argmin", *large("nanargmax")])
 def test_many_short_rows(dtype, op):
     """They are turned: of equals the first, of NaNs as well, in groups and with gaps."""
@@ -148,7 +148,7 @@ def test_places_in_rows_at_the_ends_of_their_range():
             )
 
 
-@pytest.mark.parametrize("dtype", [*("f4", "i8", "u1"), *large("f8", "i1", "u2", "i2", "u4", "u8")])
+@pytest.mark.parametrize("dtype", [*("f4", "u1"), *large("i8", "f8", "i1", "u2", "i2", "u4", "u8")])
 @pytest.mark.parametrize("op", ["argmax", "argmin", *large("nanargmax")])
 def test_few_columns(dtype, op):
     """Many lines are taken as one: of equals the first, of NaNs as well, whatever is left over."""
