@@ -49,7 +49,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     # In steps runs are not taken.
     monkeypatch.setattr(few, "way_in_steps", lambda *_: None)
     # Nor in groups of rows, of which each may have a few thousand elements that lie alone.
-    monkeypatch.setattr(views, "way_in_groups", lambda *_: None)
+    monkeypatch.setattr(views, "way_in_groups", lambda *_, **__: None)
     # Of a view few elements are copied in less time.
     monkeypatch.setattr(views, "MOST_COPIED", 0)
     monkeypatch.setattr(views, "FEW", 0)
