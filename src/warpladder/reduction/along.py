@@ -56,7 +56,7 @@ def answer_along(
     rows = prod(shape) // length
     size = rows * length * values.itemsize
     if side == 1 and size <= MOST_TURNED:
-        places = way_to_short_places(plan, ((rows, length),), rows, length)
+        places = way_to_short_places(plan, ((rows, length),), length)
         if places is not None:
             return lambda array, _marks, ddof: places(array, ddof).reshape(left)
     elif size <= MOST_TURNED:

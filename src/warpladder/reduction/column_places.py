@@ -29,7 +29,6 @@ from warpladder.reduction.scalars import compiled
 
 __all__ = ["way_to_column_places"]
 
-_HIGH, _LOW = frozenset({"high", "high_at"}), frozenset({"low", "low_at"})
 # Elements of lines that are taken as one, about, and of columns from which it pays.
 _WIDE, _LEAST = 128, 1 << 10
 # Lines that are not joined to others.
@@ -47,12 +46,12 @@ def way_to_column_places(
     if not (plan.is_plain and isinstance(part, FoldPart) and 1 < side < SHORT):
         return None
     spec, size = part.spec, length * side
-    is_taken = spec.folds in {_HIGH, _LOW} and spec.values not in {"bool", "float16"}
-    if not is_taken or spec.masked or spec.skip_nan or size < _LEAST or length >= 1 << 31:
+    is_taken = spec.is_of_one_place and spec.values not in {"bool", "float16"}
+    if not is_taken or size < _LEAST or length >= 1 << 31:
         return None
     # In the end there is as much to compare as there are lanes.
     joined = 1 if side >= _WIDE_ENOUGH else max(min(_WIDE // side, isqrt(length // 2)), 1)
-    kernel = _places_kernel(spec.values, is_high=spec.folds == _HIGH)
+    kernel = _places_kernel(spec.values, is_high="high" in spec.folds)
     none = np.empty(0, element_type(spec.values))
     fold = entry_for(kernel, none, 1, 1, 1, 1, np.empty(0, np.int64))
     panels = rows // side

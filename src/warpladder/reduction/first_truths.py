@@ -21,9 +21,6 @@ from warpladder.reduction.states import FoldSpec
 
 __all__ = ["seeks_truths", "truths_kernel"]
 
-_HIGH = frozenset({"high", "high_at"})
-_LOW = frozenset({"low", "low_at"})
-
 
 def seeks_truths(spec: FoldSpec) -> bool:
     """Tell whether there is such a loop for a set of folds.
@@ -33,13 +30,13 @@ def seeks_truths(spec: FoldSpec) -> bool:
     >>> seeks_truths(FoldSpec(frozenset({"high", "high_at"}), "bool", "int64"))
     True
     """
-    return spec.values == "bool" and spec.folds in {_HIGH, _LOW} and not spec.masked
+    return spec.values == "bool" and spec.is_of_one_place
 
 
 @cache
 def truths_kernel(spec: FoldSpec) -> Any:
     """Return what `folds.fold_kernel` does for such a set, in less time."""
-    seeks_true = spec.folds == _HIGH
+    seeks_true = "high" in spec.folds
 
     @cached
     @njit(nogil=True)

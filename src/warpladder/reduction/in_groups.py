@@ -86,7 +86,7 @@ def _way_of_rows(
     if step > min(pitch for _, pitch in levels):
         # They are copied as lines, of which the sums are others.
         return None
-    places = way_to_short_places(plan, levels, count, length, step)
+    places = way_to_short_places(plan, levels, length, step)
     if places is not None:
         return places
     if turns(part.spec, count, length):

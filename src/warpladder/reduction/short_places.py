@@ -20,7 +20,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.specialised import specialised
 from warpladder.reduction.blocks import element_type
 from warpladder.reduction.layout import SHORT
-from warpladder.reduction.levels import Levels
+from warpladder.reduction.levels import Levels, rows_of
 from warpladder.reduction.line_kernel import SUMS
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
@@ -29,14 +29,13 @@ from warpladder.reduction.short_rows import folder_of_short_rows
 
 __all__ = ["way_to_short_places"]
 
-_HIGH, _LOW = frozenset({"high", "high_at"}), frozenset({"low", "low_at"})
 # From which it pays: 210 rows of 10 float64 and int8 took 5.2 and 4.4 us so, row by row 4.0 and
 # 4.3; 700 of 3 4.8 and 4.2, row by row 8.5 and 7.9.
 _LEAST_ROWS = 1 << 8
 
 
 def way_to_short_places(
-    plan: Plan, levels: Levels, rows: int, length: int, step: int = 1
+    plan: Plan, levels: Levels, length: int, step: int = 1
 ) -> Callable[[NDArray[Any], int], NDArray[np.int64]] | None:
     """Return the way from rows that lie so to the places of their extrema, None where it is none.
 
@@ -46,11 +45,11 @@ def way_to_short_places(
     if not (plan.is_plain and isinstance(part, FoldPart) and 1 < length < SHORT):
         return None
     spec = part.spec
-    is_taken = spec.folds in {_HIGH, _LOW} and spec.values not in {"bool", "float16"}
-    if not is_taken or spec.masked or spec.skip_nan or rows < _LEAST_ROWS:
+    is_taken = spec.is_of_one_place and spec.values not in {"bool", "float16"}
+    if not is_taken or rows_of(levels) < _LEAST_ROWS:
         return None
     values = np.dtype(element_type(spec.values))
-    kernel = _places_kernel(spec.values, is_high=spec.folds == _HIGH)
+    kernel = _places_kernel(spec.values, is_high="high" in spec.folds)
     given = kernel, _room, values, levels, length, SUMS
     find = folder_of_short_rows(*given, step=step, shares=part.shares)
     return lambda data, _ddof: find(data)[-1]

@@ -106,6 +106,12 @@ class FoldSpec(NamedTuple):
         return bool(self.folds) and self.folds <= _EXTREMA
 
     @property
+    def is_of_one_place(self) -> bool:
+        """Whether it is one extremum of all elements, and where that is."""
+        is_one = self.folds in ({"high", "high_at"}, {"low", "low_at"})
+        return is_one and not (self.masked or self.skip_nan)
+
+    @property
     def has_places(self) -> bool:
         """Whether it is kept where an extremum is."""
         return not self.folds.isdisjoint(_PLACES)
