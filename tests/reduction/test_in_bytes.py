@@ -108,3 +108,21 @@ def test_what_is_not_asked_of_bytes() -> None:
     assert wl.reduce(values, "sum", initial=3) == plain.sum() + 3
     assert wl.reduce(values, "sum", accuracy="reproducible") == plain.sum()
     assert list(wl.reduce(values, ("sum", "max"))) == [plain.sum(), plain.max()]
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 40), (32, 32), (257, 33), (4096, 3), (4097, 40), (60, 70_000)]
+)
+@pytest.mark.parametrize("op", ["argmax", "argmin"])
+def test_places_along_rows(shape: tuple[int, int], op: str) -> None:
+    """Whatever bytes are true: of few rows states lie ready, of more they are made anew."""
+    rng = np.random.default_rng(shape)
+    for share in (0.5, 0.001):
+        found = rng.random(shape) < (share if op == "argmax" else 1 - share)
+        odd = np.where(found, rng.integers(1, 256, shape), 0).astype(np.uint8).view(bool)
+        expected = getattr(np, op)(found, axis=1)
+        for values in (found, odd, np.asfortranarray(found), np.repeat(found, 2, 1)[:, ::2]):
+            for _ in range(3):
+                got = wl.reduce(values, op, axis=1)
+                assert got.dtype == np.int64
+                np.testing.assert_array_equal(got, expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,7 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import lines
+from warpladder.reduction import api, few, lines, ways
 from warpladder.reduction.layout import SHORT, TILE_BYTES
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
@@ -131,6 +132,30 @@ def test_rows_in_groups_have_the_bits_of_a_copy(op, dtype, shape):
         for step in (2, 7):
             found = wl.reduce(np.repeat(part, step, -1)[..., ::step], op, axis=-1)
             assert found.tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
+@pytest.mark.parametrize(
+    ("rows", "length"), [(32_768, 10), *large((16_385, 31), (262_145, 2), (40_000, 9))]
+)
+def test_a_last_tile_that_is_small(monkeypatch, op, dtype, rows, length):
+    """Its rows are not turned where the array is cut into tiles, nor are they where it is not."""
+    values = numbers(op, dtype, (rows, length))
+    values[-3:] = values[-3:] * 0.7 if dtype[0] == "f" and op != "prod" else values[-3:]
+    asked = op, values.dtype, values.shape, 1, "fast", False, False
+    assert few.answer_to(*asked) is not ways.long_way
+    found = wl.reduce(values, op, axis=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "answer_of_few", lambda *_: None)
+        patch.setattr(api, "answer_of_view", lambda *_: None)
+        assert wl.reduce(values, op, axis=1).tobytes() == found.tobytes()
+
+
+def test_numbers_near_the_ends_of_their_range_in_a_small_last_tile():
+    values = np.random.default_rng(2).random((32_768, 10))
+    values[5, 2], values[-1, 3], values[-2, 1] = 1e200, 1e-200, 1e190
+    expected = [math.hypot(*row) for row in values.tolist()]
+    np.testing.assert_allclose(wl.reduce(values, "l2", axis=1), expected, rtol=1e-14)
 
 
 def test_rows_that_end_where_memory_does():

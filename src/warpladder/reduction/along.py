@@ -15,9 +15,10 @@ from warpladder.reduction.column_places import way_to_column_places
 from warpladder.reduction.columns import column_kernel
 from warpladder.reduction.copies import FEW, as_stored, copied
 from warpladder.reduction.finishers import array_maker, one_field
+from warpladder.reduction.first_truths import seeks_truths
 from warpladder.reduction.layout import NO_MASK, Tile
 from warpladder.reduction.line_results import leaving_results, way_across, way_turned
-from warpladder.reduction.lines import turns, turns_all
+from warpladder.reduction.lines import count_turned, turns
 from warpladder.reduction.many import stand_in
 from warpladder.reduction.ops import Op
 from warpladder.reduction.parts import FoldPart
@@ -31,8 +32,9 @@ from warpladder.reduction.ways import Asked, Way, loop_of, most_of_one_tile, pla
 
 __all__ = ["answer_along", "is_index"]
 
-# Of more rows it does not matter how their states are made.
-_FEW_ROWS = 256
+# Of more rows it does not matter how their states are made; of booleans, of which few may be looked
+# at, it does up to these.
+_FEW_ROWS, _FEW_TRUTHS = 256, 4096
 
 
 def answer_along(
@@ -77,14 +79,21 @@ def answer_along(
     is_turned = isinstance(part, FoldPart) and turns(part.spec, rows, length)
     # Of rows that lie across none takes a time of its own.
     most = layout.CACHED_BYTES if is_copied else most_of_one_tile(plan, 0 if is_across else length)
-    is_large = size > most
+    is_large, begin, rest = size > most, rows, None
     if is_large:
         if side > 1 or masked or not (is_turned and is_stored and size <= MOST_TURNED):
             return None
         lying = rows_of(stand_in(values, shape), (axis,), None, plan, on_gpu=False)
-        if not (isinstance(part, FoldPart) and turns_all(part.spec, lying)):
-            return None
+        begin = count_turned(part.spec, lying) if isinstance(part, FoldPart) else 0
+        if begin < rows:
+            # An array of so few rows has the bits of a last tile of them.
+            few = rows - begin, length
+            if begin and not turns(part.spec, *few):
+                rest = answer_along(op, values, few, 1, accuracy, masked, few[:1])
+            if rest is None:
+                return None
     pitch, width = (side, side) if is_across else (length, 0)
+    seeks = isinstance(part, FoldPart) and seeks_truths(part.spec)
     make = array_maker(plan, length)
     loop = seek = together = None
     if is_across or is_turned:
@@ -93,7 +102,8 @@ def answer_along(
     if plan.is_plain and not is_across and not is_turned:
         loop = loop_of(op, values, accuracy, masked)
         together = together_for(part)
-        if together is not None and not together.takes(rows, length):
+        # Booleans are looked through as far as the first that is sought.
+        if together is not None and (seeks or not together.takes(rows, length)):
             together = None
     elif is_across and are_places:
         # An index is the same however lines are joined, which takes longer than few numbers.
@@ -131,8 +141,8 @@ def answer_along(
                 check_mask_leaves_some(plan, [found], lambda: marks.reshape(shape), (axis,))
         return found.reshape(left)
 
-    is_lone = together is None and not is_copied and is_stored
-    if loop is not None and is_lone and rows <= _FEW_ROWS:
+    is_lone = together is None and not is_copied and (is_stored or seeks)
+    if loop is not None and is_lone and rows <= (_FEW_TRUTHS if seeks else _FEW_ROWS):
         field, finished, _ = one_field(plan)
         if field is not None and finished is None:
             return _way_to_field(loop, part.new(rows), length, field, left)
@@ -146,16 +156,35 @@ def answer_along(
     if direct is None:
         # The fields of more rows would be more memory than the elements.
         return None if is_large or (is_across and rows > layout.MOST_ROWS_ACROSS) else run
-
+    if rest is not None:
+        direct = _with_rest(direct, rest, begin, length)
     is_flat = len(left) == 1
 
     def run_across(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         found = direct(array.ravel(), ddof)
         if found is None:
-            return run(array, marks, ddof)
+            # Of several tiles not all may hold numbers near the ends of their range.
+            return None if is_large else run(array, marks, ddof)
         return found if is_flat else found.reshape(left)
 
     return run_across
+
+
+def _with_rest(
+    direct: Callable[[NDArray[Any], int], NDArray[Any] | None], rest: Way, begin: int, length: int
+) -> Callable[[NDArray[Any], int], NDArray[Any] | None]:
+    """Return the way to results of which those from one row on are found by another way."""
+
+    def way(data: NDArray[Any], ddof: int) -> NDArray[Any] | None:
+        found = direct(data, ddof)
+        if found is not None:
+            late = rest(data[begin * length :], NO_MASK, ddof)
+            if late is None:
+                return None
+            found[begin:] = late
+        return found
+
+    return way
 
 
 def _way_to_field(
@@ -171,7 +200,7 @@ def _way_to_field(
 
     def way(array: NDArray[Any], _marks: NDArray[np.bool_], _ddof: int) -> Any:
         kept = _, states, found = take()
-        loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
+        loop(as_stored(array.ravel()), NO_MASK, rows, length, length, 0, states)
         result = found.copy()
         ready.append(kept)
         return result.reshape(left)
@@ -196,7 +225,7 @@ def _way_at_hand(
 
     def way(array: NDArray[Any], marks: NDArray[np.bool_], ddof: int) -> Any:
         kept = _, states = take()
-        loop(array.ravel(), NO_MASK, rows, length, length, 0, states)
+        loop(as_stored(array.ravel()), NO_MASK, rows, length, length, 0, states)
         result = make(states, ddof)
         ready.append(kept)
         return otherwise(array, marks, ddof) if result is None else result.reshape(left)

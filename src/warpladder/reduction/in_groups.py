@@ -21,7 +21,7 @@ from warpladder.reduction.grouped_rows import MOST_TOGETHER, way_to_grouped_rows
 from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
 from warpladder.reduction.levels import Panels, levels_of
 from warpladder.reduction.line_results import leaving_results, way_in_panels, way_turned
-from warpladder.reduction.lines import turns, turns_all
+from warpladder.reduction.lines import count_turned, turns
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.short_places import way_to_short_places
@@ -90,7 +90,7 @@ def _way_of_rows(
     if places is not None:
         return places
     if turns(part.spec, count, length):
-        if turned.dtype.char in "e?" or not turns_all(part.spec, rows):
+        if turned.dtype.char in "e?" or count_turned(part.spec, rows) < count:
             return None
         return way_turned(leaving_results(plan), levels, length, step)
     # Longer rows whose neighbours lie apart are cut into stretches.

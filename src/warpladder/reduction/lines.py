@@ -80,15 +80,19 @@ def turns(spec: FoldSpec, rows: int, length: int) -> bool:
     return not (are_few and is_exact(spec) and spec.folds != _WHOLE)
 
 
-def turns_all(spec: FoldSpec, rows: ArrayRows) -> bool:
-    """Return whether rows that `turns` have the same bits by whatever tiles they are gone through.
+def count_turned(spec: FoldSpec, rows: ArrayRows) -> int:
+    """Return how many rows, of those that `turns`, have the same bits by whatever tiles there are.
 
-    Of what rounds they have not where the last is small.
+    Of what rounds those of a last tile that is small have others.
     """
     if is_exact(spec):
-        return True
-    spans = rows.row_spans()
-    return all(turns(spec, span.end - span.begin, rows.length) for span in spans)
+        return rows.count
+    done = 0
+    for span in rows.row_spans():
+        if not turns(spec, span.end - span.begin, rows.length):
+            break
+        done = span.end
+    return done
 
 
 @cache
