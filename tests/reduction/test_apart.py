@@ -151,7 +151,7 @@ def test_few_and_what_may_not_be_cut_are_not_shared() -> None:
 @pytest.mark.parametrize("step", [1, *STEPS])
 @pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "u8"])
 def test_singles_are_taken_and_nothing_else(dtype: str, step: int) -> None:
-    for size in (0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 200):
+    for size in (0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 200, 1024, 1100):
         data = numbers(dtype, max((size - 1) * step + 1, 0))
         for first in (0, 1, 5):
             there = np.full(size + 20, 3, dtype)
@@ -174,7 +174,7 @@ behind = ctypes.c_void_p(whole.ctypes.data + page)
 assert ctypes.CDLL(None).mprotect(behind, page, 0) == 0
 for dtype in ("u1", "u2", "u4", "u8"):
     for step in (2, 3, 4, 5):
-        for size in (1, 2, 63, 64, 65, 200):
+        for size in (1, 2, 7, 8, 9, 63, 64, 65, 200, 700, 1300, 2047):
             begin = page - ((size - 1) * step + 1) * np.dtype(dtype).itemsize
             if begin >= 0:
                 data, there = whole[begin:page].view(dtype), np.empty(size, dtype)

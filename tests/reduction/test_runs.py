@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import cpu, few, layout, runs, views
+from warpladder.reduction import cpu, few, layout, one_row, runs, views
 
 
 def forget() -> None:
@@ -133,6 +133,57 @@ def test_elements_that_lie_alone(taken: list[tuple[int, int]], dtype: str, op: s
         taken.clear()
 
 
+BOXES = (
+    *(((6, 40, 70), np.s_[1:-1, 1:-1, 1:-1]), ((9, 33, 130), np.s_[::2, ::2, ::2])),
+    *large(
+        # All is cut into many tiles, of which some end within a group and a run.
+        ((70, 90, 150), np.s_[1:-1, 1:-1, 1:-1]),
+        ((3, 5, 30, 40, 25), np.s_[1:, 1:-1, 1:-1, 1:-1, 1:-1]),
+        ((100, 90, 140), np.s_[::2, 1::2, ::2]),
+        ((40, 80, 300), np.s_[::3, ::5, 1::4]),
+    ),
+)
+
+
+@pytest.mark.parametrize(("dtype", "op"), CASES)
+@pytest.mark.parametrize(("shape", "part"), BOXES)
+def test_boxes_have_the_bits_of_copies(
+    taken: list[tuple[int, int]],
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: str,
+    op: str,
+    shape: tuple[int, ...],
+    part: tuple[slice, ...],
+) -> None:
+    """Runs lie in groups, and these in groups; each row has all, or one along the second axis."""
+    monkeypatch.setattr(one_row.OneRow, "folder_of_box", lambda *_: None)
+    monkeypatch.setattr(views, "_in_steps", lambda *_: None)
+    values = numbers(dtype, shape)[part]
+    others = tuple(axis for axis in range(values.ndim) if axis != 1)
+    for axes in (None, others) if values.ndim > 3 and not op.startswith("arg") else (None,):
+        expected = copied(values, op, axis=axes)
+        assert not taken
+        for _ in range(3):
+            assert same(wl.reduce(values, op, axis=axes), expected)
+        assert len(taken) == 3
+        taken.clear()
+
+
+def test_brief_rows_of_a_box_go_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are neither short nor long; else they go first, and what they leave then."""
+    steps: list[int] = []
+    by_groups = views.way_by_groups
+    monkeypatch.setattr(
+        views, "way_by_groups", lambda *given: steps.append(given[3][-1]) or by_groups(*given)
+    )
+    for side in (30, 32, 47, 48):
+        values = numbers("f8", (66, 66, side + 2))[1:-1, 1:-1, 1:-1]
+        forget()
+        for _ in range(3):
+            assert wl.reduce(values, "max") == values.max()
+    assert steps == [30, 48]
+
+
 def test_cuts_are_finer_where_that_leaves_the_same_pairs() -> None:
     assert runs._cut_finer([65_536], 8192, 1) == [*range(8192, 65_537, 8192)]
     assert runs._cut_finer([70_001], 8192, 1) == [*range(8192, 70_000, 8192), 70_001]
@@ -190,13 +241,13 @@ def test_any_part_of_an_array(
 @pytest.mark.parametrize(
     ("values", "options"),
     [
-        (numbers("f4", (20, 3, 500))[..., ::2], {}),
+        (numbers("f4", (20, 3, 60))[..., ::2], {}),
         (numbers("f4", (20, 3, 500)), {"where": np.ones((20, 3, 500), bool)}),
         (numbers("f4", (20, 3, 500)).astype(">f4"), {}),
         (numbers("f4", (20, 3, 3)), {}),
         (numbers("f4", (4, 3, 7)), {}),
     ],
-    ids=["with gaps", "with a mask", "in another order", "in short runs", "few"],
+    ids=["with gaps in short groups", "with a mask", "in another order", "in short runs", "few"],
 )
 def test_what_is_copied(
     taken: list[tuple[int, int]], values: NDArray[Any], options: dict[str, Any]

@@ -17,8 +17,9 @@ from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.subroutines import subroutine
 from warpladder.device.words import copy_at, place_of, read_at
 from warpladder.reduction.copies import as_stored
-from warpladder.reduction.cuts import may_be_cut, may_be_cut_anywhere, merge_stretches
+from warpladder.reduction.cuts import is_exact, may_be_cut, may_be_cut_anywhere, merge_stretches
 from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
+from warpladder.reduction.levels import place_of_row
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.singles import LINE_BYTES, before_line, take_singles
 from warpladder.reduction.states import merge_kernel
@@ -30,6 +31,7 @@ __all__ = [
     "LEAST_SHARED",
     "MERGE",
     "NEW",
+    "ONE_GROUP",
     "STATE_BYTES",
     "bytes_of_one",
     "fold_apart",
@@ -45,11 +47,15 @@ LEAST_SHARED = 1 << 20
 LEAST_APART = LEAST_SHARED // LINE_BYTES
 """Elements of which it may."""
 
+ONE_GROUP = (1 << 62, 0)
+"""Runs of a group, and how groups lie, where all runs are equally far apart."""
+
 # Bytes that take as long as an element that lies alone, at the least: to copy 65,536 float32 of
 # which every second one counts took 19 us, of eight times as many 60.
 _ONE_BYTES = 16
-# Bytes of a stretch, a power of two.
-_STRETCH = 1 << 15
+# Bytes of a stretch, a power of two, and of one that need not have whole blocks: what is put
+# together should leave room in the first-level cache for what comes in.
+_STRETCH, _SHORT_STRETCH = 1 << 15, 1 << 13
 _UNCUT = 1 << 62
 # Bytes of a run from which a loop of its own takes less than to copy it.
 _LEAST_RUN_BYTES = 1 << 10
@@ -61,7 +67,7 @@ FOLD, MERGE, _TAKE, ITEMSIZE, STATE_BYTES, NEW, _STRETCH_SIZE, _LEAST_RUN = rang
 
 @subroutine
 def fold_apart(
-    loop: Any, data: Any, begin: Any, end: Any, run: Any, skip: Any, first: Any, state: Any
+    loop: Any, data: Any, begin: Any, end: Any, lies: Any, first: Any, state: Any
 ) -> None:
     """Fold elements of a row into a state, which is made new.
 
@@ -73,13 +79,15 @@ def fold_apart(
         That of the first element of the row.
     begin, end
         Which elements.
-    run, skip
-        Elements of a run, and bytes from one run to the next.
+    lies
+        Elements of a run, and bytes from one run to the next; runs of a group, and the address of
+        how groups lie, as words of `levels`.
     first
         What the first element counts as, where places are kept.
     state
         The address of the state.
     """
+    run, skip, group, levels = lies
     itemsize, state_bytes = read_at(loop, ITEMSIZE), read_at(loop, STATE_BYTES)
     stretch = min(read_at(loop, _STRETCH_SIZE), end - begin)
     pieces = (end - begin + stretch - 1) // stretch
@@ -95,23 +103,37 @@ def fold_apart(
         else:
             column = begin + piece * stretch
             size, within = min(stretch, end - column), column % run
-            some = size
-            place = data + column // run * skip + within * itemsize
+            some, nth, of_group = size, column // run // group, column // run % group
+            place = _group_at(data, levels, nth, itemsize) + of_group * skip + within * itemsize
             if run == 1:
-                step = skip // itemsize
-                before = before_line(place, step, itemsize) * itemsize
+                before = before_line(place, skip // itemsize, itemsize) * itemsize
                 there = copy + 2 * LINE_BYTES - before
-                call_at(
-                    read_at(loop, _TAKE),
-                    array_at(there, size, itemsize)
-                    + array_at(place, (size - 1) * step + 1, itemsize)
-                    + (step,),
-                )
-                place = there
+                done = 0
+                while done < size:
+                    some = min(group - of_group, size - done)
+                    call_at(
+                        read_at(loop, _TAKE),
+                        array_at(there + done * itemsize, some, itemsize)
+                        + array_at(place, (some - 1) * (skip // itemsize) + 1, itemsize)
+                        + (skip // itemsize,),
+                    )
+                    done, nth, of_group = done + some, nth + 1, 0
+                    if done < size:
+                        place = _group_at(data, levels, nth, itemsize)
+                place, some = there, size
             elif within + size > run and run < read_at(loop, _LEAST_RUN):
                 there = copy + LINE_BYTES
-                _gather(there, place, size, within, run, skip, itemsize)
-                place = there
+                done = 0
+                while done < size:
+                    some = min(run - within, size - done)
+                    copy_at(there + done * itemsize, place, some * itemsize)
+                    done, of_group = done + some, of_group + 1
+                    place += skip - within * itemsize
+                    within = 0
+                    if of_group == group:
+                        nth, of_group = nth + 1, 0
+                        place = _group_at(data, levels, nth, itemsize)
+                place, some = there, size
             else:
                 # As it lies, or a run after the other.
                 some = min(run - within, size)
@@ -128,22 +150,16 @@ def fold_apart(
                 )
                 done += some
                 place += skip - within * itemsize
-                some, within = min(run, size - done), 0
+                some, within, of_group = min(run, size - done), 0, of_group + 1
+                if of_group == group:
+                    nth, of_group = nth + 1, 0
+                    place = _group_at(data, levels, nth, itemsize)
 
 
 @subroutine
-def _gather(
-    there: Any, place: Any, size: Any, within: Any, run: Any, skip: Any, itemsize: Any
-) -> None:
-    """Copy so many elements of a row from one on that stands so far within its run."""
-    left = run - within
-    while size:
-        left = min(left, size)
-        copy_at(there, place, left * itemsize)
-        there += left * itemsize
-        place += skip - within * itemsize
-        size -= left
-        within, left = 0, run
+def _group_at(data: Any, levels: Any, group: Any, itemsize: Any) -> Any:
+    """Return where a group of runs begins."""
+    return data + place_of_row(levels, group) * itemsize if group else data
 
 
 def lies_apart(array: NDArray[Any]) -> bool:
@@ -163,6 +179,8 @@ def stretch_of(part: FoldPart) -> int:
     # What ends early in a stretch may go on in the next.
     if not may_be_cut(part.spec._replace(until="")):
         return _UNCUT
+    if is_exact(part.spec):
+        return _SHORT_STRETCH // np.dtype(part.spec.values).itemsize
     block = part.spec.block
     return max(_STRETCH // (block * np.dtype(part.spec.values).itemsize), 1) * block
 

@@ -21,7 +21,7 @@ from warpladder.device.native import address_of, array_at, call_at
 from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import place_of, read_at
 from warpladder.reduction.row_at import GATHER, IS_ORDERED, fold_row_at
-from warpladder.reduction.singles import take_singles
+from warpladder.reduction.singles import take_from
 
 __all__ = ["MOST_AXES", "MOST_REGULAR", "box_folder", "gatherer"]
 
@@ -114,9 +114,8 @@ def _gather(there, data, outer, middle, inner, run, leap, stride, pace, step):  
                 if step == apart == 1:
                     for n in range(run):
                         there[into + np.uintp(n)] = data[place + np.uintp(n)]
-                elif apart == 1 and run >= _LONG and step > 1 and at >= 0:
-                    lines = data[at : at + (run - 1) * step + 1]
-                    take_singles(there[to : to + run], lines, step)
+                elif apart == 1 and run >= _LONG and step > 1:
+                    take_from(there, to, run, data, at, step)
                 else:
                     for _ in range(run):
                         there[into] = data[place]

@@ -19,7 +19,7 @@ from warpladder.device.kernel_cache import cached
 from warpladder.device.native import address_of
 from warpladder.device.subroutines import entry_for
 from warpladder.device.words import place_of, read_at
-from warpladder.reduction.apart import fold_apart, loop_of_stretches
+from warpladder.reduction.apart import ONE_GROUP, fold_apart, loop_of_stretches
 from warpladder.reduction.boxes import MOST_AXES, MOST_REGULAR, box_folder, gatherer
 from warpladder.reduction.copies import as_stored
 from warpladder.reduction.layout import CACHED_BYTES, NO_MASK
@@ -49,7 +49,7 @@ def _fold_one_row(fixed, state, data):  # type: ignore[no-untyped-def]
         loop = read_at(fixed, APART)
         if not loop or skip <= 0 or skip % itemsize or size * itemsize > _MOST_APART:
             return False
-        fold_apart(loop, place, 0, size, 1, skip, 0, state)
+        fold_apart(loop, place, 0, size, (1, skip, *ONE_GROUP), 0, state)
         return True
     fold_row_at(fixed, state, place, size, itemsize)
     return True

@@ -23,9 +23,9 @@ from warpladder.reduction.cuts import merge_stretches
 __all__ = ["DATA", "UNITS", "fold_alone", "fold_piece", "fold_together"]
 
 # What is given: a loop (`apart`), how rows lie, how they are cut, and where states go.
-_LOOP, DATA, _ROWS, _PITCH, _RUN, _SKIP = range(6)
+_LOOP, DATA, _ROWS, _PITCH, _RUN, _SKIP, _GROUP, _LEVELS = range(8)
 # How many rows are gone through side by side at the least, 0 where each is alone.
-_FIRST, _ENDS, _CUTS, UNITS, _ABREAST, _STEP = range(6, 12)
+_FIRST, _ENDS, _CUTS, UNITS, _ABREAST, _STEP = range(8, 14)
 
 
 @subroutine
@@ -37,6 +37,8 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
     loop, data, pitch = read_at(given, _LOOP), read_at(given, DATA), read_at(given, _PITCH)
     ends, cuts, units = read_at(given, _ENDS), read_at(given, _CUTS), read_at(given, UNITS)
     state_bytes = read_at(loop, STATE_BYTES)
+    run, skip = read_at(given, _RUN), read_at(given, _SKIP)
+    lies = run, skip, read_at(given, _GROUP), read_at(given, _LEVELS)
     for unit in range(begin, end):
         row, cut = unit // cuts, unit % cuts
         fold_apart(
@@ -44,8 +46,7 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
             data + row * pitch,
             read_at(ends, cut - 1) if cut else 0,
             read_at(ends, cut),
-            read_at(given, _RUN),
-            read_at(given, _SKIP),
+            lies,
             read_at(given, _FIRST),
             units + unit * state_bytes,
         )

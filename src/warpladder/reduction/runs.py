@@ -27,6 +27,7 @@ from warpladder.device.subroutines import entry_for
 from warpladder.device.words import WORD_BYTES
 from warpladder.reduction.apart import (
     LEAST_SHARED,
+    ONE_GROUP,
     bytes_of_one,
     goes_in_place,
     loop_of_stretches,
@@ -37,6 +38,7 @@ from warpladder.reduction.copies import Buffers, lent, step_of
 from warpladder.reduction.cuts import may_be_cut
 from warpladder.reduction.jobs import Job
 from warpladder.reduction.layout import PARALLEL_FROM, SHORT, TILE_BYTES, ArrayRows, Span
+from warpladder.reduction.levels import Levels, levels_of, words_of
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.run_kernel import (
@@ -62,7 +64,11 @@ _ABREAST = 1 << 15
 
 
 class _Runs(NamedTuple):
-    """Element i of row k is ``data[k * pitch + i // run * skip + i % run]``."""
+    """How elements of rows lie.
+
+    Where there are no levels, element i of row k is ``data[k * pitch + i // run * skip + i %
+    run]``. Else so lie the runs of a group only, and groups as `levels` tells.
+    """
 
     data: NDArray[Any]
     rows: int
@@ -70,6 +76,8 @@ class _Runs(NamedTuple):
     pitch: int
     run: int
     skip: int
+    group: int
+    levels: Levels
 
 
 def takes_runs(plan: Plan, rows: ArrayRows) -> bool:
@@ -149,18 +157,19 @@ class _Way:
             ends = _cut_finer(ends, stretch_of(part), tile.rows)
         self._size, self._ends, self._units = size, np.array(ends), tile.rows * len(ends)
         new = part.new(1)
+        self._levels = np.array(words_of(tile.levels))
         self._kind, self._words = new.dtype, new.itemsize // WORD_BYTES
         self._given = np.array([
             *(loop_of_stretches(part), 0, tile.rows, tile.pitch * itemsize),
-            *(tile.run, tile.skip * itemsize, first, self._ends.ctypes.data, self._ends.size, 0),
-            *(abreast, 0),
+            *(tile.run, tile.skip * itemsize, tile.group, self._levels.ctypes.data),
+            *(first, self._ends.ctypes.data, self._ends.size, 0, abreast, 0),
         ])  # fmt: skip
         self._together = together_in_runs(part) if pays and self._units > 1 else None
 
     def __call__(self, data: NDArray[Any]) -> NDArray[Any]:
         if self._together is not None:
             given, units = self._describe(data)
-            if self._together(address(given), self._size, (data, given, self._ends, units)):
+            if self._together(address(given), self._size, (data, given, self, units)):
                 return self._states_in(units)
         # Others may be at work still with what they were given.
         given, units = self._describe(data)
@@ -182,7 +191,7 @@ class _Way:
 def _rows_abreast(part: FoldPart, tile: _Runs) -> int:
     """Return how many rows are gone through side by side at the least, 0 where each is alone."""
     row = tile.pitch * np.dtype(part.spec.values).itemsize
-    if not (0 < tile.pitch < tile.skip and goes_in_place(part, tile.run)):
+    if tile.levels or not (0 < tile.pitch < tile.skip and goes_in_place(part, tile.run)):
         return 0
     # Of fewer rows than cores some would have nothing to do.
     return -(-_ABREAST // row) if tile.rows >= MOST_PIECES else 0
@@ -212,20 +221,42 @@ def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
     while inner and (sides[inner - 1][0] == 1 or sides[inner - 1][1] == run * size):
         inner -= 1
         run *= sides[inner][0]
-    outer = part.shape[kept : kept + inner], part.strides[kept : kept + inner]
-    skip, pitch = step_of(*outer, run * size), step_of(part.shape[:kept], part.strides[:kept], size)
+    outer, group, skip = _in_steps(sides[:inner], run * size)
+    levels: Levels | None = ()
+    if outer:
+        groups = slice(kept, kept + outer)
+        levels = levels_of(part.shape[groups], part.strides[groups], size)
+    pitch, rows = step_of(part.shape[:kept], part.strides[:kept], size), prod(part.shape[:kept])
     length = prod(part.shape[kept:])
     is_short = (run > 1 and run * size < _LEAST_RUN) or length < SHORT or length * size < _LEAST_ROW
-    if is_short or not part.size or skip is None or pitch is None:
+    is_short |= outer > 0 and group * run < SHORT
+    if is_short or levels is None or not part.size or pitch is None:
         return None
-    if skip < 0 or pitch < 0 or skip % size or pitch % size:
+    if min(skip, pitch) < 0 or skip % size or pitch % size:
         return None
-    if run == 1 and prod(part.shape[:kept]) > 1 and pitch < skip:
+    if run == 1 and rows > 1 and pitch < skip:
         # Each line of memory would be fetched for every row.
         return None
-    rows, skip, pitch = prod(part.shape[:kept]), skip // size, pitch // size
-    extent = (rows - 1) * pitch + (length // run - 1) * skip + run
-    return _Runs(lent(part, extent), rows, length, pitch, run, skip)
+    skip, pitch = skip // size, pitch // size
+    extent = (rows - 1) * pitch + sum((n - 1) * step for n, step in levels)
+    data = lent(part, extent + (group - 1) * skip + run)
+    return _Runs(data, rows, length, pitch, run, skip, group if levels else ONE_GROUP[0], levels)
+
+
+def _in_steps(sides: list[tuple[int, int]], default: int) -> tuple[int, int, int]:
+    """Return how many axes are left before the last ones, of which neighbours lie in equal steps.
+
+    With it come how many elements these have, and the step, a default where they have one.
+    """
+    left, count, step = len(sides), 1, default
+    for n, stride in reversed(sides):
+        if n > 1:
+            if count > 1 and stride != count * step:
+                break
+            step = stride if count == 1 else step
+            count *= n
+        left -= 1
+    return left, count, step
 
 
 class RunsTogether(Together):

@@ -31,6 +31,7 @@ from warpladder.device.subroutines import entry_for, subroutine
 from warpladder.device.words import WORD_BYTES, place_of, read_at, write_at
 from warpladder.reduction.apart import (
     LEAST_SHARED,
+    ONE_GROUP,
     bytes_of_one,
     fold_apart,
     loop_of_stretches,
@@ -85,7 +86,7 @@ def _fold_piece(given, piece):
         skip = read_at(given, _SKIP)
         if skip:
             loop, end = read_at(fixed, _STRETCHES), column + length
-            fold_apart(loop, read_at(given, _DATA), column, end, 1, skip, 0, states)
+            fold_apart(loop, read_at(given, _DATA), column, end, (1, skip, *ONE_GROUP), 0, states)
             return
         # By who folds it: what the caller writes has to come from its core.
         for word in range(state_bytes // WORD_BYTES):

@@ -20,38 +20,43 @@ from warpladder.device.llvm import LANE, data_of, vector_at
 from warpladder.device.subroutines import subroutine
 from warpladder.device.words import place_of
 
-__all__ = ["LINE_BYTES", "before_line", "take_singles"]
+__all__ = ["LINE_BYTES", "before_line", "take_from", "take_singles"]
 
 LINE_BYTES = 64
 """Bytes of a line of the caches."""
 
 # The largest distance that is a constant of the code.
 _MOST_CONSTANT = 4
+# Lines' worth of elements of which the first are taken one by one, so that the others' lines are
+# read one at a time.
+_LEAST_LINES = 16
 
 
-def _taking(step: int) -> Any:
-    """Return what takes a line's worth of elements of which every step-th counts."""
+def _taking(step: int, first: int) -> Any:
+    """Return what takes a line's worth of elements of which every step-th counts, from one on."""
 
     @intrinsic
-    def take(typingctx, there, i, data):
+    def take(typingctx, there, to, data, at):
         lanes = LINE_BYTES * 8 // there.dtype.bitwidth
-        order = ir.Constant(ir.VectorType(LANE, lanes), [step * lane for lane in range(lanes)])
+        places = [first + step * lane for lane in range(lanes)]
+        order = ir.Constant(ir.VectorType(LANE, lanes), places)
 
         def codegen(context, builder, signature, args):
             into, given = (data_of(context, builder, signature, args, which) for which in (0, 2))
             kind = ir.VectorType(given.type.pointee, step * lanes)
-            place = builder.mul(args[1], ir.Constant(args[1].type, step))
-            whole = builder.load(vector_at(builder, given, place, kind), align=1)
+            whole = builder.load(vector_at(builder, given, args[3], kind), align=1)
             some = builder.shuffle_vector(whole, ir.Constant(kind, ir.Undefined), order)
             builder.store(some, vector_at(builder, into, args[1], some.type), align=1)
             return context.get_dummy_value()
 
-        return types.void(there, types.intp, data), codegen
+        return types.void(there, types.intp, data, types.intp), codegen
 
     return take
 
 
-_second, _third, _fourth = _taking(2), _taking(3), _taking(4)
+_second, _third, _fourth = (_taking(step, 0) for step in (2, 3, 4))
+# Of the last ones nothing behind them is read.
+_last_second, _last_third, _last_fourth = (_taking(step, step - 1) for step in (2, 3, 4))
 
 
 @subroutine
@@ -70,31 +75,41 @@ def before_line(place: Any, step: Any, itemsize: Any) -> Any:
 @njit(nogil=True)
 def take_singles(there, data, step):
     """Copy every step-th element."""
-    if not 2 <= step <= _MOST_CONSTANT:
-        _take_each(there, data, step)
-        return
-    before = min(before_line(place_of(data), step, there.itemsize), there.size)
-    _take_each(there[:before], data, step)
-    there, data = there[before:], data[before * step :]
-    lanes = LINE_BYTES // there.itemsize
-    # As many as have all that lies between them behind them, too.
-    taken = data.size // (step * lanes) * lanes
-    if step == 2:
-        for i in range(0, taken, lanes):
-            _second(there, i, data)
-    elif step == 3:
-        for i in range(0, taken, lanes):
-            _third(there, i, data)
-    else:
-        for i in range(0, taken, lanes):
-            _fourth(there, i, data)
-    _take_each(there[taken:], data[taken * step :], step)
+    take_from(there, 0, there.size, data, 0, step)
 
 
 @subroutine
-def _take_each(there: Any, data: Any, step: Any) -> None:
+def take_from(there: Any, to: Any, size: Any, data: Any, at: Any, step: Any) -> None:
+    """Copy so many elements, each so many behind the last, from a place on to another."""
+    lanes, itemsize, done = LINE_BYTES // there.itemsize, there.itemsize, 0
+    if 2 <= step <= _MOST_CONSTANT and size > lanes:
+        if size >= _LEAST_LINES * lanes:
+            done = before_line(place_of(data) + at * itemsize, step, itemsize)
+            _take_each(there, to, done, data, at, step)
+        # The last line's worth is taken by itself, perhaps for the second time.
+        last = size - lanes
+        last_at = at + last * step - (step - 1)
+        if step == 2:
+            for i in range(done, last, lanes):
+                _second(there, to + i, data, at + i * step)
+            _last_second(there, to + last, data, last_at)
+        elif step == 3:
+            for i in range(done, last, lanes):
+                _third(there, to + i, data, at + i * step)
+            _last_third(there, to + last, data, last_at)
+        else:
+            for i in range(done, last, lanes):
+                _fourth(there, to + i, data, at + i * step)
+            _last_fourth(there, to + last, data, last_at)
+        return
+    _take_each(there, to, size, data, at, step)
+
+
+@subroutine
+def _take_each(there: Any, to: Any, size: Any, data: Any, at: Any, step: Any) -> None:
     # Indices without a sign are not asked whether they count from the end.
-    at, apart = np.uintp(0), np.uintp(step)
-    for i in range(there.size):
-        there[i] = data[at]
-        at += apart
+    into, place, apart = np.uintp(to), np.uintp(at), np.uintp(step)
+    for _ in range(size):
+        there[into] = data[place]
+        into += np.uintp(1)
+        place += apart
