@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 import pytest
 
@@ -176,3 +178,42 @@ def test_the_first_of_equals_in_few_columns():
         assert wl.reduce(values, "argmax", axis=0).tolist() == [1000, place, 1000]
         values[-1, 1] = 8 if place < 1000 else 7
         assert wl.reduce(values, "argmax", axis=0)[1] == 1000
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ["argmax", *large("argmin")])
+def test_some_columns_of_a_table(dtype, op):
+    """What lies between them is forgotten: extrema and NaNs that are in no column asked for."""
+    for rows, columns, part in (
+        ((1200,), 8, np.s_[:, 2:5]),
+        ((1201,), 5, np.s_[:, :2]),
+        ((700,), 40, np.s_[:, 3:33]),
+        ((6000,), 40, np.s_[:, -3:]),
+        ((40, 90), 6, np.s_[1:-1, 1:-1, 1:-1]),
+        ((3, 5, 300), 4, np.s_[:, 1:-1, :, :3]),
+    ):
+        shape = (*rows, columns)
+        values = np.random.default_rng(columns).integers(0, 90, shape).astype(dtype)
+        inside = values[part].copy()
+        values[...] = 100 if op == "argmax" else 0
+        if dtype in {"f4", "f8"}:
+            values[::3] = np.nan
+            inside[..., 5::7, 1] = np.nan
+        values[part] = inside
+        lies = values[part]
+        for _ in range(3):
+            found = wl.reduce(lies, op, axis=-2)
+            np.testing.assert_array_equal(found, getattr(np, op)(inside, axis=-2))
+
+
+def test_nothing_is_looked_at_behind_some_columns():
+    """The last line ends where memory does."""
+    for length in (1000, 1001, 1024):
+        values = np.random.default_rng(length).integers(0, 9, (length, 8)).astype("f8")
+        memory = mmap.mmap(-1, -(-values.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE)
+        laid = np.frombuffer(memory, "f8")[-values.size :].reshape(values.shape)
+        laid[...] = values
+        for _ in range(3):
+            found = wl.reduce(laid[:, 5:], "argmax", axis=0)
+            np.testing.assert_array_equal(found, values[:, 5:].argmax(axis=0))
+        del laid

@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 
 from warpladder.reduction import layout
 from warpladder.reduction.at_hand import states_at_hand
+from warpladder.reduction.by_lines import MOST_TURNED
 from warpladder.reduction.column_places import way_to_column_places
-from warpladder.reduction.columns import column_kernel
+from warpladder.reduction.columns import column_kernel, lines_joined
 from warpladder.reduction.copies import FEW, as_stored, copied
+from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.finishers import array_maker, one_field
 from warpladder.reduction.first_truths import seeks_truths
 from warpladder.reduction.layout import NO_MASK, Tile
-from warpladder.reduction.line_results import leaving_results, way_across, way_turned
+from warpladder.reduction.line_results import (
+    leaving_results,
+    way_across,
+    way_in_small_panels,
+    way_turned,
+)
 from warpladder.reduction.lines import count_turned, turns
 from warpladder.reduction.many import stand_in
 from warpladder.reduction.ops import Op
@@ -25,8 +32,7 @@ from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.passes import rows_of
 from warpladder.reduction.plan import Plan, check_mask_leaves_some
 from warpladder.reduction.shared_rows import together_for
-from warpladder.reduction.short_places import way_to_short_places
-from warpladder.reduction.short_rows import MOST_TURNED
+from warpladder.reduction.short_places import way_to_places_in_small_panels, way_to_short_places
 from warpladder.reduction.truths import plain_truths
 from warpladder.reduction.ways import Asked, Way, loop_of, most_of_one_tile, plan_of
 
@@ -35,6 +41,8 @@ __all__ = ["answer_along", "is_index"]
 # Of more rows it does not matter how their states are made; of booleans, of which few may be looked
 # at, it does up to these.
 _FEW_ROWS, _FEW_TRUTHS = 256, 4096
+# Bytes of lines, and of panels, up to which these are turned, and from how many on.
+_WIDEST, _LARGEST_PANEL, _LEAST_PANELS = 1 << 7, 1 << 11, 32
 
 
 def answer_along(
@@ -62,9 +70,20 @@ def answer_along(
         if places is not None:
             return lambda array, _marks, ddof: places(array, ddof).reshape(left)
     elif size <= MOST_TURNED:
-        of_columns = way_to_column_places(plan, rows, length, side)
+        in_panels = None if masked else _way_in_small_panels(plan, values, rows, length, side)
+        if in_panels is not None:
+
+            def run_in_panels(array: NDArray[Any], _marks: Any, ddof: int) -> Any:
+                found = in_panels(array.ravel(), ddof)
+                # Numbers near the ends of their range are the long way's.
+                return None if found is None else found.reshape(left)
+
+            return run_in_panels
+        of_columns = way_to_column_places(
+            plan, ((rows // side, length * side),), length, side, side
+        )
         if of_columns is not None:
-            return lambda array, _marks, _ddof: of_columns(array).reshape(left)
+            return lambda array, _marks, _ddof: of_columns(array.ravel()).reshape(left)
     are_places = is_index(plan) and size <= layout.CACHED_BYTES
     # An index is the same however it is found; a few columns are copied in less time than looked
     # through side by side, with an index for each number.
@@ -168,6 +187,31 @@ def answer_along(
         return found if is_flat else found.reshape(left)
 
     return run_across
+
+
+def _way_in_small_panels(
+    plan: Plan, values: np.dtype[Any], rows: int, length: int, side: int
+) -> Callable[[NDArray[Any], int], NDArray[Any] | None] | None:
+    """Return the way to results of rows of which ``side`` lie abreast in panels that are small.
+
+    Panels lie end to end. It is None where there is none, or another takes less.
+    """
+    part, panels, of_line = plan.parts[0], rows // side, side * values.itemsize
+    is_stored = values.char not in "e?"
+    is_taken = is_stored and of_line <= _WIDEST and of_line * length <= _LARGEST_PANEL
+    if not (is_taken and panels >= _LEAST_PANELS and isinstance(part, FoldPart)):
+        return None
+    if is_index(plan):
+        return way_to_places_in_small_panels(plan, panels, length, side)
+    if not is_exact(part.spec):
+        lying = rows_of(stand_in(values, (panels, length, side)), (1,), None, plan, on_gpu=False)
+        lying.allow_stacks()
+        # Lines of a panel that makes a tile by itself may be joined, which leaves other bits.
+        lone = Tile(np.empty(0), NO_MASK, side, length, side, side)
+        sizes = {span.end - span.begin for span in lying.row_spans()}
+        if side in sizes and lines_joined(lone) > 1:
+            return None
+    return way_in_small_panels(leaving_results(plan), panels, length, side)
 
 
 def _with_rest(

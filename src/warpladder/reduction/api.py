@@ -242,6 +242,8 @@ def reduce(
     """
     if type(values) is list:
         values = of_plain_list(values)
+    elif type(values) is np.memmap:
+        values = values.view(_ARRAY)
     if (
         type(values) is _ARRAY
         and out is None
@@ -294,21 +296,8 @@ def reduce(
             if call is not None:
                 return call(values, key[1])
             key = key if is_plain(key) else None
-    return _reduce_new(
-        values,
-        op,
-        axis,
-        where,
-        dtype,
-        accuracy,
-        ddof,
-        keepdims,
-        initial,
-        out,
-        device,
-        progress,
-        key,
-    )
+    given = op, axis, where, dtype, accuracy, ddof, keepdims, initial, out, device, progress
+    return _reduce_new(values, *given, key)
 
 
 def _reduce_new(

@@ -31,6 +31,7 @@ from warpladder.reduction.rules import LARGEST_SQUARE, LEAST_SQUARE, moments_of
 from warpladder.reduction.scalars import compiled, difference, either
 from warpladder.reduction.shared_lines import Found
 from warpladder.reduction.short_rows import folder_of_panels, folder_of_short_rows
+from warpladder.reduction.small_panels import folder_of_small_panels
 from warpladder.reduction.states import FoldSpec, new_states, shift_type
 
 __all__ = [
@@ -185,6 +186,18 @@ def way_to_deviations_in_panels(
         return None
     given, kernel = _given_for(spec)
     return _way_to_found(folder_of_panels(*given, panels, length, kernel, shares=shares))
+
+
+def way_to_deviations_in_small_panels(
+    spec: FoldSpec, panels: int, length: int, side: int, *, shares: bool
+) -> Callable[[NDArray[Any]], NDArray[np.float64] | None] | None:
+    """Return what `way_to_deviations` does for rows in small panels, None where that is none."""
+    if spec.skip_nan or length > min(spec.block, LINES):
+        return None
+    given, kernel = _given_for(spec)
+    return _way_to_found(
+        folder_of_small_panels(*given, panels, length, side, kernel, shares=shares)
+    )
 
 
 def _way_to_found(

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from warpladder.reduction.by_lines import MOST_TURNED
+from warpladder.reduction.column_places import way_to_column_places
 from warpladder.reduction.columns import lines_joined
-from warpladder.reduction.copies import FEW, step_of
+from warpladder.reduction.copies import FEW, lent, step_of
 from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.grouped_rows import MOST_TOGETHER, way_to_grouped_rows
 from warpladder.reduction.layout import NO_MASK, ArrayRows, Tile
@@ -25,7 +27,6 @@ from warpladder.reduction.lines import count_turned, turns
 from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.short_places import way_to_short_places
-from warpladder.reduction.short_rows import MOST_TURNED
 
 __all__ = ["way_in_groups"]
 
@@ -108,12 +109,18 @@ def _way_of_panels(
     while inner and turned.strides[inner - 1] == side * size:
         inner -= 1
         side *= turned.shape[inner]
-    levels = levels_of(turned.shape[:inner], turned.strides[:inner], size)
+    levels = levels_of(turned.shape[:inner], turned.strides[:inner], size) if inner else ((1, 0),)
+    if levels is None or pitch < side:
+        return None
+    places = way_to_column_places(plan, levels, length, side, pitch)
+    if places is not None and len(rows.column_spans()) == 1:
+        extent = sum((n - 1) * step for n, step in levels) + (length - 1) * pitch + side
+        return lambda array, _ddof: places(lent(array, extent))
     is_large = turned.size > FEW and length * side * size >= _LEAST_PANEL
-    if levels is None or turned.dtype.char in "e?" or not is_large:
+    if turned.dtype.char in "e?" or not is_large:
         return None
     # Of lines that touch some may be joined, which leaves other bits.
     is_any_order = isinstance(part, FoldPart) and is_exact(part.spec)
-    if pitch < side or (pitch == side and not is_any_order) or len(rows.column_spans()) > 1:
+    if (pitch == side and not is_any_order) or len(rows.column_spans()) > 1:
         return None
     return way_in_panels(leaving_results(plan), Panels(levels, side, pitch), length)

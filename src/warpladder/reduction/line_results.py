@@ -21,6 +21,7 @@ from warpladder.reduction.deviations import (
     takes_deviations,
     way_to_deviations,
     way_to_deviations_in_panels,
+    way_to_deviations_in_small_panels,
     way_to_joined_deviations,
     way_to_short_deviations,
 )
@@ -42,7 +43,7 @@ from warpladder.reduction.quiet import quietly
 from warpladder.reduction.shared_lines import Found
 from warpladder.reduction.states import FoldSpec
 
-__all__ = ["leaving_results", "way_across", "way_in_panels", "way_turned"]
+__all__ = ["leaving_results", "way_across", "way_in_panels", "way_in_small_panels", "way_turned"]
 
 # So many are gone through in less time than others take to be joined: the largest of 256 x 256,
 # 1,000 x 16 and 4,096 x 16 int8 over the first axis in 3.2, 3.9 and 9.2 us, not 6.2, 11 and 6.6.
@@ -144,6 +145,19 @@ def way_in_panels(plan: Plan, panels: Panels, length: int) -> _Results | None:
         lambda each, how: _way_to_found(
             each, how, dtype, each.folder_of_panels(panels, length, how)
         ),
+    )
+
+
+def way_in_small_panels(plan: Plan, panels: int, length: int, side: int) -> _Results | None:
+    """Return the way from rows that lie across in small panels, end to end, as `way_turned`."""
+    part, op, dtype = plan.parts[0], plan.requests[0].op, plan.dtypes[0]
+    lies = panels, length, side
+    if isinstance(part, _DeviationsPart) and isinstance(op, Op):
+        find = way_to_deviations_in_small_panels(part.spec, *lies, shares=part.shares)
+        return None if find is None else _way_from_deviations(op, dtype, length, find)
+    return _way_by(
+        plan,
+        lambda each, how: _way_to_found(each, how, dtype, each.folder_of_small_panels(*lies, how)),
     )
 
 

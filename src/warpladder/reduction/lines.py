@@ -41,6 +41,7 @@ from warpladder.reduction.quiet import quietly
 from warpladder.reduction.rules import LARGEST_PRODUCT, LEAST_PRODUCT, LOW_WORD, outdoes
 from warpladder.reduction.shared_lines import Found, LinesTogether
 from warpladder.reduction.short_rows import folder_of_panels, folder_of_short_rows, turned
+from warpladder.reduction.small_panels import folder_of_small_panels
 from warpladder.reduction.states import Fields, FoldSpec
 from warpladder.reduction.together import Together
 
@@ -291,6 +292,13 @@ class Lines:
         """Return what finds what the loop finds of rows that do not lie across."""
         given, shares = (self.kernel, self.room, self.element), self.together is not None
         return folder_of_short_rows(*given, levels, length, how, step=step, shares=shares)
+
+    def folder_of_small_panels(
+        self, panels: int, length: int, side: int, how: int
+    ) -> Callable[[NDArray[Any]], Found]:
+        """Return what finds what the loop finds of rows that lie across in small panels."""
+        given, shares = (self.kernel, self.room, self.element), self.together is not None
+        return folder_of_small_panels(*given, panels, length, side, how, shares=shares)
 
     def found_alone(self, tile: Tile, left: int, how: int) -> Found:
         """Return what this thread finds by the loop of a tile that lies across.

@@ -26,12 +26,15 @@ from warpladder.reduction.parts import FoldPart
 from warpladder.reduction.plan import Plan
 from warpladder.reduction.shared_lines import Found
 from warpladder.reduction.short_rows import folder_of_short_rows
+from warpladder.reduction.small_panels import folder_of_small_panels
 
-__all__ = ["way_to_short_places"]
+__all__ = ["way_to_places_in_small_panels", "way_to_short_places"]
 
 # From which it pays: 210 rows of 10 float64 and int8 took 5.2 and 4.4 us so, row by row 4.0 and
 # 4.3; 700 of 3 4.8 and 4.2, row by row 8.5 and 7.9.
 _LEAST_ROWS = 1 << 8
+# Elements of a row that are counted in a byte.
+_MOST_PLACES = 1 << 7
 
 
 def way_to_short_places(
@@ -41,18 +44,40 @@ def way_to_short_places(
 
     It is called with an array whose first element is that of the first row, and ``ddof``.
     """
+    given = _given_for(plan) if 1 < length < SHORT and rows_of(levels) >= _LEAST_ROWS else None
+    if given is None:
+        return None
+    loop, shares = given
+    find = folder_of_short_rows(*loop, levels, length, SUMS, step=step, shares=shares)
+    return lambda data, _ddof: find(data)[-1]
+
+
+def way_to_places_in_small_panels(
+    plan: Plan, panels: int, length: int, side: int
+) -> Callable[[NDArray[Any], int], NDArray[np.int64]] | None:
+    """Return what `way_to_short_places` does for rows in small panels, end to end."""
+    given = _given_for(plan)
+    # A place is kept as a number of the elements' size.
+    if given is None or length > _MOST_PLACES:
+        return None
+    loop, shares = given
+    find = folder_of_small_panels(*loop, panels, length, side, SUMS, shares=shares)
+    return lambda data, _ddof: find(data)[-1]
+
+
+def _given_for(plan: Plan) -> tuple[tuple[Any, ...], bool] | None:
+    """Return the loop, its room and the dtype of elements, and whether rows may be shared.
+
+    It is None where something else than places is asked for.
+    """
     part = plan.parts[0]
-    if not (plan.is_plain and isinstance(part, FoldPart) and 1 < length < SHORT):
+    if not (plan.is_plain and isinstance(part, FoldPart)):
         return None
     spec = part.spec
-    is_taken = spec.is_of_one_place and spec.values not in {"bool", "float16"}
-    if not is_taken or rows_of(levels) < _LEAST_ROWS:
+    if not spec.is_of_one_place or spec.values in {"bool", "float16"}:
         return None
-    values = np.dtype(element_type(spec.values))
     kernel = _places_kernel(spec.values, is_high="high" in spec.folds)
-    given = kernel, _room, values, levels, length, SUMS
-    find = folder_of_short_rows(*given, step=step, shares=part.shares)
-    return lambda data, _ddof: find(data)[-1]
+    return (kernel, _room, np.dtype(element_type(spec.values))), part.shares
 
 
 def _room(rows: int, pieces: int, how: int) -> Found:
