@@ -33,6 +33,9 @@ _SHAPES: dict[tuple[int, ...], tuple[int | tuple[int, ...] | None, ...]] = {
     # Many short rows.
     (1 << 15, 10): (1,),
     (1 << 12, 30): (1,),
+    # Many small panels.
+    (30_000, 3, 3): (1,),
+    (4096, 16, 4): (1,),
     (3, 1 << 17): (0, 1),
     # Of each channel of images; of rows of a cube.
     (32, 64, 28, 28): ((0, 2, 3),),
@@ -50,6 +53,7 @@ _LAYOUTS: dict[tuple[str, ...], dict[tuple[int, ...], tuple[int | None, ...]]] =
         (32, 32): (None, 0, 1),
         (1024, 1024): (None, 0, 1),
     },
+    ("columns of 8",): {(50_000, 3): (0, 1)},
     # Rows, and panels of rows, that make no matrix.
     ("edges cut off", "every second"): {(64, 64, 128): (None, 1, 2), (64, 128, 20): (1, 2)},
 }
@@ -250,6 +254,8 @@ def _laid(values: NDArray[Any], layout: str) -> NDArray[Any]:
     shape, dtype = values.shape, values.dtype
     if layout == "a column of 8":
         laid = np.empty((*shape, 8), dtype)[..., 3]
+    elif layout == "columns of 8":
+        laid = np.empty((*shape[:-1], 8), dtype)[..., 2 : 2 + shape[-1]]
     elif layout == "every second":
         laid = np.empty((*shape[:-1], 2 * shape[-1]), dtype)[..., ::2]
     else:
