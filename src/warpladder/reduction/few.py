@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warpladder.reduction import layout
-from warpladder.reduction.along import answer_along
+from warpladder.reduction.along import answer_along, is_index
 from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
+from warpladder.reduction.anywhere import is_turned
 from warpladder.reduction.apart import LEAST_APART, lies_apart
 from warpladder.reduction.at_hand import Lent, states_at_hand, views_of_one
 from warpladder.reduction.copies import as_stored
@@ -268,7 +269,7 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
     loop, together = loop_of(op, values, accuracy, masked), together_for(part)
     one = None if masked else one_row(part, is_ordered=plan.ordered)
     fold, given = (one.fold, one.given) if one else (None, 0)
-    by_rows = goes_in_steps(op, plan)
+    by_rows, is_place = goes_in_steps(op, plan), is_index(plan)
     least_shared = most + 1 if together is None else together.least_of_one
     least_apart = least_shared if together is None else min(least_shared, LEAST_APART)
     fold_shared: Any = None if together is None else together.folds_one
@@ -294,7 +295,12 @@ def answer(op: Asked, values: np.dtype[Any], accuracy: str, masked: bool) -> Way
         if fold is None or not is_stored or array.ndim != 1 or n >= least_apart:
             if array.flags.carray:
                 row = array if array.ndim == 1 else array.ravel()
-            elif one is None or not is_stored or (by_rows and has_short_rows(array)):
+            elif (
+                one is None
+                or not is_stored
+                or (by_rows and has_short_rows(array))
+                or (is_place and is_turned(array))
+            ):
                 return None
             elif array.ndim != 1:
                 fold_it, share = one.folder_of_box(array.nbytes, array.ndim), None

@@ -21,7 +21,7 @@ from warpladder.device.bits import lowest
 from warpladder.device.llvm import data_of, everywhere, vector_at
 from warpladder.reduction.scalars import strict_inline
 
-__all__ = ["first_place", "first_truth"]
+__all__ = ["first_place", "first_truth", "next_place"]
 
 _VECTOR_BYTES = 64
 _BITS = ir.IntType(64)
@@ -89,6 +89,12 @@ def _counting_hits(data: Any, mask: Any, at: Any, masked: Any, value: Any) -> An
 
 
 @strict_inline
+def _is_hit(element: Any, value: Any) -> Any:
+    """Return whether an element is a value, or both are NaN, which is not itself."""
+    return (element == value) | ((value != value) & (element != element))  # noqa: PLR0124 - see above
+
+
+@strict_inline
 def first_place(data: Any, mask: Any, begin: Any, end: Any, masked: Any, value: Any) -> Any:
     """Return the first index from ``begin`` to ``end`` whose element counts and is a value.
 
@@ -106,10 +112,25 @@ def first_place(data: Any, mask: Any, begin: Any, end: Any, masked: Any, value: 
         return at + lowest(_counting_hits(data, mask, at, masked, value))
     # Behind these there may be no memory.
     for i in range(at, end - 1):
-        is_hit = (data[i] == value) | ((value != value) & (data[i] != data[i]))  # noqa: PLR0124 - NaN
-        if is_hit and (not masked or mask[i]):
+        if _is_hit(data[i], value) and (not masked or mask[i]):
             return i
     return end - 1
+
+
+@strict_inline
+def next_place(data: Any, begin: Any, end: Any, value: Any) -> Any:
+    """Return the first index from ``begin`` to ``end`` whose element is a value, or the end."""
+    lanes = _lanes_of(data)
+    at = begin
+    while at < end and at + lanes <= data.size:
+        bits = _hits(data, at, value)
+        if bits:
+            return min(at + lowest(bits), end)
+        at += lanes
+    # Behind these there may be no memory.
+    while at < end and not _is_hit(data[at], value):
+        at += 1
+    return min(at, end)
 
 
 @strict_inline

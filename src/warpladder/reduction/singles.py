@@ -109,7 +109,6 @@ def take_from(there: Any, to: Any, size: Any, data: Any, at: Any, step: Any) -> 
 def _take_each(there: Any, to: Any, size: Any, data: Any, at: Any, step: Any) -> None:
     # Indices without a sign are not asked whether they count from the end.
     into, place, apart = np.uintp(to), np.uintp(at), np.uintp(step)
-    for _ in range(size):
-        there[into] = data[place]
-        into += np.uintp(1)
+    for i in range(size):
+        there[into + np.uintp(i)] = data[place]
         place += apart

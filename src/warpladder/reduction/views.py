@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from warpladder.reduction.along import is_index
 from warpladder.reduction.answers import are_axes, are_names, axes_of, shape_left
+from warpladder.reduction.anywhere import EXTREMA, way_to_place_anywhere
 from warpladder.reduction.apart import LEAST_SHARED
 from warpladder.reduction.columns import lines_joined
 from warpladder.reduction.copies import FEW, copied, copier, lent
@@ -111,6 +112,11 @@ def _way_to(
     steps = _in_steps(op, whole, axes, accuracy, shape_left(shape, axes, keepdims=keepdims))
     if steps is not None:
         return lambda array, ddof: steps(array, NO_MASK, ddof)
+    if len(axes) == len(shape) and isinstance(op, str) and op in EXTREMA:
+        of_extremum = _way_to(EXTREMA[op], values, lies, None, accuracy, False)
+        place = way_to_place_anywhere(whole, of_extremum, op)
+        if place is not None and of_extremum is not _long_way:
+            return _shaped(place, shape_left(shape, axes, keepdims=keepdims))
     way = _way_of_rows(op, whole, axes, accuracy)
     if way is None:
         return _long_way
@@ -184,6 +190,17 @@ def _in_steps(
     if takes_runs(plan, laid_out(whole, axes, None, plan, on_gpu=False)):
         return None
     return way_in_steps(op, plan, *lies, axes, left, way_over)
+
+
+def _shaped(way: _View, left: tuple[int, ...]) -> _View:
+    """Return a way to one result as it is to be shaped."""
+
+    def run(array: NDArray[Any], ddof: int) -> Any:
+        found = way(array, ddof)
+        # An index of () makes a scalar of an array of no dimensions, and leaves others alone.
+        return None if found is None else np.asarray(found).reshape(left)[()]
+
+    return run
 
 
 class _Laid(NamedTuple):
