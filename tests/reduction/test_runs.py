@@ -169,6 +169,35 @@ def test_boxes_have_the_bits_of_copies(
         taken.clear()
 
 
+@pytest.mark.parametrize(
+    ("dtype", "op"),
+    [
+        ("f4", "sum"),
+        *large(("f8", "mean"), ("i4", "max"), ("f4", "l2"), ("i1", "sum"), ("?", "any")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("shape", "axes"), [((6, 20, 7, 31), (1, 3)), *large(((3, 4, 70, 5, 90), (2, 4)))]
+)
+def test_rows_in_groups_have_the_bits_of_copies(
+    taken: list[tuple[int, int]],
+    monkeypatch: pytest.MonkeyPatch,
+    dtype: str,
+    op: str,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+) -> None:
+    monkeypatch.setattr(views, "_in_steps", lambda *_: None)
+    whole = numbers(dtype, (*shape[:-1], shape[-1] + 2))
+    for values in (whole, whole[..., 1:-1], whole[::2, 1:-1]):
+        expected = copied(values, op, axis=axes)
+        assert not taken
+        for _ in range(3):
+            assert same(wl.reduce(values, op, axis=axes), expected)
+        assert len(taken) == 3
+        taken.clear()
+
+
 def test_brief_rows_of_a_box_go_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows are neither short nor long; else they go first, and what they leave then."""
     steps: list[int] = []

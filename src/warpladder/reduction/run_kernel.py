@@ -19,13 +19,14 @@ from warpladder.device.subroutines import subroutine
 from warpladder.device.words import WORD_BYTES, copy_at, read_at, write_at
 from warpladder.reduction.apart import FOLD, ITEMSIZE, MERGE, NEW, STATE_BYTES, fold_apart
 from warpladder.reduction.cuts import merge_stretches
+from warpladder.reduction.levels import place_of_row
 
 __all__ = ["DATA", "UNITS", "fold_alone", "fold_piece", "fold_together"]
 
 # What is given: a loop (`apart`), how rows lie, how they are cut, and where states go.
-_LOOP, DATA, _ROWS, _PITCH, _RUN, _SKIP, _GROUP, _LEVELS = range(8)
+_LOOP, DATA, _ROWS, _PITCH, _ROW_LEVELS, _RUN, _SKIP, _GROUP, _LEVELS = range(9)
 # How many rows are gone through side by side at the least, 0 where each is alone.
-_FIRST, _ENDS, _CUTS, UNITS, _ABREAST, _STEP = range(8, 14)
+_FIRST, _ENDS, _CUTS, UNITS, _ABREAST, _STEP = range(9, 15)
 
 
 @subroutine
@@ -34,16 +35,16 @@ def _fold_units(given: Any, begin: Any, end: Any) -> None:
     if read_at(given, _ABREAST):
         _fold_abreast(given, begin, end)
         return
-    loop, data, pitch = read_at(given, _LOOP), read_at(given, DATA), read_at(given, _PITCH)
+    loop, data, rows = read_at(given, _LOOP), read_at(given, DATA), read_at(given, _ROW_LEVELS)
     ends, cuts, units = read_at(given, _ENDS), read_at(given, _CUTS), read_at(given, UNITS)
-    state_bytes = read_at(loop, STATE_BYTES)
+    state_bytes, itemsize = read_at(loop, STATE_BYTES), read_at(loop, ITEMSIZE)
     run, skip = read_at(given, _RUN), read_at(given, _SKIP)
     lies = run, skip, read_at(given, _GROUP), read_at(given, _LEVELS)
     for unit in range(begin, end):
         row, cut = unit // cuts, unit % cuts
         fold_apart(
             loop,
-            data + row * pitch,
+            data + place_of_row(rows, row) * itemsize,
             read_at(ends, cut - 1) if cut else 0,
             read_at(ends, cut),
             lies,
