@@ -198,6 +198,7 @@ def test_rows_in_groups_have_the_bits_of_copies(
         taken.clear()
 
 
+@pytest.mark.large
 def test_brief_rows_of_a_box_go_run_by_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rows are neither short nor long; else they go first, and what they leave then."""
     steps: list[int] = []

@@ -14,8 +14,9 @@ from choosing import large
 from warpladder.reduction import along, api
 
 OPERATIONS = (
-    *(("sum", "f4"), ("argmax", "i8"), ("var", "f8"), ("mean", "i8")),
+    *(("sum", "f4"), ("argmax", "i8")),
     *large(
+        *(("var", "f8"), ("mean", "i8")),
         *(("max", "i1"), ("mean", "i4"), ("l2", "f8"), ("prod", "f8"), ("nanmax", "f4")),
         *(("nansum", "f8"), ("sum", "f2"), ("any", "u1"), ("all", "i2"), ("argmin", "f4")),
         *(("ptp", "u4"), ("count_nonzero", "u8"), ("std", "f4"), ("l1", "i8"), ("argmax", "u1")),
