@@ -11,7 +11,8 @@ import pytest
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import api, few, lines, ways
+from warpladder.reduction import along, api, few, lines
+from warpladder.reduction.cuts import is_exact
 from warpladder.reduction.layout import SHORT, TILE_BYTES
 from warpladder.reduction.ops import parse_ops
 from warpladder.reduction.plan import make_plan
@@ -135,16 +136,20 @@ def test_rows_in_groups_have_the_bits_of_a_copy(op, dtype, shape):
 
 
 @pytest.mark.parametrize(("op", "dtype"), OPERATIONS)
-@pytest.mark.parametrize(
-    ("rows", "length"), [(32_768, 10), *large((16_385, 31), (262_145, 2), (40_000, 9))]
-)
+@pytest.mark.parametrize(("rows", "length"), [(32_768, 10), *large((262_145, 2))])
 def test_a_last_tile_that_is_small(monkeypatch, op, dtype, rows, length):
     """Its rows are not turned where the array is cut into tiles, nor are they where it is not."""
     values = numbers(op, dtype, (rows, length))
     values[-3:] = values[-3:] * 0.7 if dtype[0] == "f" and op != "prod" else values[-3:]
-    asked = op, values.dtype, values.shape, 1, "fast", False, False
-    assert few.answer_to(*asked) is not ways.long_way
+    made = []
+    with_rest = along._with_rest
+    monkeypatch.setattr(along, "_with_rest", lambda *given: made.append(given) or with_rest(*given))
+    few.answer_to.cache_clear()
     found = wl.reduce(values, op, axis=1)
+    rounds = not is_exact(make_plan(parse_ops(op), values.dtype, None, "fast", False).parts[0].spec)
+    # Deviations that skip NaNs are found from records.
+    is_found = rounds and op != "nanvar" and (dtype == "f8" or rows > 1 << 18)
+    assert bool(made) is is_found
     with monkeypatch.context() as patch:
         patch.setattr(api, "answer_of_few", lambda *_: None)
         patch.setattr(api, "answer_of_view", lambda *_: None)

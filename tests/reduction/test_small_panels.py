@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 import warpladder as wl
 from choosing import large
-from warpladder.reduction import along, api
+from warpladder.reduction import along, api, layout
+from warpladder.reduction.passes import rows_of
+from warpladder.reduction.ways import plan_of
 
 OPERATIONS = (
     *(("sum", "f4"), ("argmax", "i8")),
@@ -99,9 +101,13 @@ def test_which_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_lines_of_a_lone_last_panel_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     """So they are where tiles are cut so; then all go the long way."""
     values = np.random.default_rng(1).random((41, 64, 3))
-    monkeypatch.setattr("warpladder.reduction.layout.TILE_BYTES", 40 * 64 * 3 * 8)
-    monkeypatch.setattr("warpladder.reduction.layout._FEW_TILES", 1)
-    monkeypatch.setattr("warpladder.reduction.layout._TILES", 1)
+    monkeypatch.setattr(layout, "TILE_BYTES", 20 * values[0].nbytes)
+    monkeypatch.setattr(layout, "_FEW_TILES", 1000)
+    monkeypatch.setattr(layout, "_TILES", 1000)
+    plan = plan_of("sum", values.dtype, "fast", False)
+    rows = rows_of(values, (1,), None, plan, on_gpu=False)
+    rows.allow_stacks()
+    assert [span.end - span.begin for span in rows.row_spans()] == [15] * 8 + [3]
     expected = the_long_way(values, "sum")
     assert wl.reduce(values, "sum", axis=1).tobytes() == expected.tobytes()
 

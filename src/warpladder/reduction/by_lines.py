@@ -135,11 +135,12 @@ class ByLines(Together):
     values
         The dtype of the elements as they are stored.
     rows, some, length
-        How many rows there are, and are gone through at once, and how many elements each has.
+        How many rows there are, or small panels, which are turned as such; how many of them are
+        gone through at once, and how many elements each has.
     how
         What the loop leaves.
     side
-        For how many rows something is found in each of these.
+        Rows of such a panel, for each of which something is found; 1 where they are rows.
     shares
         Whether some are given to who stands by.
 
@@ -166,8 +167,9 @@ class ByLines(Together):
         workers, itemsize = worker_count(), values.itemsize
         super().__init__(workers)
         self._size = rows * length * itemsize
-        self._may_share = shares and workers > 1 and self._size >= _LEAST_SHARED
         self._room, self._how, self._found, self._turns = room, how, rows * side, -(-rows // some)
+        is_large = self._size >= _LEAST_SHARED and self._turns > 1
+        self._may_share = shares and workers > 1 and is_large
         fixed = self.fixed = np.zeros(_FIXED, np.int64)
         fixed[FOLD] = _address(kernel, values, room)
         fixed[ITEMSIZE], fixed[ROWS], fixed[LENGTH], fixed[SOME] = itemsize, rows, length, some

@@ -72,7 +72,7 @@ class _Runs(NamedTuple):
 
     Rows lie as `levels` tells, neighbours ``pitch`` elements apart. Where there are no ``levels``,
     element i of one is its ``i // run * skip + i % run``-th in memory; else so lie the runs of a
-    group only, and groups as they tell.
+    group only, and groups as they tell. Where there is one group its size says nothing.
     """
 
     data: NDArray[Any]

@@ -57,10 +57,12 @@ def way_to_places_in_small_panels(
 ) -> Callable[[NDArray[Any], int], NDArray[np.int64]] | None:
     """Return what `way_to_short_places` does for rows in small panels, end to end."""
     given = _given_for(plan)
-    # A place is kept as a number of the elements' size.
-    if given is None or length > _MOST_PLACES:
+    if given is None:
         return None
     loop, shares = given
+    # A place is kept as a number of the elements' size.
+    if length > _MOST_PLACES and loop[-1].itemsize == 1:
+        return None
     find = folder_of_small_panels(*loop, panels, length, side, SUMS, shares=shares)
     return lambda data, _ddof: find(data)[-1]
 

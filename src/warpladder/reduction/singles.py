@@ -80,7 +80,10 @@ def take_singles(there, data, step):
 
 @subroutine
 def take_from(there: Any, to: Any, size: Any, data: Any, at: Any, step: Any) -> None:
-    """Copy so many elements, each so many behind the last, from a place on to another."""
+    """Copy so many elements, of which each is ``step`` behind the last: ``data[at + i * step]``.
+
+    They come to be ``there[to + i]``.
+    """
     lanes, itemsize, done = LINE_BYTES // there.itemsize, there.itemsize, 0
     if 2 <= step <= _MOST_CONSTANT and size > lanes:
         if size >= _LEAST_LINES * lanes:

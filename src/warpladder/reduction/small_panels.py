@@ -68,20 +68,21 @@ def _fold_piece(given, piece):
     count_bytes = read_at(same, COUNT_BYTES)
     buffer = np.empty(some * size * itemsize + LINE_BYTES, np.uint8)
     of_each = some * side * WORD_BYTES
-    before = np.empty(_FOUND * of_each, np.uint8)
+    in_lines = np.empty(_FOUND * of_each, np.uint8)
     end = min((piece + 1) * of_piece, panels)
     for begin in range(piece * of_piece, end, some):
         run = min(some, end - begin)
         # Asked for here: Numba frees a buffer after the last use that it sees.
         lines = (place_of(buffer) + LINE_BYTES - 1) // LINE_BYTES * LINE_BYTES
-        room, wide = place_of(before), run * side
+        room, wide = place_of(in_lines), run * side
+        # Whatever turns them, lines are as far apart as there are panels.
         turn_some(same, read_at(given, DATA), begin, run, lines, run)
         second = room + _SECONDS * of_each, wide
         if not read_at(same, SECOND_BYTES):
             # One word for all rows, of which each turn has its own.
             second = read_at(given, SECOND) + begin // some * WORD_BYTES, 1
         # Counts are added to.
-        before[_COUNTS * of_each : _COUNTS * of_each + wide * count_bytes] = 0
+        in_lines[_COUNTS * of_each : _COUNTS * of_each + wide * count_bytes] = 0
         lines_lie, back = (wide, length, wide), (side,)
         numbers = array_at(lines, length * wide, itemsize) + lines_lie
         counts, results = room + _COUNTS * of_each, room + _RESULTS * of_each
