@@ -58,9 +58,9 @@ _DEALT_OUT = 1 << 22
 # us by two cores of a Xeon, 151 in runs of 16 bytes, 62 of 64 and 43 of 256, of copies 552, 310 and
 # 270; in each of 20,000 rows of 32 bytes as long as of copies, of 10,000 of 128 bytes half as long.
 _LEAST_ROW, _LEAST_RUN = 1 << 7, 1 << 4
-# Elements of rows that lie in groups from which it pays. Sums of float32 over (1, 3) took, by
-# copies and so, of 36 x 8 x 36 x 8 75 and 115 us, of 32 x 16 x 32 x 16 132 and 85, of 20 x 30 x 40
-# x 50 400 and 135.
+# Elements of rows that lie in groups from which it pays, unless they lie alone. Sums of float32
+# over (1, 3) took, by copies and so, of 36 x 8 x 36 x 8 75 and 115 us, of 32 x 16 x 32 x 16 132 and
+# 85, of 20 x 30 x 40 x 50 400 and 135; of every second of 12 x 247 x 6 x 42 415 and 2,560.
 _LEAST_OF_LEVELS = 1 << 8
 # Bytes of runs side by side that are gone through before those further on: as far as one stream of
 # memory goes.
@@ -86,14 +86,15 @@ class _Runs(NamedTuple):
     levels: Levels
 
 
-def takes_runs(plan: Plan, rows: ArrayRows) -> bool:
-    """Tell whether rows lie in runs, as `InRuns` takes them."""
+def takes_runs(plan: Plan, rows: ArrayRows, *, evenly: bool = False) -> bool:
+    """Tell whether rows lie in runs, as `InRuns` takes them; perhaps all rows and runs evenly."""
     part = plan.parts[0]
     if len(plan.parts) > 1 or plan.counts_truths or not isinstance(part, FoldPart):
         return False
     # What ends early in a stretch may go on in the next.
     copied = rows.copied_part(()) if may_be_cut(part.spec._replace(until="")) else None
-    return copied is not None and _as_runs(*copied) is not None
+    found = None if copied is None else _as_runs(*copied)
+    return found is not None and not (evenly and (found.levels or len(found.row_levels) > 1))
 
 
 class InRuns(Job):
@@ -244,7 +245,8 @@ def _as_runs(part: NDArray[Any], kept: int) -> _Runs | None:
     length = prod(part.shape[kept:])
     is_short = (run > 1 and run * size < _LEAST_RUN) or length < SHORT or length * size < _LEAST_ROW
     is_short |= outer > 0 and group * run < SHORT
-    is_short |= row_levels is not None and len(row_levels) > 1 and length < _LEAST_OF_LEVELS
+    is_in_groups = row_levels is not None and len(row_levels) > 1
+    is_short |= is_in_groups and (run == 1 or length < _LEAST_OF_LEVELS)
     if is_short or levels is None or not part.size or row_levels is None:
         return None
     if skip < 0 or skip % size:

@@ -187,7 +187,9 @@ def _in_steps(
     are_brief = SHORT <= whole.shape[-1] < _BRIEF and len(axes) == whole.ndim
     if by_rows and not are_brief:
         return way_by_groups(op, plan, *lies, axes[-1:], axes[:-1], left, way_over)
-    if takes_runs(plan, laid_out(whole, axes, None, plan, on_gpu=False)):
+    # Of others steps take less: the least of 997 x 2 x 2 x 288 int32, edges cut off, over (0, 3) 70
+    # us, run by run 176.
+    if takes_runs(plan, laid_out(whole, axes, None, plan, on_gpu=False), evenly=True):
         return None
     return way_in_steps(op, plan, *lies, axes, left, way_over)
 
