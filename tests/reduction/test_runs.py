@@ -141,6 +141,9 @@ BOXES = (
         ((3, 5, 30, 40, 25), np.s_[1:, 1:-1, 1:-1, 1:-1, 1:-1]),
         ((100, 90, 140), np.s_[::2, 1::2, ::2]),
         ((40, 80, 300), np.s_[::3, ::5, 1::4]),
+        # Runs, and groups, that are cut: what is left of each makes a tile of its own.
+        ((6, 600_002), np.s_[::2, ::2]),
+        ((2, 3, 300_001), np.s_[:, 1:, 1:]),
     ),
 )
 
@@ -224,6 +227,9 @@ def test_cuts_are_finer_where_that_leaves_the_same_pairs() -> None:
         *range(32_768, 300_000, 32_768),
         300_000,
     ]
+    assert runs._are_even([100, 200, 250])
+    assert not runs._are_even([100, 150, 250])
+    assert runs._are_even([100])
     for ends in ([24_576, 40_000], [20_000, 40_000]):
         assert runs._cut_finer(ends, 8192, 1) == ends
     assert runs._cut_finer([1000, 1500], 8192, 1) == [1000, 1500]

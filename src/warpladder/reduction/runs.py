@@ -160,7 +160,7 @@ class _Way:
         abreast = _rows_abreast(part, tile)
         if abreast:
             ends = ends[-1:]
-        elif pays:
+        elif pays and (not tile.levels or _are_even(ends)):
             ends = _cut_finer(ends, stretch_of(part), tile.rows)
         self._size, self._ends, self._units = size, np.array(ends), tile.rows * len(ends)
         new = part.new(1)
@@ -209,6 +209,11 @@ def _rows_abreast(part: FoldPart, tile: _Runs) -> int:
         return 0
     # Of fewer rows than cores some would have nothing to do.
     return -(-_ABREAST // row) if tile.rows >= MOST_PIECES else 0
+
+
+def _are_even(ends: list[int]) -> bool:
+    """Tell whether all cuts but the last have the same size."""
+    return all(end == n * ends[0] for n, end in enumerate(ends[:-1], 1))
 
 
 def _cut_finer(ends: list[int], stretch: int, rows: int) -> list[int]:
