@@ -83,7 +83,9 @@ def way_to_place_anywhere(
         value = to_extremum(array, ddof)
         if value is None or (skips_nan and np.isnan(value)):
             return None
-        return np.int64(find(lent(turn(array), extent), lie, base, value))
+        place = find(lent(turn(array), extent), lie, base, value)
+        # Somebody may have written there meanwhile.
+        return None if place == _NOWHERE else np.int64(place)
 
     return way
 
