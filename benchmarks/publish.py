@@ -11,6 +11,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from report import (
+    all_results,
     draw_ceiling,
     markdown_table,
     newest_results,
@@ -36,7 +37,10 @@ def main() -> None:
     _write_hop_counts(newest_results("hop_counts-*"))
     _write_weighted_paths(newest_results("weighted_paths-*"))
     kinds = ("amd-*avx2", "amd-*avx-512", "intel-*")
-    _write_reductions(*(newest_results(f"reduction_table-{kind}") for kind in kinds))
+    _write_reductions(
+        [newest_results(f"reduction_table-{kind}") for kind in kinds],
+        all_results("reduction_drawn-*"),
+    )
     _write_calls_in_a_row(newest_results("standby-amd-*"), newest_results("standby-intel-*"))
     _write_joins(newest_results("overlap_join-*"))
     advection = newest_results("advection-*")
@@ -51,6 +55,12 @@ def _machine(results: dict[str, Any]) -> str:
         f"{machine['cpu']}, {machine['cores']} cores, {machine['vector']['name']}, "
         f"{results['date']}"
     )
+
+
+def _short(results: dict[str, Any]) -> str:
+    """Return what tells a machine from others in a table."""
+    machine = results["machine"]
+    return f"{machine['cpu'].split()[0].split('(')[0]}, {machine['vector']['name']}"
 
 
 def _write_hop_counts(results: dict[str, Any]) -> None:
@@ -99,14 +109,13 @@ def _write_weighted_paths(results: dict[str, Any]) -> None:
     replace_results("weighted paths", lines)
 
 
-def _write_reductions(*machines: dict[str, Any]) -> None:
+def _write_reductions(machines: list[dict[str, Any]], drawn: list[dict[str, Any]]) -> None:
     """Replace the tables of reductions beside their best peers in the README, slow cells first."""
     heads, slow = ["`reduce` beside the best peer", "cells"], []
     latest = max(machines, key=lambda results: len(results["cells"]))
     rows = [[row["case"], row["cells"]] for row in latest["summary"]]
     for results in machines:
-        machine = results["machine"]
-        name = f"{machine['cpu'].split()[0].split('(')[0]}, {machine['vector']['name']}"
+        name = _short(results)
         heads += [f"{name}: as fast", "slowest"]
         found = {(row["case"], row["cells"]): row for row in results["summary"]}
         for row in rows:
@@ -148,16 +157,37 @@ def _write_reductions(*machines: dict[str, Any]) -> None:
             f"calls on 2^10 numbers take at most so many us more than {results['above']}'s: "
             f"{above}."
         )
-    drawn = newest_results("reduction_drawn-*")
-    cells, slowest = drawn["cells"], drawn["cells"][0]
-    lines.append(
-        f"\nOf {len(cells)} cells whose shape, axes and layout nobody chose (`--drawn`), on 2^11 "
-        f"to 2^22 numbers, {len(cells) - drawn['below_1']} are as fast on {_machine(drawn)}; "
-        f"{drawn['below_0.8']} have less than 0.8 of the best peer's speed, {drawn['below_0.5']} "
-        f"less than half; the slowest, {slowest['case']}, takes {slowest['us']:,.0f} us beside "
-        f"{slowest['best_peer_us']:,.0f}."
-    )
+    lines += ["", *_table_of_drawn(drawn)]
     replace_results("reductions", lines)
+
+
+def _table_of_drawn(machines: list[dict[str, Any]]) -> list[str]:
+    """Return what each machine made of the cells that nobody chose, and its slowest."""
+    heads = "cells that nobody chose", "cells", "as fast", "below 0.8", "below 0.5", "slowest"
+    rows = []
+    for results in machines:
+        cells = results["cells"]
+        slowest = min(cells, key=lambda cell: float(cell["ratio"]))
+        rows.append(
+            [
+                _short(results),
+                len(cells),
+                len(cells) - results["below_1"],
+                results["below_0.8"],
+                results["below_0.5"],
+                f"{slowest['ratio']:.2g}",
+                slowest["case"],
+                f"{slowest['us']:,.1f}",
+                f"{slowest['best_peer_us']:,.1f} ({slowest['best_peer']})",
+            ]
+        )
+    lines = markdown_table([*heads, "which", "us", "best peer, us"], rows)
+    lines.append(
+        "\nShape, axes and layout are drawn (`--drawn`), for all machines alike, on 2^11 to 2^22 "
+        "numbers. All machines that were timed: "
+        f"{'; '.join(_machine(results) for results in machines)}."
+    )
+    return lines
 
 
 def _write_calls_in_a_row(of_few_cores: dict[str, Any], of_more: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ import warpladder as wl
 
 __all__ = [
     "Target",
+    "all_results",
     "draw_ceiling",
     "interleave",
     "markdown_table",
@@ -149,14 +150,18 @@ def replace_results(name: str, lines: list[str], path: Path = _README) -> None:
     print(f"wrote {name} into {path.name}")
 
 
+def all_results(pattern: str) -> list[dict[str, Any]]:
+    """Return all results whose file is named so: one for each machine, in the files' order."""
+    return [json.loads(path.read_text()) for path in sorted(_RESULTS.glob(f"{pattern}.json"))]
+
+
 def newest_results(pattern: str, part: str = "date", *others: str) -> dict[str, Any]:
     """Return the results whose part was measured last, of those whose file is named so.
 
     Of those only that have the others beside it, which are shown with it.
     """
     # Not the file written last: in a clone all are of one moment.
-    found = [json.loads(path.read_text()) for path in sorted(_RESULTS.glob(f"{pattern}.json"))]
-    having = [results for results in found if {part, *others} <= results.keys()]
+    having = [results for results in all_results(pattern) if {part, *others} <= results.keys()]
     newest: dict[str, Any] = max(having, key=lambda results: _moment(results, part))
     return newest
 
