@@ -81,6 +81,7 @@ bench: $(READY)  ## check and time everything; writes JSON, figure and table
 	$(BIN)/python benchmarks/graph_files.py
 	$(BIN)/python benchmarks/reduction.py
 	$(BIN)/python benchmarks/reduction_table.py
+	$(BIN)/python benchmarks/cold_session.py
 	$(BIN)/python benchmarks/standby.py
 	$(BIN)/python benchmarks/overlap_join.py $(if $(SETS),--sets $(SETS)) --large
 	$(BIN)/python benchmarks/advection.py
