@@ -173,13 +173,18 @@ def _hop_counts_table(results: dict[str, Any]) -> list[str]:
 
 def _calls_table(results: dict[str, Any]) -> list[str]:
     """Return whole calls beside PyTorch's: how many are as fast, and the slowest."""
+    timed = [row for row in results["rows"] if "ratio" in row]
+    arrays = [row for row in timed if row["axis"] is not None]
     groups = {
-        "a number, of 2^10 to 2^24": [r for r in results["rows"] if r["axis"] is None],
-        "an array, over an axis": [r for r in results["rows"] if r["axis"] is not None],
+        "a number, of 2^10 to 2^24": [row for row in timed if row["axis"] is None],
+        "an array, over an axis": [row for row in arrays if "torch_steps" not in row],
+        "an array, by several functions there": [row for row in arrays if "torch_steps" in row],
     }
     compared: list[list[object]] = []
     for name, rows in groups.items():
         ratios = sorted(row["ratio"] for row in rows)
+        if not ratios:
+            continue
         fast, near = (sum(ratio <= most for ratio in ratios) for most in (1, 1.3))
         middle = ratios[len(ratios) // 2]
         compared.append([name, len(ratios), fast, near, f"{ratios[-1]:.2f}", f"{middle:.2f}"])
@@ -187,7 +192,7 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
     times = "ours_us", "torch_us", "cupy_us", "queued_us", "torch_queued_us"
     slowest = (
         [row["case"], *(three_digits(row[time]) if time in row else "" for time in times)]
-        for row in results["rows"][:10]
+        for row in timed[:10]
     )
     lines = [
         *markdown_table([*heads, "median"], compared),
@@ -197,15 +202,31 @@ def _calls_table(results: dict[str, Any]) -> list[str]:
             slowest,
         ),
     ]
-    left = results["cases_left_out"]
+    left, without = results["cases_left_out"], len(results["rows"]) - len(timed)
     twice = "the lesser of two where one missed what is asked for"
     lines.append(
         f"\n{_measured(results, 'rows')}, PyTorch {results['torch']}, CuPy "
-        f"{results['cupy']}: ten operations on float32, sums of other dtypes; from call until the "
-        f"GPU is done, medians of calls in turn, {twice}. Among many: a call of a hundred that "
-        f"nobody waits for, prepared.{f' {left} cases were left out for time.' if left else ''}"
+        f"{results['cupy']}: {_operations_timed(results['rows'])}; from call until the GPU is "
+        f"done, medians of calls in turn, {twice}. Among many: a call of a hundred that nobody "
+        f"waits for, prepared.{f' {left} cases were left out.' if left else ''}"
+        f"{f' {without} are without PyTorch, which refused them.' if without else ''}"
     )
+    steps = {f"{row['op']} ({row['torch_steps']})": None for row in timed if "torch_steps" in row}
+    if steps:
+        lines.append(f"\nBy several functions of PyTorch: {'; '.join(sorted(steps))}.")
     return lines
+
+
+def _operations_timed(rows: list[dict[str, Any]]) -> str:
+    """Return how many operations were timed, and which of them on which other dtypes."""
+    most = len({row["op"] for row in rows if row["dtype"] == "float32"})
+    others: dict[tuple[str, ...], set[str]] = {}
+    for op in {row["op"] for row in rows}:
+        dtypes = sorted({row["dtype"] for row in rows if row["op"] == op} - {"float32"})
+        if dtypes:
+            others.setdefault(tuple(dtypes), set()).add(op)
+    told = [f"{', '.join(sorted(others[key]))} of {', '.join(key)}" for key in sorted(others)]
+    return "; ".join([f"{most} operations on float32", *told])
 
 
 def _reductions_table(results: dict[str, Any]) -> list[str]:
