@@ -157,8 +157,10 @@ class TestLengths:
             answer_for(one, 4, path(4), weights, dtype="int16")
 
     def test_other_lengths_are_refused(self, one):
-        with pytest.raises(errors.InputError, match="edges are not all of one length above 0"):
+        with pytest.raises(errors.InputError, match="lengths are searched on the CPU alone"):
             answer_for(one, 3, path(3), np.array([1, 2]))
+        with pytest.raises(errors.InputError, match="edges are not all of 1 to 64 steps"):
+            answer_for(one, 3, path(3), np.array([1, 65]))
 
 
 class TestLaunches:

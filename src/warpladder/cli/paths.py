@@ -177,8 +177,8 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
     from warpladder.shortest_paths.api import shortest_paths
     from warpladder.shortest_paths.cpu import SERIAL_UP_TO
     from warpladder.shortest_paths.dtypes import asked_dtype
-    from warpladder.shortest_paths.equal_lengths import equal_length
     from warpladder.shortest_paths.plan import default_dtype
+    from warpladder.shortest_paths.whole_lengths import whole_lengths
 
     began = perf_counter()
     if wanted["method"] != "dijkstra":
@@ -191,7 +191,7 @@ def _warm_up(graph: Graph, wanted: dict[str, Any]) -> float:
         if graph.matrix is not None:
             sample = np.full((n, n), 1, dtype)
         # The sample's edges are of one length: it would be searched where the graph is not.
-        searched = equal_length(graph.given, dtype) is not None
+        searched = whole_lengths(graph.given, dtype) is not None
         method: Any = wanted["method"] if searched else "floyd-warshall"
         shortest_paths(sample, next_hops=wanted["next_hops"], method=method)
     return perf_counter() - began

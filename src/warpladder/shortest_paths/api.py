@@ -124,9 +124,10 @@ def shortest_paths(
     method
         ``"floyd-warshall"`` (blocked, O(n^3) whatever the edges), ``"dijkstra"`` (32 sources at a
         time on all cores, for sparse graphs without negative weights),
-        ``"breadth-first"`` (512 searches at a time on all cores, or 128 to a thread block of a GPU,
-        where all edges have the same length: graphs without weights; long thin ones on the CPU by
-        elimination of vertices instead) or ``"auto"``, which estimates all.
+        ``"breadth-first"`` (512 searches at a time on all cores, where edges are a few whole steps
+        long, up to 64; or 128 to a thread block of a GPU, where all have the same length: graphs
+        without weights; long thin ones of these on the CPU by elimination of vertices instead) or
+        ``"auto"``, which estimates all.
     device
         ``"cpu"``; ``"cuda"``, the first GPU; ``"auto"``, a GPU where there is one and the graph is
         not small; or a `warpladder.device.base.Device`: ``CudaDevice(1)`` for another GPU, a

@@ -21,10 +21,12 @@ from warpladder.shortest_paths.no_edge import is_absent
 __all__ = [
     "MANY",
     "Arcs",
+    "SteppedArcs",
     "arcs_of",
     "has_many",
     "marked",
     "present_rows",
+    "stepped",
     "weighted_arcs_of",
 ]
 
@@ -54,6 +56,40 @@ class Arcs(NamedTuple):
     ends: NDArray[np.int32]
     into_starts: NDArray[np.int64]
     into: NDArray[np.int32]
+
+
+class SteppedArcs(NamedTuple):
+    """Arcs that are some whole steps long, by the vertex that they leave, and by that they enter.
+
+    Attributes
+    ----------
+    starts
+        Where those of each vertex and length start, the short ones first, shape (n * k + 1,) where
+        the longest has k steps, int64.
+    into_starts
+        Where those into each vertex start, shape (n + 1,), int64.
+    ends, into
+        Their other ends, shape (m,), int32.
+    steps
+        How many steps those of ``into`` have, uint8.
+    """
+
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int32]
+    into_starts: NDArray[np.int64]
+    into: NDArray[np.int32]
+    steps: NDArray[np.uint8]
+
+    @property
+    def longest(self) -> int:
+        """How many steps the longest arc may have."""
+        return (self.starts.size - 1) // max(self.into_starts.size - 1, 1)
+
+    @property
+    def steps_out(self) -> NDArray[np.int64]:
+        """How many steps those of ``ends`` have."""
+        counts = np.diff(self.starts)
+        return np.repeat(np.arange(counts.size) % max(self.longest, 1) + 1, counts)
 
 
 def arcs_of(given: Edges | Matrix) -> Arcs:
@@ -107,6 +143,40 @@ def weighted_arcs_of(given: Edges, dtype: np.dtype[Any]) -> tuple[Arcs, NDArray[
     starts, ends, weights = _keep_lightest(starts, targets[by_both], listed[by_both])
     into_starts, into = _by_first(*_flat(starts, ends), n)
     return Arcs(starts, ends, into_starts, into), weights
+
+
+def stepped(given: Edges | Matrix, step: float, longest: int) -> tuple[Arcs, SteppedArcs]:
+    """Return the arcs of a graph, whatever they weigh, and in steps.
+
+    Parameters
+    ----------
+    given
+        The graph.
+    step, longest
+        The length of a step, and how many the longest edge has.
+
+    Examples
+    --------
+    >>> graph = Edges(2, np.array([0, 1]), np.array([1, 0]), np.array([6, 2]), directed=True)
+    >>> arcs = stepped(graph, 2, 3)[1]
+    >>> arcs.starts.tolist(), arcs.ends.tolist(), arcs.steps.tolist()
+    ([0, 0, 0, 1, 2, 2, 2], [1, 0], [1, 3])
+    """
+    if isinstance(given, Matrix):
+        sources, targets = np.nonzero(given.present)
+        given = Edges(given.n, sources, targets, given.weights[sources, targets], directed=True)
+    assert given.weights is not None  # noqa: S101 - else there are no lengths
+    kept = (given.sources != given.targets) & (given.weights != np.inf)
+    sources, targets = given.sources[kept], given.targets[kept]
+    counted = Edges(given.n, sources, targets, given.weights[kept] // step, given.directed)
+    arcs, steps = weighted_arcs_of(counted, np.dtype(np.int32))
+    _, sources = _flat(arcs.starts, arcs.ends)
+    starts, ends = _by_first(
+        sources * np.int64(longest) + (steps - 1), arcs.ends, longest * given.n
+    )
+    _, steps_into = _by_first(arcs.ends, steps, given.n)
+    into = arcs.into_starts, arcs.into, steps_into.astype(np.uint8)
+    return arcs, SteppedArcs(starts, ends, *into)
 
 
 def has_many(given: Edges) -> bool:

@@ -1,10 +1,11 @@
-"""Distances in graphs whose edges all have the same length: breadth-first searches, 512 at a time.
+"""Distances in graphs whose edges have few whole lengths: breadth-first searches, 512 at a time.
 
 What a search does is told in `levels` (the compiled loops) and `masks` (their vector steps), and
 for graphs with many of all arcs, where it takes few steps, in `bit_rows`. Long thin graphs take
 less time otherwise: those from which vertices can be taken out without many new arcs, as
 `elimination` and `sweeps` tell, without any search; others by searches one at a time, told in
-`queues`. Here are the arcs and the order of the searches, the estimates, and the start of the team.
+`queues`. All but `levels` are for edges of one length. Here are the arcs and the order of the
+searches, the estimates, and the start of the team.
 
 Work: ``n / 512`` times as many visits of vertices and arcs as levels are found on: the more alike
 the distances to neighbouring sources, the fewer. Traffic: ``n^2`` numbers, each written once.
@@ -12,6 +13,7 @@ the distances to neighbouring sources, the fewer. Traffic: ``n^2`` numbers, each
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from warpladder.device.environment import worker_count
 from warpladder.device.host_memory import require_memory
 from warpladder.device.team import new_state, run_briefly, run_team
-from warpladder.shortest_paths.arcs import MANY, Arcs, arcs_of
+from warpladder.shortest_paths.arcs import MANY, Arcs, SteppedArcs, arcs_of, stepped
 from warpladder.shortest_paths.bit_rows import BitRows, bit_rows, search_bit_rows
 from warpladder.shortest_paths.dense import empty_matrix, inner_no_path, outer_no_path
 from warpladder.shortest_paths.elimination import Eliminated, eliminate, steps_dtype
@@ -34,19 +36,25 @@ from warpladder.shortest_paths.orders import in_order
 from warpladder.shortest_paths.queues import search_one_by_one
 from warpladder.shortest_paths.strips import ROW_BYTES
 from warpladder.shortest_paths.sweeps import sweep_team
+from warpladder.shortest_paths.whole_lengths import WholeLengths
 from warpladder.shortest_paths.widening import DoesNotFitError
 
 __all__ = ["Searches", "hop_counts", "least_seconds", "workers_for"]
 
-# Measured on an Intel Xeon of 2.5 GHz with AVX-512, on one core: a vertex that is found on a level,
-# an arc on the way, a byte of the answer; the start of a team, or of one batch without one; and how
-# many levels find a vertex for each level that there is.
-_VERTEX_SECONDS = 20e-9
-_ARC_SECONDS = 8e-9
+# Fitted to 12 graphs of 453 to 10,000 vertices (metabolic, power grid, air routes, random, dense,
+# hubs, grids), each with edges of up to 1, 2, 3, 5, 10, 20, 40 and 64 steps, on two cores of a Xeon
+# with AVX-512 that others used, too: between 0.55 and 1.7 times right from 2 ms on. A vertex or an
+# arc on a level, this once more for each doubling of the masks that are kept beyond a size; a byte
+# of the answer; the start of a team, or of one batch without one; how many levels go through all
+# vertices and arcs for each level that there is; and how many arcs into a vertex complete its mask.
+_VERTEX_SECONDS = 15e-9
+_ARC_SECONDS = 2.2e-9
+_MASK_BYTES = 1e6
 _BYTE_SECONDS = 0.5e-9
 _TEAM_SECONDS = 0.3e-3
 _BATCH_SECONDS = 0.05e-3
-_LEVELS_PER_DEPTH = 0.43
+_LEVELS_PER_DEPTH = 0.5
+_MOST_PULLED = 64
 # A vertex or an arc of one search alone. On one core of an EPYC with AVX-512, as the path of 4,000
 # vertices: 1.9 ns, 91 ms in all, by levels 241; LAGraph's 1,000 with 500 levels: 1.4, 5.7 and 7.2;
 # power grid: 2.2, 200 and 42; random, 5,000 vertices: 3.3, 918 and 25.
@@ -76,6 +84,7 @@ _ROWS_PER_SHARE = 8
 _COMPARED_SECONDS = 0.7e-9
 # To list an arc that is given, an entry of a matrix, or to mark an arc in a matrix.
 _LISTED_SECONDS = 30e-9
+_STEPPED_SECONDS = 60e-9
 _ENTRY_SECONDS = 3e-9
 _MARKED_SECONDS = 4e-9
 
@@ -89,7 +98,7 @@ class Searches:
     given
         The graph as it is given.
     length
-        Of every arc.
+        Of every arc, or of the steps that arcs have.
     marked
         Its arcs as bits, if there are so many that nobody lists them.
     listed
@@ -102,6 +111,8 @@ class Searches:
         Whether one search at a time is faster than 512.
     eliminated
         The graph without its vertices, if that is faster than either.
+    in_steps
+        Its arcs in steps, if some have several.
     """
 
     given: Edges | Matrix
@@ -112,17 +123,27 @@ class Searches:
     depth: float = 1
     one_by_one: bool = False
     eliminated: Eliminated | None = None
+    in_steps: SteppedArcs | None = None
 
     @classmethod
-    def of(cls, given: Edges | Matrix, length: float) -> Self:
-        """Return a graph made ready whose edges all have one length."""
+    def of(cls, given: Edges | Matrix, lengths: WholeLengths) -> Self:
+        """Return a graph made ready whose edges have certain lengths."""
+        length, longest = lengths
+        if longest > 1:
+            arcs, in_steps = stepped(given, length, longest)
+            order, depth = in_order(arcs)
+            depth *= float(in_steps.steps.mean())
+            return cls(given, length, None, arcs, order, depth, in_steps=in_steps)
         marked = bit_rows(given)
         if marked is not None:
             return cls(given, length, marked)
         arcs = arcs_of(given)
         order, depth = in_order(arcs)
         n, m = given.n, arcs.ends.size
-        together, one_by_one = _seconds(n, m, depth, np.dtype(np.int16)), _seconds_of_queues(n, m)
+        together, one_by_one = (
+            _seconds(n, m, 1, depth, np.dtype(np.int16)),
+            _seconds_of_queues(n, m),
+        )
         eliminated = None
         if depth >= _DEPTH_TO_ELIMINATE:
             eliminated = _eliminated(arcs, min(together, one_by_one))
@@ -132,6 +153,11 @@ class Searches:
     def arcs(self) -> Arcs:
         """Its arcs, which are listed now if they are not yet."""
         return arcs_of(self.given) if self.listed is None else self.listed
+
+    @property
+    def longest(self) -> int:
+        """How many steps the longest of them may have."""
+        return 1 if self.in_steps is None else self.in_steps.longest
 
     @property
     def batch(self) -> int:
@@ -149,6 +175,8 @@ class Searches:
         """How distances are found, for people."""
         if self.eliminated is not None:
             return "elimination of vertices"
+        if self.in_steps is not None:
+            return f"breadth-first searches along edges of up to {self.longest} steps"
         return f"breadth-first searches{' one by one' if self.one_by_one else ''}"
 
     def workers(self, dtype: np.dtype[Any]) -> int:
@@ -175,7 +203,7 @@ class Searches:
             return (on_one if is_short else _TEAM_SECONDS + on_one / worker_count()) + compared
         if self.one_by_one:
             return _seconds_of_queues(n, m) + compared
-        return _seconds(n, m, self.depth, dtype) + compared
+        return _seconds(n, m, self.longest, self.depth, dtype) + compared
 
     def _seconds_on_one(self, dtype: np.dtype[Any]) -> float | None:
         """Estimate the time on one core, without a team, where that is known; else None."""
@@ -184,14 +212,20 @@ class Searches:
         return None if self.marked is None else _seconds_of_bits(self.given.n, self.marked.arcs)
 
 
-def least_seconds(given: Edges | Matrix, dtype: np.dtype[Any]) -> float:
-    """Estimate the time to make a graph ready and answer, if no vertex is far from another."""
+def least_seconds(given: Edges | Matrix, longest: int, dtype: np.dtype[Any]) -> float:
+    """Estimate the time to make a graph ready and answer, if no vertex is far from another.
+
+    ``longest`` is how many steps the longest edge has.
+    """
     n, m = given.n, given.edge_count
     ready = n * n * _ENTRY_SECONDS
+    if longest > 1:
+        ready = m * _STEPPED_SECONDS + (ready if isinstance(given, Matrix) else 0)
+        return ready + _seconds(n, m, 1, 1, dtype)
     if isinstance(given, Edges):
         ready = min(m * _LISTED_SECONDS, ready + m * _MARKED_SECONDS)
     are_marked = MANY * m >= n * n
-    return ready + (_seconds_of_bits(n, m) if are_marked else _seconds(n, m, 1, dtype))
+    return ready + (_seconds_of_bits(n, m) if are_marked else _seconds(n, m, 1, 1, dtype))
 
 
 def _eliminated(arcs: Arcs, searched: float) -> Eliminated | None:
@@ -223,9 +257,14 @@ def _seconds_of_queues(n: int, m: int) -> float:
     return _TEAM_SECONDS + n * (n + m) * _QUEUED_SECONDS / worker_count()
 
 
-def _seconds(n: int, m: int, depth: float, dtype: np.dtype[Any]) -> float:
-    levels = min(1 + _LEVELS_PER_DEPTH * depth, BITS)
-    visits = -(-n // BITS) * levels * (n * _VERTEX_SECONDS + m * _ARC_SECONDS)
+def _seconds(n: int, m: int, longest: int, depth: float, dtype: np.dtype[Any]) -> float:
+    levels = 1 + _LEVELS_PER_DEPTH * depth
+    if longest == 1:
+        # Then vertices found push along their arcs, and a vertex is found so often at most.
+        levels = min(levels, BITS)
+    doublings = math.log2(max((longest + 1) * n * BITS / 8 / _MASK_BYTES, 1))
+    arcs = min(m, _MOST_PULLED * n) * (1 + doublings) * _ARC_SECONDS
+    visits = -(-n // BITS) * levels * (n * _VERTEX_SECONDS + arcs)
     written = n * n * dtype.itemsize * _BYTE_SECONDS
     workers = workers_for(n)
     start = _TEAM_SECONDS if workers > 1 else _BATCH_SECONDS
@@ -258,9 +297,9 @@ def hop_counts(
         A distance does not fit an integer dtype.
     """
     n, length, batch = searches.given.n, searches.length, searches.batch
-    workers = searches.workers(dtype)
+    workers, in_steps, longest = searches.workers(dtype), searches.in_steps, searches.longest
     require_memory(
-        n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n),
+        n * n * (dtype.itemsize + 4 * next_hops) + workers * _bytes_per_worker(n, longest),
         f"graph: all distances between {n:,} vertices, and what finds them,",
     )
     dist = empty_matrix(n, dtype)
@@ -269,7 +308,6 @@ def hop_counts(
     deepest = np.zeros(workers, np.int64)
     state = new_state()
     marked, gone = searches.marked, searches.eliminated
-    search = search_one_by_one if searches.one_by_one else search_team
 
     def work(worker: int) -> None:
         told = dist, step, no_path, batch, deepest, worker, state
@@ -277,8 +315,10 @@ def hop_counts(
             search_bit_rows(marked.rows, *told)
         elif gone is not None:
             sweep_team(gone, inner_no_path(gone.out.dtype), *told)
+        elif searches.one_by_one:
+            search_one_by_one(searches.arcs, searches.order, *told)
         else:
-            search(searches.arcs, searches.order, *told)
+            search_team(in_steps or (*searches.arcs, None), searches.order, *told)
 
     # Next hops take about as long as the searches.
     share = batches * (2 if next_hops else 1)
@@ -295,7 +335,11 @@ def hop_counts(
     if not next_hops:
         return dist, None
     later = None if progress is None else lambda done: progress((1 + done) / 2)
-    return dist, hops_from_levels(searches.arcs, dist, step, later)
+    if in_steps is None:
+        arcs = searches.arcs
+        return dist, hops_from_levels(arcs.starts, arcs.ends, step, dist, later)
+    lengths = in_steps.steps_out.astype(dtype) * step
+    return dist, hops_from_levels(in_steps.starts[::longest], in_steps.ends, lengths, dist, later)
 
 
 def workers_for(n: int, batch: int = BITS) -> int:
@@ -309,6 +353,6 @@ def workers_for(n: int, batch: int = BITS) -> int:
     return max(1, min(worker_count(), -(-n // batch)))
 
 
-def _bytes_per_worker(n: int) -> int:
+def _bytes_per_worker(n: int, longest: int) -> int:
     """Return the memory that each worker takes: masks, digits of levels, and lists."""
-    return n * ((3 + PLANES) * BITS // 8 + 12)
+    return n * ((2 + longest + PLANES) * BITS // 8 + 4 * (2 + longest))

@@ -1,10 +1,10 @@
 """Next hops from distances that are counted steps.
 
-A neighbour u of s is a next hop on the way to t where ``dist[u, t]`` is one step less than
-``dist[s, t]``. So the row of next hops from s takes a comparison of two rows of distances for each
-arc from s, O(n m) in all, in vectors; for each part of a row it ends with the neighbour that
-completes it. Of several next hops it takes the neighbour with the least number, and as every hop
-goes down by a step, following them ends.
+A neighbour u of s is a next hop on the way to t where ``dist[u, t]`` is less than ``dist[s, t]`` by
+the length of the arc from s to u. So the row of next hops from s takes a comparison of two rows of
+distances for each arc from s, O(n m) in all, in vectors; for each part of a row it ends with the
+neighbour that completes it. Of several next hops it takes that of the first arc: where all have the
+same length, the neighbour with the least number. Every hop goes down, so following them ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from warpladder.device.team import (
     run_briefly,
     run_team,
 )
-from warpladder.shortest_paths.arcs import Arcs
 from warpladder.shortest_paths.dense import NO_HOP, outer_no_path
 
 __all__ = ["hops_from_levels"]
@@ -43,30 +42,35 @@ _BRIEFLY = 1 << 28
 
 
 def hops_from_levels(
-    arcs: Arcs, dist: NDArray[Any], step: Any, progress: Callable[[float], None] | None = None
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int32],
+    lengths: NDArray[Any],
+    dist: NDArray[Any],
+    progress: Callable[[float], None] | None = None,
 ) -> NDArray[np.int32]:
-    """Return the next hops of a graph whose arcs all have the same length.
+    """Return the next hops of a graph whose distances are exact.
 
     Parameters
     ----------
-    arcs
-        Of the graph.
+    starts, ends
+        Where the arcs of each vertex start, and their other ends.
+    lengths
+        Theirs, above zero, of the dtype of ``dist``: shape (m,), or a number for all of them.
     dist
         Distances, shape (n, n).
-    step
-        The length of an arc, of the dtype of ``dist``.
     progress
         Called with the fraction done; not for a few rows.
 
     Examples
     --------
-    >>> chain = Arcs(np.array([0, 1, 2, 2]), np.array([1, 2], "int32"), None, None)
+    >>> chain = np.array([0, 1, 2, 2]), np.array([1, 2], "int32")
     >>> far = np.iinfo("int16").max
-    >>> dist = np.array([[0, 1, 2], [far, 0, 1], [far, far, 0]], "int16")
-    >>> hops_from_levels(chain, dist, np.int16(1)).tolist()
+    >>> dist = np.array([[0, 1, 3], [far, 0, 2], [far, far, 0]], "int16")
+    >>> hops_from_levels(*chain, np.array([1, 2], "int16"), dist).tolist()
     [[0, 1, 1], [-1, 1, 2], [-1, -1, 2]]
     """
     n = len(dist)
+    lengths = np.broadcast_to(lengths, ends.shape).copy()
     hops = np.empty((n, n), np.int32)
     no_path = outer_no_path(dist.dtype)
 
@@ -77,12 +81,12 @@ def hops_from_levels(
         while not is_aborted(state) and (chunk := next_task(state)) < chunks:
             first = chunk * _ROWS
             last = min(first + _ROWS, n)
-            _hops_of_rows(arcs.starts, arcs.ends, dist, step, no_path, hops, first, last)
+            _hops_of_rows(starts, ends, lengths, dist, no_path, hops, first, last)
             report_progress(state, finish_task(state) + 1)
 
     if n * n <= _BY_ONE:
         work()
-    elif n * arcs.ends.size <= _BRIEFLY:
+    elif n * ends.size <= _BRIEFLY:
         run_briefly(work, min(worker_count(), chunks), state)
         if progress is not None:
             progress(1)
@@ -95,7 +99,7 @@ def hops_from_levels(
 @cached
 @njit(nogil=True)
 def _hops_of_rows(
-    starts: Any, ends: Any, dist: Any, step: Any, no_path: Any, hops: Any, first: Any, last: Any
+    starts: Any, ends: Any, lengths: Any, dist: Any, no_path: Any, hops: Any, first: Any, last: Any
 ) -> None:
     n = dist.shape[0]
     for s in range(first, last):
@@ -113,10 +117,13 @@ def _hops_of_rows(
                 if not missing:
                     break
                 u = ends[arc]
+                length = lengths[arc]
                 near = dist[u, low : low + _PART]
                 found = 0
                 for t in range(own.size):
-                    is_next = (row[t] == NO_HOP) & (own[t] != no_path) & (near[t] + step == own[t])
+                    is_next = (
+                        (row[t] == NO_HOP) & (own[t] != no_path) & (near[t] + length == own[t])
+                    )
                     row[t] = u if is_next else row[t]
                     found += is_next
                 missing -= found

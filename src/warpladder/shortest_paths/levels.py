@@ -10,6 +10,11 @@ either *pushed* along the arcs that leave the fronts, or, once these are most of
 by the vertices that some search has not reached yet, each of which stops at the arc that completes
 its mask. Between levels the masks in ``found`` and those that come to be in it are zeros.
 
+Where edges have whole lengths an arc of k steps is taken on the k-th level after the one on which
+its vertex was found. So as many fronts are kept as the longest arc has steps, in turn, and on each
+level those arcs count that are as long as their vertex's front is old. An arc is passed as often as
+before, and more levels have less of them each: distances that differ are not found together.
+
 Distances are kept as binary digits: plane d has bit s of vertex v where digit d of the distance is
 set. So a level costs a mask for each of its digits instead of a number for each search, and only
 when the searches are over are the digits turned into numbers, in tiles that stay in the first-level
@@ -54,10 +59,12 @@ _EVERY = np.uint64(0xFFFFFFFFFFFFFFFF)
 # longer than the mask has bits, so that a column does not fall into one set of the cache.
 _TILE = 64
 _TILE_WIDTH = BITS + 64
-# Pulling reads an arc faster than pushing writes one, and stops early. Power grid, 4,941 vertices:
-# 52 ms at 1, 41 at 2, 44 at 4 (two cores); made like email-Enron: 2.0 s at 1, 1.9 at 2 and at 8.
-# The machine was noisy: from 2 on nothing could be told apart.
-_PUSHED_AS_PULLED = 2
+# An arc that is pulled is read, one that is pushed is read and written. On one core of a Xeon, ms
+# of a batch at 2, 0.5 and 0.25: made like email-Enron 18, 8.1 and 8.2, random, 5,000 vertices 1.9,
+# 0.83 and 0.84, power grid 3.7, 2.6 and 2.8, grid of 100 by 100 6.8, 6.8 and 8.6; with edges of up
+# to five steps: 83, 31 and 29 (Enron), 71, 70 and 36 (grid).
+_PUSHED_AS_PULLED = 0.5
+_PUSHED_AS_PULLED_OF_STEPS = 0.25
 
 
 @cached
@@ -68,13 +75,14 @@ def search_team(arcs, order, dist, step, no_path, batch, deepest, worker, state)
     Parameters
     ----------
     arcs
-        Where the arcs of each vertex start, their ends; the same of the arcs into each vertex.
+        Where the arcs of each vertex and length start, their ends; where those into each vertex
+        start, their ends and lengths in steps, None where all have one step: as `SteppedArcs` says.
     order
         All vertices, int32: neighbours in it are searched from together.
     dist
         Receives the distances, shape (n, n), C-contiguous.
     step, no_path
-        Length of an arc, and what stands where there is no path, of the dtype of ``dist``.
+        Length of a step, and what stands where there is no path, of the dtype of ``dist``.
     batch
         How many searches go together, at most `masks.BITS`.
     deepest
@@ -82,69 +90,88 @@ def search_team(arcs, order, dist, step, no_path, batch, deepest, worker, state)
     """
     n = dist.shape[0]
     batches = (n + batch - 1) // batch
-    masks = np.zeros((3, n, WORDS), np.uint64)
+    kept = (arcs[0].size - 1) // max(n, 1) + 1
+    fronts = np.zeros((kept, n, WORDS), np.uint64)
+    reached = np.empty((n, WORDS), np.uint64)
     planes = np.empty((PLANES, n, WORDS), np.uint64)
-    lists = np.empty((3, n), np.int32)
-    tile = np.empty((_TILE, _TILE_WIDTH), np.uint8)
+    listed = np.empty((kept, n), np.int32)
+    unfinished = np.empty(n, np.int32)
+    room = fronts, reached, planes, listed, unfinished, np.empty((_TILE, _TILE_WIDTH), np.uint8)
     number = next_task(state)
     while number < batches and not is_aborted(state):
         sources = order[number * batch : min((number + 1) * batch, n)]
-        level = _search(arcs, sources, masks, planes, lists, tile, dist, step, no_path, state)
+        level = _search(arcs, sources, room, dist, step, no_path, state)
         deepest[worker] = max(deepest[worker], level)
         report_progress(state, finish_task(state) + 1)
         number = next_task(state)
 
 
 @subroutine
-def _search(arcs, sources, masks, planes, lists, tile, dist, step, no_path, state):
+def _search(arcs, sources, room, dist, step, no_path, state):
     """Fill the rows of some sources; return the last level on which a vertex was found."""
-    starts, ends, into_starts, into = arcs
-    fronts, found, reached = masks[0], masks[1], masks[2]
-    front, following, unfinished = lists[0], lists[1], lists[2]
-    n = dist.shape[0]
-    _begin(sources, fronts, reached)
-    size = sources.size
-    for k in range(size):
-        front[k] = sources[k]
-    leaving = _arcs_of(starts, front, size)
+    starts, ends, into_starts, into, steps = arcs
+    fronts, reached, planes, listed, unfinished, tile = room
+    n, kept = dist.shape[0], fronts.shape[0]
+    longest = kept - 1
+    # Of each front: its vertices, and the arcs that leave them.
+    sizes, leaving = np.zeros(kept, np.int64), np.zeros(kept, np.int64)
+    # Where the front is that is so many levels old.
+    places = np.empty(kept, np.int64)
+    _begin(sources, fronts[0], reached)
+    sizes[0] = sources.size
+    listed[0, : sources.size] = sources
+    leaving[0] = _arcs_of(starts, longest, listed[0], sources.size)
     for v in range(n):
         unfinished[v] = v
     left, entering = n, into.size
-    digits = level = 0
+    digits = level = last = 0
     written = False
-    while not is_aborted(state):
-        if level == 0 and leaving >= n:
-            count = _push_sources(starts, ends, sources, found, reached, following)
-        elif leaving <= _PUSHED_AS_PULLED * entering:
-            count = _push(starts, ends, front, size, fronts, found, reached, following)
-        else:
-            count, left, entering = _pull(
-                into_starts, into, unfinished, left, fronts, found, reached, following
-            )
-        for k in range(size):
-            fronts[front[k]] = 0
-        if not count:
-            break
+    while level - last < longest and not is_aborted(state):
         level += 1
+        place = level % kept
+        found, following = fronts[place], listed[place]
+        for k in range(sizes[place]):
+            found[following[k]] = 0
+        sizes[place] = leaving[place] = 0
+        # Of several lengths, about as many have each.
+        pushed = leaving.sum() / longest
+        if steps is None and level == 1 and pushed >= n:
+            count = _push_sources(starts, ends, sources, found, reached, following)
+        elif pushed <= entering * (
+            _PUSHED_AS_PULLED if steps is None else _PUSHED_AS_PULLED_OF_STEPS
+        ):
+            count = _push(starts, ends, level, fronts, listed, sizes, reached)
+        else:
+            for age in range(1, kept):
+                places[age] = (level - age) % kept * n
+            count, left, entering = _pull(
+                into_starts, into, steps, places, unfinished, left, fronts, found, reached,
+                following,
+            )  # fmt: skip
+        sizes[place] = count
+        leaving[place] = _arcs_of(starts, longest, following, count)
+        if not count:
+            continue
+        last = level
         if level > _DEEPEST:
             if not written:
                 _write(planes, digits, reached, dist, sources, step, no_path, tile)
                 written = True
             _write_level(found, following, count, dist, sources, level * step)
         else:
-            if level >> digits:
+            while level >> digits:
                 planes[digits] = 0
                 digits += 1
             for digit in range(digits):
                 if level >> digit & 1:
                     for k in range(count):
                         add_mask(found, following[k], planes[digit], following[k])
-        fronts, found = found, fronts
-        front, following = following, front
-        size, leaving = count, _arcs_of(starts, front, count)
     if not written:
         _write(planes, digits, reached, dist, sources, step, no_path, tile)
-    return level
+    for place in range(kept):
+        for k in range(sizes[place]):
+            fronts[place, listed[place, k]] = 0
+    return last
 
 
 @subroutine
@@ -164,25 +191,33 @@ def _begin(sources, fronts, reached):
 
 
 @subroutine
-def _arcs_of(starts, vertices, count):
+def _arcs_of(starts, longest, vertices, count):
     """Return how many arcs the first vertices of a list have."""
     arcs = 0
     for k in range(count):
-        arcs += starts[vertices[k] + 1] - starts[vertices[k]]
+        first = vertices[k] * longest
+        arcs += starts[first + longest] - starts[first]
     return arcs
 
 
 @subroutine
-def _push(starts, ends, front, size, fronts, found, reached, following):
+def _push(starts, ends, level, fronts, listed, sizes, reached):
     """Take a level along the arcs out of the fronts; list whom it finds, return how many."""
+    kept = fronts.shape[0]
+    longest = kept - 1
+    found, following = fronts[level % kept], listed[level % kept]
     touched = 0
-    for k in range(size):
-        u = front[k]
-        for arc in range(starts[u], starts[u + 1]):
-            v = ends[arc]
-            if add_mask(fronts, u, found, v):
-                following[touched] = v
-                touched += 1
+    for age in range(1, min(longest, level) + 1):
+        place = (level - age) % kept
+        front = fronts[place]
+        for k in range(sizes[place]):
+            u = np.int64(listed[place, k])
+            first = u * longest + age - 1
+            for arc in range(starts[first], starts[first + 1]):
+                v = ends[arc]
+                if add_mask(front, u, found, v):
+                    following[touched] = v
+                    touched += 1
     count = 0
     for k in range(touched):
         v = following[k]
@@ -211,7 +246,9 @@ def _push_sources(starts, ends, sources, found, reached, following):
 
 
 @subroutine
-def _pull(into_starts, into, unfinished, left, fronts, found, reached, following):
+def _pull(
+    into_starts, into, steps, places, unfinished, left, fronts, found, reached, following
+):  # fmt: skip
     """Take a level along the arcs into unfinished vertices; list whom it finds.
 
     Return how many they are, how many vertices were unfinished, and the arcs into these.
@@ -225,7 +262,7 @@ def _pull(into_starts, into, unfinished, left, fronts, found, reached, following
         kept += 1
         first, last = into_starts[v], into_starts[v + 1]
         entering += last - first
-        if gather(fronts, into, first, last, found, reached, v):
+        if gather(fronts, places, into, steps, first, last, found, reached, v):
             following[count] = v
             count += 1
     return count, kept, entering

@@ -113,23 +113,32 @@ def settle(typingctx, found, reached, v):
 
 
 @intrinsic
-def gather(typingctx, fronts, neighbours, first, last, found, reached, v):
+def gather(typingctx, fronts, places, neighbours, steps, first, last, found, reached, v):
     """Do for vertex v what `add_mask` for each of some neighbours, and `settle`, do together.
 
-    It ends with the neighbour that completes the mask in ``reached``.
+    Of ``fronts`` the masks from ``places[k]`` on count for a neighbour that is k of ``steps`` away,
+    one step where these are None. It ends with the neighbour that completes the mask in
+    ``reached``.
     """
 
     def codegen(context, builder, signature, args):
-        data = data_of(context, builder, signature, args, 0)
-        listed = data_of(context, builder, signature, args, 1)
-        there = _mask_at(builder, data_of(context, builder, signature, args, 4), args[6])
-        place = _mask_at(builder, data_of(context, builder, signature, args, 5), args[6])
+        data, offsets, listed = (
+            data_of(context, builder, signature, args, place) for place in range(3)
+        )
+        there = _mask_at(builder, data_of(context, builder, signature, args, 6), args[8])
+        place = _mask_at(builder, data_of(context, builder, signature, args, 7), args[8])
         known = _load(builder, place)
+        nearest = builder.load(builder.gep(offsets, [_WORD(1)]))
         # A register, once LLVM has promoted it.
         gathered = cgutils.alloca_once_value(builder, known)
-        with cgutils.for_range(builder, args[3], args[2]) as loop:
+        with cgutils.for_range(builder, args[5], args[4]) as loop:
             vertex = builder.sext(builder.load(builder.gep(listed, [loop.index])), _WORD)
-            front = _load(builder, _mask_at(builder, data, vertex))
+            offset = nearest
+            if not isinstance(steps, types.NoneType):
+                counted = data_of(context, builder, signature, args, 3)
+                step = builder.zext(builder.load(builder.gep(counted, [loop.index])), _WORD)
+                offset = builder.load(builder.gep(offsets, [step]))
+            front = _load(builder, _mask_at(builder, data, builder.add(offset, vertex)))
             value = builder.or_(builder.load(gathered), front)
             builder.store(value, gathered)
             with builder.if_then(_is(builder, value, _ALL), likely=False):
@@ -140,8 +149,8 @@ def gather(typingctx, fronts, neighbours, first, last, found, reached, v):
         _store(builder, value, place)
         return builder.not_(_is(builder, new, _NONE))
 
-    arguments = fronts, neighbours, types.intp, types.intp, found, reached, types.intp
-    return types.boolean(*arguments), codegen
+    lists = fronts, places, neighbours, steps, types.intp, types.intp
+    return types.boolean(*lists, found, reached, types.intp), codegen
 
 
 @intrinsic

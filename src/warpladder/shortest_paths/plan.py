@@ -12,8 +12,8 @@ from warpladder.errors import InputError
 from warpladder.shortest_paths.batch import Batch
 from warpladder.shortest_paths.dense import inner_no_path
 from warpladder.shortest_paths.dtypes import distance_dtype
-from warpladder.shortest_paths.equal_lengths import equal_length
 from warpladder.shortest_paths.forms import Edges, Matrix
+from warpladder.shortest_paths.whole_lengths import MOST_STEPS, WholeLengths, whole_lengths
 
 if TYPE_CHECKING:
     from warpladder.call import Target
@@ -31,6 +31,7 @@ _SEARCHED_FROM = 64
 # The arcs of a matrix are listed twice, beside the distances.
 _ARC_BYTES = 8
 _LITTLE_MEMORY = 1 << 26
+_CALLED = {"floyd-warshall": "Floyd-Warshall", "breadth-first": "breadth-first searches"}
 
 
 class Method(NamedTuple):
@@ -71,8 +72,8 @@ def searches_for(
 ) -> Searches | GpuSearches | None:
     """Return a graph made ready for breadth-first searches, where they take the least time.
 
-    None where its edges are not of one length, where another method is asked for or surely faster,
-    or where arcs would take more memory than a matrix that may be used up.
+    None where the lengths of its edges are no few whole steps, where another method is asked for or
+    surely faster, or where arcs would take more memory than a matrix that may be used up.
 
     Parameters
     ----------
@@ -102,15 +103,21 @@ def searches_for(
             return None
         if overwrite or not _arcs_are_few(given, dtype):
             return None
-    length = equal_length(given, dtype)
-    if length is None:
+    lengths = whole_lengths(given, dtype)
+    if lengths is None:
         return None
     most = seconds(given.n, dtype) if asked == "auto" else np.inf
     ways: list[Searches | GpuSearches | None] = []
     if target.device is None or not target.is_asked:
-        ways.append(_on_cpu(given, dtype, length, most))
-    if target.device is not None:
-        ways.append(_on_gpu(target.device, given, dtype, length, most))
+        ways.append(_on_cpu(given, dtype, lengths, most))
+    several = lengths.longest > 1
+    if several and asked != "auto" and not ways:
+        raise InputError(
+            'method="breadth-first": edges of several lengths are searched on the CPU alone; use '
+            'device="cpu"'
+        )
+    if target.device is not None and not several:
+        ways.append(_on_gpu(target.device, given, dtype, lengths.step, most))
     ready = [way for way in ways if way is not None]
     if len(ready) < 2:
         return ready[0] if ready else None
@@ -118,12 +125,13 @@ def searches_for(
 
 
 def _on_cpu(
-    given: Edges | Matrix, dtype: np.dtype[Any], length: float, most: float
+    given: Edges | Matrix, dtype: np.dtype[Any], lengths: WholeLengths, most: float
 ) -> Searches | None:
     """Return a graph made ready for the CPU, unless that surely takes so many seconds."""
     from warpladder.shortest_paths.hop_counts import Searches, least_seconds
 
-    return Searches.of(given, length) if least_seconds(given, dtype) < most else None
+    is_slower = least_seconds(given, lengths.longest, dtype) >= most
+    return None if is_slower else Searches.of(given, lengths)
 
 
 def _on_gpu(
@@ -156,39 +164,45 @@ def choose_method(
     if asked == "breadth-first":
         if searches is None:
             raise InputError(
-                f'method="breadth-first": the edges are not all of one length above 0 whose '
-                f'multiples {dtype.name} holds; use "auto"'
+                f'method="breadth-first": the edges are not all of 1 to {MOST_STEPS} steps of one '
+                f'length above 0 whose multiples {dtype.name} holds; use "auto"'
             )
         return Method(asked, "as asked", searches)
     by_blocks = seconds(given.n, dtype)
+    sparse = given if isinstance(given, Edges) and given.n >= _SPARSE_FROM else None
     if searches is not None:
         by_levels = searches.seconds(dtype, next_hops=next_hops)
         if by_levels < by_blocks:
+            lengths = "of one length" if searches.longest == 1 else "some whole steps long"
             told = f"estimated {_in_words(by_levels)}, Floyd-Warshall {_in_words(by_blocks)}"
-            return Method("breadth-first", f"all edges are of one length; {told}", searches)
-    if isinstance(given, Matrix) or given.n < _SPARSE_FROM:
+            searched = Method("breadth-first", f"all edges are {lengths}; {told}", searches)
+            if searches.longest == 1 or sparse is None:
+                return searched
+            return _or_dijkstra(sparse, dtype, searched, by_levels, next_hops=next_hops)
+    if sparse is None:
         return Method("floyd-warshall", "")
-    return _sparse_or_not(given, dtype, by_blocks, next_hops=next_hops)
+    closed = Method("floyd-warshall", f"estimated {_in_words(by_blocks)}")
+    return _or_dijkstra(sparse, dtype, closed, by_blocks, next_hops=next_hops)
 
 
-def _sparse_or_not(
-    given: Edges, dtype: np.dtype[Any], by_blocks: float, *, next_hops: bool
+def _or_dijkstra(
+    given: Edges, dtype: np.dtype[Any], other: Method, taken: float, *, next_hops: bool
 ) -> Method:
-    """Return Dijkstra's algorithm or Floyd-Warshall, which takes ``by_blocks`` seconds."""
+    """Return Dijkstra's algorithm, or another method that takes so many seconds."""
     from warpladder.shortest_paths.dijkstra import SourceSearches, least_seconds, obstacle
 
     at_least = least_seconds(given, dtype)
-    if by_blocks <= at_least:
-        told = f"Dijkstra from every vertex at least {_in_words(at_least)}"
-        return Method("floyd-warshall", f"estimated {_in_words(by_blocks)}, {told}")
+    if taken <= at_least:
+        told = f"{other.why}, Dijkstra from every vertex at least {_in_words(at_least)}"
+        return other._replace(why=told)
     if against := obstacle(given, dtype):
-        return Method("floyd-warshall", f"Dijkstra might be faster but {against}")
+        return other._replace(why=f"{other.why}, Dijkstra might be faster but {against}")
     made = SourceSearches.of(given, dtype)
     by_source = made.seconds(dtype, next_hops=next_hops)
-    if by_blocks <= by_source:
-        told = f"Dijkstra from every vertex {_in_words(by_source)}"
-        return Method("floyd-warshall", f"estimated {_in_words(by_blocks)}, {told}")
-    told = f"estimated {_in_words(by_source)}, Floyd-Warshall {_in_words(by_blocks)}"
+    if taken <= by_source:
+        told = f"{other.why}, Dijkstra from every vertex {_in_words(by_source)}"
+        return other._replace(why=told)
+    told = f"estimated {_in_words(by_source)}, {_CALLED[other.name]} {_in_words(taken)}"
     return Method("dijkstra", told, made)
 
 
@@ -208,4 +222,6 @@ def _arcs_are_few(given: Matrix, dtype: np.dtype[Any]) -> bool:
 
 
 def _in_words(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{1e3 * seconds:.2g} ms"
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{1e3 * seconds:.0f} ms" if seconds >= 0.1 else f"{1e3 * seconds:.2g} ms"

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -73,6 +73,7 @@ class GpuSearches:
     arcs: Arcs
     order: NDArray[np.int32]
     depth: float
+    longest: ClassVar[int] = 1
 
     @classmethod
     def of(cls, device: Device, given: Edges | Matrix, length: float) -> Self:
@@ -157,7 +158,7 @@ def hop_counts(
         else:
             return dist, hops, remark
     remark = f"{remark or 'not enough memory beside the distances'}: next hops on the CPU"
-    return dist, hops_from_levels(arcs, dist, step, later), remark
+    return dist, hops_from_levels(arcs.starts, arcs.ends, step, dist, later), remark
 
 
 def _brought(
