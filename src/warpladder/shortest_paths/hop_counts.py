@@ -72,7 +72,7 @@ _STEP_SECONDS = 13e-9
 # Graphs of less depth would become full of arcs, or are answered as fast by levels. Where others do
 # eliminating may take this share of the time in which they are answered otherwise, then it ends.
 _DEPTH_TO_ELIMINATE = 16
-_SHARE_TO_TRY = 1 / 8
+_SHARE_TO_TRY = 1 / 4
 # What is kept of a vertex then takes less memory than its distances.
 _MOST_NEIGHBOURS = 64
 # A search over rows of bits, and a mask of a row: on one core of the EPYC with half of all arcs,
